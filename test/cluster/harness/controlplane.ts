@@ -31,7 +31,7 @@ export interface ControlPlaneOptions {
    * that pods are bound and not changed otherwise. Default true.
    */
   readonly controllers?: boolean | 'scheduler';
-  /** More flags of the API server. */
+  /** Additional flags of the API server. */
   readonly apiServerFlags?: readonly string[];
   /** Keeps running after this process exits. */
   readonly detached?: boolean;
@@ -280,7 +280,7 @@ const apiServerFlags = (
   '--service-account-issuer=https://kubernetes.default.svc',
   `--service-account-key-file=${files.serviceAccountKey}`,
   `--service-account-signing-key-file=${files.serviceAccountKey}`,
-  // Nobody makes accounts for the pods of new namespaces, or their tokens.
+  // No controller creates service accounts or tokens in new namespaces.
   ...(controllers === true ? [] : ['--disable-admission-plugins=ServiceAccount']),
   '--service-cluster-ip-range=172.20.0.0/16',
   '--allow-privileged=true',

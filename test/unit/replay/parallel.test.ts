@@ -107,7 +107,7 @@ describe('replay with several sets at a time', () => {
     expect(lives?.sets[0]?.lives.map(({ life }) => life)).toEqual([1]);
   });
 
-  it('says how to give it more memory when it needs more than it may have', async () => {
+  it('reports how to allow more memory if the limit is exceeded', async () => {
     const memoryBytes = 256 * 2 ** 20;
     await expect(played({ sets: SETS.slice(0, 1), memoryBytes })).rejects.toThrow(
       /^set ours: it needs more than a heap of \d+ MiB; raise --memory, now 256Mi$/,

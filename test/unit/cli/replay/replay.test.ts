@@ -120,7 +120,7 @@ describe('karpenter replay', () => {
     await expect(run([...MANIFESTS, '--lives', '0'])).rejects.toThrow('a whole number from 1 to 100');
   });
 
-  it('may take as much memory as --memory says, or a share of what there is', async () => {
+  it('uses up to --memory, or a fraction of the available memory', async () => {
     await run([...MANIFESTS, '--memory', '1Gi']);
     expect(played).toMatchObject({ memoryBytes: 2 ** 30, parallel: 1 });
     await run(MANIFESTS);
@@ -154,7 +154,7 @@ describe('karpenter replay', () => {
     expect(stdout).toMatch(/^COST$/m);
   });
 
-  it('tells how far it is', async () => {
+  it('reports progress', async () => {
     const progress = { set: 'default', index: 0, runs: 1, nodes: 3, pods: 4, usd: 1.5 };
     await run(
       MANIFESTS,

@@ -1,4 +1,4 @@
-/** Made-up answers of replays, of any length, that look like those of real ones. */
+/** Generated results of replays, of any length, that look like real results. */
 import { compareLives, figuresOf } from '../../../../src/replay/lives/compare-lives.ts';
 import type { NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '../../../../src/replay/result.ts';
 

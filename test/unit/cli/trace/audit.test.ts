@@ -210,7 +210,7 @@ describe('an audit log', () => {
     expect(inShort(events)).toEqual([[20, 'apply', 'job-1', 40]]);
   });
 
-  it('may be confined to namespaces', async () => {
+  it('can be limited to namespaces', async () => {
     expect((await converted([READ, created('RequestResponse')], ['other'])).events).toEqual([]);
   });
 

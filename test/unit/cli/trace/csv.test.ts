@@ -172,7 +172,7 @@ describe('a CSV', () => {
     expect(await Array.fromAsync((await readTrace(written)).events())).toEqual(events);
   });
 
-  it('may be taken in part, evenly', async () => {
+  it('can be sampled evenly', async () => {
     const lines = Array.from({ length: 1_000 }, (_, at) => `${at},1,1,1`);
     const { events } = await converted(`time,runs,cpu,mem\n${lines.join('\n')}`, { sample: 0.1 });
     expect(events).toHaveLength(100);
@@ -199,7 +199,7 @@ describe('a CSV', () => {
       'line 2: label team is "a b": a valid label',
     ],
     ['time,runs,cpu,mem\n1,2,3,4', { label: { team: 'teem' } }, 'no column "teem" for --label; there are "time"'],
-  ])('%j is refused', async (text, options, message) => {
+  ])('%j is rejected', async (text, options, message) => {
     await expect(converted(text, options)).rejects.toThrow(message);
   });
 });

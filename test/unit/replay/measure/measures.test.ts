@@ -130,7 +130,7 @@ describe('PodLives', () => {
     expect(summary.upTo?.at(-1)).toEqual({ seconds: 600, pods: 2 });
   });
 
-  it('has no waits of nobody', () => {
+  it('has no times without pods', () => {
     expect(new PodLives().summary(0)).toMatchObject({ pods: 0, p50: 0, p99: 0, longest: 0, stillWaiting: 0, upTo: [] });
   });
 

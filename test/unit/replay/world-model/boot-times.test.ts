@@ -35,7 +35,7 @@ describe('boot times', () => {
     expect(kubeletsOf({ ...DEFAULT_WORLD, bootSeed: 2 }).seed).toBe(2);
   });
 
-  it('are left to the local world by a median of 0', () => {
+  it('are those of the local world with a median of 0', () => {
     expect(bootOfInstances(model(0, 0))).toEqual({});
     expect(kubeletsOf({ ...DEFAULT_WORLD, ...model(0, 0), podStartSeconds: 2 })).toEqual({
       podStartMs: [2_000, 2_000],

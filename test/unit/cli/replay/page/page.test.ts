@@ -96,7 +96,7 @@ describe('the page', () => {
     expect(pageOf(sampleResult())).not.toContain('Means of');
   });
 
-  it('has choices only where there are several runs', () => {
+  it('has selectors only for several runs', () => {
     expect(pageOf(sampleResult())).toContain('<legend>Runs shown</legend>');
     expect(pageOf(sampleResult({ names: ['alone'] }))).not.toContain('<legend>');
   });

@@ -21,7 +21,7 @@ const job = (spec: object, status: Job['status'] = {}): Job => ({
 describe('activeWished', () => {
   it.each<[string, Job, number, number, number]>([
     ['a plain job', job({}), 0, 0, 1],
-    ['a plain job that is done', job({}), 1, 0, 0],
+    ['a completed plain job', job({}), 1, 0, 0],
     ['at most the missing completions', job({ completions: 3, parallelism: 2 }), 2, 2, 1],
     ['a work queue', job({ parallelism: 2 }), 0, 1, 2],
     ['running pods of a work queue after its first success', job({ parallelism: 2 }), 1, 1, 1],

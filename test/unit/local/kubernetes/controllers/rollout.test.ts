@@ -23,15 +23,15 @@ describe('rolloutStep', () => {
   it.each<[string, Scaled, ReturnType<typeof set>, SetState[], number, number[]]>([
     ['the first rollout', deployment(3), set(0), [], 3, []],
     ['a scale-down', deployment(1), set(3), [], 1, []],
-    ['a surge before anything goes', deployment(4, careful), set(0), [set(4)], 1, [4]],
+    ['a surge before old pods are removed', deployment(4, careful), set(0), [set(4)], 1, [4]],
     ['a new pod that is not ready', deployment(4, careful), set(1, 0), [set(4)], 1, [4]],
-    ['one old pod for a ready new one', deployment(4, careful), set(1), [set(4)], 1, [3]],
-    ['one old pod at once when one may miss', deployment(4), set(0), [set(4)], 1, [3]],
+    ['one old pod for a ready new pod', deployment(4, careful), set(1), [set(4)], 1, [3]],
+    ['one old pod immediately if one may be unavailable', deployment(4), set(0), [set(4)], 1, [3]],
     ['old pods that are not ready first', deployment(4), set(1), [set(2, 0), set(2)], 1, [0, 2]],
     ['the last old pod', deployment(2, careful), set(2), [set(1)], 2, [0]],
     ['Recreate waits for old pods', deployment(2, recreate), set(0), [set(2)], 0, [0]],
     ['Recreate waits for terminating pods', deployment(2, recreate), set(0), [{ ...set(0), pods: 1 }], 0, [0]],
-    ['Recreate goes on without them', deployment(2, recreate), set(0), [set(0)], 2, [0]],
+    ['Recreate continues without them', deployment(2, recreate), set(0), [set(0)], 2, [0]],
   ])('%s', (_, wish, fresh, old, expectedFresh, expectedOld) => {
     expect(rolloutStep(wish, fresh, old)).toEqual({ fresh: expectedFresh, old: expectedOld });
   });

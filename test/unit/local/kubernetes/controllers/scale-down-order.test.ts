@@ -48,13 +48,13 @@ describe('scaleDownOrder', () => {
     ['pending before unknown', pod('z', { phase: 'Pending' }), pod('a', { phase: 'Unknown' })],
     ['unknown before running', pod('z', { phase: 'Unknown' }), pod('a', { ready: false })],
     ['not ready before ready', pod('z', { ready: false }), pod('a', { cost: '-9' })],
-    ['cheap before dear', pod('z', { cost: '-5' }), pod('a', { readyFor: 1 })],
+    ['low before high deletion cost', pod('z', { cost: '-5' }), pod('a', { readyFor: 1 })],
     ['no cost before a positive one', pod('z'), pod('a', { cost: '1', readyFor: 1 })],
     ['shortly ready before long ready', pod('z', { readyFor: 100 }), pod('a', { readyFor: 1000, restarts: 9 })],
     ['restarted before steady', pod('z', { restarts: 2 }), pod('a', { age: 1 })],
-    ['young before old', pod('z', { age: 100 }), pod('a')],
+    ['new before old', pod('z', { age: 100 }), pod('a')],
     ['by name if they are equal otherwise', pod('a'), pod('z')],
-  ])('takes %s', (_, first, second) => {
+  ])('selects %s', (_, first, second) => {
     expect(order([second, first])[0]).toBe(first.metadata.name);
   });
 

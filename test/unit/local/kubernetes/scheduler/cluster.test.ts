@@ -132,7 +132,7 @@ describe('the cluster that the scheduler sees', () => {
     expect(cluster.nodes.map(({ name }) => name)).toEqual(['a', 'b']);
   });
 
-  it('counts each pod once, whatever changes of it', async () => {
+  it('counts each pod once after any changes', async () => {
     await addNode('a');
     await addPod('one', { nodeName: 'a' });
     await addPod('two', { nodeName: 'a' });
@@ -203,7 +203,7 @@ describe('the default selector of a pod', () => {
   });
 });
 
-describe('what is remembered of refused pods', () => {
+describe('the cache of rejected pods', () => {
   const refusal = { message: '0/1 nodes are available: 1 Insufficient cpu.' };
 
   it('applies to equal pods until the cluster changes', () => {

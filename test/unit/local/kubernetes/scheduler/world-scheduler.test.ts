@@ -53,7 +53,7 @@ describe('the scheduler', () => {
     }
   });
 
-  it('binds a pod and says so in an event', async () => {
+  it('binds a pod and publishes an event', async () => {
     await cluster.node('a');
     await create('web');
     expect(await bound('web')).toBe('a');
