@@ -13,7 +13,7 @@ it.each(['NextToken', 'Marker'])('ends if a page is followed by the same page, b
   const all = async (): Promise<void> => {
     for await (const _ of pagesOf('DescribeThings', repeating())) read += 1;
   };
-  await expect(all()).rejects.toThrow('AWS answers DescribeThings with the same page again');
+  await expect(all()).rejects.toThrow('AWS returned the same page again for DescribeThings');
   expect(read).toBe(1);
 });
 

@@ -37,7 +37,7 @@ describe('the remedy for a failed start', () => {
     [
       'a cluster that does not exist',
       refusal('ResourceNotFoundException', 'no', EKS),
-      /^set CLUSTER_NAME .* cluster of region us-west-2, which has no "demo"/,
+      /^set CLUSTER_NAME .* cluster in region us-west-2, which has no cluster "demo"/,
     ],
     [
       'an endpoint that cannot be reached',
