@@ -38,9 +38,9 @@ export class SsmParameters {
     try {
       const answer = await this.#ssm.send(new GetParameterCommand({ Name: parameter.name }));
       value = answer.Parameter?.Value;
-      if (value === undefined) throw new Error('SSM tells no value');
+      if (value === undefined) throw new Error('SSM returned no value');
       // EC2 would report an invalid image ID as an image that does not exist.
-      if (!parameter.custom && !IMAGE_ID.test(value)) throw new UnusableAnswer(CALL, 'the value is no image id');
+      if (!parameter.custom && !IMAGE_ID.test(value)) throw new UnusableAnswer(CALL, 'the value is not an image ID');
     } catch (error) {
       const text = messageOf(error);
       throw new Error(`getting ssm parameter, ${text} (parameter=${parameter.name})`, { cause: error });

@@ -35,7 +35,8 @@ export class ClusterVersion {
     const version = await this.#read();
     if (version === this.#version) return;
     // Images and drift depend on the version, so an invalid text must not replace it.
-    if (!/^\d+\.\d+$/.test(version)) throw new Error(`reading the version of the cluster: ${quoted(version)} is none`);
+    if (!/^\d+\.\d+$/.test(version))
+      throw new Error(`reading the version of the cluster: ${quoted(version)} is not a version`);
     this.#version = version;
     this.#options.log.debug('discovered kubernetes version', { version });
     const [major, minor] = version.split('.').map(Number);

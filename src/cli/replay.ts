@@ -43,7 +43,7 @@ const EXAMPLES: readonly Example[] = [
     command: "karpenter replay -f examples/ --trace week.jsonl --lives 8 --compare compatible='--packing=compatible'",
   },
   {
-    what: 'the first three days, in a world of dearer spot, for a script',
+    what: 'the first three days with higher spot prices, for a script',
     command:
       "karpenter replay -f examples/ --trace week.jsonl --world world.yaml --until 3d -o json | jq '.runs[].cost'",
   },
@@ -85,14 +85,15 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
         .default(1),
     )
     .addOption(
-      new Option('--parallel <number>', 'how many runs to play at a time (default: by cores and memory)').argParser(
-        wholeFrom(1, MOST_AT_ONCE),
-      ),
+      new Option(
+        '--parallel <number>',
+        'number of runs to replay at the same time (default: depends on cores and memory)',
+      ).argParser(wholeFrom(1, MOST_AT_ONCE)),
     )
     .addOption(
       new Option(
         '--memory <size>',
-        "what the replay may take of memory, such as 4Gi, shared by the runs that are played at a time (default: three quarters of the machine's, or of its container's)",
+        'memory limit of the replay, for example 4Gi, shared by the runs that are replayed at the same time (default: three quarters of the memory of the machine or container)',
       ).argParser(sizeFrom('256Mi', '16Ti', '4Gi')),
     )
     .addOption(destinationsOption())

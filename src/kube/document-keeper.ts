@@ -82,7 +82,7 @@ export async function writeLast(
       ? []
       : [
           writer.write().catch((error: unknown) => {
-            log.debug('failed writing what is to survive restarts', { document: writer.name, error });
+            log.debug('failed writing documents', { document: writer.name, error });
           }),
         ],
   );

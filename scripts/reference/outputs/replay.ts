@@ -23,10 +23,10 @@ const WAITING = Type.Object(
     p95: amount('Seconds'),
     p99: amount('Seconds'),
     longest: amount('Seconds'),
-    stillWaiting: count('Pods that still waited when the replay ended; percentiles include them'),
+    stillWaiting: count('Pods that were still waiting at the end of the replay; percentiles include them'),
     upTo: Type.Optional(
-      Type.Array(Type.Object({ seconds: Type.Number(), pods: count('Pods that waited at most so long') }), {
-        description: 'The distribution, by growing seconds; it includes pods that still waited at the end',
+      Type.Array(Type.Object({ seconds: Type.Number(), pods: count('Pods that waited at most this long') }), {
+        description: 'Distribution, by ascending seconds; it includes pods that were still waiting at the end',
       }),
     ),
   },
@@ -74,16 +74,16 @@ const NODE_EVENT = Type.Object({
 });
 
 const RUN = Type.Object({
-  name: text('Of the set of settings'),
-  settings: texts('What sets it apart'),
+  name: text('Name of the set of settings'),
+  settings: texts('Settings of the run'),
   life: Type.Optional(count('Number of the life, from 1, if several lives were played')),
-  playedSeconds: amount('Seconds of the trace that were played'),
+  playedSeconds: amount('Replayed seconds of the trace'),
   isComplete: Type.Boolean({
     description: 'False if the replay was stopped; all figures then cover only the time until the stop',
   }),
   cost: COST,
   waiting: WAITING,
-  evictions: count('Pods that lost their node before they were done'),
+  evictions: count('Pods that were evicted before they completed'),
   redone: Type.Object(
     {
       pods: count('Pods'),
@@ -194,7 +194,7 @@ export const REPLAY = Type.Object(
     }),
     runs: Type.Array(RUN, {
       description:
-        'In the order of the sets; those that were not begun are missing. If several lives were played: the first life that the set finished',
+        'In the order of the sets; sets that were not started are missing. If several lives were played: the first life that the set finished',
     }),
     lives: Type.Optional(LIVES),
   },

@@ -20,7 +20,7 @@ export function costDifference(first: ReplayRun, other: ReplayRun): number | und
 /** Returns one sentence for each run after the first, and one for each unfinished run. */
 export const sentences = (result: ReplayResult): readonly string[] => {
   const [first, ...others] = result.runs;
-  if (first === undefined) return ['Nothing was played.'];
+  if (first === undefined) return ['No run was replayed.'];
   if (result.lives !== undefined) return [...livesSentences(result.lives), ...missingLives(result.lives)];
   return [...others.map((other) => comparison(first, other)), ...unfinished(result)];
 };
@@ -33,7 +33,7 @@ export const unfinished = ({ runs, trace, lives }: ReplayResult): readonly strin
         .filter(({ isComplete }) => !isComplete)
         .map(
           ({ name, playedSeconds }) =>
-            `${name} is unfinished: it was stopped after ${spanText(playedSeconds)} of ${spanText(trace.seconds)}, and its figures are of that time alone.`,
+            `${name} is incomplete: it was stopped after ${spanText(playedSeconds)} of ${spanText(trace.seconds)}, and its figures cover only this time.`,
         );
 
 function comparison(first: ReplayRun, other: ReplayRun): string {

@@ -63,8 +63,8 @@ export function columnsOf(options: CsvColumns, header: readonly string[] | undef
     throw new InputError(
       where,
       header === undefined
-        ? `--${option} ${quoted(wanted)} is no number, and there is no header; give the number of the column, from 1`
-        : `no column ${quoted(wanted)} for --${option}; there are ${header.slice(0, 20).map(quoted).join(', ')}`,
+        ? `--${option} ${quoted(wanted)} is not a number, and there is no header; use the number of the column, starting with 1`
+        : `no column ${quoted(wanted)} for --${option}; existing columns: ${header.slice(0, 20).map(quoted).join(', ')}`,
     );
   };
   const single = SINGLE.flatMap((option) => {

@@ -46,7 +46,7 @@ const POOLS: readonly PoolOfferings[] = [
 
 describe('offeringsText', () => {
   it('lists unavailable offerings by type, capacity type and reason', () => {
-    expect(offeringsText(POOLS)).toBe(`NodePool default (EC2NodeClass linux): 4 of 7 offerings can be bought
+    expect(offeringsText(POOLS)).toBe(`NodePool default (EC2NodeClass linux): 4 of 7 offerings available
 INSTANCE TYPE  CAPACITY       ZONES                  OUT BECAUSE OF                                        UNTIL
 m5.large       spot           us-west-2a,us-west-2b  insufficient-capacity (InsufficientInstanceCapacity)  2026-06-03T10:30:00Z
 p5.48xlarge    reserved cr-1  us-west-2a             reservation-used-up

@@ -167,21 +167,21 @@ describe('karpenter replay', () => {
   });
 
   it.each([
-    ['an unknown argument', ['--compare', 'a=--packng=x'], /is "--packing" meant/],
+    ['an unknown argument', ['--compare', 'a=--packng=x'], /did you mean "--packing"/],
     ['a missing price book', ['--price-book', 'none.yaml'], /none\.yaml: cannot be read/],
     ['a missing folder', ['-o', 'html=/nowhere/at/all.html'], /^\/nowhere\/at\/all\.html: cannot be written/],
-    ['a folder in place of a file', ['-o', `html=${EXAMPLES}`], /is a folder; name a file/],
+    ['a folder in place of a file', ['-o', `html=${EXAMPLES}`], /is a folder; use a file name/],
     ['an unknown format', ['-o', 'pdf=x'], /Expected summary, json, yaml, html/],
-    ['a page without a file', ['-o', 'html'], /Name its file: html=replay\.html/],
+    ['a page without a file', ['-o', 'html'], /Add a file name: html=replay\.html/],
     ['a missing file of sets', ['--sets', 'none.yaml'], /none\.yaml: cannot be read/],
-    ['an invalid time', ['--until', 'soon'], /Expected a duration such as 7d/],
+    ['an invalid time', ['--until', 'soon'], /Expected a duration of at most 366d/],
   ])('reports %s before the replay starts', async (_, args, message) => {
     await expect(run([...MANIFESTS, ...args])).rejects.toThrow(message);
     expect(played).toBeUndefined();
   });
 
   it('requires NodePools', async () => {
-    await expect(run([])).rejects.toThrow('--trace week.jsonl: there is no NodePool');
+    await expect(run([])).rejects.toThrow('--trace week.jsonl: no NodePool found');
   });
 
   it('prints partial results if it is stopped, and exits with 130', async () => {
@@ -254,14 +254,14 @@ describe('generated traces', () => {
   });
 
   it.each([
-    ['generate:web-servic', '--trace generate:web-servic: there is no generator "web-servic", is "web-service" meant?'],
-    ['generate:toString', 'there is no generator "toString"; there are web-service, batch'],
-    ['generate:mix?pod=5', 'there is no option "pod", is "pods" meant?'],
-    ['generate:mix?pods=0', 'pods must be a whole number up to 100000, not "0"'],
-    ['generate:mix?seed=-1', 'seed must be a whole number'],
-    ['generate:mix?duration=long', 'duration must be such as 7d or 36h, and at most 366d, not "long"'],
-    ['generate:mix?duration=999d', 'duration must be such as 7d'],
-    ['generate:mix?start=now', 'start must be a time such as'],
+    ['generate:web-servic', '--trace generate:web-servic: unknown generator "web-servic"; did you mean "web-service"?'],
+    ['generate:toString', 'unknown generator "toString"; use one of web-service, batch'],
+    ['generate:mix?pod=5', 'unknown option "pod"; did you mean "pods"?'],
+    ['generate:mix?pods=0', 'pods must be an integer of at most 100000, not "0"'],
+    ['generate:mix?seed=-1', 'seed must be an integer'],
+    ['generate:mix?duration=long', 'duration must be at most 366d, for example 7d or 36h, not "long"'],
+    ['generate:mix?duration=999d', 'duration must be at most 366d'],
+    ['generate:mix?start=now', 'start must be a time, for example'],
   ])('reject %s', (source, message) => {
     expect(() => generated(source)).toThrow(message);
   });

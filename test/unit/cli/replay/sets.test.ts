@@ -65,7 +65,7 @@ describe('words of an argument line', () => {
   });
 
   it('must have closed quotes', () => {
-    expect(() => wordsOf(`--a="b`, '--compare x')).toThrow('--compare x: a quote " is not closed');
+    expect(() => wordsOf(`--a="b`, '--compare x')).toThrow('--compare x: unclosed quote "');
   });
 });
 
@@ -137,7 +137,7 @@ describe('NodePools', () => {
   });
 
   it('must exist in the manifests or in the trace', () => {
-    expect(() => read({}, CLASS)).toThrow('now.yaml: there is no NodePool');
+    expect(() => read({}, CLASS)).toThrow('now.yaml: no NodePool found');
     expect(read({ beginning: { ...NOTHING, nodePools: new Set(['web']) } }, CLASS).sets).toHaveLength(1);
   });
 
@@ -230,7 +230,7 @@ describe('a file of sets', () => {
       '- {name: a, patch: [{kind: NodePool, name: web, patch: {spec: {weight: many}}}]}',
       'sets.yaml, set "a", patch[0], NodePool web: spec.weight: ',
     ],
-    ['- {name: a}\n- {name: a}', 'sets.yaml, set "a": there is another set named "a"'],
+    ['- {name: a}\n- {name: a}', 'sets.yaml, set "a": the name "a" is already used by another set'],
   ])('rejects %s', (text, message) => {
     expect(() => file(text)).toThrow(message);
   });

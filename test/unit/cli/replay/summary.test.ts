@@ -35,8 +35,8 @@ describe('sentences', () => {
   });
 
   it('mention evictions even if there are none', () => {
-    expect(sentences(withRuns({ evictions: 0 }, { evictions: 1 }))[0]).toMatch(/evicts 1 pod, where it evicts none\.$/);
-    expect(sentences(withRuns({ evictions: 0 }, { evictions: 0 }))[0]).toMatch(/evicts no pods, like it\.$/);
+    expect(sentences(withRuns({ evictions: 0 }, { evictions: 1 }))[0]).toMatch(/evicts 1 pod instead of none\.$/);
+    expect(sentences(withRuns({ evictions: 0 }, { evictions: 0 }))[0]).toMatch(/evicts no pods either\.$/);
     expect(sentences(withRuns({ evictions: 100 }, { evictions: 102 }))[0]).toMatch(/evicts about as many pods\.$/);
   });
 
@@ -53,7 +53,7 @@ describe('sentences', () => {
   });
 
   it('report that nothing was played', () => {
-    expect(sentences({ ...sampleResult(), runs: [] })).toEqual(['Nothing was played.']);
+    expect(sentences({ ...sampleResult(), runs: [] })).toEqual(['No run was replayed.']);
   });
 });
 
@@ -93,7 +93,7 @@ describe('the summary', () => {
   });
 
   it('supports results without series and runs', () => {
-    expect(summaryText({ ...sampleResult(), runs: [] }, PLAIN)).toMatch(/Nothing was played\.\n$/);
+    expect(summaryText({ ...sampleResult(), runs: [] }, PLAIN)).toMatch(/No run was replayed\.\n$/);
   });
 });
 

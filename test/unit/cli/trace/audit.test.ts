@@ -215,10 +215,16 @@ describe('an audit log', () => {
   });
 
   it.each([
-    ['', 'audit.log: no audit event in it'],
-    ['nonsense\n', 'audit.log, line 1: 8 characters that are not valid JSON; a log of JSON lines has one event a line'],
-    ['{"kind":"Pod"}\n', 'audit.log, line 1: is no audit event: kind must be Event and apiVersion audit.k8s.io/v1'],
-    ['{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n', 'audit.log, line 1: stageTimestamp is missing or no time'],
+    ['', 'audit.log: no audit events found'],
+    [
+      'nonsense\n',
+      'audit.log, line 1: 8 characters that are not valid JSON; the log must contain one JSON event per line',
+    ],
+    ['{"kind":"Pod"}\n', 'audit.log, line 1: is not an audit event; kind must be Event and apiVersion audit.k8s.io/v1'],
+    [
+      '{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n',
+      'audit.log, line 1: stageTimestamp is missing or not a valid time',
+    ],
   ])('that is invalid is rejected: %j', async (text, message) => {
     const path = join(folder, 'audit.log');
     writeFileSync(path, text);

@@ -247,8 +247,8 @@ describe('eviction-queue', () => {
   });
 
   it.each([
-    { what: 'an HTML page of a proxy', error: new ApiError(404, 'Unknown', 'the API server answered 404') },
-    { what: 'a conflict of a proxy', error: new ApiError(409, 'Unknown', 'the API server answered 409') },
+    { what: 'an HTML page of a proxy', error: new ApiError(404, 'Unknown', 'the API server returned HTTP status 404') },
+    { what: 'a conflict of a proxy', error: new ApiError(409, 'Unknown', 'the API server returned HTTP status 409') },
     { what: 'an overloaded server', error: new ApiError(429, 'TooManyRequests', 'too many requests') },
   ])('retries after $what', async ({ error }) => {
     const b = bench();

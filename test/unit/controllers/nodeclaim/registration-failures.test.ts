@@ -248,7 +248,7 @@ describe('liveness', () => {
     expect(world.claims).toEqual([]);
     expect(await disrupted('registration_timeout')).toBe(1);
     // Logged after repeated conflicts.
-    const told = 'writes conflict again and again, retrying';
+    const told = 'repeated write conflicts, retrying';
     expect(world.errors().filter((text) => !text.startsWith(told))).toEqual([]);
   });
 });

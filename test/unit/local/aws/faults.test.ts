@@ -230,9 +230,9 @@ describe('the admin interface', () => {
   it.each([
     { method: 'POST', path: 'faults', body: '{', status: 400, says: 'not JSON' },
     { method: 'POST', path: 'faults', body: { kind: 'x' }, status: 400, says: 'kind "x"' },
-    { method: 'POST', path: 'instances/i-1/interrupt', status: 400, says: 'no such instance' },
-    { method: 'POST', path: 'instances/i-1/paint', status: 400, says: 'no verb "paint"' },
-    { method: 'GET', path: 'elephants', status: 404, says: 'There is no GET /_local/elephants' },
+    { method: 'POST', path: 'instances/i-1/interrupt', status: 400, says: 'the instance does not exist' },
+    { method: 'POST', path: 'instances/i-1/paint', status: 400, says: 'Unknown verb "paint"' },
+    { method: 'GET', path: 'elephants', status: 404, says: 'GET /_local/elephants does not exist' },
   ])('returns $status for $method $path: $says', async ({ method, path, body, status, says }) => {
     const answer = await ask(method, path, body);
     expect(answer.status).toBe(status);

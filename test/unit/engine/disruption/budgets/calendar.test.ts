@@ -106,7 +106,7 @@ describe('calendarOf', () => {
         ),
       ],
     ],
-    [[{ nodes: '1', schedule: '@daily' }], [expect.stringMatching(/^unreadable: .*must be set together; until/)]],
+    [[{ nodes: '1', schedule: '@daily' }], [expect.stringMatching(/^unreadable: .*must be set together; none of/)]],
   ])('for %j warns %j', (budgets, warnings) => {
     expect(warningsFor(budgets)).toEqual(warnings);
   });

@@ -100,7 +100,7 @@ describe('decodeProtobuf', () => {
   });
 
   it.each([
-    { what: 'an invalid message', body: Buffer.from('{}'), says: 'no Kubernetes protobuf message' },
+    { what: 'an invalid message', body: Buffer.from('{}'), says: 'not a Kubernetes protobuf message' },
     { what: 'an unknown kind', body: message('v1', 'Mystery'), says: 'Mystery is only accepted as' },
     { what: 'a truncated message', body: message('v1', 'Pod').subarray(0, 10), says: 'ends too early' },
   ])('rejects $what', ({ body, says }) => {
