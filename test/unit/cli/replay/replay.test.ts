@@ -117,7 +117,7 @@ describe('karpenter replay', () => {
     expect(played?.lives).toBe(8);
     await run(MANIFESTS);
     expect(played?.lives).toBe(1);
-    await expect(run([...MANIFESTS, '--lives', '0'])).rejects.toThrow('a whole number from 1 to 100');
+    await expect(run([...MANIFESTS, '--lives', '0'])).rejects.toThrow('an integer from 1 to 100');
   });
 
   it('uses up to --memory, or a fraction of the available memory', async () => {
