@@ -142,12 +142,15 @@ describe('places are tried', () => {
 });
 
 describe('a taint', () => {
-  it('with PreferNoSchedule repels pods like others until it is tolerated as a last resort', () => {
+  it('with PreferNoSchedule does not keep pods from existing nodes, and from new ones only until the last resort', () => {
     const taints = [{ key: 'old', value: 'yes', effect: 'PreferNoSchedule' as const }];
-    const node = stateNode('old', { taints });
-    expect(planOf({ nodes: [node], pendingPods: [pod('p', { cpu: '1' })] }).placements).toEqual([]);
-    const pools = [nodePool('default', { taints })];
-    expect(planOf({ nodes: [node], pools, pendingPods: [pod('p', { cpu: '1' })] }).placements).toHaveLength(1);
+    const pendingPods = [pod('p', { cpu: '1' })];
+    expect(planOf({ nodes: [stateNode('old', { taints })], pendingPods }).placements).toMatchObject([{ node: 'old' }]);
+    const soft = nodePool('soft', { taints });
+    const namesOf = (pools: readonly ReturnType<typeof nodePool>[]): readonly string[] =>
+      planOf({ pools, pendingPods }).claims.map((claim) => claim.nodePool);
+    expect(namesOf([soft, nodePool('plain')])).toEqual(['plain']);
+    expect(namesOf([soft])).toEqual(['soft']);
   });
 
   it('with NoExecute is reported with its value', () => {
