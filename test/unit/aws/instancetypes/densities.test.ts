@@ -51,7 +51,7 @@ describe('the evaluation of expressions for every instance type', () => {
       '.size() : 8',
     );
     expect(await densities.failure(nodeClassOf(maxPods), infos)).toMatch(
-      /^evaluating expression, it costs more than 1000 units, .*\(field=spec\.kubelet\.maxPods\) \(instance-type=m5\.7\)$/,
+      /^evaluating expression, it costs more than 1000 units .*\(field=spec\.kubelet\.maxPods\) \(instance-type=m5\.7\)$/,
     );
   });
 });

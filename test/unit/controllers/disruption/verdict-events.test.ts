@@ -54,7 +54,7 @@ describe('the verdict event of a Node', () => {
     const [node] = world.nodes;
     const first = told();
     expect(first.at(-1)).toMatch(
-      /^The budgets of its NodePool let no more nodes go .* \(0 of 1 nodes .*\) \[budget\]$/,
+      /^The budgets of its NodePool allow no further disruption .* \(0 of 1 nodes .*\) \[budget\]$/,
     );
     expect(world.events.findLast(({ reason }) => reason === 'DisruptionVerdict')?.object).toMatchObject({
       kind: 'Node',
