@@ -120,6 +120,26 @@ interface NodeClassReport {
   readonly launch?: TriedLaunch;
 }
 
+/** Returns findings about the readiness and the tags of a NodeClass. */
+function ownFindings(nodeClass: EC2NodeClass, subject: string): readonly Finding[] {
+  const findings: Finding[] = [];
+  const ready = getCondition(nodeClass, 'Ready');
+  if (ready?.status === 'False')
+    findings.push(
+      problem(subject, `is not ready: ${readyText(nodeClass)}`, 'see its conditions: kubectl describe ec2nodeclass'),
+    );
+  const restricted = restrictedTags(nodeClass.spec.tags);
+  if (restricted.length > 0)
+    findings.push(
+      problem(
+        subject,
+        `spec.tags sets ${restricted.join(', ')}`,
+        'remove them, because the controller sets these tags',
+      ),
+    );
+  return findings;
+}
+
 export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassChecks): Promise<NodeClassReport> {
   const { clients, clock, kubernetesVersion } = checks;
   const subject = `EC2NodeClass ${nodeClass.metadata.name}`;
@@ -157,20 +177,7 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
     findings.push(warning(subject, 'all its subnets are in one zone', 'select subnets in other zones'));
   for (const { id, deprecated } of images)
     if (deprecated) findings.push(warning(subject, `image ${id} is deprecated`, 'select a newer image'));
-  const ready = getCondition(nodeClass, 'Ready');
-  if (ready?.status === 'False')
-    findings.push(
-      problem(subject, `is not ready: ${readyText(nodeClass)}`, 'see its conditions: kubectl describe ec2nodeclass'),
-    );
-  const restricted = restrictedTags(nodeClass.spec.tags);
-  if (restricted.length > 0)
-    findings.push(
-      problem(
-        subject,
-        `spec.tags sets ${restricted.join(', ')}`,
-        'remove them, because the controller sets these tags',
-      ),
-    );
+  findings.push(...ownFindings(nodeClass, subject));
   if (nodeClass.spec.placementGroupSelector !== undefined)
     findings.push(await placementGroup(nodeClass, subject, checks));
 

@@ -198,7 +198,11 @@ describe('a CSV', () => {
       { label: { team: 'mem' }, memory: 'cpu' },
       'line 2: label team is "a b": a valid label',
     ],
-    ['time,runs,cpu,mem\n1,2,3,4', { label: { team: 'teem' } }, 'no column "teem" for --label; existing columns: "time"'],
+    [
+      'time,runs,cpu,mem\n1,2,3,4',
+      { label: { team: 'teem' } },
+      'no column "teem" for --label; existing columns: "time"',
+    ],
   ])('%j is rejected', async (text, options, message) => {
     await expect(converted(text, options)).rejects.toThrow(message);
   });
