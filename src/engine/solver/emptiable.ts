@@ -1,5 +1,4 @@
 /** Finds nodes that can become empty: their pods fit together into the free room of the remaining nodes. */
-import type { EnginePod } from '../input.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import type { CompiledSnapshot } from './compiled-snapshot.ts';
 import { type CompiledNode, REFUSES, type Room, SUITS } from './node.ts';
@@ -14,8 +13,8 @@ export interface RankedNode {
 
 /**
  * Returns the provider ids of nodes that can become empty, in the given order. Considers one node after the other, worst first.
- * The pods move to the best nodes that have room. A node that has taken a pod stays. Pods that may not be evicted count too,
- * because they end on their own. Topology rules are ignored, so the result is an upper bound.
+ * The pods move to the best nodes that have room. A node that has taken a pod stays, and so does a node with an invalid pod. Pods
+ * that may not be evicted count too, because they end on their own. Topology rules are ignored, so the result is an upper bound.
  */
 export function emptiable(common: CompiledSnapshot, worstFirst: readonly RankedNode[]): readonly string[] {
   const rooms = new Rooms(common, worstFirst);
@@ -47,8 +46,10 @@ class Rooms {
     const index = this.#common.nodes.indexOf(providerId);
     const node = index === undefined ? undefined : this.#common.nodes.nodes[index];
     if (node === undefined || this.#taken.has(node)) return false;
+    const classes = this.#classesOn(node);
+    if (classes === undefined) return false;
     const moved = new Map<CompiledNode, Room>();
-    for (const podClass of this.#classesOn(node)) {
+    for (const podClass of classes) {
       const target = this.#targetFor(podClass, node, moved);
       if (target === undefined) return false;
       const room = moved.get(target) ?? this.#roomOf(target).copy();
@@ -63,11 +64,15 @@ class Rooms {
     return true;
   }
 
-  /** Returns the classes of the pods that would need another node, largest first. */
-  #classesOn({ node }: CompiledNode): readonly PodClass[] {
-    const pods = node.pods.filter((pod) => !isTerminal(pod) && !isOwnedByDaemonSet(pod));
-    const classes = this.#common.classesFor(pods);
-    return pods.map((pod: EnginePod) => classes.of(pod)).sort((a, b) => sizeOf(b) - sizeOf(a));
+  /** Returns the classes of the pods that would need another node, largest first. Returns undefined if a pod cannot be read. */
+  #classesOn({ node }: CompiledNode): readonly PodClass[] | undefined {
+    try {
+      const pods = node.pods.filter((pod) => !isTerminal(pod) && !isOwnedByDaemonSet(pod));
+      const classes = this.#common.classesFor(pods);
+      return pods.map((pod) => classes.of(pod)).sort((x, y) => sizeOf(y) - sizeOf(x));
+    } catch {
+      return undefined;
+    }
   }
 
   #targetFor(podClass: PodClass, from: CompiledNode, moved: ReadonlyMap<CompiledNode, Room>): CompiledNode | undefined {

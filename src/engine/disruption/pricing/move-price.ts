@@ -8,12 +8,12 @@ import type { EnginePod } from '../../input.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
-import { addResources, amountIn, podRequests } from '../../resources.ts';
+import { addResources, amountIn } from '../../resources.ts';
 import type { UnitPrices } from '../../unit-prices.ts';
 import { EMPTYING_MS, emptyingSinceMs } from '../candidates/emptying.ts';
 import type { Candidate, Command } from '../command.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
-import { unitPricesIn, worthOf } from './worth.ts';
+import { readableRequests, unitPricesIn, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -138,7 +138,7 @@ function roomUsdPerHour(
     candidates.map(({ reschedulablePods, nodePool }) => {
       const prices = forecasts.get(nodePool.metadata.name)?.unitPrices;
       const moved = reschedulablePods.filter((pod) => !onNewNodes.has(podKey(pod)));
-      return prices === undefined ? 0 : worthOf(addResources(...moved.map(podRequests)), prices);
+      return prices === undefined ? 0 : worthOf(addResources(...moved.map(readableRequests)), prices);
     }),
   );
 }
@@ -169,7 +169,7 @@ function podsUsd(
 
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */
 function shareOf(pod: EnginePod, { allocatable }: StateNode): number {
-  const requests = podRequests(pod);
+  const requests = readableRequests(pod);
   const shares = ['cpu', 'memory'].map((name) => amountIn(requests, name) / amountIn(allocatable, name));
   return Math.max(0, ...shares.filter(Number.isFinite));
 }

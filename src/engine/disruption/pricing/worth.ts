@@ -53,10 +53,21 @@ function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly 
  */
 export const unitPrices = (pool: PoolInput, demand: Resources): UnitPrices => unitPricesOf(rowsOf(pool), demand);
 
+const NONE: Resources = {};
+
+/** Returns the requests of a pod, or none if they are not valid. One such pod must not prevent decisions about other nodes. */
+export function readableRequests(pod: EnginePod): Resources {
+  try {
+    return podRequests(pod);
+  } catch {
+    return NONE;
+  }
+}
+
 /** Returns the requests of the pods that keep a node from being empty. */
 export const requestsOnNode = remembering(
   (pods: readonly EnginePod[]): Resources =>
-    addResources(...pods.filter((pod) => !isTerminal(pod) && !isOwnedByDaemonSet(pod)).map(podRequests)),
+    addResources(...pods.filter((pod) => !isTerminal(pod) && !isOwnedByDaemonSet(pod)).map(readableRequests)),
 );
 
 /** Returns the unit prices for the pods on the nodes of a NodePool. */

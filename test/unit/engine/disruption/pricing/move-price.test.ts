@@ -141,6 +141,10 @@ describe('a move', () => {
     expect(notWorthMoving(command, 0.0001, { nowMs: NOW })).toBeUndefined();
   });
 
+  it('can be compared although a pod of the NodePool is not valid', () => {
+    expect(verdict({ pods: [running('a'), running('b', { cpu: 'much' })] })).toBeUndefined();
+  });
+
   it('does not pay while the age of the nodes is unknown', () => {
     expect(verdict({ pods: [running('a')], poolAgeMs: Number.NaN })?.code).toBe('not-worth-moving');
   });

@@ -123,6 +123,11 @@ describe('nodes that can become empty', () => {
     expect(emptiable({ nodes, untouched: new Map([['default/p', 'it ended an engine worker']]) })).toEqual(['b']);
   });
 
+  it('stay if a pod is not valid, without an effect on other nodes', () => {
+    const nodes = { a: [running('p', { cpu: 'much' })], b: [running('q')], c: [running('r')] };
+    expect(emptiable({ nodes })).toEqual(['b']);
+  });
+
   it('do not include nodes that were removed or are being deleted', () => {
     const nodes = { a: [running('p')], b: [running('q')] };
     expect(emptiable({ nodes, state: { a: { markedForDeletion: true } } })).toEqual([]);
