@@ -1,8 +1,9 @@
 /** One HTTP exchange with the API server. Sends JSON and returns the open response. */
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
 import { defined } from '../lib/defined.ts';
-import type { Fence } from './fence.ts';
+import { type Fence, NotPermitted } from './fence.ts';
 import type { Connection } from './kubeconfig.ts';
 
 export interface Exchange {
@@ -12,7 +13,7 @@ export interface Exchange {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
-  /** Checked immediately before a mutating request is sent. */
+  /** Checked immediately before a mutating request is sent, and again after a connect. */
   readonly fence?: Fence | undefined;
   /** Maximum time without any sent or received data, in milliseconds. Then the connection is closed. */
   readonly idleMs: number;
@@ -93,13 +94,30 @@ export async function exchange(connection: Connection, userAgent: string, ask: E
     );
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (ask.signal?.aborted) return reject(ask.signal.reason);
-      if (error instanceof ConnectionError) return reject(error);
+      if (error instanceof ConnectionError || error instanceof NotPermitted) return reject(error);
       const wasNotSent = NOT_SENT.has(error.code ?? '');
       const broken = new ConnectionError(`Cannot reach the API server at ${server.host}`, wasNotSent, { cause: error });
       broken.wasKept = request.reusedSocket && error.code === 'ECONNRESET';
       reject(broken);
     });
-    request.end(payload);
+    whenConnected(request, () => {
+      try {
+        // a process that was paused during the connect may have lost its lease
+        ask.fence?.check();
+        request.end(payload);
+      } catch (error) {
+        request.destroy(error as Error);
+      }
+    });
+  });
+}
+
+/** Calls `send` when the request has a socket that is connected, so that the data leaves in the same turn. */
+function whenConnected(request: ClientRequest, send: () => void): void {
+  request.once('socket', (socket: Socket & { readonly secureConnecting?: boolean }) => {
+    if (socket.secureConnecting) socket.once('secureConnect', send);
+    else if (socket.connecting) socket.once('connect', send);
+    else send();
   });
 }
 

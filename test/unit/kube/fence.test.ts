@@ -114,6 +114,30 @@ describe('a client with a fence', () => {
     client.close();
   });
 
+  it('sends nothing if the lease is lost during the connect, as in a pause of the process', async () => {
+    let checks = 0;
+    let allowed = Number.POSITIVE_INFINITY;
+    const fence = {
+      ...openFence(),
+      check: () => {
+        if (++checks > allowed) throw new NotPermitted('over');
+      },
+    };
+    const create = async (): Promise<unknown> => {
+      const client = connect({ url: server.url, clock, fence });
+      checks = 0;
+      return client.create(WIDGET, widget('a', 1)).finally(() => client.close());
+    };
+    await create();
+    expect(server.seen).toHaveLength(1);
+    // before the wait for a token, before the request, and after the connect
+    expect(checks).toBe(3);
+    allowed = 2;
+    await expect(create()).rejects.toThrow('the request was not sent: over');
+    expect(server.seen).toHaveLength(1);
+    expect(checks).toBe(3);
+  });
+
   it('drops requests that wait for the rate limiter when the lease is lost', async () => {
     const slow = virtualClock();
     const leadership = new Leadership(slow);
