@@ -134,8 +134,12 @@ describe('karpenter record', () => {
     expect(scaled).toMatchObject({ scale: { kind: 'Deployment', name: 'web' }, replicas: 5 });
     const deleted = events.flatMap((event) => ('delete' in event ? [event.delete.name] : []));
     expect(deleted.sort()).toEqual(['before', 'late']);
+    // each pod of a Job is recorded as a Job, which starts again after an eviction
     const pods = new Map(
-      applied(events, 'Pod').map((event) => [event.apply.metadata.name.replace(/-\w+$/, ''), event]),
+      [...applied(events, 'Pod'), ...applied(events, 'Job')].map((event) => [
+        event.apply.metadata.name.replace(/-\w+$/, ''),
+        event,
+      ]),
     );
     expect([...pods.keys()].sort()).toEqual(['before', 'report', 'single']);
     expect(pods.get('before')).toMatchObject({ at: 0, apply: { spec: { restartPolicy: 'Always' } } });
@@ -175,7 +179,7 @@ describe('karpenter record', () => {
     const ended = once(child, 'close').then(([code]) => ({ code, errors }));
     await Promise.race([started.promise, ended]);
     child.kill('SIGINT');
-    expect(await ended).toEqual({ code: 0, errors: expect.stringMatching(/the trace is\s+in\s/) });
+    expect(await ended).toEqual({ code: 0, errors: expect.stringMatching(/trace written\s+to\s/) });
     const names = applied(await eventsOf(path), 'Deployment').map(({ apply }) => apply.metadata.name);
     expect(names).toContain('kept');
   });
