@@ -102,7 +102,7 @@ describe('pods that are not bound to the nodes that were launched for them', () 
 
   it('lead to one node if their scheduler ignores it, and the scheduler is reported', async () => {
     expect(boughtFor('plain')).toBe(1);
-    const text = 'the scheduler elsewhere has not bound it';
+    const text = 'the scheduler elsewhere has not bound the pod';
     expect((await eventsOf('NotBound', 'Pod', 'ignored')).join()).toContain(text);
     expect((await eventsOf('NotBound', 'NodePool', 'plain')).join()).toContain(text);
   });
