@@ -131,6 +131,10 @@ describe('an operator that is killed', () => {
 
     await scenario.startOperator({ env: { BATCH_IDLE_DURATION: '200ms' } });
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1, 50_000);
+    // the instance can join before the operator has found it again
+    await scenario.until('the instance of the claim', async () =>
+      (await scenario.claims()).every(({ status }) => status?.providerID !== undefined),
+    );
     await expectNothingLeaked();
     expect(scenario.instances()).toHaveLength(1);
     // The launched instance is used.
