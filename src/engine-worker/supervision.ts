@@ -111,7 +111,7 @@ export class Supervision {
     const { ends, firstMs, last } = this.#inVain;
     const forMs = monotonicMs(this.#clock) - firstMs;
     throw new Error(
-      `${ends} ${last.worker} workers ended in succession without a result, the first ${formatDuration(forMs)} ago, and there are no more pods to skip: ${last.message}`,
+      `${ends} ${last.worker} workers in a row ended without a result, the first ${formatDuration(forMs)} ago; no pod is left to skip: ${last.message}`,
     );
   }
 

@@ -86,7 +86,7 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(STATEFUL_SET, WORKLOADS),
   only(REPLICA_SET, WORKLOADS),
   only(JOB, WORKLOADS),
-  { ...only(EVENT, 'the time since when a node is blocked is unknown'), fieldSelector: 'source=karpenter' },
+  { ...only(EVENT, 'the start times of blocks of nodes are unknown'), fieldSelector: 'source=karpenter' },
   only(POD, 'nodes appear empty, and no pods appear to be pending'),
 ];
 

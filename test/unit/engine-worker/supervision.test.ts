@@ -218,7 +218,7 @@ describe('a worker whose threads go on ending', () => {
     supervision.check();
     die(60_000);
     expect(() => supervision.check()).toThrow(
-      '11 solver workers ended in succession without a result, the first 10m0s ago, and there are no more pods to skip: The solver worker is ended',
+      '11 solver workers in a row ended without a result, the first 10m0s ago; no pod is left to skip: The solver worker is ended',
     );
     die(60_000);
     expect(logged.filter((text) => text === failing)).toHaveLength(1);

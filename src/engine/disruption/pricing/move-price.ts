@@ -75,6 +75,8 @@ export function notWorthMoving(
 ): Reason<DeclineCode> | undefined {
   if (forecasts === undefined) return undefined;
   const { candidates } = command;
+  // the price of a node is unknown, so it is neither marked nor compared
+  if (candidates.every(({ usdPerHour }) => usdPerHour <= 0)) return undefined;
   const hours = expectedHours(candidates, forecasts, nowMs);
   const netUsdPerHour = savedUsdPerHour - roomUsdPerHour(command, forecasts);
   const benefit = netUsdPerHour * hours;

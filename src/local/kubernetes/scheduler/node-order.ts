@@ -1,4 +1,4 @@
-/** Nodes in the order in which the scheduler looks at them: one of each zone in turn, within a zone by age. */
+/** Order in which the scheduler evaluates nodes: the zones take turns, and within a zone the oldest node comes first. */
 export class NodeOrder<T> {
   /** Zones by the age of their oldest node. */
   readonly #zones = new Map<string, Set<T>>();

@@ -105,7 +105,7 @@ describe('steering', () => {
     expect(markedNodes()).toEqual(before);
   });
 
-  it('removes an empty marked node at once, as any empty node', async () => {
+  it('removes an empty marked node immediately, like any other empty node', async () => {
     await withIdleNodes(2);
     await world.pass(180);
     const [marked] = markedNodes();

@@ -136,6 +136,12 @@ describe('a move', () => {
     expect(verdict({ ...full, taints: marked(10 * MINUTE) })?.code).toBe('not-worth-moving');
   });
 
+  it('is not compared if the price of the node is unknown', () => {
+    const found = { ...candidate({ pods: [running('a')] }), usdPerHour: 0 };
+    const forecasts = forecastsOf([node('node-1', { pods: [running('a')] })], pools, { nowMs: NOW, evictionUsd: 1 });
+    expect(notWorthMoving({ candidates: [found], replacements: [] }, 0, { nowMs: NOW, forecasts })).toBeUndefined();
+  });
+
   it('is not compared without steering', () => {
     const command = { candidates: [candidate({ pods: [running('a')], ageMs: 0 })], replacements: [] };
     expect(notWorthMoving(command, 0.0001, { nowMs: NOW })).toBeUndefined();
