@@ -18,6 +18,7 @@ import {
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
 import { commandNotWorthRepeating } from '../pricing/churn.ts';
 import { Replacement } from '../pricing/price-filter.ts';
+import { byWasteRatio } from '../pricing/worth.ts';
 import { groupsOf, movesOf } from './candidate-groups.ts';
 import { consolidate, consolidationFilter, lostBy, poolApprovals, validateConsolidation } from './consolidation.ts';
 
@@ -56,7 +57,9 @@ interface Search {
 const NOTHING: Search = { weighed: [] };
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates, input.committed), input.budgets);
+  const { candidates, consolidation, committed } = input;
+  const inOrder = consolidation === 'compatible' ? bySavings(candidates, committed) : byWasteRatio(candidates, input);
+  const { taken, skipped, constrained } = withinBudgets(inOrder, input.budgets);
   const found = taken.length < 2 ? NOTHING : await searchAll(taken, input);
   const { best, rejected = [], stoppedAt, weighed } = found;
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };

@@ -5,7 +5,7 @@
 import type { PackingLimit, PlannedClaim, PoolInput } from '../../model.ts';
 import { coveredTypes, onDemandUsages } from '../../price-book/covered-types.ts';
 import type { Ledger } from '../../price-book/ledger.ts';
-import { addedRiskOf, bySavings, type Candidate, type Command, savingsOf } from '../command.ts';
+import { addedRiskOf, type Candidate, type Command, savingsOf } from '../command.ts';
 import {
   type Method,
   type MethodInput,
@@ -17,7 +17,7 @@ import {
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
 import { commandNotWorthRepeating } from '../pricing/churn.ts';
 import { Replacement } from '../pricing/price-filter.ts';
-import { byWaste } from '../pricing/worth.ts';
+import { byWaste, byWasteRatio } from '../pricing/worth.ts';
 import { costOf, groupsOf } from './candidate-groups.ts';
 import {
   candidateEvents,
@@ -63,7 +63,7 @@ interface Found {
 }
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { taken, skipped, constrained } = withinBudgets(bySavings(input.candidates, input.committed), input.budgets);
+  const { taken, skipped, constrained } = withinBudgets(byWasteRatio(input.candidates, input), input.budgets);
   const reasons = overBudgets(skipped, 'Underutilized');
   const search = new Search(input);
   for (const set of setsOf(taken, input)) await search.look(set);

@@ -99,3 +99,25 @@ export function byWaste(
     })
     .sort((a, b) => b.usdPerHour - a.usdPerHour || (a.candidate.name < b.candidate.name ? -1 : 1));
 }
+
+/**
+ * Sorts candidates by their cost beyond the worth of their pods, per unit of disruption, highest first; ties by name. The price
+ * alone would put full nodes with many pods first, and budgets would then leave out the nodes whose replacement saves most.
+ */
+export function byWasteRatio(
+  candidates: readonly Candidate[],
+  {
+    pools,
+    committed,
+  }: { readonly pools: ReadonlyMap<string, PoolInput>; readonly committed?: CommittedUse | undefined },
+): readonly Candidate[] {
+  const ratios = new Map<Candidate, number>();
+  for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
+    const pool = pools.get(name);
+    if (pool === undefined) continue;
+    for (const { candidate, usdPerHour } of byWaste(own, pool, committed))
+      ratios.set(candidate, usdPerHour / candidate.rescheduleCost);
+  }
+  const ratioOf = (candidate: Candidate): number => ratios.get(candidate) ?? Number.NEGATIVE_INFINITY;
+  return [...candidates].sort((a, b) => ratioOf(b) - ratioOf(a) || (a.name < b.name ? -1 : 1));
+}

@@ -3,10 +3,11 @@ import { multiNode } from '../../../../../src/engine/disruption/methods/multi-no
 import { candidateOf, described, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import { evaluate, isApproved, poolTotals } from '../../../../../src/engine/disruption/pricing/balance.ts';
 import { NOW, pod, pool, stateNode } from '../objects.ts';
-import { asking, candidate, planned, soldAsSpot, solved, types } from './consolidation-input.ts';
+import { asking, candidate, planned, pools, soldAsSpot, solved, types } from './consolidation-input.ts';
 
 describe('multi-node consolidation', () => {
   const five = ['a', 'b', 'c', 'd', 'e'].map((name) => candidate(name));
+  const small = { type: 'm.2' };
 
   it('finds the longest prefix of candidates that can be disrupted together', async () => {
     const { commands } = await multiNode.decide(
@@ -70,6 +71,20 @@ describe('multi-node consolidation', () => {
     );
     expect(commands).toEqual([]);
     expect(exhausted).toBe(false);
+  });
+
+  it.each([
+    // a full node with many pods costs most for each unit of disruption, but little more than its pods are worth
+    ['compatible', ['full', 'waste-1']],
+    ['thorough', ['waste-1', 'waste-2']],
+  ] as const)('chooses the nodes within the budgets by price or by waste: %s', async (consolidation, names) => {
+    const main = { name: 'main', resources: { requests: { cpu: '1500m' } } };
+    const pods = Array.from({ length: 10 }, (_, at) => pod(`full-${at}`, { spec: { containers: [main] } }));
+    const nodes = [candidate('waste-2', small), candidate('full', { type: 'm.16', pods }), candidate('waste-1', small)];
+    const { commands } = await multiNode.decide(
+      asking(nodes, () => solved([]), { budgets: new Map([['default', 2]]), consolidation, pools }),
+    );
+    expect(commands.map(({ candidates }) => candidates.map(({ name }) => name))).toEqual([names]);
   });
 
   it('returns the best command so far at the timeout', async () => {
