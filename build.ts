@@ -79,8 +79,13 @@ const OPTIONS: BuildOptions = {
   minifyWhitespace: true,
   legalComments: 'linked',
   lineLimit: 200,
-  define: { 'process.env.SOURCE_REVISION': JSON.stringify(revision()) },
+  define: {
+    'process.env.SOURCE_REVISION': JSON.stringify(revision()),
+    'process.env.NODE_ENV': '"production"',
+  },
   // Some dependencies are CommonJS and call require for Node's own modules.
+  // ink loads these development tools only if DEV=true, and works without them.
+  external: ['react-devtools-core'],
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },

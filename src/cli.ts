@@ -17,6 +17,10 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
     'run a local cluster and local AWS endpoints for your own kubectl, aws and operator',
     async () => (await import('./cli/local.ts')).localCommand(),
   ],
+  top: [
+    'watch nodes, pending pods and decisions of a live cluster in the terminal',
+    async () => (await import('./cli/top.ts')).topCommand(VERSION),
+  ],
   explain: [
     'explain why nodes are not disrupted and why pods stay pending',
     async () => (await import('./cli/explain.ts')).explainCommand(),
@@ -88,7 +92,7 @@ export const VERBS: Readonly<Record<string, readonly [summary: string, load: () 
 };
 
 /** Verbs that run until they are stopped and print their own progress. */
-const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot']);
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot', 'top']);
 
 const named = (): Command =>
   new Command('karpenter')

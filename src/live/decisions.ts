@@ -23,6 +23,7 @@ const INTERRUPTIONS: ReadonlySet<string> = new Set([
   'TerminatingOnInterruption',
 ]);
 const DISRUPTIONS = /^(Disruption|Consolidation|Expired$)/;
+const DEADLINE = 'TerminationGracePeriodExpiring';
 /** Message of condition changes. They have separate events. */
 const CONDITION_CHANGE = /^Status condition transitioned/;
 
@@ -69,7 +70,8 @@ export class LiveDecisions {
   note({ object, type, reason, message }: EventNote, atMs: number): void {
     if (!KINDS.has(object.kind) || LEFT_OUT.has(reason) || CONDITION_CHANGE.test(message)) return;
     // the NodeClaim has the same event
-    if (object.kind === 'Node' && (INTERRUPTIONS.has(reason) || DISRUPTIONS.test(reason))) return;
+    if (object.kind === 'Node' && (INTERRUPTIONS.has(reason) || DISRUPTIONS.test(reason) || reason === DEADLINE))
+      return;
     this.add({ atMs, topic: topicOf(type, reason), object: `${object.kind}/${object.metadata.name}`, text: message });
   }
 }

@@ -6,6 +6,7 @@ import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { EventNote } from '../observe/events/declaration.ts';
+import { NOMINATED } from '../observe/events/pods.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { PODS_BY_NODE } from '../state/stores.ts';
@@ -57,9 +58,8 @@ export class LiveView {
     const { clock, cluster, log } = this.#sources;
     while (!signal.aborted) {
       try {
-        const { nodePools, nodeClaims } = cluster.stores;
-        await this.#costs.refresh(nodePools.list(), nodeClaims.list());
-        if (nodeClaims.synced) this.#costs.sample(clock.now(), this.summary().usdPerHour);
+        await this.refreshPrices();
+        if (cluster.stores.nodeClaims.synced) this.#costs.sample(clock.now(), this.summary().usdPerHour);
       } catch (error) {
         log.error('failed refreshing the live page, trying again', { error });
       }
@@ -67,11 +67,16 @@ export class LiveView {
     }
   }
 
+  async refreshPrices(): Promise<void> {
+    const { nodePools, nodeClaims } = this.#sources.cluster.stores;
+    await this.#costs.refresh(nodePools.list(), nodeClaims.list());
+  }
+
   /** Receives the events that the operator publishes. */
   note(...notes: readonly EventNote[]): void {
     for (const each of notes) {
       this.decisions.note(each, this.#sources.clock.now());
-      if (each.object.kind === 'Pod' && each.type === 'Warning') this.#say(each);
+      if (each.object.kind === 'Pod' && (each.type === 'Warning' || each.reason === NOMINATED.reason)) this.#say(each);
     }
   }
 

@@ -49,3 +49,16 @@ export function writeControl(output: { write(text: string): unknown }, sequence:
   if (write === undefined) output.write(sequence);
   else write(sequence);
 }
+
+/** Returns the output without the filter, for a library that draws the terminal. Its caller must escape all text from users. */
+export function withoutFilter<T extends Output>(output: T): T {
+  const write = unfiltered.get(output);
+  if (write === undefined) return output;
+  return new Proxy(output, {
+    get(target, name) {
+      if (name === 'write') return write;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

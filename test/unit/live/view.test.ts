@@ -95,7 +95,7 @@ describe('the state of the live page', () => {
     view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
     view.note({ object: pod, type: 'Normal', reason: 'Nominated', message: 'elsewhere' });
     expect(view.pending()).toEqual([
-      { pod: 'default/waits-0', sinceMs: NOW_MS - 60_000, reason: 'no room' },
+      { pod: 'default/waits-0', sinceMs: NOW_MS - 60_000, reason: 'elsewhere' },
       { pod: 'default/waits-1', sinceMs: NOW_MS - 60_000 },
     ]);
     live.pod('waits-0', 'node-0.internal');

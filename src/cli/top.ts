@@ -1,0 +1,73 @@
+/** Command `karpenter top`. Shows nodes, pending pods and decisions of a live cluster in a terminal. */
+import { Command, Option } from 'commander';
+import { realClock } from '../lib/clock.ts';
+import { type ClusterFlags, reading, withCluster } from './cluster.ts';
+import { withExamples } from './describe.ts';
+import { terminalWidth } from './render/wrap.ts';
+import { instanceTypesOption, typesFor } from './scenario.ts';
+
+interface Flags extends ClusterFlags {
+  readonly server?: string;
+  readonly instanceTypes?: string;
+  readonly once?: boolean;
+}
+
+const HELP = `
+Nodes are grouped by NodePool, with requested CPU and memory, pods, price, age, state, and the operator's verdict about their
+disruption. Below are pending pods with the operator's reason, and its latest decisions. Prices are what AWS bills: instances,
+surplus CPU credits, volumes and public addresses.
+
+Keys: arrows or j and k select a row, Enter explains it, s changes the order, g the groups, / filters, Esc goes back, q quits.
+
+The kubeconfig needs get, list and watch for pods, nodes, events, NodePools, NodeClaims and EC2NodeClasses. Verdicts are read from
+the events of the nodes, or with --server from the operator, with the result of each disruption method. Prices are those of the
+built-in catalogue, in which spot prices are invented, or with --instance-types those of the operator.`;
+
+/** Columns of a frame that is not printed on a terminal. */
+const WIDE = 160;
+
+export const topCommand = (version: string): Command =>
+  withExamples(
+    withCluster(
+      new Command('top').description('Watch nodes, pending pods and decisions of a live cluster in the terminal'),
+    ),
+    [
+      { what: 'with the kubeconfig alone', command: 'karpenter top' },
+      {
+        what: 'with verdicts and prices of the operator',
+        command: 'karpenter top --server http://127.0.0.1:8080 --instance-types http://127.0.0.1:8080',
+      },
+      { what: 'print the view once', command: 'karpenter top --once' },
+    ],
+  )
+    .addOption(new Option('--server <url>', 'metrics address of the operator, for verdicts with all methods'))
+    .addOption(instanceTypesOption())
+    .option('--once', 'print the view once and exit (default if the output is not a terminal)')
+    .addHelpText('after', HELP)
+    .action(async ({ server, instanceTypes, once, ...cluster }: Flags) => {
+      await reading(cluster, `karpenter-top/${version}`, async (client) => {
+        const ended = new AbortController();
+        try {
+          const { watchCluster } = await import('./top/watch.ts');
+          const watched = await watchCluster({
+            client,
+            clusterName: client.server.host,
+            clock: realClock(),
+            types: (manifests, nowMs) =>
+              typesFor({ ...(instanceTypes !== undefined && { instanceTypes }) }, manifests, nowMs),
+            server,
+            signal: ended.signal,
+          });
+          if (!once && process.stdout.isTTY && process.stdin.isTTY) {
+            await (await import('./top/screen.ts')).show(watched);
+            return;
+          }
+          const { printed } = await import('./top/frame.ts');
+          const columns = Math.min(WIDE, terminalWidth());
+          const { verdictOf } = watched;
+          process.stdout.write(printed({ state: watched.state(), columns, verdictOf, problem: watched.problem() }));
+        } finally {
+          ended.abort();
+        }
+      });
+    });

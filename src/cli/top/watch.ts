@@ -1,0 +1,166 @@
+/** Watches a live cluster for `karpenter top`, with read requests only. */
+import { EC2_NODE_CLASS, EVENT, POD } from '../../api/kinds.ts';
+import type { KubeEvent } from '../../api/kubernetes.ts';
+import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
+import type { KubeReader } from '../../kube/client.ts';
+import { startInformers } from '../../kube/informers.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { timeOf } from '../../lib/times.ts';
+import type { LiveState } from '../../live/model.ts';
+import { LiveView } from '../../live/view.ts';
+import { type Logger, silent } from '../../observe/logger.ts';
+import { ClusterState } from '../../state/cluster.ts';
+import { askOperator } from '../operator.ts';
+import type { TypesFor } from '../scenario.ts';
+import { billedPrices } from './prices.ts';
+
+const INTERVAL_MS = 5_000;
+/** Wait for the first lists. Kinds that are not readable must not delay the view for ever. */
+const FIRST_LISTS_MS = 15_000;
+/** Events of the operator. API servers select events by the component that wrote them. */
+const OWN_EVENTS = { fieldSelector: 'source=karpenter' };
+/** End of a `DisruptionVerdict` event. */
+const CODE = / \[([a-z-]+)\]$/;
+
+export interface WatchOptions {
+  readonly client: KubeReader;
+  readonly clusterName: string;
+  readonly clock: Clock;
+  readonly types: TypesFor;
+  /** URL of an operator's metrics port. Without it, verdicts come from the events of the nodes. */
+  readonly server?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface WatchedCluster {
+  state(): LiveState;
+  /** Returns the verdict on a node with the results of all methods, if they are known. */
+  verdictOf(node: string): Verdict | undefined;
+  /** Returns the last failure of a request, until the request succeeds again. */
+  problem(): string | undefined;
+}
+
+/** Opens watches until the signal aborts, and waits for the first lists. */
+export async function watchCluster(options: WatchOptions): Promise<WatchedCluster> {
+  const { client, clock, signal, server } = options;
+  const problems = new Map<string, string>();
+  const log = problemLog(problems);
+  const informers = startInformers({ client, clock, log, signal });
+  const cluster = new ClusterState({ informers, clock, manages: ({ group }) => group === EC2_NODE_CLASS.group });
+  const nodeClasses = informers.store(EC2_NODE_CLASS, {}, { optional: true });
+  let verdicts: ReadonlyMap<string, Verdict> = new Map();
+  const view = new LiveView({
+    ...{ clusterName: options.clusterName, cluster, clock, log },
+    pricesOf: billedPrices({ cluster, nodeClasses, clock, types: options.types }),
+    verdicts: () => [...verdicts.values()],
+    isLeading: () => true,
+  });
+  const events = new EventReader(view, (event) => isCurrent(event, informers.store(POD)));
+  const refresh = async (): Promise<void> => {
+    await attempt(problems, 'events', async () => events.read(await client.listAll(EVENT, OWN_EVENTS)));
+    if (server === undefined) verdicts = events.verdicts;
+    else
+      await attempt(problems, 'operator', async () => {
+        const found = await askOperator<readonly Verdict[]>(server, '/debug/verdicts');
+        verdicts = new Map(found.map((verdict) => [verdict.node, verdict]));
+      });
+  };
+  await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
+  await Promise.all([refresh(), view.refreshPrices()]);
+  void view.run(signal);
+  void repeat(refresh, { clock, signal });
+  return {
+    state: () => ({
+      summary: view.summary(),
+      nodes: view.nodes(),
+      pending: view.pending(),
+      decisions: view.decisions.list(),
+      costs: view.costs,
+    }),
+    verdictOf: (node) => verdicts.get(node),
+    problem() {
+      const missing = informers.unsynced();
+      return missing.length > 0 ? `waiting for the list of ${missing.join(', ')}` : problems.values().next().value;
+    },
+  };
+}
+
+async function repeat(work: () => Promise<void>, { clock, signal }: Pick<WatchOptions, 'clock' | 'signal'>) {
+  while (!signal.aborted) {
+    await clock.sleep(INTERVAL_MS, signal);
+    if (!signal.aborted) await work();
+  }
+}
+
+async function attempt(problems: Map<string, string>, name: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+    problems.delete(name);
+  } catch (error) {
+    problems.set(name, `${name}: ${messageOf(error)}`);
+  }
+}
+
+/** Stores the last failure of the watches instead of writing lines over the view. */
+function problemLog(problems: Map<string, string>): Logger {
+  const store = (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+    const cause = fields.error instanceof Error ? `: ${fields.error.message}` : '';
+    problems.set('watch', message + cause);
+  };
+  const log: Logger = { ...silent, warn: store, error: store, with: () => log };
+  return log;
+}
+
+/** Returns false for events of an earlier pod with the same name, such as a pod of a StatefulSet. */
+function isCurrent(
+  { involvedObject: { kind, name, namespace, uid } }: KubeEvent,
+  pods: { get(ref: { name: string; namespace?: string | undefined }): { metadata: { uid?: string } } | undefined },
+): boolean {
+  return kind !== 'Pod' || uid === undefined || pods.get({ name, namespace })?.metadata.uid === uid;
+}
+
+/** Passes new and repeated events of the operator to the view, oldest first. */
+class EventReader {
+  verdicts: ReadonlyMap<string, Verdict> = new Map();
+  readonly #view: LiveView;
+  readonly #isCurrent: (event: KubeEvent) => boolean;
+  /** Counts of the events of the last list, by UID. */
+  #counts = new Map<string, number>();
+
+  constructor(view: LiveView, current: (event: KubeEvent) => boolean) {
+    this.#view = view;
+    this.#isCurrent = current;
+  }
+
+  read(events: readonly KubeEvent[]): void {
+    const inOrder = events.filter(this.#isCurrent).sort((a, b) => atMs(a) - atMs(b));
+    const counts = new Map<string, number>();
+    for (const event of inOrder) {
+      const [uid, count] = [event.metadata.uid ?? event.metadata.name, event.count ?? 1];
+      counts.set(uid, count);
+      if (this.#counts.get(uid) !== count) this.#note(event);
+    }
+    this.#counts = counts;
+    this.verdicts = new Map(inOrder.flatMap(verdictIn));
+  }
+
+  #note({ involvedObject, ...event }: KubeEvent): void {
+    const { kind, name, namespace = 'default' } = involvedObject;
+    const { type, reason, message } = event;
+    const note = { object: { apiVersion: '', kind, metadata: { name, namespace } }, type, reason, message };
+    if (kind === 'Pod') this.#view.note(note);
+    else this.#view.decisions.note(note, atMs(event));
+  }
+}
+
+const atMs = ({ lastTimestamp, metadata }: Pick<KubeEvent, 'lastTimestamp' | 'metadata'>): number =>
+  timeOf(lastTimestamp ?? metadata.creationTimestamp) || 0;
+
+/** Returns the verdict in a `DisruptionVerdict` event. The event has no results of single methods. */
+function verdictIn({ reason, message, involvedObject }: KubeEvent): readonly (readonly [string, Verdict])[] {
+  const [end, code] = (reason === 'DisruptionVerdict' && CODE.exec(message)) || [];
+  if (end === undefined) return [];
+  const { name: node } = involvedObject;
+  return [[node, { node, code: code as VerdictCode, text: message.slice(0, -end.length), methods: [] }]];
+}

@@ -1,0 +1,183 @@
+/** Keys and frames of `karpenter top`, without a terminal. */
+import { describe, expect, it } from '@jest/globals';
+import { type Choices, INITIAL, type Key, listed, pressed } from '../../../../src/cli/top/choices.ts';
+import { type FrameInput, frame, type Line, printed } from '../../../../src/cli/top/frame.ts';
+import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
+import type { LiveNode, LiveState } from '../../../../src/live/model.ts';
+
+const NOW = Date.parse('2026-06-01T12:00:00Z');
+const GIB = 2 ** 30;
+
+const node = (name: string, more: Partial<LiveNode> = {}): LiveNode => ({
+  name: `${name}.us-west-2.compute.internal`,
+  nodeClaim: `default-${name}`,
+  nodePool: 'default',
+  instanceType: 'm6g.large',
+  zone: 'us-west-2a',
+  capacityType: 'on-demand',
+  usdPerHour: 0.1,
+  createdMs: NOW - 90_000,
+  state: 'ready',
+  pods: 3,
+  shares: { cpu: [1_000, 2_000], memory: [4 * GIB, 8 * GIB] },
+  ...more,
+});
+
+const STATE: LiveState = {
+  summary: {
+    clusterName: 'prod',
+    atMs: NOW,
+    isLeading: true,
+    nodes: 3,
+    pods: 12,
+    pendingPods: 1,
+    usdPerHour: 1.9,
+    surplusCreditsUsdPerHour: 0,
+    unpriced: 0,
+  },
+  nodes: [
+    node('a', { verdict: { code: 'pdb', text: 'PDB web allows no eviction' } }),
+    node('b', { usdPerHour: 0.3, shares: { cpu: [1_900, 2_000] }, pods: 8 }),
+    node('c', { nodePool: 'gpu', usdPerHour: 1.5, instanceType: 'g6.xlarge', createdMs: NOW - 7_200_000 }),
+  ],
+  pending: [{ pod: 'web/api-1', sinceMs: NOW - 65_000, reason: 'NodePool "gpu" is at its limit\nsecond line' }],
+  decisions: [
+    {
+      id: 1,
+      atMs: NOW - 5_000,
+      topic: 'bought',
+      object: 'NodeClaim/gpu-c',
+      text: 'launched',
+      usdPerHour: 1.5,
+      times: 1,
+    },
+    { id: 2, atMs: NOW, topic: 'problem', object: 'NodePool/gpu', text: 'at its limit', times: 3 },
+  ],
+  costs: [
+    [NOW - 60_000, 0.4],
+    [NOW, 1.9],
+  ],
+};
+
+const short = (nodes: readonly LiveNode[]): string => nodes.map(({ name }) => name[0]).join('');
+const textOf = (lines: readonly Line[]): string =>
+  lines.map((line) => line.map(({ text }) => text).join('')).join('\n');
+const input = (choices: Partial<Choices> = {}, more: Partial<FrameInput> = {}): FrameInput => ({
+  state: STATE,
+  choices: { ...INITIAL, ...choices },
+  columns: 160,
+  rows: 30,
+  verdictOf: () => undefined,
+  ...more,
+});
+const pressing = (...keys: readonly Key[]): Choices =>
+  keys.reduce<Choices>((choices, key) => pressed(choices, key, STATE) ?? choices, INITIAL);
+const typed = (text: string): readonly Key[] => [...text].map((letter) => ({ text: letter }));
+
+describe('the order of nodes', () => {
+  it.each([
+    ['price', 'ba'],
+    ['cpu', 'ba'],
+    ['memory', 'ab'],
+    ['name', 'ab'],
+    ['pods', 'ba'],
+  ] as const)('is by %s', (sort, order) => {
+    const { groups } = listed(STATE, { ...INITIAL, sort });
+    expect(groups.map(({ name, nodes }) => [name, short(nodes)])).toEqual([
+      ['gpu', 'c'],
+      ['default', order],
+    ]);
+  });
+
+  it('is by age across groups if nodes are not grouped', () => {
+    expect(short(listed(STATE, { ...INITIAL, sort: 'age', group: 'none' }).groups.flatMap(({ nodes }) => nodes))).toBe(
+      'cab',
+    );
+  });
+});
+
+describe('keys', () => {
+  it('select rows from the first node to the last pending pod, and stop at the ends', () => {
+    expect(pressing('down').selected).toMatch(/^c/);
+    expect(pressing('down', 'down').selected).toMatch(/^b/);
+    expect(pressing('down', 'up', 'up').selected).toMatch(/^c/);
+    expect(pressing('down', 'page down', 'down').selected).toBe('web/api-1');
+  });
+
+  it('filter while the user types, and clear the filter', () => {
+    const filtered = pressing({ text: '/' }, ...typed('G6'), 'enter');
+    expect(short(listed(STATE, filtered).groups.flatMap(({ nodes }) => nodes))).toBe('c');
+    // letters of commands are part of the filter
+    expect(pressing({ text: '/' }, ...typed('sq'))).toMatchObject({ filter: 'sq', isTyping: true, sort: 'price' });
+    expect(pressing({ text: '/' }, ...typed('ab'), 'backspace').filter).toBe('a');
+    expect(pressing({ text: '/' }, ...typed('ab'), 'escape')).toMatchObject({ filter: '', isTyping: false });
+    expect(pressed(filtered, 'escape', STATE)?.filter).toBe('');
+  });
+
+  it('open and close the details of the selected row, and end the view', () => {
+    expect(pressing('enter').isOpen).toBe(false);
+    expect(pressing('down', 'enter').isOpen).toBe(true);
+    expect(pressing('down', 'enter', 'escape').isOpen).toBe(false);
+    expect(pressed(INITIAL, { text: 'q' }, STATE)).toBeUndefined();
+  });
+
+  it('change order and groups in a circle', () => {
+    expect(pressing({ text: 's' }).sort).toBe('cpu');
+    expect(pressing(...typed('ggggg')).group).toBe('NodePool');
+  });
+});
+
+describe('a frame', () => {
+  it('has the cost, the nodes by NodePool, pending pods with the first line of the reason, and the latest decisions', () => {
+    expect(printed({ state: STATE, columns: 150, verdictOf: () => undefined })).toMatchSnapshot();
+  });
+
+  it.each([40, 80, 120])('fits into %d columns and the height of the terminal', (columns) => {
+    const lines = frame(input({}, { columns, rows: 20 }));
+    expect(lines).toHaveLength(20);
+    expect(
+      Math.max(
+        ...textOf(lines)
+          .split('\n')
+          .map(({ length }) => length),
+      ),
+    ).toBeLessThanOrEqual(columns);
+    expect(textOf(lines)).toContain('q: quit'.slice(0, columns > 90 ? 7 : 0));
+  });
+
+  it('shows the rows around the selected node of a long list', () => {
+    const nodes = Array.from({ length: 100 }, (_, at) => node(`n${String(at).padStart(3, '0')}`));
+    const state = { ...STATE, nodes };
+    const text = textOf(frame(input({ sort: 'name', selected: nodes[60]?.name }, { state })));
+    expect(text).toMatch(/▶ n060/);
+    expect(text).not.toContain('n010');
+    expect(text).toMatch(/… \d+ more lines/);
+  });
+
+  it('explains the selected node by the verdict, or says that there is none', () => {
+    const verdict: Verdict = {
+      node: 'a',
+      code: 'pdb',
+      text: 'PDB web allows no eviction',
+      methods: [{ method: 'emptiness', code: 'not-empty', text: 'pods run on the node' }],
+    };
+    const open = { selected: STATE.nodes[0]?.name, isOpen: true };
+    const explained = textOf(frame(input(open, { verdictOf: () => verdict })));
+    expect(explained).toContain('PDB web allows no eviction');
+    expect(explained).toContain('emptiness');
+    expect(explained).toContain('1.0 cores of 2.0 cores');
+    expect(textOf(frame(input(open)))).toContain('not published a verdict');
+  });
+
+  it('explains the selected pod with the whole reason, and says that a removed row is gone', () => {
+    expect(textOf(frame(input({ selected: 'web/api-1', isOpen: true })))).toContain('second line');
+    expect(textOf(frame(input({ selected: 'web/other', isOpen: true })))).toContain('web/other is gone');
+  });
+
+  it('shows a problem of the watches, and an empty cluster', () => {
+    const state = { ...STATE, nodes: [], pending: [], decisions: [], costs: [] };
+    const text = textOf(frame(input({}, { state, problem: 'waiting for the list of nodepools.karpenter.sh' })));
+    expect(text).toContain('waiting for the list of nodepools.karpenter.sh');
+    expect(text).toContain('no nodes');
+  });
+});
