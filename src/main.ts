@@ -18,6 +18,7 @@ import { MoveHistory } from './controllers/disruption/moves.ts';
 import { controllers } from './controllers/index.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
 import { LaunchBudget } from './controllers/provisioning/launch-budget.ts';
+import { PodVerdicts } from './controllers/provisioning/pod-verdicts.ts';
 import { NodeTraces } from './controllers/traces/node-traces.ts';
 import { VerdictHistory } from './engine/disruption/verdicts.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
@@ -302,7 +303,10 @@ async function wireControllers(
     ...kept,
   };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
-  const histories = { history: new VerdictHistory(), moves: new MoveHistory(), launches: new LaunchBudget(deps) };
+  const histories = {
+    ...{ history: new VerdictHistory(), moves: new MoveHistory() },
+    ...{ launches: new LaunchBudget(deps), verdicts: new PodVerdicts(deps) },
+  };
   const viewed = { deps, aws, costHistory, history: histories.history };
   const views = debugViews({
     ...{ deps, ...histories, costHistory, solver },

@@ -78,6 +78,7 @@ export async function simulateManifests(
       reservedMode: (featureGates.ReservedCapacity ?? true) ? 'strict' : 'off',
       ignoreDraRequests: true,
       packing: options.packing ?? 'cheapest',
+      explain: true,
     },
   );
   return {

@@ -7,6 +7,7 @@ import type { InstanceType } from '../engine/model.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView } from '../process/history-view.ts';
+import type { HoldOf } from '../state/pod-holds.ts';
 import { readCost } from './cost/cost-reader.ts';
 import type { KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
@@ -15,6 +16,7 @@ import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
 import { launchViews } from './launch-views.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
+import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
 
 interface DebugViewParts {
   readonly deps: Deps;
@@ -23,6 +25,7 @@ interface DebugViewParts {
   readonly history: VerdictHistory;
   readonly moves: MoveHistory;
   readonly launches: LaunchBudget;
+  readonly verdicts: PodVerdicts;
   readonly costHistory: KeptHistory | undefined;
   readonly solver: Solver | undefined;
   /** Returns true if this replica is the leader. */
@@ -31,12 +34,14 @@ interface DebugViewParts {
   readonly leaseNamespace: () => string;
 }
 
+const NO_POD = 'the operator has no pod of this name in its cluster';
+
 /**
  * Returns the views. On a replica that is not the leader, each view throws `Unavailable` with the command that finds the
  * leader.
  */
 export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
-  const { deps, offerings, history, moves, launches, costHistory, solver } = parts;
+  const { deps, offerings, history, moves, launches, verdicts, costHistory, solver } = parts;
   const { clock, cluster } = deps;
   const leading =
     <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
@@ -47,6 +52,10 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
         `this replica is on standby; find the leader with ${lease} -o jsonpath={.spec.holderIdentity}`,
       );
     };
+  const holdOf = (): HoldOf => {
+    const held = launches.holds();
+    return (pod) => held(pod) ?? solver?.holdOf?.(pod);
+  };
   return {
     '/debug/verdicts': leading(() => history.verdicts(cluster.nodes(), clock.now())),
     '/debug/offerings': leading(offerings),
@@ -61,10 +70,14 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
     },
     '/debug/budgets': leading(() => budgetViews(deps)),
     '/debug/blockers': leading(() => blockerViews(deps)),
-    '/debug/holds': leading(() => {
-      const holdOf = launches.holds();
-      return holdViews(deps, (pod) => holdOf(pod) ?? solver?.holdOf?.(pod));
-    }),
+    '/debug/holds': leading(() => holdViews(deps, holdOf())),
+    '/debug/pods': {
+      page: leading((query: URLSearchParams) => {
+        const name = query.get('pod');
+        if (name === null) return verdicts.all(holdOf());
+        return verdicts.of(name, holdOf()) ?? { pod: name, code: 'unknown', text: NO_POD };
+      }),
+    },
     '/debug/launches': leading(() => launchViews(deps, launches)),
   };
 }

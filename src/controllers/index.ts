@@ -32,6 +32,7 @@ import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registration-health.ts';
 import { validation } from './nodepool/validation.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
+import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, PodBatcher, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
@@ -49,6 +50,8 @@ interface Parts {
   readonly moves?: MoveHistory | undefined;
   /** Unproductive launches, and the launches that are held back because of them. */
   readonly launches?: LaunchBudget | undefined;
+  /** Latest decision on each pending pod. */
+  readonly verdicts?: PodVerdicts | undefined;
   /** Results of earlier disruption passes. Replays pass their own. */
   readonly memo?: DecisionMemo | undefined;
   /**
@@ -63,7 +66,7 @@ interface Parts {
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
   const { solver = localSolver(), simulations = localSimulationRunner(), launches = new LaunchBudget(known) } = parts;
-  const { history = new VerdictHistory(), moves = new MoveHistory() } = parts;
+  const { history = new VerdictHistory(), moves = new MoveHistory(), verdicts = new PodVerdicts(known) } = parts;
   const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
   const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
@@ -80,7 +83,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     poolTrigger(deps, batcher),
-    new Provisioner(deps, { batcher, solver, launches }),
+    new Provisioner(deps, { batcher, solver, launches, verdicts }),
     launches.judge,
     new NodeClaimLifecycle(deps),
     expiration(deps),

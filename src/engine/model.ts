@@ -19,6 +19,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { Cause } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
@@ -134,6 +135,8 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly pools: readonly PoolInput[];
   /** NodePools that take no part, with the reason. Refusals list them after the NodePools that were tried. */
   readonly idlePools?: readonly IdlePool[];
+  /** Objects of these NodePools, as far as they are known, for the causes of refusals. */
+  readonly idleNodePools?: readonly NodePool[];
   readonly nodes: readonly N[];
   /** Pods to place, in any order. The solver sorts them. */
   readonly pendingPods: N['pods'];
@@ -202,6 +205,8 @@ export interface SolveOptions {
   readonly first?: readonly string[];
   /** If true, the plan lists the effective zones of the pending pods. */
   readonly countZones?: boolean;
+  /** If true, refusals have the cause in the NodePool that the pod is meant for. */
+  readonly explain?: boolean;
   /** Maximum number of claims. If more are needed, the solve stops, and `Plan.notEvaluated` lists the remaining pods. */
   readonly mostClaims?: number;
 }
@@ -282,7 +287,13 @@ export type PodRefusal =
   | { readonly code: 'unsupported'; readonly text: string }
   | { readonly code: 'no-pools'; readonly text: string }
   /** Reason per NodePool, in order of trial. `text` is the text of the event. */
-  | { readonly code: 'no-fit'; readonly text: string; readonly pools: readonly { nodePool: string; misfit: Misfit }[] }
+  | {
+      readonly code: 'no-fit';
+      readonly text: string;
+      readonly pools: readonly { nodePool: string; misfit: Misfit }[];
+      /** Cause in the NodePool that the pod is meant for. Only on request. */
+      readonly cause?: Cause;
+    }
   /** The pod is not valid, or an unexpected error occurred. Other pods are still placed. */
   | { readonly code: 'failed'; readonly text: string }
   /** The pod waits for reserved capacity in a later run. Never reported to the user as a failure. */

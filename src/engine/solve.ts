@@ -4,6 +4,7 @@
  */
 
 import { messageOf } from '../lib/error-message.ts';
+import { withCauses } from './causes/plan-causes.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
 import type {
@@ -79,7 +80,7 @@ export const solve = (snapshot: EngineSnapshot, options: SolveOptions): Plan => 
 export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepared {
   if (snapshot.pools.length === 0)
     return {
-      solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot.idlePools),
+      solve: ({ pendingPods = snapshot.pendingPods } = {}) => nothing(pendingPods, snapshot, options),
       emptiable: () => [],
     };
   const common = new CompiledSnapshot(snapshot, options);
@@ -138,7 +139,10 @@ class VariationSolve {
 
   plan(): Plan {
     const pods = this.#order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : this.#pods.length;
-    return cheapestOf((tieBreak) => this.#attempt(tieBreak), pods, this.#options);
+    const plan = cheapestOf((tieBreak) => this.#attempt(tieBreak), pods, this.#options);
+    if (!this.#options.explain || plan.refusals.size === 0) return plan;
+    const input = { ...this.#common.snapshot, nodes: [...this.#staying] };
+    return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
   }
 
   #attempt(tieBreak: TieBreak): Attempt {
@@ -237,10 +241,11 @@ function* nodesWithout(nodes: readonly EngineNode[], leaving: ReadonlySet<string
   for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
 
-function nothing(pods: readonly EnginePod[], idle: EngineSnapshot['idlePools'] = []): Plan {
-  const refusal = noPools(idle);
+function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, { explain }: SolveOptions): Plan {
+  const refusal = noPools(snapshot.idlePools ?? []);
   const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
-  return { claims: [], placements: [], refusals, notEvaluated: [], emptyPools: [] };
+  const shown = explain ? withCauses(refusals, pods, snapshot) : refusals;
+  return { claims: [], placements: [], refusals: shown, notEvaluated: [], emptyPools: [] };
 }
 
 /** Pod that takes part. */

@@ -47,7 +47,7 @@ const IDENTITY_AGE_MS = 10_000;
 
 /** Opens a connection. @throws Error if the configuration cannot be read or has no cluster */
 export function openConnection(options: ConnectionOptions): Connection {
-  let config = load(options);
+  let config = loadConfig(options);
   const cluster = clusterOf(config);
   const agents = agentCache(cluster.server.startsWith('https:'));
   let known: { readonly identity: Promise<Identity>; readonly readAtMs: number } | undefined;
@@ -59,7 +59,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       const nowMs = performance.now();
       if (renew || known === undefined || nowMs - known.readAtMs > IDENTITY_AGE_MS) {
         // the library caches tokens from files and plugins; a new configuration reads them again
-        if (renew) config = load(options);
+        if (renew) config = loadConfig(options);
         const identity = readIdentity(config, agents.get);
         known = { identity, readAtMs: nowMs };
         identity.catch(() => {
@@ -72,7 +72,8 @@ export function openConnection(options: ConnectionOptions): Connection {
   };
 }
 
-function load(options: ConnectionOptions): KubeConfig {
+/** Reads the configuration. @throws Error if it cannot be read or has no cluster */
+export function loadConfig(options: ConnectionOptions): KubeConfig {
   const config = new KubeConfig();
   if (options.url !== undefined) {
     config.loadFromClusterAndUser({ name: 'given', server: options.url, skipTLSVerify: false }, { name: 'none' });

@@ -1,5 +1,6 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
+import type { NodePool } from '../api/nodepool.ts';
 import type { WithheldLaunch } from '../engine/launch-causes.ts';
 import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
@@ -16,6 +17,7 @@ export interface SnapshotParts {
   readonly nowMs: number;
   readonly pools: readonly PoolInput[];
   readonly idlePools?: readonly IdlePool[];
+  readonly idleNodePools?: readonly NodePool[];
   /** Read before the pods were listed, so that a pod that is bound in the meantime is counted at most twice. */
   readonly nodes: readonly StateNode[];
   /** Read together with the nodes, so that a claim that is launched in the meantime is counted once. */

@@ -8,6 +8,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.ts';
+import { PodVerdicts } from '../../src/controllers/provisioning/pod-verdicts.ts';
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { PodBatcher } from '../../src/controllers/provisioning/triggers.ts';
 import { podKey } from '../../src/engine/pods.ts';
@@ -152,7 +153,7 @@ async function answerMs(pod: number, { deps, server, solver, launches, signal }:
   const created = nextReport(server);
   const startedMs = Date.now();
   const key = { name: 'provisioner' };
-  const parts = { batcher, solver: solver.solve, launches };
+  const parts = { batcher, solver: solver.solve, launches, verdicts: new PodVerdicts(deps) };
   await new Provisioner(deps, parts).reconcile({ signal, log: silent, ...key } as never);
   const report = await created;
   order('DELETED');

@@ -4,10 +4,9 @@ import type { KubeReader } from '../../kube/client.ts';
 import { textOf } from '../../kube/config-map-document.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '../../observe/history/document.ts';
-import { refuseOldVersions } from '../objects/old-versions.ts';
+import { clusterManifests } from '../cluster-manifests.ts';
 import type { Manifest } from '../objects/read.ts';
 import { READ_KINDS } from '../snapshot/kinds.ts';
-import { type Gaps, readCluster } from '../snapshot/read.ts';
 
 /** Kinds that determine the costs of nodes and their users. */
 const KINDS: ReadonlySet<string> = new Set(['NodePool', 'EC2NodeClass', 'NodeOverlay', 'NodeClaim', 'Node', 'Pod']);
@@ -16,21 +15,9 @@ const KINDS: ReadonlySet<string> = new Set(['NodePool', 'EC2NodeClass', 'NodeOve
 export async function costManifests(
   client: Pick<HttpKubeReader, 'list' | 'raw'>,
 ): Promise<{ readonly manifests: readonly Manifest[]; readonly unknown: readonly string[] }> {
-  const gaps: Gaps = { notServed: [], notRead: [] };
   const kinds = READ_KINDS.filter(({ versions: [{ kind }] }) => KINDS.has(kind));
-  const manifests: Manifest[] = [];
-  for await (const { kind, objects } of readCluster(client, { kinds }, gaps)) {
-    if (!KINDS.has(kind)) continue;
-    for (const object of objects) {
-      const { name, namespace } = object.metadata;
-      manifests.push({
-        object,
-        where: `the cluster's ${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`,
-      });
-    }
-  }
-  refuseOldVersions(manifests);
-  const refused = gaps.notRead.filter(({ kind }) => KINDS.has(kind));
+  const { manifests, notRead } = await clusterManifests(client, kinds);
+  const refused = notRead.filter(({ kind }) => KINDS.has(kind));
   const needed = refused.find(({ kind }) => kind === 'Node' || kind === 'NodePool');
   if (needed !== undefined)
     throw new Error(`${needed.kind}s cannot be read: ${needed.why}; use a kubeconfig with the permission to list them`);

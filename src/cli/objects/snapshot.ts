@@ -85,8 +85,7 @@ export async function worldOf(given: readonly Manifest[], asked: WorldOptions): 
   const ofNodes = nodeNotes(manifests);
   const cluster = clusterOf(manifests, { pods, claims, options });
   const nodes = cluster.nodes();
-  const takesPart = ({ nodePool }: PoolInput): boolean =>
-    !idle.some((each) => each.nodePool === nodePool.metadata.name);
+  const isIdle = ({ metadata }: NodePool): boolean => idle.some(({ nodePool }) => nodePool === metadata.name);
   const { held = new Map() } = options;
   const isPlaced = (pod: Pod): boolean => isProvisionable(pod) && !held.has(podKey(pod));
   return {
@@ -106,8 +105,10 @@ export async function worldOf(given: readonly Manifest[], asked: WorldOptions): 
     leaving: podsOfLeavingNodes(nodes, cluster.stores.podDisruptionBudgets.list(), options.nowMs),
     snapshot: takeSnapshot(cluster, {
       nowMs: options.nowMs,
-      pools: allPools.filter(takesPart),
-      ...(idle.length === 0 ? {} : { idlePools: idle }),
+      pools: allPools.filter(({ nodePool }) => !isIdle(nodePool)),
+      ...(idle.length === 0
+        ? {}
+        : { idlePools: idle, idleNodePools: allPools.map(({ nodePool }) => nodePool).filter(isIdle) }),
       nodes,
       overdue: [],
       pendingPods: [...pods.filter(isPlaced), ...buffered.pods],

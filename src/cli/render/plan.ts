@@ -1,5 +1,6 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import type { Cause } from '../../engine/causes/cause.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
@@ -27,6 +28,8 @@ export interface SimulationAnswer {
   readonly nodeClaims: readonly SimulatedClaim[];
   readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[];
   readonly unschedulable: Readonly<Record<string, string>>;
+  /** Cause in the NodePool that the pod is meant for. Undefined if no pod has one. */
+  readonly causes?: Readonly<Record<string, Cause>>;
   /** List price of all new claims in USD per hour. */
   readonly totalPrice: number;
   /** Increase of the bill according to the price book. Undefined if it equals the total price. */
@@ -78,10 +81,14 @@ export function simulationOf(
     sumOf(plan.claims, priceOf),
   ) as [number, number];
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
+  const causes = refused.flatMap(([pod, refusal]) =>
+    refusal.code === 'no-fit' && refusal.cause !== undefined ? [[pod, refusal.cause] as const] : [],
+  );
   return {
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
     unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
+    ...(causes.length === 0 ? {} : { causes: Object.fromEntries(causes) }),
     totalPrice,
     ...(effectivePrice === totalPrice ? {} : { effectivePrice }),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),

@@ -1,7 +1,9 @@
 /** Renders a simulation as text. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { withDetails } from '../../engine/causes/cause.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
+import { own } from '../../lib/own.ts';
 import type { SimulatedClaim, SimulationAnswer } from './plan.ts';
 import { counted, table, unknownText, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
@@ -42,7 +44,8 @@ function claimRows(
 const CLAIM_HEADINGS = ['NODEPOOL', 'CHEAPEST', 'OTHERS', 'ZONE', 'CAPACITY', 'PODS', 'CPU', 'MEMORY', 'PRICE'];
 
 /** Removes the requests of the pod from a reason, so that equal reasons of different pods can be grouped. */
-const withoutDetails = (reason: string): string => reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)/gm, '');
+const withoutDetails = (reason: string): string =>
+  reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)|the pod requests .*?(?=, but)/gm, '');
 
 /**
  * Groups pods with the same reason and shows the details of the first pod, because thousands of pods may fail for one
@@ -58,10 +61,13 @@ function grouped(pods: readonly (readonly [pod: string, reason: string])[]): rea
   });
 }
 
-const refusalLines = (unschedulable: SimulationAnswer['unschedulable']): readonly string[] =>
-  grouped(Object.entries(unschedulable)).map(
-    ([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`,
-  );
+const refusalLines = ({ unschedulable, causes = {} }: SimulationAnswer): readonly string[] =>
+  grouped(
+    Object.entries(unschedulable).map(([pod, text]) => {
+      const cause = own(causes, pod);
+      return [pod, cause === undefined ? text : withDetails(cause, text)];
+    }),
+  ).map(([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`);
 
 /** Groups pods with the same reasons under one heading. */
 const explanationLines = (explanations: Readonly<Record<string, PodRefusal>>): readonly string[] =>
@@ -77,15 +83,8 @@ const reasonLines = (refusal: PodRefusal): readonly string[] =>
       )
     : [`    ${refusal.code}`];
 
-export function simulationText({
-  nodeClaims,
-  existingNodes,
-  unschedulable,
-  totalPrice,
-  effectivePrice,
-  explanations,
-  unknown,
-}: SimulationAnswer): string {
+export function simulationText(answer: SimulationAnswer): string {
+  const { nodeClaims, existingNodes, unschedulable, totalPrice, effectivePrice, explanations, unknown } = answer;
   const isEffective = effectivePrice !== undefined;
   const isRisky = nodeClaims.some(({ spotRisk }) => spotRisk !== undefined);
   const surplus = nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
@@ -103,7 +102,7 @@ export function simulationText({
   const sections = [
     table(headings, claimRows(nodeClaims, { isEffective, isRisky, hasSurplus })),
     table(['EXISTING NODE', 'PODS'], placed),
-    refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(unschedulable)].join('\n'),
+    refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
     unknownText(unknown),
     `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}${effective}${credits}, ${counted(refused, 'pod')} unschedulable`,

@@ -8,6 +8,7 @@ import { after, Requeue } from '../../kube/reconciler.ts';
 import { timeOf } from '../../lib/times.ts';
 import { LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { LAUNCH_TIMEOUT_MS, REGISTRATION_TIMEOUT_MS } from '../../state/node-join.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
@@ -25,13 +26,13 @@ interface Limit {
 const LIMITS: readonly Limit[] = [
   {
     type: 'Launched',
-    ms: 5 * 60_000,
+    ms: LAUNCH_TIMEOUT_MS,
     reason: 'launch_timeout',
     event: LAUNCH_TIMEOUT,
   },
   {
     type: 'Registered',
-    ms: 15 * 60_000,
+    ms: REGISTRATION_TIMEOUT_MS,
     reason: 'registration_timeout',
     event: REGISTRATION_TIMEOUT,
   },

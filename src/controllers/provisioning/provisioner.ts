@@ -22,6 +22,7 @@ import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
 import type { LaunchBudget } from './launch-budget.ts';
+import type { PodVerdicts } from './pod-verdicts.ts';
 import { preferenceWarnings } from './preferences.ts';
 import {
   isWithheld,
@@ -34,6 +35,7 @@ import {
 } from './results.ts';
 import {
   activePools,
+  idleNodePools,
   idlePools,
   podsToPlace,
   someAwaitReadiness,
@@ -53,6 +55,7 @@ interface ProvisionerParts {
   readonly batcher: PodBatcher;
   readonly solver: Solver;
   readonly launches: LaunchBudget;
+  readonly verdicts: PodVerdicts;
 }
 
 /** Pods that a run must place, and the matching state of the cluster. */
@@ -71,6 +74,7 @@ export class Provisioner implements Singleton {
   readonly #batcher: PodBatcher;
   readonly #solver: Solver;
   readonly #launches: LaunchBudget;
+  readonly #verdicts: PodVerdicts;
   readonly #keepsBuffers: boolean;
   /** NodeClaims for capacity buffers. After the launch, another run finds that the buffers' capacity is available. */
   readonly #forBuffers = new Set<string>();
@@ -82,7 +86,7 @@ export class Provisioner implements Singleton {
   /** True after the first preparation of the solver. */
   #isWarm = false;
 
-  constructor(deps: Deps, { batcher, solver, launches }: ProvisionerParts) {
+  constructor(deps: Deps, { batcher, solver, launches, verdicts }: ProvisionerParts) {
     const { cluster, clock, log, settings } = deps;
     this.#deps = deps;
     this.#batcher = batcher;
@@ -93,6 +97,7 @@ export class Provisioner implements Singleton {
         'default-topology-spread-constraints': constraints,
       });
     this.#launches = launches;
+    this.#verdicts = verdicts;
     this.#keepsBuffers = settings.featureGates.capacityBuffer;
     if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));
     this.#measures = provisioningMeasures(deps);
@@ -147,7 +152,8 @@ export class Provisioner implements Singleton {
     const active = activePools(this.#deps, log);
     if (active.length === 0) {
       log.info(NO_POOLS);
-      recordNoPools(this.#deps, pods, someAwaitReadiness(this.#deps) ? [] : idlePools(this.#deps));
+      const idle = someAwaitReadiness(this.#deps) ? [] : idlePools(this.#deps);
+      this.#verdicts.refused(recordNoPools(this.#deps, pods, idle), pods);
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
@@ -186,7 +192,8 @@ export class Provisioner implements Singleton {
     const { cluster, cloud, settings } = this.#deps;
     const idle = idlePools(this.#deps);
     const snapshot = takeSnapshot(cluster, {
-      ...{ nowMs, pools, idlePools: idle, nodes, overdue, withheld, pendingPods: all },
+      ...{ nowMs, pools, nodes, overdue, withheld, pendingPods: all },
+      ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
       commitments: cloud.commitments?.(),
     });
     const options = {
@@ -194,6 +201,7 @@ export class Provisioner implements Singleton {
       deadlineMs: DEADLINE_MS,
       first: this.#first,
       countZones: true,
+      explain: true,
     };
     return [snapshot, options];
   }
@@ -201,6 +209,7 @@ export class Provisioner implements Singleton {
   #record(solved: Solved, log: Logger): void {
     const { plan, pods } = solved;
     this.#measures.count(plan);
+    this.#verdicts.decided(plan, pods);
     this.#first = plan.notEvaluated;
     if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
     recordResults(this.#deps, solved, log);
@@ -276,6 +285,7 @@ export class Provisioner implements Singleton {
     context: ReconcileContext & { readonly decision: TracedDecision | undefined },
   ): Promise<void> {
     const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
+    this.#verdicts.created(planned.pods, nodeClaim.metadata.name);
     if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
     for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });

@@ -4,6 +4,8 @@ import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
+import { withCauses } from '../../engine/causes/plan-causes.ts';
+import { refusalMessage } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/devices.ts';
 import type { IdlePool, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
@@ -26,7 +28,7 @@ import {
 import type { Deps } from '../deps.ts';
 import { reportLeftOut } from '../left-out.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
-import { pendingPods } from './solve-input.ts';
+import { idleNodePools, pendingPods } from './solve-input.ts';
 
 export interface Solved {
   readonly plan: Plan;
@@ -58,7 +60,7 @@ function recordUnpacked({ metrics }: Deps, { nodePool, reason, text }: UnpackedP
 /** Returns the text for the pod's event, or undefined if the refusal does not concern the user. */
 function shown(refusal: PodRefusal): string | undefined {
   if (refusal.code === 'reserved-capacity') return undefined;
-  return refusal.code === 'ignored' && refusal.optedOut ? undefined : refusal.text;
+  return refusal.code === 'ignored' && refusal.optedOut ? undefined : refusalMessage(refusal);
 }
 
 export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refusal: PodRefusal): void {
@@ -86,7 +88,10 @@ function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
     const pod = pods.get(key);
     if (pod === undefined) continue;
     publishRefusal(deps, pod, refusal);
-    const fields = { Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace }, error: refusal.text };
+    const fields = {
+      Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+      error: refusalMessage(refusal),
+    };
     if (refusal.code === 'reserved-capacity') deferred.push(key);
     else if (refusal.text === UNSUPPORTED) log.info(SKIPPED, { Pod: fields.Pod });
     else if (refusal.code === 'ignored') log.debug('ignoring pod', fields);
@@ -128,12 +133,18 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
 }
 
 /** Records refusals for all pods if no NodePool takes part. These refusals count as decisions too. */
-export function recordNoPools(deps: Deps, pods: Solved['pods'], idle: readonly IdlePool[]): void {
+export function recordNoPools(
+  deps: Deps,
+  pods: Solved['pods'],
+  idle: readonly IdlePool[],
+): ReadonlyMap<string, PodRefusal> {
   const refusal = noPools(idle);
-  const refusals = new Map([...pods.keys()].map((key) => [key, refusal]));
+  const input = { pools: [], nodes: [], idleNodePools: idleNodePools(deps, idle) };
+  const refusals = withCauses(new Map([...pods.keys()].map((key) => [key, refusal])), [...pods.values()], input);
   recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
   // a cluster without NodePools does not expect events about them
-  if (idle.length > 0) for (const pod of pods.values()) publishRefusal(deps, pod, refusal);
+  if (idle.length > 0) for (const [key, pod] of pods) publishRefusal(deps, pod, refusals.get(key) ?? refusal);
+  return refusals;
 }
 
 interface Decided extends Pick<Solved, 'pods'> {

@@ -131,6 +131,10 @@ export function idlePools(deps: PoolDeps): readonly IdlePool[] {
     .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1));
 }
 
+/** Returns the objects of idle NodePools. */
+export const idleNodePools = ({ cluster }: Pick<Deps, 'cluster'>, idle: readonly IdlePool[]): readonly NodePool[] =>
+  idle.flatMap(({ nodePool }) => cluster.stores.nodePools.get({ name: nodePool }) ?? []);
+
 /**
  * Adds the instance types to NodePools. If the instance types of a NodePool cannot be listed, the NodePool takes part with no
  * instance types, so that it is reported as empty. This error is expected for a NodePool that is not ready.

@@ -18,7 +18,7 @@ export class PoolLimits {
   constructor(pool: CompiledPool, nodes: Iterable<EngineNode>) {
     this.#pool = pool;
     const limits = Object.entries(resourcesOf(pool.pool.spec.limits));
-    const used = limits.length === 0 ? {} : usageOf(pool.name, nodes);
+    const used = limits.length === 0 ? {} : nodePoolUsage(pool.name, nodes);
     this.#remaining = Object.fromEntries(limits.map(([name, limit]) => [name, limit - amountIn(used, name)]));
   }
 
@@ -76,7 +76,7 @@ export class PoolLimits {
 }
 
 /** Returns the part of the limits that the NodePool's staying nodes use. */
-function usageOf(pool: string, nodes: Iterable<EngineNode>): Resources {
+export function nodePoolUsage(pool: string, nodes: Iterable<EngineNode>): Resources {
   const own: EngineNode[] = [];
   for (const node of nodes) if (node.labels[NODEPOOL_LABEL] === pool && !node.markedForDeletion) own.push(node);
   return { ...addResources(...own.map(({ capacity }) => capacity)), [NODES]: own.length };

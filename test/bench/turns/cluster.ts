@@ -17,6 +17,7 @@ import type { Deps } from '../../../src/controllers/deps.ts';
 import { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import { controllers } from '../../../src/controllers/index.ts';
 import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
+import { PodVerdicts } from '../../../src/controllers/provisioning/pod-verdicts.ts';
 import { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
@@ -207,7 +208,15 @@ async function withinTime(work: Promise<unknown>): Promise<void> {
 function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): readonly TurnPath[] {
   const moves = new MoveHistory();
   const launches = new LaunchBudget(deps);
-  const parts = { deps, history, moves, launches, costHistory: undefined, solver: undefined };
+  const parts = {
+    deps,
+    history,
+    moves,
+    launches,
+    verdicts: new PodVerdicts(deps),
+    costHistory: undefined,
+    solver: undefined,
+  };
   const views = debugViews({ ...parts, offerings: () => [], isLeading: () => true, leaseNamespace: () => 'x' });
   const live = new LiveView({
     clusterName: 'bench',

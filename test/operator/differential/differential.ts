@@ -13,6 +13,7 @@ import { explainNodes } from '../../../src/cli/explain.ts';
 import { type SimulationAnswer, simulationOf } from '../../../src/cli/render/plan.ts';
 import { typesNoting } from '../../../src/cli/scenario.ts';
 import { simulate } from '../../../src/cli/simulate.ts';
+import { withDetails } from '../../../src/engine/causes/cause.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { Plan } from '../../../src/engine/model.ts';
 import { isProvisionable, podKey } from '../../../src/engine/pods.ts';
@@ -192,7 +193,7 @@ export class Differential {
   }
 
   /** Compares refusals by their events, because the operator runs no scheduling pass if no NodePool takes part. */
-  async #refusedAll(pods: readonly string[], { unschedulable }: SimulationAnswer): Promise<Differences> {
+  async #refusedAll(pods: readonly string[], { unschedulable, causes = {} }: SimulationAnswer): Promise<Differences> {
     const texts = await this.#until('events', async () => {
       const events = (await this.#scenario.events('FailedScheduling')).filter(
         ({ source, message }) =>
@@ -202,7 +203,8 @@ export class Differential {
       return pods.every((pod) => byPod.has(pod)) && byPod;
     });
     return pods.flatMap((pod) => {
-      const [told, said] = [unschedulable[pod], texts.get(pod)];
+      const [text, cause, said] = [unschedulable[pod], causes[pod], texts.get(pod)];
+      const told = text !== undefined && cause !== undefined ? withDetails(cause, text) : text;
       return told !== undefined && said === FAILED_SCHEDULING.message(told).slice(0, LONGEST_MESSAGE)
         ? []
         : [`${pod}: operator "${said}", command line "${told}"`];

@@ -61,7 +61,7 @@ describe('karpenter explain pod', () => {
     ['there', 'running', /the pod is on node node-a/],
     ['small', 'fits', /the pod fits on node node-a/],
     ['large', 'bought', /NodePool default launches a node for the pod: m7g\.xlarge for \$/],
-    ['huge', 'unschedulable', /no NodePool can launch a node for the pod/],
+    ['huge', 'unschedulable', /NodePool "default" has no instance type with enough room: the pod requests cpu 9999/],
   ])('prints for %s: %s', async (name, code, because) => {
     const text = await explained(name);
     expect(text).toMatch(new RegExp(`^Pod default/${name}\n  verdict  ${code}\n  because  `));
@@ -86,10 +86,17 @@ describe('karpenter explain pod', () => {
       until: '2026-01-01T00:10:00Z',
       times: 1,
     };
-    const holds = ['default/large', 'default/there'].map((held) => ({ pod: held, ...hold }));
+    const verdicts = ['default/large', 'default/there'].map((pod) => ({
+      ...{ pod, code: 'held', text: `no nodes are launched for the pod now: ${hold.text}` },
+      ...{ since: hold.since, until: hold.until },
+    }));
     const server = createServer((request, response) => {
-      response.statusCode = request.url === '/debug/holds' ? 200 : 404;
-      response.end(JSON.stringify(holds));
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://operator');
+      response.statusCode = pathname === '/debug/pods' ? 200 : 404;
+      const name = searchParams.get('pod');
+      const unknown = { pod: name, code: 'unknown', text: 'no such pod' };
+      const answer = name === null ? verdicts : (verdicts.find(({ pod }) => pod === name) ?? unknown);
+      response.end(JSON.stringify(answer));
     });
     // On a busy machine the test may reuse a connection after the default limit of five idle seconds.
     server.keepAliveTimeout = 0;
@@ -122,9 +129,15 @@ describe('karpenter explain pod', () => {
       });
     });
 
-    it('reports that other pods are not held', async () => {
-      expect(await asked('small', '--server', url)).toContain(
-        `verdict  not-held\n  because  the operator at ${url} does not hold back a pending pod with this name; use -f`,
+    it('fails for a pod that the operator does not have', async () => {
+      await expect(asked('small', '--server', url)).rejects.toThrow(
+        `pod "default/small" not found by the operator at ${url}; pending pods: default/large, default/there`,
+      );
+    });
+
+    it('lists all pending pods without a name', async () => {
+      expect(await asked('--server', url)).toMatch(
+        /^POD +VERDICT +BECAUSE\ndefault\/large +held +no nodes are launched/,
       );
     });
 

@@ -206,7 +206,9 @@ describe('simulate', () => {
       pools: [{ nodePool: 'default', misfit: { code: 'instance-types', tooSmall: true } }],
     });
     const text = simulationText(simulation);
-    expect(text).toContain('default/web-0 and 2 others: no instance type has enough resources');
+    expect(text).toContain(
+      'default/web-0 and 2 others: NodePool "default" has no instance type with enough room: the pod requests cpu 9999',
+    );
     expect(text).toMatch(/^WHY\n {2}default\/web-0 and 2 others\n {4}default: instance-types: no instance type has /m);
     expect(text).toContain('0 new nodes for $0.0000/h, 3 pods unschedulable');
   });

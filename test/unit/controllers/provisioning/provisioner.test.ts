@@ -247,7 +247,8 @@ describe('provisioning', () => {
     expect(messages('ignoring nodepool, not ready')).toBeGreaterThan(0);
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
-      'Failed to schedule pod, no dynamic nodepools found; NodePool broken is not used (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
+      'Failed to schedule pod, NodePool "broken" is not ready: EC2NodeClass gone: NodeClass not found on cluster. ' +
+        'Correct the field that the message names. Details: no dynamic nodepools found; NodePool broken is not used (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
     );
     expect(await world.metrics.text()).toContain('pods_scheduling_decision_duration_seconds_count 1');
     const ready = world.kube
@@ -289,7 +290,7 @@ describe('provisioning', () => {
     world.pending(1, '500');
     await world.pass(5);
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toMatch(
-      /^Failed to schedule pod, no instance type has enough resources, .*; NodePool broken is not used \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
+      /^Failed to schedule pod, NodePool "default" has no instance type with enough room: the pod requests cpu 500, but the largest has cpu 7900m\. .* Details: no instance type has enough resources, .*; NodePool broken is not used \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
     );
   });
 

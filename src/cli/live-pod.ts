@@ -1,0 +1,103 @@
+/** Answers `karpenter explain pod` for a live cluster: asks its operator, or computes the verdict from the objects. */
+import { EVENT, POD } from '../api/kinds.ts';
+import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
+import type { HttpKubeReader } from '../kube/http.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { type ClusterFlags, reading } from './cluster.ts';
+import { clusterManifests } from './cluster-manifests.ts';
+import { askOperator } from './operator.ts';
+import { forwardToOperator } from './operator-pod.ts';
+import { type ShownVerdict, simulatedVerdict } from './pod-verdict.ts';
+import { notAmong } from './render/known.ts';
+import { simulateManifests } from './simulate.ts';
+
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface LiveVerdict {
+  readonly verdict: ShownVerdict;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Asks an operator.
+ *
+ * @throws Error if the operator has no such pod or cannot be reached
+ */
+export async function verdictAt(server: string, { namespace, name }: PodName): Promise<PodVerdict> {
+  const pod = `${namespace}/${name}`;
+  const verdict = await askOperator<PodVerdict>(server, `/debug/pods?pod=${encodeURIComponent(pod)}`);
+  if (verdict.code !== 'unknown') return verdict;
+  const known = (await verdictsAt(server)).map((each) => each.pod);
+  const pending = known.length === 0 ? 'no pod is pending' : `pending pods: ${known.slice(0, 10).join(', ')}`;
+  throw new Error(`pod "${pod}" not found by the operator at ${server}; ${pending}`);
+}
+
+/** Returns the verdicts on all pending pods. */
+export const verdictsAt = (server: string): Promise<readonly PodVerdict[]> =>
+  askOperator<readonly PodVerdict[]>(server, '/debug/pods');
+
+/**
+ * Finds the operator in the cluster and asks it. If that is impossible, computes the verdict and adds the operator's last event.
+ *
+ * @throws Error if the pod does not exist or the cluster cannot be reached
+ */
+export const liveVerdict = (flags: ClusterFlags, asked: PodName): Promise<LiveVerdict> =>
+  reading(flags, 'karpenter-explain', async (client) => {
+    const pod = await client.find(POD, asked);
+    if (pod === undefined) throw new Error(await noSuchPod(client, asked));
+    const name = `${asked.namespace}/${asked.name}`;
+    const { nodeName } = pod.spec;
+    if (nodeName) return { verdict: { pod: name, code: 'running', text: `the pod is on node ${nodeName}` }, notes: [] };
+    const told = await heldByOperator(client, flags, asked);
+    return typeof told === 'string' ? computed(client, asked, told) : { verdict: told, notes: [] };
+  });
+
+async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): Promise<string> {
+  const { items } = await client.list(POD, { namespace, limit: 500 });
+  const known = items.map(({ metadata }) => metadata.name);
+  return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
+}
+
+/** Returns the operator's verdict, or the reason why it cannot be read. */
+async function heldByOperator(client: HttpKubeReader, flags: ClusterFlags, pod: PodName): Promise<PodVerdict | string> {
+  const forwarded = await forwardToOperator(client, flags);
+  if (typeof forwarded === 'string') return forwarded;
+  try {
+    return await verdictAt(forwarded.url, pod);
+  } catch (error) {
+    return messageOf(error);
+  } finally {
+    await forwarded.close();
+  }
+}
+
+async function computed(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
+  const { manifests, notRead } = await clusterManifests(client);
+  const { notes, ...found } = await simulateManifests(manifests, { explain: true });
+  const { unknown } = found.simulation;
+  const event = await lastEvent(client, asked);
+  return {
+    verdict: {
+      ...simulatedVerdict(`${asked.namespace}/${asked.name}`, found),
+      ...(event === undefined ? {} : { event }),
+      ...(unknown && { unknown }),
+    },
+    notes: [
+      `the operator cannot be asked (${why}), so the verdict is computed from the objects of the cluster; use --server with the metrics port of an operator`,
+      ...notRead.map(({ kind, why: reason, effect }) => `${kind}s cannot be read (${reason}): ${effect}`),
+      ...notes,
+    ],
+  };
+}
+
+async function lastEvent(client: HttpKubeReader, { namespace, name }: PodName): Promise<string | undefined> {
+  const { items } = await client.list(EVENT, { namespace, fieldSelector: `involvedObject.name=${name}` });
+  const own = items.filter(({ source }) => source?.component === 'karpenter');
+  const timeOf = ({ lastTimestamp = '', metadata }: (typeof own)[number]): string =>
+    lastTimestamp || (metadata.creationTimestamp ?? '');
+  const last = own.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b))).at(-1);
+  return last && `${last.reason} at ${timeOf(last)}: ${last.message}`;
+}

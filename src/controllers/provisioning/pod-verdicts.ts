@@ -1,0 +1,130 @@
+/** Latest decision on each pending pod, and the verdicts at `/debug/pods`. The format is public. */
+import type { Pod } from '../../api/kubernetes.ts';
+import { type PodVerdict, refusedVerdict, waitingText } from '../../engine/causes/pod-verdict.ts';
+import type { Plan, PodRefusal } from '../../engine/model.ts';
+import { isProvisionable, podKey } from '../../engine/pods.ts';
+import { defined } from '../../lib/defined.ts';
+import { timestamp } from '../../lib/times.ts';
+import { joinProgress } from '../../state/node-join.ts';
+import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
+import type { Deps } from '../deps.ts';
+import { pendingPods } from './solve-input.ts';
+
+type Decision =
+  | { readonly kind: 'refused'; readonly refusal: PodRefusal }
+  | { readonly kind: 'placed'; readonly providerId: string; readonly node: string }
+  | { readonly kind: 'launched'; readonly nodePool: string; readonly claim?: string; readonly others: number };
+
+interface Entry {
+  readonly uid: string | undefined;
+  readonly decision: Decision;
+  readonly decidedMs: number;
+}
+
+export class PodVerdicts {
+  readonly #deps: Pick<Deps, 'clock' | 'cluster'>;
+  #entries = new Map<string, Entry>();
+
+  constructor(deps: Pick<Deps, 'clock' | 'cluster'>) {
+    this.#deps = deps;
+  }
+
+  /** Replaces the decisions by those of a solve, which places all pending pods. Keeps those of pods that it did not reach. */
+  decided(plan: Plan, pods: ReadonlyMap<string, Pod>): void {
+    const entries = new Map<string, Entry>();
+    const decidedMs = this.#deps.clock.now();
+    const put = (key: string, decision: Decision): void => {
+      const pod = pods.get(key);
+      if (pod !== undefined) entries.set(key, { uid: pod.metadata.uid, decision, decidedMs });
+    };
+    for (const key of plan.notEvaluated) {
+      const known = this.#entries.get(key);
+      if (known !== undefined) entries.set(key, known);
+    }
+    for (const [key, refusal] of plan.refusals) put(key, { kind: 'refused', refusal });
+    for (const { pods: keys, ...place } of plan.placements)
+      for (const key of keys) put(key, { kind: 'placed', ...place });
+    for (const { pods: keys, nodePool } of plan.claims)
+      for (const key of keys) put(key, { kind: 'launched', nodePool, others: keys.length - 1 });
+    this.#entries = entries;
+  }
+
+  /** Records the refusal of all pods, because no NodePool takes part. */
+  refused(refusals: ReadonlyMap<string, PodRefusal>, pods: ReadonlyMap<string, Pod>): void {
+    const nothing = { claims: [], placements: [], notEvaluated: [], emptyPools: [] };
+    this.decided({ ...nothing, refusals }, pods);
+  }
+
+  /** Adds the name of the NodeClaim that was created for pods. */
+  created(keys: readonly string[], claim: string): void {
+    for (const key of keys) {
+      const known = this.#entries.get(key);
+      if (known?.decision.kind === 'launched')
+        this.#entries.set(key, { ...known, decision: { ...known.decision, claim } });
+    }
+  }
+
+  /** Yields the verdict on each pending pod, without the reasons of NodePools, which are long in a large cluster. */
+  *all(holdOf: HoldOf): Iterable<PodVerdict> {
+    for (const pod of pendingPods(this.#deps.cluster)) {
+      const { nodePools: _, ...verdict } = this.#verdict(pod, holdOf);
+      yield verdict;
+    }
+  }
+
+  /** Returns the verdict on a pod, or undefined if no pod has this name. */
+  of(name: string, holdOf: HoldOf): PodVerdict | undefined {
+    const [namespace = '', ...rest] = name.split('/');
+    const pod = this.#deps.cluster.stores.pods.get({ namespace, name: rest.join('/') });
+    return pod === undefined ? undefined : this.#verdict(pod, holdOf);
+  }
+
+  #verdict(pod: Pod, holdOf: HoldOf): PodVerdict {
+    const { clock } = this.#deps;
+    const key = podKey(pod);
+    const { nodeName } = pod.spec;
+    if (nodeName) return { pod: key, code: 'running', text: `the pod is on node ${nodeName}` };
+    const hold = holdOf(pod);
+    if (hold !== undefined) {
+      const text = `no nodes are launched for the pod now: ${hold.text}`;
+      const times = { since: wallTimeOf(clock, hold.sinceMs), until: wallTimeOf(clock, hold.untilMs) };
+      return { pod: key, code: 'held', text, ...times };
+    }
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.uid !== pod.metadata.uid) return undecided(pod);
+    return { ...this.#decisionVerdict(key, entry.decision), decided: timestamp(entry.decidedMs) };
+  }
+
+  #decisionVerdict(pod: string, decision: Decision): PodVerdict {
+    const { cluster, clock } = this.#deps;
+    switch (decision.kind) {
+      case 'refused':
+        return refusedVerdict(pod, decision.refusal);
+      case 'placed': {
+        const node = cluster.nodeByProviderId(decision.providerId);
+        const progress = node?.nodeClaim && !node.registered ? joinProgress(node.nodeClaim, clock.now()) : undefined;
+        return progress === undefined
+          ? { pod, code: 'fits', text: `the pod fits on node ${decision.node}` }
+          : { pod, code: 'joining', text: `the pod waits for NodeClaim ${decision.node}: ${progress.text}` };
+      }
+      case 'launched': {
+        const { claim, nodePool, others } = decision;
+        const claimed = claim === undefined ? undefined : cluster.claim(claim);
+        const shared = others > 0 ? ` and ${others} more` : '';
+        const progress = claimed === undefined ? undefined : joinProgress(claimed, clock.now());
+        const details = defined({ claim, progress: progress?.text });
+        const text = `NodePool ${nodePool} launches a node for the pod${shared}`;
+        const named = details.claim === undefined ? '' : `, NodeClaim ${details.claim}`;
+        const state = details.progress === undefined ? '' : `: ${details.progress}`;
+        return { pod, code: 'bought', text: `${text}${named}${state}` };
+      }
+    }
+  }
+}
+
+function undecided(pod: Pod): PodVerdict {
+  const key = podKey(pod);
+  return isProvisionable(pod)
+    ? { pod: key, code: 'undecided', text: 'the operator has not decided on the pod yet; it decides within seconds' }
+    : { pod: key, code: 'waiting', text: waitingText(pod) };
+}

@@ -1,0 +1,83 @@
+/** Cause for which a pod stays pending, as data. Events, logs, pages and the command line render it with `causeText`. */
+
+export interface CauseObject {
+  readonly kind: 'NodePool' | 'EC2NodeClass' | 'Pod';
+  readonly name: string;
+}
+
+/** Codes are public. */
+export type CauseCode =
+  /** The pod selects a NodePool that does not exist. */
+  | 'no-such-nodepool'
+  /** Requirements of the NodePool exclude the pod. */
+  | 'requirements'
+  /** Nodes of the NodePool do not have a label that the pod requires. */
+  | 'undefined-label'
+  /** No instance type has the properties that the pod or the NodePool requires. */
+  | 'unknown-instance-type'
+  /** No subnet or offering exists in the zones, or with the capacity type, that the pod or the NodePool requires. */
+  | 'not-offered'
+  /** All matching offerings are out of capacity. */
+  | 'sold-out'
+  | 'too-large'
+  | 'taint'
+  | 'limits'
+  | 'min-values'
+  | 'topology'
+  | 'volume'
+  | 'host-port'
+  | 'reserved-capacity'
+  | 'launch-withheld'
+  | 'not-ready'
+  | 'static'
+  | 'deleting'
+  | 'no-instance-types'
+  | 'unreadable';
+
+export interface Cause {
+  readonly code: CauseCode;
+  /** Object that rejects the pod. */
+  readonly object: CauseObject;
+  /** Label, resource, taint or path of the field that decides. */
+  readonly field: string;
+  /** Value that the pod needs. */
+  readonly wanted: string;
+  /** Value that the object has. */
+  readonly offered: string;
+  /** Sentence with the change that lets the pod fit. */
+  readonly remedy: string;
+}
+
+/** Returns the cause and its remedy in two sentences. */
+export function causeText(cause: Cause): string {
+  return `${statement(cause)}. ${cause.remedy}`;
+}
+
+/** Returns the cause, its remedy, and the reasons of all NodePools. */
+export const withDetails = (cause: Cause, details: string): string => `${causeText(cause)} Details: ${details}`;
+
+function statement({ code, object, field, wanted, offered }: Cause): string {
+  const name = `${object.kind} "${object.name}"`;
+  switch (code) {
+    case 'no-such-nodepool':
+      return `The pod selects ${wanted}, which does not exist (existing NodePools: ${offered})`;
+    case 'requirements':
+      return `${name} allows ${offered}; ${wanted}`;
+    case 'undefined-label':
+      return `${name} has no label ${field}; ${wanted}`;
+    case 'unknown-instance-type':
+      return `${name}: no instance type has ${wanted}`;
+    case 'not-offered':
+      return `${name} offers ${offered}; ${wanted}`;
+    case 'sold-out':
+      return `${name} matches, but its capacity is sold out: ${offered}`;
+    case 'too-large':
+      return `${name} has no instance type with enough room: ${wanted}, but the largest has ${offered}`;
+    case 'taint':
+      return `${name} has the taint ${offered}, which the pod does not tolerate`;
+    case 'limits':
+      return `${name} has reached its limit: ${offered}`;
+    default:
+      return `${name} ${offered}`;
+  }
+}

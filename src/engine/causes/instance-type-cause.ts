@@ -1,0 +1,195 @@
+/** Finds the cause for which no instance type of a NodePool can run a pod. */
+import { CAPACITY_TYPE_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { allocatable, requirementsOf } from '../instance-types.ts';
+import type { InstanceType, Offering, Resources } from '../model.ts';
+import { LOOSE, Requirements } from '../requirements.ts';
+import { amountIn, fits, quantityList } from '../resources.ts';
+import { ValueSet } from '../value-set.ts';
+import type { Cause, CauseObject } from './cause.ts';
+import { requiredText, requirementText, someOf } from './requirement-text.ts';
+
+/** NodePool and the pod that it rejects. Without a pod, the requirements of the NodePool alone leave no instance type. */
+export interface Demand {
+  readonly pool: NodePool;
+  readonly poolRequirements: Requirements;
+  readonly types: readonly InstanceType[];
+  readonly podRequirements: Requirements;
+  readonly requests: Resources;
+}
+
+/** Labels that offerings define, in addition to the labels of their instance type. */
+const OFFERING_KEYS: readonly string[] = [ZONE_LABEL, ZONE_ID_LABEL, CAPACITY_TYPE_LABEL];
+
+/** Returns the cause, or undefined if an instance type can run the pod without its daemons. */
+export function instanceTypeCause(demand: Demand): Cause | undefined {
+  const { pool, poolRequirements, podRequirements, types, requests } = demand;
+  const both = poolRequirements.intersect(podRequirements);
+  const ofType = both.without(...OFFERING_KEYS);
+  const matching = types.filter((type) => failingKeys(type, ofType).length === 0);
+  if (matching.length === 0) return mismatch(demand);
+  const fitting = matching.filter((type) => fits(requests, allocatable(type)));
+  if (fitting.length === 0) return tooLarge(pool, matching, requests);
+  const offerings = fitting.flatMap((type) =>
+    type.offerings
+      .filter((offering) => both.compatible(requirementsOf(offering), LOOSE))
+      .map((offering) => ({ type, offering })),
+  );
+  if (offerings.length === 0) return notOffered(demand, fitting);
+  return offerings.some(({ offering }) => offering.available) ? undefined : soldOut(pool, offerings);
+}
+
+const nodePoolOf = ({ metadata }: NodePool): CauseObject => ({ kind: 'NodePool', name: metadata.name });
+
+function failingKeys(type: InstanceType, requirements: Requirements): readonly string[] {
+  const own = requirementsOf(type);
+  const failing: string[] = [];
+  for (const [key, set] of requirements.entries()) {
+    const theirs = own.get(key);
+    if (own.has(key) && !theirs.intersects(set) && !(theirs.allowsAbsence && set.allowsAbsence)) failing.push(key);
+  }
+  return failing;
+}
+
+function mismatch(demand: Demand): Cause {
+  const { pool, types, requests } = demand;
+  const podRequirements = demand.podRequirements.without(...OFFERING_KEYS);
+  const poolRequirements = demand.poolRequirements.without(...OFFERING_KEYS);
+  const isOwn = podRequirements.keys.length === 0;
+  const wanted = types.filter((type) => failingKeys(type, podRequirements).length === 0);
+  if (isOwn || wanted.length === 0) return unknownType(demand, isOwn ? poolRequirements : podRequirements, isOwn);
+  const fitting = wanted.filter((type) => fits(requests, allocatable(type)));
+  const failures = (fitting.length > 0 ? fitting : wanted).map((type) => failingKeys(type, poolRequirements));
+  const [culprits = []] = failures.toSorted((a, b) => a.length - b.length);
+  const [field = ''] = culprits;
+  const missing = (fitting.length > 0 ? fitting : wanted)
+    .filter((_, at) => failures[at]?.join() === culprits.join())
+    .flatMap((type) => requirementsOf(type).get(field).sorted);
+  return {
+    code: 'requirements',
+    object: nodePoolOf(pool),
+    field,
+    wanted: wantedText(podRequirements, poolRequirements, types),
+    offered: culprits.map((key) => requirementText(key, poolRequirements.get(key))).join(' and '),
+    remedy:
+      culprits.length > 1 ? `Widen ${culprits.join(' and ')}.` : addition(poolRequirements.get(field), field, missing),
+  };
+}
+
+/** Returns the change of a requirement that allows more values. */
+export function addition(set: ValueSet, key: string, values: readonly string[]): string {
+  const quoted = someOf([...new Set(values)].sort().map((value) => `"${value}"`));
+  if (set.gte !== undefined || set.lte !== undefined || values.length === 0) return `Widen ${key}.`;
+  return set.complement ? `Remove ${quoted} from the excluded values of ${key}.` : `Add ${quoted} to ${key}.`;
+}
+
+/** Returns the requirements of the pod that conflict with those of the NodePool: one alone if possible. */
+function wantedText(pod: Requirements, pool: Requirements, types: readonly InstanceType[]): string {
+  const keys = pod.keys.filter((key) => types.some((type) => requirementsOf(type).has(key)));
+  const decisive = keys.find((key) =>
+    types.some((type) => failingKeys(type, pool.intersect(pod.without(key))).length === 0),
+  );
+  const shown = decisive === undefined ? keys : [decisive];
+  const [first = ''] = shown;
+  const rest = shown.slice(1).map((key) => requirementText(key, pod.get(key)));
+  return [requiredText(first, pod.get(first)), ...rest].join(' and ');
+}
+
+function unknownType({ pool, types }: Demand, requirements: Requirements, isOwn: boolean): Cause {
+  const [first = ''] = requirements.keys;
+  const alone = requirements.keys.filter((key) =>
+    types.every((type) => failingKeys(type, Requirements.EMPTY.and(key, requirements.get(key))).length > 0),
+  );
+  const keys =
+    alone.length > 0 ? alone.slice(0, 1) : requirements.keys.filter((key) => isDecisive(key, requirements, types));
+  const [field = first] = keys;
+  const known = [...new Set(types.flatMap((type) => requirementsOf(type).get(field).sorted))];
+  const [value = ''] = requirements.get(field).sorted;
+  const nearest = nearestName(value, known);
+  const owner = isOwn ? 'spec.template.spec.requirements of the NodePool' : "the pod's selector";
+  return {
+    code: 'unknown-instance-type',
+    object: nodePoolOf(pool),
+    field,
+    wanted: keys.map((key) => requirementText(key, requirements.get(key))).join(' and '),
+    offered: someOf(known),
+    remedy: `Correct ${field} in ${owner}${nearest === undefined ? '' : `; did you mean "${nearest}"?`}${nearest === undefined ? '.' : ''}`,
+  };
+}
+
+/** Returns true if some type matches all other requirements. */
+const isDecisive = (key: string, requirements: Requirements, types: readonly InstanceType[]): boolean =>
+  types.some((type) => failingKeys(type, requirements).join() === key);
+
+function tooLarge(pool: NodePool, types: readonly InstanceType[], requests: Resources): Cause {
+  const room = types.map((type) => allocatable(type));
+  const largest = Object.fromEntries(
+    Object.keys(requests).map((name) => [name, Math.max(0, ...room.map((each) => amountIn(each, name)))]),
+  );
+  const exceeding = Object.keys(requests).filter((name) => amountIn(requests, name) > amountIn(largest, name));
+  // together the amounts do not fit, although each of them does
+  const names = exceeding.length > 0 ? exceeding : Object.keys(requests).filter((name) => name !== 'pods');
+  const text = (amounts: Resources): string => {
+    const list = quantityList(amounts);
+    return names.map((name) => `${name} ${list[name] ?? '0'}`).join(' and ');
+  };
+  return {
+    code: 'too-large',
+    object: nodePoolOf(pool),
+    field: names[0] ?? '',
+    wanted: `the pod requests ${text(requests)}`,
+    offered: text(largest),
+    remedy: 'Reduce the requests of the pod, or allow larger instance types.',
+  };
+}
+
+/** No offering exists, available or not: the zones or capacity types are not those of the subnets and the region. */
+function notOffered({ pool, poolRequirements, podRequirements }: Demand, types: readonly InstanceType[]): Cause {
+  const offerings = types.flatMap((type) => type.offerings);
+  const valuesOf = (key: string): readonly string[] =>
+    [...new Set(offerings.flatMap((offering) => requirementsOf(offering).get(key).sorted))].sort();
+  const both = poolRequirements.intersect(podRequirements);
+  const key =
+    OFFERING_KEYS.find(
+      (each) =>
+        both.has(each) && offerings.every((offering) => !requirementsOf(offering).get(each).intersects(both.get(each))),
+    ) ?? ZONE_LABEL;
+  const isOwn = !podRequirements.has(key);
+  const set = isOwn ? poolRequirements.get(key) : podRequirements.get(key);
+  const values = valuesOf(key);
+  const nodeClass = pool.spec.template.spec.nodeClassRef;
+  const wanted = isOwn ? `the NodePool requires ${requirementText(key, set)}` : requiredText(key, set);
+  const place = `${nodeClass.kind} "${nodeClass.name}"`;
+  return {
+    code: 'not-offered',
+    object: nodePoolOf(pool),
+    field: key,
+    wanted,
+    offered: requirementText(key, ValueSet.in(values)),
+    remedy:
+      key === CAPACITY_TYPE_LABEL
+        ? `Allow another capacity type in ${key}.`
+        : `Correct ${key} in the ${isOwn ? 'NodePool' : 'pod'}, or select a subnet in this zone with ${place}.`,
+  };
+}
+
+interface TypeOffering {
+  readonly type: InstanceType;
+  readonly offering: Offering;
+}
+
+function soldOut(pool: NodePool, offerings: readonly TypeOffering[]): Cause {
+  const names = [...new Set(offerings.map(({ type }) => type.name))];
+  const valuesOf = (key: string): readonly string[] =>
+    [...new Set(offerings.flatMap(({ offering }) => requirementsOf(offering).get(key).sorted))].sort();
+  const capacityTypes = valuesOf(CAPACITY_TYPE_LABEL).join(' and ');
+  return {
+    code: 'sold-out',
+    object: nodePoolOf(pool),
+    field: 'spec.template.spec.requirements',
+    wanted: someOf(names),
+    offered: `EC2 has no ${capacityTypes} capacity for ${someOf(names)} in ${someOf(valuesOf(ZONE_LABEL))}`,
+    remedy: 'The operator tries again in a few minutes; allow more instance types or zones to launch sooner.',
+  };
+}

@@ -1,0 +1,66 @@
+/** Verdict on a pod that has no node. The operator serves verdicts at `/debug/pods`; the command line computes the same. */
+import type { Pod } from '../../api/kubernetes.ts';
+import type { PodRefusal } from '../model.ts';
+import { misfitText } from '../solver/misfits.ts';
+import { type Cause, causeText, withDetails } from './cause.ts';
+
+/** Verdict in a public format. */
+export interface PodVerdict {
+  /** Name of the pod: `namespace/name`. */
+  readonly pod: string;
+  /**
+   * Code of the verdict. `running`: already on a node. `held`: the operator ignores the pod for some time. `waiting`:
+   * kube-scheduler has not marked the pod as unschedulable. `fits`: fits on an existing node. `joining`: fits on a node that has
+   * not joined the cluster yet. `bought`: needs a new node. `undecided`: no decision yet.
+   */
+  readonly code:
+    | 'running'
+    | 'held'
+    | 'waiting'
+    | 'fits'
+    | 'joining'
+    | 'bought'
+    | 'unschedulable'
+    | 'undecided'
+    | 'unknown';
+  readonly text: string;
+  /** Cause in the NodePool that the pod is meant for. */
+  readonly cause?: Cause;
+  /** Start and end of the time for which the pod is held. */
+  readonly since?: string;
+  readonly until?: string;
+  /** Time of the operator's decision. */
+  readonly decided?: string;
+  /** Reason of each NodePool for rejecting the pod, in the order of evaluation. */
+  readonly nodePools?: readonly { readonly nodePool: string; readonly code: string; readonly text: string }[];
+  /** Unknown facts that affect the verdict. Undefined if the list is empty. */
+  readonly unknown?: readonly string[];
+}
+
+/** Returns the text of a refusal for events, logs and the command line: the cause with its remedy, then the reasons. */
+export const refusalMessage = (refusal: PodRefusal): string =>
+  refusal.code === 'no-fit' && refusal.cause !== undefined ? withDetails(refusal.cause, refusal.text) : refusal.text;
+
+export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
+  if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: refusal.text };
+  const { cause, pools } = refusal;
+  return {
+    pod,
+    code: 'unschedulable',
+    text: cause === undefined ? 'no NodePool can launch a node for the pod' : causeText(cause),
+    ...(cause && { cause }),
+    nodePools: pools.map(({ nodePool, misfit }) => ({ nodePool, code: misfit.code, text: misfitText(misfit) })),
+  };
+}
+
+/** Returns the reason why no node is launched for a pod that kube-scheduler has not marked as unschedulable. */
+export function waitingText({ spec, status, metadata }: Pod): string {
+  if (status?.nominatedNodeName)
+    return `kube-scheduler preempts pods on node ${status.nominatedNodeName} to make room for the pod`;
+  const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
+  if (owner) return `no nodes are launched for pods of a ${owner.kind}`;
+  const { schedulingGates: gates = [] } = spec;
+  return gates.length > 0
+    ? `the pod has scheduling gates: ${gates.map(({ name }) => name).join(', ')}`
+    : 'kube-scheduler has not marked the pod as unschedulable yet; nodes are launched only for unschedulable pods';
+}

@@ -1,0 +1,169 @@
+/** Finds the cause for which one NodePool launches no node for a pod. */
+import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { nearestName } from '../../lib/nearest-name.ts';
+import { own } from '../../lib/own.ts';
+import { remembering } from '../../lib/remembering.ts';
+import type { EnginePod } from '../input.ts';
+import type { InstanceType, Misfit, Resources } from '../model.ts';
+import { templateRequirements } from '../node-template.ts';
+import { Requirements } from '../requirements.ts';
+import { amountIn, podRequests, quantityList, resourcesOf } from '../resources.ts';
+import { formatTaint } from '../taints.ts';
+import type { Cause, CauseCode } from './cause.ts';
+import { addition, instanceTypeCause } from './instance-type-cause.ts';
+import { requiredText, requirementText } from './requirement-text.ts';
+
+/** NodePool as a pod finds it. */
+export interface PoolState {
+  readonly pool: NodePool;
+  readonly instanceTypes: readonly InstanceType[];
+  /** Resources of its nodes, including the number of nodes. */
+  readonly usage: () => Resources;
+}
+
+/** Returns the requirements of the NodePool's nodes. The NodePool is compiled once for many pods. */
+export const poolRequirementsOf = remembering((pool: NodePool): Requirements => templateRequirements(pool));
+
+/** @param podRequirements requirements of the pod's selector and of one term of its affinity */
+export function poolCause(
+  pod: EnginePod,
+  podRequirements: Requirements,
+  { pool, instanceTypes, usage }: PoolState,
+  misfit: Misfit,
+): Cause {
+  const poolRequirements = poolRequirementsOf(pool);
+  const types = { pool, types: instanceTypes, poolRequirements };
+  switch (misfit.code) {
+    case 'taint':
+      return taintCause(pool, misfit.taint);
+    case 'requirements':
+      return conflict(pool, poolRequirements, podRequirements) ?? otherCause(pool.metadata.name, misfit);
+    case 'limits':
+      return limitsCause(pool, usage());
+    case 'instance-types': {
+      const requests = podRequests(pod);
+      return instanceTypeCause({ ...types, podRequirements, requests }) ?? withDaemons(pool.metadata.name, misfit);
+    }
+    case 'no-instance-types': {
+      if (instanceTypes.length === 0) return otherCause(pool.metadata.name, misfit);
+      const cause = instanceTypeCause({ ...types, podRequirements: Requirements.EMPTY, requests: {} });
+      return cause ?? otherCause(pool.metadata.name, misfit);
+    }
+    default:
+      return otherCause(pool.metadata.name, misfit);
+  }
+}
+
+function taintCause(pool: NodePool, taint: Extract<Misfit, { code: 'taint' }>['taint']): Cause {
+  return {
+    code: 'taint',
+    object: { kind: 'NodePool', name: pool.metadata.name },
+    field: taint.key,
+    wanted: 'no taint',
+    offered: formatTaint(taint),
+    remedy: `Add a toleration for ${taint.key} to the pod, or use another NodePool.`,
+  };
+}
+
+function conflict(pool: NodePool, poolRequirements: Requirements, podRequirements: Requirements): Cause | undefined {
+  const [key] = conflictsOf(poolRequirements, podRequirements);
+  if (key === undefined) return undefined;
+  const object = { kind: 'NodePool', name: pool.metadata.name } as const;
+  const set = podRequirements.get(key);
+  const wanted = requiredText(key, set);
+  if (!poolRequirements.has(key)) {
+    const nearest = nearestName(key, [...poolRequirements.keys, ...WELL_KNOWN_LABELS]);
+    return {
+      ...{ code: 'undefined-label', object, field: key, wanted, offered: 'no value' },
+      remedy: nearest === undefined ? `Add ${key} to the requirements of the NodePool.` : `Did you mean "${nearest}"?`,
+    };
+  }
+  const offered = poolRequirements.get(key);
+  const isLabel = own(pool.spec.template.metadata?.labels ?? {}, key) !== undefined;
+  const missing = set.complement ? [] : set.sorted.filter((value) => !offered.has(value));
+  const remedy = isLabel ? `Change the selector of the pod, or use another NodePool.` : addition(offered, key, missing);
+  return { code: 'requirements', object, field: key, wanted, offered: requirementText(key, offered), remedy };
+}
+
+/** Returns the labels for which no value satisfies both sides: undefined labels last, because the pod's selector is wrong. */
+export function conflictsOf(pool: Requirements, pod: Requirements): readonly string[] {
+  const clashing = pod.keys.filter((key) => {
+    const [ours, theirs] = [pool.get(key), pod.get(key)];
+    return pool.has(key) && !ours.intersects(theirs) && !(ours.allowsAbsence && theirs.allowsAbsence);
+  });
+  const unknown = pod.keys.filter(
+    (key) => !pool.has(key) && !WELL_KNOWN_LABELS.has(key) && !pod.get(key).allowsAbsence,
+  );
+  return [...clashing.sort(), ...unknown.sort()];
+}
+
+function limitsCause(pool: NodePool, usage: Resources): Cause {
+  const limits = resourcesOf(pool.spec.limits);
+  const [shown, used] = [quantityList(limits), quantityList(usage)];
+  const share = (name: string): number => amountIn(usage, name) / Math.max(1, amountIn(limits, name));
+  const names = Object.keys(limits).toSorted((a, b) => share(b) - share(a));
+  const [field = 'cpu'] = names;
+  return {
+    code: 'limits',
+    object: { kind: 'NodePool', name: pool.metadata.name },
+    field: `spec.limits.${field}`,
+    wanted: 'one more node',
+    offered: names.map((name) => `${name} ${used[name] ?? '0'} of ${shown[name] ?? '0'} in use`).join(', '),
+    remedy: `Increase spec.limits.${field} of the NodePool.`,
+  };
+}
+
+function withDaemons(nodePool: string, misfit: Misfit): Cause {
+  const text = 'text' in misfit ? misfit.text : '';
+  return {
+    code: 'too-large',
+    object: { kind: 'NodePool', name: nodePool },
+    field: 'requests',
+    wanted: 'the pod and the DaemonSets of a node do not fit together',
+    offered: /resources=.*$/.exec(text)?.[0] ?? 'less',
+    remedy: 'Reduce the requests, or allow larger instance types.',
+  };
+}
+
+const REMEDIES: Readonly<Partial<Record<CauseCode, string>>> = {
+  'min-values': 'Reduce minValues, or allow more instance types.',
+  topology: 'Relax the constraint of the pod, or allow more zones.',
+  volume: 'Use a NodePool in the zone of the volume.',
+  'host-port': 'Use another host port.',
+  'launch-withheld': 'Remove the cause; the condition LaunchesProductive of the NodePool has the next attempt.',
+  'not-ready': 'Correct the field that the message names.',
+  static: 'Use a NodePool without spec.replicas.',
+  deleting: 'Create the NodePool again, or use another NodePool.',
+  'no-instance-types': 'Check that the NodeClass is ready.',
+  unreadable: 'Correct this field.',
+};
+
+/** Returns the beginning of the sentence about a NodePool. */
+const BEGINNINGS: Readonly<Partial<Record<Misfit['code'], string>>> = {
+  'min-values': 'cannot satisfy minValues: ',
+  topology: 'cannot satisfy a constraint of the pod: ',
+  volume: 'cannot serve the volumes of the pod: ',
+  'host-port': 'cannot provide the host port: ',
+  'reserved-capacity': 'waits for reserved capacity: ',
+  'launch-withheld': 'launches no node for the pod now: ',
+  'not-ready': 'is not ready: ',
+  static: 'is not used: ',
+  deleting: 'is not used: ',
+  'no-instance-types': 'is not used: ',
+  unreadable: 'is not valid: ',
+};
+
+/** Returns the cause with the text of the misfit, without details that only Karpenter's text needs. */
+export function otherCause(nodePool: string, misfit: Exclude<Misfit, { code: 'taint' }>): Cause {
+  const code: CauseCode = misfit.code === 'instance-types' ? 'no-instance-types' : misfit.code;
+  const text = misfit.text.replace(/ \(counts = .*|, requirements=.*/s, '');
+  return {
+    code,
+    object: { kind: 'NodePool', name: nodePool },
+    field: 'key' in misfit && misfit.key !== undefined ? misfit.key : '',
+    wanted: '',
+    offered: code === 'requirements' ? text : `${BEGINNINGS[misfit.code] ?? 'rejects the pod: '}${text}`,
+    remedy: REMEDIES[code] ?? 'Use another NodePool.',
+  };
+}

@@ -1,0 +1,169 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  ARCH_LABEL,
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_CATEGORY_LABEL,
+  INSTANCE_FAMILY_LABEL,
+  NODEPOOL_LABEL,
+  ZONE_LABEL,
+} from '../../../../src/api/labels.ts';
+import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
+import {
+  instanceType,
+  nodePool,
+  offering,
+  oneOf,
+  type PodParts,
+  planOf,
+  pod,
+  type SnapshotParts,
+  stateNode,
+} from '../build.ts';
+
+const typeOf = (name: string, category: string, family: string, cpu: number) =>
+  instanceType(name, {
+    cpu,
+    requirements: [
+      oneOf(INSTANCE_CATEGORY_LABEL, category),
+      oneOf(INSTANCE_FAMILY_LABEL, family),
+      oneOf(ARCH_LABEL, 'amd64'),
+    ],
+  });
+const TYPES = [
+  typeOf('c5.large', 'c', 'c5', 2),
+  typeOf('m5.xlarge', 'm', 'm5', 4),
+  typeOf('p5.48xlarge', 'p', 'p5', 192),
+];
+const GENERAL = nodePool('general', { requirements: [oneOf(INSTANCE_CATEGORY_LABEL, 'c', 'm', 'r')] });
+
+/** Returns the cause for which a pod stays pending. */
+function causeOf(parts: PodParts, snapshot: SnapshotParts = {}): Cause | undefined {
+  const plan = planOf(
+    { types: TYPES, pools: [GENERAL], ...snapshot, pendingPods: [pod('web', parts)] },
+    { explain: true },
+  );
+  const refusal = plan.refusals.get('default/web');
+  return refusal?.code === 'no-fit' ? refusal.cause : undefined;
+}
+const textOf = (...args: Parameters<typeof causeOf>): string => {
+  const cause = causeOf(...args);
+  return cause === undefined ? '' : causeText(cause);
+};
+
+describe('the cause of a pending pod', () => {
+  it('names the requirement of the NodePool that excludes the instance types of the pod', () => {
+    const parts = { nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'p5' } };
+    expect(textOf(parts)).toBe(
+      'NodePool "general" allows instance categories c, m, r; the pod requires instance family p5. ' +
+        `Add "p" to ${INSTANCE_CATEGORY_LABEL}.`,
+    );
+    expect(causeOf(parts)).toMatchObject({
+      code: 'requirements',
+      object: { kind: 'NodePool', name: 'general' },
+      field: INSTANCE_CATEGORY_LABEL,
+    });
+  });
+
+  it('names the requirement that conflicts with the selector of the pod', () => {
+    const pools = [nodePool('arm', { requirements: [oneOf(ARCH_LABEL, 'arm64')] })];
+    const types = [instanceType('m7g.large', { requirements: [oneOf(ARCH_LABEL, 'arm64')] })];
+    expect(textOf({ nodeSelector: { [ARCH_LABEL]: 'amd64' } }, { pools, types })).toBe(
+      `NodePool "arm" allows architecture arm64; the pod requires architecture amd64. Add "amd64" to ${ARCH_LABEL}.`,
+    );
+  });
+
+  it('suggests the removal of an excluded value', () => {
+    const pools = [
+      nodePool('cheap', { requirements: [{ key: INSTANCE_CATEGORY_LABEL, operator: 'NotIn', values: ['p'] }] }),
+    ];
+    expect(textOf({ nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'p5' } }, { pools })).toContain(
+      `Remove "p" from the excluded values of ${INSTANCE_CATEGORY_LABEL}.`,
+    );
+  });
+
+  it('names a label that the nodes do not have', () => {
+    expect(textOf({ nodeSelector: { team: 'a' } })).toBe(
+      'NodePool "general" has no label team; the pod requires label team with value a. Add team to the requirements of the NodePool.',
+    );
+  });
+
+  it('names an instance family that does not exist, with the nearest name', () => {
+    expect(textOf({ nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'm55' } })).toBe(
+      `NodePool "general": no instance type has instance family m55. Correct ${INSTANCE_FAMILY_LABEL} in the pod's selector; did you mean "m5"?`,
+    );
+  });
+
+  it('names the taint', () => {
+    const pools = [nodePool('gpu', { taints: [{ key: 'nvidia.com/gpu', value: 'true', effect: 'NoSchedule' }] })];
+    expect(textOf({}, { pools })).toBe(
+      'NodePool "gpu" has the taint nvidia.com/gpu=true:NoSchedule, which the pod does not tolerate. ' +
+        'Add a toleration for nvidia.com/gpu to the pod, or use another NodePool.',
+    );
+  });
+
+  it('shows the usage and the limit of a NodePool', () => {
+    const pools = [nodePool('general', { limits: { cpu: '5' } })];
+    const nodes = [stateNode('node-a', { pool: 'general', taints: [{ key: 'full', effect: 'NoSchedule' }] })];
+    expect(textOf({ cpu: '1' }, { pools, nodes })).toBe(
+      'NodePool "general" has reached its limit: cpu 4 of 5 in use. Increase spec.limits.cpu of the NodePool.',
+    );
+  });
+
+  it('reports sold-out capacity as sold out', () => {
+    const types = [
+      instanceType('p5.48xlarge', {
+        offerings: [offering('spot', 'zone-a', 1, false), offering('on-demand', 'zone-a', 2, false)],
+      }),
+    ];
+    for (const pools of [[nodePool('gpu')], [nodePool('gpu', { requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot')] })]])
+      expect(textOf({ cpu: '1' }, { pools, types })).toMatch(
+        /^NodePool "gpu" matches, but its capacity is sold out: EC2 has no .*spot capacity for p5\.48xlarge in zone-a\. /,
+      );
+  });
+
+  it('names the zone in which nothing is offered', () => {
+    const pools = [nodePool('east', { requirements: [oneOf(ZONE_LABEL, 'us-east-1a')] })];
+    expect(textOf({}, { pools })).toBe(
+      'NodePool "east" offers zones zone-a, zone-b, zone-c; the NodePool requires zone us-east-1a. ' +
+        `Correct ${ZONE_LABEL} in the NodePool, or select a subnet in this zone with EC2NodeClass "default".`,
+    );
+  });
+
+  it('compares the requests with the largest instance type', () => {
+    expect(textOf({ cpu: '64' })).toBe(
+      'NodePool "general" has no instance type with enough room: the pod requests cpu 64, but the largest has cpu 4. ' +
+        'Reduce the requests of the pod, or allow larger instance types.',
+    );
+  });
+
+  it('names the NodePool that the pod selects among many', () => {
+    const others = Array.from({ length: 97 }, (_, at) =>
+      nodePool(`pool-${at}`, { requirements: [oneOf('team', `t${at}`)] }),
+    );
+    const own = nodePool('zz-mine', {
+      requirements: [oneOf(INSTANCE_CATEGORY_LABEL, 'c')],
+      labels: { team: 'mine' },
+      weight: 1,
+    });
+    const pools = [...others, own];
+    const family = { [INSTANCE_FAMILY_LABEL]: 'm5' };
+    const expected = /^NodePool "zz-mine" allows instance category c; the pod requires instance family m5\. Add "m"/;
+    expect(textOf({ nodeSelector: { team: 'mine', ...family } }, { pools })).toMatch(expected);
+    expect(textOf({ nodeSelector: { [NODEPOOL_LABEL]: 'zz-mine', ...family } }, { pools })).toMatch(expected);
+  });
+
+  it('names a selected NodePool that does not exist', () => {
+    expect(textOf({ nodeSelector: { [NODEPOOL_LABEL]: 'generel' } })).toBe(
+      'The pod selects NodePool generel, which does not exist (existing NodePools: general). Did you mean "general"?',
+    );
+  });
+
+  it('names a selected NodePool that is not ready', () => {
+    const idle = nodePool('gpu', { labels: { accelerator: 'gpu' } });
+    const misfit = { code: 'not-ready', text: 'SubnetsReady=False, SubnetsNotFound' } as const;
+    const idlePools = [{ nodePool: 'gpu', misfit }];
+    expect(textOf({ nodeSelector: { accelerator: 'gpu' } }, { idlePools, idleNodePools: [idle] })).toMatch(
+      /^NodePool "gpu" is not ready: SubnetsReady=False, SubnetsNotFound\. /,
+    );
+  });
+});
