@@ -28,6 +28,7 @@ import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
 import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
+import { requirementsOffered } from './nodepool/offered.ts';
 import { readiness } from './nodepool/readiness.ts';
 import { registrationHealth } from './nodepool/registration-health.ts';
 import { validation } from './nodepool/validation.ts';
@@ -98,6 +99,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     readiness(deps),
     validation(deps),
     registrationHealth(deps),
+    requirementsOffered(deps),
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
       : [staticHint(deps)]),

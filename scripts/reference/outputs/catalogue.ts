@@ -9,11 +9,11 @@ import type { CostNow } from '../../../src/cli/cost/now.ts';
 import type { ExplainedVerdict } from '../../../src/cli/explain.ts';
 import type { MigrationPlan } from '../../../src/cli/migrate/plan/step.ts';
 import type { Status } from '../../../src/cli/migrate/status.ts';
+import type { ShownVerdict } from '../../../src/cli/pod-verdict.ts';
 import type { DisruptionAnswer } from '../../../src/cli/render/commands.ts';
 import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { SupportReport } from '../../../src/cli/render/support-report.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
-import type { PodVerdict } from '../../../src/engine/causes/pod-verdict.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
 import type { DescribedOutput } from '../verbs.ts';
@@ -54,7 +54,7 @@ type Fitting<Schema extends TSchema, Value extends Declared<Schema>> = Value;
 /** Types of the output, checked against their schemas. */
 export type Printed =
   | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
-  | Fitting<typeof POD_VERDICT, PodVerdict>
+  | Fitting<typeof POD_VERDICT, ShownVerdict>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>

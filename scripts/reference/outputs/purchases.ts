@@ -1,5 +1,6 @@
 /** Schemas of output about planned launches and disruption. */
 import { Type } from 'typebox';
+import { CAUSE_CODES } from '../../../src/engine/causes/cause.ts';
 import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd } from './parts.ts';
 
 const MISFIT = Type.Object(
@@ -8,6 +9,18 @@ const MISFIT = Type.Object(
     additionalProperties: true,
     description: 'Reason why a NodePool cannot launch a node for the pod; other fields depend on the code',
   },
+);
+
+const CAUSE = Type.Object(
+  {
+    code: Type.Enum(CAUSE_CODES),
+    object: Type.Object({ kind: Type.Enum(['NodePool', 'EC2NodeClass', 'Pod']), name: Type.String() }),
+    field: text('Label, resource, taint or path of the field that decides'),
+    wanted: text('Value that the pod needs'),
+    offered: text('Value that the object has'),
+    remedy: text('Change that lets the pod fit'),
+  },
+  { description: 'Cause in the NodePool that the pod is meant for' },
 );
 
 export const SIMULATION = Type.Object(
@@ -31,6 +44,9 @@ export const SIMULATION = Type.Object(
       description: 'Existing nodes on which pods fit',
     }),
     unschedulable: Type.Record(Type.String(), Type.String(), { description: 'Reasons by namespace/name of the pod' }),
+    causes: Type.Optional(
+      Type.Record(Type.String(), CAUSE, { description: 'Cause by namespace/name of a pod that no NodePool can serve' }),
+    ),
     totalPrice: usd('USD per hour of all new nodes, at the list prices of AWS'),
     effectivePrice: Type.Optional(usd('USD per hour with the price book, if it differs')),
     explanations: Type.Optional(
@@ -102,10 +118,16 @@ export const DISRUPTION = Type.Object(
 export const POD_VERDICT = Type.Object(
   {
     pod: text('namespace/name'),
-    code: Type.Enum(['running', 'held', 'not-held', 'waiting', 'fits', 'bought', 'unschedulable', 'unknown']),
+    code: Type.Enum([
+      ...(['running', 'held', 'waiting', 'fits', 'joining', 'bought'] as const),
+      ...(['unschedulable', 'undecided', 'unknown'] as const),
+    ]),
     text: text('Text of the verdict'),
+    cause: Type.Optional(CAUSE),
     since: Type.Optional(time('Time since when the pod is held back')),
     until: Type.Optional(time('Time until which the pod is held back')),
+    decided: Type.Optional(time("Time of the operator's decision")),
+    event: Type.Optional(text('Last event of the operator about the pod, if it cannot be asked')),
     nodePools: Type.Optional(
       Type.Array(Type.Object({ nodePool: Type.String(), code: Type.String(), text: Type.String() }), {
         description: 'Reasons of each NodePool, in the order in which they were tried',

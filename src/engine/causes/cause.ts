@@ -6,33 +6,25 @@ export interface CauseObject {
 }
 
 /** Codes are public. */
-export type CauseCode =
+export const CAUSE_CODES = [
   /** The pod selects a NodePool that does not exist. */
-  | 'no-such-nodepool'
+  'no-such-nodepool',
   /** Requirements of the NodePool exclude the pod. */
-  | 'requirements'
+  'requirements',
   /** Nodes of the NodePool do not have a label that the pod requires. */
-  | 'undefined-label'
+  'undefined-label',
   /** No instance type has the properties that the pod or the NodePool requires. */
-  | 'unknown-instance-type'
+  'unknown-instance-type',
   /** No subnet or offering exists in the zones, or with the capacity type, that the pod or the NodePool requires. */
-  | 'not-offered'
+  'not-offered',
   /** All matching offerings are out of capacity. */
-  | 'sold-out'
-  | 'too-large'
-  | 'taint'
-  | 'limits'
-  | 'min-values'
-  | 'topology'
-  | 'volume'
-  | 'host-port'
-  | 'reserved-capacity'
-  | 'launch-withheld'
-  | 'not-ready'
-  | 'static'
-  | 'deleting'
-  | 'no-instance-types'
-  | 'unreadable';
+  'sold-out',
+  /** The codes of misfits, except that the codes above replace `instance-types`. */
+  ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'host-port'] as const),
+  ...(['reserved-capacity', 'launch-withheld'] as const),
+  ...(['not-ready', 'static', 'deleting', 'no-instance-types', 'unreadable'] as const),
+] as const;
+export type CauseCode = (typeof CAUSE_CODES)[number];
 
 export interface Cause {
   readonly code: CauseCode;

@@ -14,6 +14,16 @@ export const NO_COMPATIBLE_INSTANCE_TYPES = event({
     }`,
 });
 
+export const REQUIREMENTS_NOT_OFFERED = event({
+  reason: 'RequirementsNotOffered',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning: 'No instance type or zone can satisfy the requirements of the NodePool. The message names the requirement.',
+  key: 'uid of the NodePool',
+  windowMs: 10 * MINUTE,
+  message: (text: string) => text,
+});
+
 export const LAUNCHES_UNPRODUCTIVE = event({
   reason: 'LaunchesUnproductive',
   type: 'Warning',

@@ -35,6 +35,7 @@ describe('controllers', () => {
     'nodeclaim.podevents',
     'nodepool.counter',
     'nodepool.hash',
+    'nodepool.offered',
     'nodepool.readiness',
     'nodepool.registrationhealth',
     'nodepool.validation',

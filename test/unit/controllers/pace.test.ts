@@ -108,6 +108,7 @@ describe('the pace of controllers', () => {
     ['nodeclaim.consistency', usual(10), usual(1000)],
     ['nodepool.hash', usual(10), usual(1000)],
     ['nodepool.counter', usual(10), usual(1000)],
+    ['nodepool.offered', usual(10), usual(1000)],
     ['nodepool.readiness', usual(10), usual(1000)],
     ['nodepool.registrationhealth', usual(10), usual(1000)],
     ['nodepool.validation', usual(10), usual(10)],

@@ -38,9 +38,12 @@ describe('a NodeClass', () => {
     expect(condition('SubnetsReady')).toEqual({
       status: 'False',
       reason: 'SubnetsNotFound',
-      message: 'SubnetSelector did not match any Subnets',
+      message: 'SubnetSelector did not match any Subnets: tag nobody=has',
     });
-    expect(condition('SecurityGroupsReady')?.reason).toBe('SecurityGroupsNotFound');
+    expect(condition('SecurityGroupsReady')).toMatchObject({
+      reason: 'SecurityGroupsNotFound',
+      message: 'SecurityGroupSelector did not match any SecurityGroups: name nobody',
+    });
     expect(condition('ValidationSucceeded')).toMatchObject({ status: 'False', reason: 'DependenciesNotReady' });
     expect(condition('Ready')?.status).toBe('False');
   });

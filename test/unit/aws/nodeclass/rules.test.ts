@@ -115,7 +115,7 @@ describe('images', () => {
     expect(condition('noimage', 'AMIsReady')).toEqual({
       status: 'False',
       reason: 'AMINotFound',
-      message: 'AMISelector did not match any AMIs',
+      message: 'AMISelector did not match any AMIs: name nobody-has-this',
     });
     expect(account.nodeClass('noimage').status).not.toHaveProperty('amis');
   });

@@ -8,17 +8,21 @@ import {
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
   NODEPOOL_LABEL,
+  ZONE_LABEL,
 } from '../../../../src/api/labels.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { recordRegistration } from '../../../../src/controllers/nodeclaim/pool-health.ts';
 import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
+import { requirementsOffered } from '../../../../src/controllers/nodepool/offered.ts';
 import { readiness } from '../../../../src/controllers/nodepool/readiness.ts';
 import { registrationHealth } from '../../../../src/controllers/nodepool/registration-health.ts';
 import { validation } from '../../../../src/controllers/nodepool/validation.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
+import { defined } from '../../../../src/lib/defined.ts';
+import { instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, nodeOf, settledClaim } from '../node/bench.ts';
 
 const SECOND = 1_000;
@@ -240,6 +244,42 @@ describe('nodepool.hash', () => {
     const wanted = becomes === 'new' ? nodePoolHash(pool) : 'old';
     expect(b.claim('claim')?.metadata.annotations).toEqual(versioned(wanted, version === 'v3' ? own : 'v3'));
     expect(found(deps)?.metadata.annotations).toEqual(versioned(nodePoolHash(pool), 'v3'));
+  });
+});
+
+describe('nodepool.offered', () => {
+  const TYPE = 'RequirementsOffered';
+  const zoned = (...values: readonly string[]): NodePool => {
+    const pool = poolOf({}, { conditions: [condition('Ready', { status: 'True' })] });
+    const requirements = [{ key: ZONE_LABEL, operator: 'In' as const, values }];
+    return { ...pool, spec: { template: { spec: { ...pool.spec.template.spec, requirements } } } };
+  };
+
+  const offeredBy = (deps: Deps): Controller =>
+    requirementsOffered({
+      ...deps,
+      cloud: { ...deps.cloud, instanceTypes: async () => [instanceType('m.large', 2, 0.1)] },
+    });
+
+  it('names the zones in which nothing is offered, in a condition and an event, until they are corrected', async () => {
+    const { b, deps } = running(offeredBy);
+    b.put(NODE_POOL, zoned('us-east-1a'));
+    await b.clock.advance(10);
+    const text = 'NodePool "default" offers zones zone-a, zone-b; the NodePool requires zone us-east-1a. ';
+    expect(shown(deps, TYPE)).toMatch(new RegExp(`^False/RequirementsNotOffered/${text}`));
+    expect(b.events.filter(({ reason }) => reason === 'RequirementsNotOffered').map(({ message }) => message)).toEqual([
+      expect.stringContaining(text),
+    ]);
+    b.put(NODE_POOL, { ...zoned('zone-a'), ...defined({ status: found(deps)?.status }) });
+    await b.clock.advance(10);
+    expect(shown(deps, TYPE)).toMatch(/^True\//);
+  });
+
+  it('adds no condition to a NodePool whose requirements are offered', async () => {
+    const { b, deps } = running(offeredBy);
+    b.put(NODE_POOL, zoned('zone-a', 'us-east-1a'));
+    await b.clock.advance(10);
+    expect(found(deps)?.status?.conditions?.map(({ type }) => type)).toEqual(['Ready']);
   });
 });
 
