@@ -5,6 +5,9 @@
 import type { Dashboard } from './grafana.ts';
 
 const RATE = '[5m]';
+/** Values of `reason` of nodes that AWS interrupted. */
+const INTERRUPTION_REASONS =
+  'spot_interrupted|capacity_reservation_interrupted|scheduled_change|event_status|instance_status|system_status|instance_stopped|instance_terminated';
 const quantile = (q: number, metric: string, by = 'le'): string =>
   `histogram_quantile(${q}, sum by (${by}) (rate(${metric}_bucket${RATE})))`;
 
@@ -350,10 +353,11 @@ const DISRUPTION: Dashboard = {
         about: '429: a PodDisruptionBudget denied the eviction.',
       },
       {
-        title: 'Interruption messages per hour',
+        title: 'Interrupted nodes per hour',
         kind: 'line',
+        about: 'Nodes that AWS interrupted. Nodes that the operator terminated are not counted.',
         queries: {
-          '{{message_type}}': 'sum by (message_type) (increase(karpenter_interruption_received_messages_total[1h]))',
+          '{{reason}}': `sum by (reason) (increase(karpenter_nodeclaims_disrupted_total{reason=~"${INTERRUPTION_REASONS}"}[1h]))`,
         },
       },
       {

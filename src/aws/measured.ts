@@ -37,6 +37,7 @@ export function measuredProvider(provider: CloudProvider, metrics: AwsMetrics): 
     commitments: () => provider.commitments?.() ?? [],
     ...(provider.charges && { charges: (nodePool: NodePool) => provider.charges?.(nodePool) ?? NO_CHARGES }),
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
+    launchAnswer: (claim) => provider.launchAnswer?.(claim),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),
     delete: time('Delete', (claim) => provider.delete(claim)),
     get: time('Get', (providerId) => provider.get(providerId)),

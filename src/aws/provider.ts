@@ -19,6 +19,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import { poolNameOf } from '../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
+import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
@@ -171,6 +172,10 @@ export class Ec2Provider implements CloudProvider {
     const { uid = '', name } = object.metadata;
     const message = FAILED_RESOLVING_NODE_CLASS.message();
     this.#options.events.publish(eventOf(FAILED_RESOLVING_NODE_CLASS, object, { message, dedupe: [uid || name] }));
+  }
+
+  launchAnswer(claim: NodeClaim): LaunchAnswer | undefined {
+    return this.#options.launcher.answerOf(claim);
   }
 
   async create(claim: NodeClaim, adjust: AdjustTypes = async (types) => types): Promise<NodeClaim> {

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { withExamples } from './describe.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
+import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
 import { explainPod } from './explain-pod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
@@ -63,7 +64,6 @@ function verdictOn(name: string, verdicts: readonly ExplainedVerdict[], where: s
 
 function explainNode(): Command {
   const command = new Command('node')
-    .alias('nodeclaim')
     .description('Explain why a node, or each node, would be disrupted or not')
     .argument('[name]', 'name of the Node or of its NodeClaim (default: all nodes)')
     .addOption(serverOption());
@@ -86,6 +86,7 @@ function explainNode(): Command {
 
 export const explainCommand = (): Command =>
   new Command('explain')
-    .description('Explain the state of a node or pod')
+    .description('Explain the state of a pod, a NodeClaim or a node')
     .addCommand(explainNode())
+    .addCommand(explainNodeClaimCommand())
     .addCommand(explainPod());

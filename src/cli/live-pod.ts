@@ -2,11 +2,10 @@
 import { EVENT, POD } from '../api/kinds.ts';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
-import { messageOf } from '../lib/error-message.ts';
 import { type ClusterFlags, reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { askOperator } from './operator.ts';
-import { forwardToOperator } from './operator-pod.ts';
+import { fromOperator, notAsked } from './operator-or-cluster.ts';
 import { type ShownVerdict, simulatedVerdict } from './pod-verdict.ts';
 import { notAmong } from './render/known.ts';
 import { simulateManifests } from './simulate.ts';
@@ -51,27 +50,14 @@ export const liveVerdict = (flags: ClusterFlags, asked: PodName): Promise<LiveVe
     const name = `${asked.namespace}/${asked.name}`;
     const { nodeName } = pod.spec;
     if (nodeName) return { verdict: { pod: name, code: 'running', text: `the pod is on node ${nodeName}` }, notes: [] };
-    const told = await heldByOperator(client, flags, asked);
-    return typeof told === 'string' ? computed(client, asked, told) : { verdict: told, notes: [] };
+    const told = await fromOperator(client, flags, (server) => verdictAt(server, asked));
+    return 'answer' in told ? { verdict: told.answer, notes: [] } : computed(client, asked, told.why);
   });
 
 async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): Promise<string> {
   const { items } = await client.list(POD, { namespace, limit: 500 });
   const known = items.map(({ metadata }) => metadata.name);
   return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
-}
-
-/** Returns the operator's verdict, or the reason why it cannot be read. */
-async function heldByOperator(client: HttpKubeReader, flags: ClusterFlags, pod: PodName): Promise<PodVerdict | string> {
-  const forwarded = await forwardToOperator(client, flags);
-  if (typeof forwarded === 'string') return forwarded;
-  try {
-    return await verdictAt(forwarded.url, pod);
-  } catch (error) {
-    return messageOf(error);
-  } finally {
-    await forwarded.close();
-  }
 }
 
 async function computed(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
@@ -86,7 +72,7 @@ async function computed(client: HttpKubeReader, asked: PodName, why: string): Pr
       ...(unknown && { unknown }),
     },
     notes: [
-      `the operator cannot be asked (${why}), so the verdict is computed from the objects of the cluster; use --server with the metrics port of an operator`,
+      notAsked(why),
       ...notRead.map(({ kind, why: reason, effect }) => `${kind}s cannot be read (${reason}): ${effect}`),
       ...notes,
     ],

@@ -1,8 +1,8 @@
 /** Computes and renders verdicts on pods. */
 
 import { type PodVerdict, refusedVerdict, waitingText } from '../engine/causes/pod-verdict.ts';
+import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
-import { joinProgress } from '../state/node-join.ts';
 import { table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 import type { SimulateResult } from './simulate.ts';

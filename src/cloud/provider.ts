@@ -1,6 +1,7 @@
 /** Contract between the operator and a cloud provider. */
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
 import type { InstanceType } from '../engine/model.ts';
 import type { NodeCharges } from '../engine/node-extras.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
@@ -59,6 +60,9 @@ export interface CloudProvider {
    * @throws InsufficientCapacity, NodeClassNotReady, CreateFailed
    */
   create(claim: NodeClaim, adjust?: AdjustTypes): Promise<NodeClaim>;
+
+  /** Returns the cloud's response to the launch of a claim. If absent or undefined, the response is not known. */
+  launchAnswer?(claim: NodeClaim): LaunchAnswer | undefined;
 
   /** Terminates the claim's instance. @throws NodeClaimNotFound if the instance no longer exists */
   delete(claim: NodeClaim): Promise<void>;

@@ -15,6 +15,7 @@ import type { MoveHistory } from './disruption/moves.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
 import { launchViews } from './launch-views.ts';
+import { nodeClaimNames, nodeClaimView } from './nodeclaim-views.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
 
@@ -76,6 +77,12 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
         const name = query.get('pod');
         if (name === null) return verdicts.all(holdOf());
         return verdicts.of(name, holdOf()) ?? { pod: name, code: 'unknown', text: NO_POD };
+      }),
+    },
+    '/debug/nodeclaims': {
+      page: leading((query: URLSearchParams) => {
+        const name = query.get('name');
+        return name === null ? nodeClaimNames(deps) : nodeClaimView(deps, name).then((view) => view ?? null);
       }),
     },
     '/debug/launches': leading(() => launchViews(deps, launches)),

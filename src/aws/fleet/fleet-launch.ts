@@ -1,5 +1,6 @@
 /** Launches one instance for a NodeClaim. */
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
+import { LRUCache } from 'lru-cache';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import {
@@ -11,6 +12,7 @@ import {
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
+import type { LaunchAnswer } from '../../engine/causes/launch-alternatives.ts';
 import { minValuesText, satisfiesMinValues } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -49,6 +51,9 @@ import {
 /** With fewer instance types, a fallback from spot to on-demand is likely. */
 const FLEXIBLE_TYPES = 5;
 const LISTED_NAMES = 5;
+/** Maximum number of responses that are kept for explanations, and of errors in each. */
+const MOST_ANSWERS = 2_000;
+const MOST_ERRORS = 20;
 
 interface LauncherOptions {
   readonly cluster: ClusterFacts;
@@ -86,6 +91,8 @@ interface Launch {
 export class Launcher {
   readonly #options: LauncherOptions;
   readonly #choices = new LaunchChoices();
+  /** Latest response to each NodeClaim, by UID. */
+  readonly #answers = new LRUCache<string, LaunchAnswer>({ max: MOST_ANSWERS });
 
   constructor(options: LauncherOptions) {
     this.#options = options;
@@ -116,6 +123,27 @@ export class Launcher {
       if (codeOf(error) === LAUNCH_TEMPLATE_NOT_FOUND) return await this.#attempt(launch);
       throw error;
     }
+  }
+
+  /** Returns EC2's response to the launch of a NodeClaim, unless the process was restarted since then. */
+  answerOf({ metadata }: NodeClaim): LaunchAnswer | undefined {
+    return this.#answers.get(metadata.uid ?? metadata.name);
+  }
+
+  #rememberAnswer({ claim, types }: Launch, { order, bought, errors }: FleetAnswer): void {
+    const overrides = bought?.fleetInstance.LaunchTemplateAndOverrides?.Overrides ?? {};
+    const instanceType = bought?.fleetInstance.InstanceType ?? overrides.InstanceType ?? '';
+    const launched = bought && { id: bought.id, instanceType, zone: overrides.AvailabilityZone ?? '' };
+    this.#answers.set(claim.metadata.uid ?? claim.metadata.name, {
+      requestedTypes: types.length,
+      capacityType: order.capacityType,
+      ...(launched && { launched }),
+      errors: errors.slice(0, MOST_ERRORS).map(({ ErrorCode = '', ErrorMessage = '', LaunchTemplateAndOverrides }) => ({
+        instanceType: LaunchTemplateAndOverrides?.Overrides?.InstanceType ?? '',
+        zone: LaunchTemplateAndOverrides?.Overrides?.AvailabilityZone ?? '',
+        text: `${ErrorCode}: ${ErrorMessage}`,
+      })),
+    });
   }
 
   #choose(claim: NodeClaim, offered: readonly InstanceType[], required: LaunchRequirements): readonly InstanceType[] {
@@ -240,7 +268,9 @@ export class Launcher {
     }
   }
 
-  #settle(launch: Launch, { order, bought, errors }: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
+  #settle(launch: Launch, answer: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
+    const { order, bought, errors } = answer;
+    this.#rememberAnswer(launch, answer);
     const { unavailable, spotRisk, metrics, subnets, reservations } = this.#options;
     const { capacityType, placementGroup, claim } = launch;
     recordFleetErrors(errors, bought?.fleetId, {

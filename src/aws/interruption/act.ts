@@ -74,6 +74,10 @@ export interface ActOptions {
 const eventFor = (object: KubeObject, event: KeyedEvent, message: string): EventNote =>
   eventOf(event, object, { message, dedupe: [object.metadata.uid ?? object.metadata.name] });
 
+/** Returns true for the state changes that follow the operator's own termination of the instance. They are no interruptions. */
+const isOwnTermination = (kind: InterruptionKind, { metadata }: NodeClaim): boolean =>
+  metadata.deletionTimestamp !== undefined && (kind === 'instance_terminated' || kind === 'instance_stopped');
+
 /** Records the shortage of capacity that the interruption indicates. */
 function recordShortage(kind: InterruptionKind, claim: NodeClaim, { unavailable, reservations }: ActOptions): void {
   const labels = claim.metadata.labels ?? {};
@@ -170,7 +174,8 @@ export async function act(
         .list()
         .find((each) => instanceIdOfNode(each) === id);
       const objects = node === undefined ? [claim] : [claim, node];
-      options.events.publish(...objects.map((object) => eventFor(object, response.event, response.event.message())));
+      if (!isOwnTermination(kind, claim))
+        options.events.publish(...objects.map((object) => eventFor(object, response.event, response.event.message())));
       recordShortage(kind, claim, options);
       recordRisk(kind, claim, options);
       if (response.action === 'NoAction') return;

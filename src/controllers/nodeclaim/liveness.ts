@@ -3,12 +3,14 @@ import { getCondition, isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { joinProgress, LAUNCH_TIMEOUT_MS, REGISTRATION_TIMEOUT_MS, USUAL_JOIN_MS } from '../../engine/node-join.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, Requeue } from '../../kube/reconciler.ts';
 import { timeOf } from '../../lib/times.ts';
-import { LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { LAUNCH_TIMEOUT, NOT_JOINED, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { LAUNCH_TIMEOUT_MS, REGISTRATION_TIMEOUT_MS } from '../../state/node-join.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
@@ -22,6 +24,9 @@ interface Limit {
   readonly reason: string;
   readonly event: typeof LAUNCH_TIMEOUT | typeof REGISTRATION_TIMEOUT;
 }
+
+/** Time between two reports of an instance that does not join. */
+const REPEAT_MS = 5 * 60_000;
 
 const LIMITS: readonly Limit[] = [
   {
@@ -39,7 +44,7 @@ const LIMITS: readonly Limit[] = [
 ];
 
 export function liveness(deps: Deps): LifecycleStep {
-  const { client, clock } = deps;
+  const { client, clock, events } = deps;
 
   async function giveUp(claim: NodeClaim, { type, ms, reason, event }: Limit, log: Logger): Promise<void> {
     try {
@@ -55,13 +60,24 @@ export function liveness(deps: Deps): LifecycleStep {
     recordDeleted(deps, claim, { reason });
   }
 
+  /** Reports an instance whose node has not joined within the usual time. Returns the time until the next report. */
+  function reportLate(claim: NodeClaim): number {
+    const progress = joinProgress(claim, clock.now());
+    if (progress?.stage !== 'registering') return Number.POSITIVE_INFINITY;
+    const [first] = progress.checks;
+    if (first === undefined) return USUAL_JOIN_MS - progress.elapsedMs;
+    const message = NOT_JOINED.message(progress.text, claim.metadata.name, first.text, first.command);
+    events.publish(eventOf(NOT_JOINED, claim, { message, dedupe: [uidOf(claim)] }));
+    return REPEAT_MS;
+  }
+
   return async (claim, { log }) => {
     if (isTrue(claim, 'Registered')) return done(claim);
     let deleted = false;
     for (const limit of LIMITS) {
       if (isTrue(claim, limit.type)) continue;
       const waitMs = sinceMs(claim, limit.type) + limit.ms - clock.now();
-      if (waitMs > 0) return { claim, outcome: after(waitMs), deleted };
+      if (waitMs > 0) return { claim, outcome: after(Math.min(waitMs, reportLate(claim))), deleted };
       await giveUp(claim, limit, log);
       deleted = true;
     }

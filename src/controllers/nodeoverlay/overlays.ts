@@ -100,6 +100,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     ...(cloud.charges && { charges: (pool: NodePool) => cloud.charges?.(pool) ?? NO_CHARGES }),
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),
+    launchAnswer: (claim) => cloud.launchAnswer?.(claim),
     delete: (claim) => cloud.delete(claim),
     get: (providerId) => cloud.get(providerId),
     list: () => cloud.list(),

@@ -2,10 +2,10 @@
 import type { Pod } from '../../api/kubernetes.ts';
 import { type PodVerdict, refusedVerdict, waitingText } from '../../engine/causes/pod-verdict.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
+import { joinProgress } from '../../engine/node-join.ts';
 import { isProvisionable, podKey } from '../../engine/pods.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../../lib/times.ts';
-import { joinProgress } from '../../state/node-join.ts';
 import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
 import { pendingPods } from './solve-input.ts';

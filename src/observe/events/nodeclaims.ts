@@ -1,5 +1,5 @@
 /** Events of NodeClaims and of their Nodes. */
-import { event } from './declaration.ts';
+import { event, MINUTE } from './declaration.ts';
 
 export const INSUFFICIENT_CAPACITY_ERROR = event({
   reason: 'InsufficientCapacityError',
@@ -17,6 +17,17 @@ export const NODE_CLASS_NOT_READY = event({
   meaning: "The NodeClaim's EC2NodeClass is not ready. The NodeClaim is deleted, and its pods are scheduled again.",
   key: 'uid of the NodeClaim',
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
+});
+
+export const NOT_JOINED = event({
+  reason: 'NotJoined',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'The instance was launched two minutes ago, and its Node has not registered.',
+  key: 'uid of the NodeClaim',
+  windowMs: 5 * MINUTE,
+  message: (progress: string, name: string, first: string, command: string) =>
+    `${progress}. Most probable cause: ${first}; check it with: ${command}. karpenter explain nodeclaim ${name} lists all causes`,
 });
 
 export const UNREGISTERED_TAINT_MISSING = event({

@@ -134,6 +134,16 @@ describe('an interruption', () => {
     expect(await metrics.text()).not.toContain('nodeclaims_disrupted_total{');
   });
 
+  it.each<InterruptionKind>([
+    'instance_terminated',
+    'instance_stopped',
+  ])('is not reported as %s if the operator terminates the instance itself', async (kind) => {
+    const { run, told, kube } = world({ finalizers: ['karpenter.sh/termination'] });
+    await kube.client.delete(NODE_CLAIM, { name: 'claim' });
+    await run(kind);
+    expect(told()).toEqual([]);
+  });
+
   it('of an instance without a node is reported only on the NodeClaim', async () => {
     const { run, told } = world({ withNode: false });
     await run('spot_interrupted');

@@ -1,0 +1,26 @@
+/** Asks the operator of a live cluster, or returns the reason why it cannot be asked. */
+import type { HttpKubeReader } from '../kube/http.ts';
+import { messageOf } from '../lib/error-message.ts';
+import type { ClusterFlags } from './cluster.ts';
+import { forwardToOperator } from './operator-pod.ts';
+
+/** Reason why an answer is computed from the objects of the cluster. */
+export const notAsked = (why: string): string =>
+  `the operator cannot be asked (${why}), so the answer is computed from the objects of the cluster; use --server with the metrics port of an operator`;
+
+/** @param ask reads from the base URL of the operator */
+export async function fromOperator<T>(
+  client: HttpKubeReader,
+  flags: ClusterFlags,
+  ask: (server: string) => Promise<T>,
+): Promise<{ readonly answer: T } | { readonly why: string }> {
+  const forwarded = await forwardToOperator(client, flags);
+  if (typeof forwarded === 'string') return { why: forwarded };
+  try {
+    return { answer: await ask(forwarded.url) };
+  } catch (error) {
+    return { why: messageOf(error) };
+  } finally {
+    await forwarded.close();
+  }
+}

@@ -1,0 +1,166 @@
+/** Offerings that a NodeClaim could have used, with the reason why each was not chosen. */
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { allocatable, requirementsOf, weighedUsdPerHour } from '../instance-types.ts';
+import type { InstanceType, Offering } from '../model.ts';
+import { templateRequirements } from '../node-template.ts';
+import { Requirements } from '../requirements.ts';
+import { fits, resourcesOf } from '../resources.ts';
+import { requirementText } from './requirement-text.ts';
+
+/** Response of the cloud to the launch of a NodeClaim. */
+export interface LaunchAnswer {
+  /** Number of instance types in the request. */
+  readonly requestedTypes: number;
+  readonly capacityType: string;
+  /** Instance that was launched. Absent if the launch failed. */
+  readonly launched?: { readonly id: string; readonly instanceType: string; readonly zone: string };
+  /** Errors of the fleet by offering. */
+  readonly errors: readonly { readonly instanceType: string; readonly zone: string; readonly text: string }[];
+}
+
+export interface OfferingName {
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly capacityType: string;
+}
+
+export interface Alternative extends OfferingName {
+  readonly usdPerHour: number;
+  readonly code: 'nodepool' | 'pods' | 'sold-out' | 'not-requested' | 'capacity-type' | 'cloud' | 'price';
+  /** Reason why the offering was not chosen. */
+  readonly text: string;
+}
+
+export interface AlternativesInput {
+  readonly claim: NodeClaim;
+  readonly pool: NodePool | undefined;
+  readonly types: readonly InstanceType[];
+  readonly answer: LaunchAnswer | undefined;
+}
+
+interface Priced extends OfferingName {
+  readonly type: InstanceType;
+  readonly offering: Offering;
+  readonly usdPerHour: number;
+}
+
+const MOST = 10;
+
+/** Returns the offering in which the instance of a NodeClaim runs, as its labels name it. */
+export const chosenOffering = ({ metadata: { labels = {} } }: NodeClaim): OfferingName => ({
+  instanceType: labels[INSTANCE_TYPE_LABEL] ?? '',
+  zone: labels[ZONE_LABEL] ?? '',
+  capacityType: labels[CAPACITY_TYPE_LABEL] ?? '',
+});
+
+const isSame = (a: OfferingName, b: OfferingName): boolean =>
+  a.instanceType === b.instanceType && a.zone === b.zone && a.capacityType === b.capacityType;
+
+function offeringsOf(types: readonly InstanceType[]): readonly Priced[] {
+  const all = types.flatMap((type) =>
+    type.offerings.map((offering) => {
+      const requirements = requirementsOf(offering);
+      return {
+        ...{ type, offering, instanceType: type.name, usdPerHour: weighedUsdPerHour(offering) },
+        zone: requirements.get(ZONE_LABEL).any(),
+        capacityType: requirements.get(CAPACITY_TYPE_LABEL).any(),
+      };
+    }),
+  );
+  return all.sort((a, b) => a.usdPerHour - b.usdPerHour || (a.instanceType < b.instanceType ? -1 : 1));
+}
+
+/** Returns the price of the chosen offering in USD per hour, if it is known. */
+export const priceOf = (chosen: OfferingName, types: readonly InstanceType[]): number | undefined =>
+  offeringsOf(types.filter(({ name }) => name === chosen.instanceType)).find((each) => isSame(each, chosen))
+    ?.usdPerHour;
+
+/** Returns the cheapest offerings with enough room for the requests, except for the chosen one. */
+export function alternativesOf(input: AlternativesInput): readonly Alternative[] {
+  const { claim, types } = input;
+  const requests = resourcesOf(claim.spec.resources?.requests);
+  const chosen = chosenOffering(claim);
+  const roomy = types.filter((type) => fits(requests, allocatable(type)));
+  return offeringsOf(roomy)
+    .filter((each) => !isSame(each, chosen) && each.usdPerHour > 0) // offerings without a price are not sold
+    .slice(0, MOST)
+    .map((each) => {
+      const { instanceType, zone, capacityType, usdPerHour } = each;
+      return { instanceType, zone, capacityType, usdPerHour, ...reasonFor(each, chosen, input) };
+    });
+}
+
+/** Returns the first label that excludes an offering. */
+function excluding(requirements: Requirements, { type, offering }: Priced): string | undefined {
+  const [ofType, ofOffering] = [requirementsOf(type), requirementsOf(offering)];
+  for (const [key, set] of requirements.entries()) {
+    const own = ofOffering.has(key) ? ofOffering : ofType;
+    if (own.has(key) && !own.get(key).intersects(set) && !(own.get(key).allowsAbsence && set.allowsAbsence)) return key;
+  }
+  return undefined;
+}
+
+function reasonFor(
+  each: Priced,
+  chosen: OfferingName,
+  { claim, pool, answer, types }: AlternativesInput,
+): Pick<Alternative, 'code' | 'text'> {
+  const ofPool = pool === undefined ? Requirements.EMPTY : templateRequirements(pool);
+  const poolKey = excluding(ofPool, each);
+  if (poolKey !== undefined)
+    return { code: 'nodepool', text: `the NodePool allows ${requirementText(poolKey, ofPool.get(poolKey))}` };
+  const ofClaim = Requirements.fromRequirements(claim.spec.requirements);
+  const podKey = excluding(ofClaim.without(INSTANCE_TYPE_LABEL), each);
+  if (podKey !== undefined)
+    return { code: 'pods', text: `the pods require ${requirementText(podKey, ofClaim.get(podKey))}` };
+  const error = answer?.errors.find(
+    ({ instanceType, zone }) => instanceType === each.instanceType && zone === each.zone,
+  );
+  if (error !== undefined && answer?.capacityType === each.capacityType)
+    return { code: 'cloud', text: `EC2 answered ${error.text}` };
+  if (!each.offering.available)
+    return { code: 'sold-out', text: 'the offering is out of capacity or not available now' };
+  if (excluding(ofClaim, each) !== undefined)
+    return { code: 'not-requested', text: 'the type was not among the types of the NodeClaim when it was created' };
+  if (each.capacityType !== chosen.capacityType)
+    return { code: 'capacity-type', text: `the launch requested ${chosen.capacityType} capacity` };
+  const price = priceOf(chosen, types) ?? 0;
+  if (each.usdPerHour >= price) return { code: 'price', text: 'the offering does not cost less' };
+  return {
+    code: 'cloud',
+    text:
+      each.capacityType === 'spot'
+        ? 'the request contained the offering; EC2 chose a spot pool with more capacity'
+        : 'the request contained the offering; EC2 chose another one',
+  };
+}
+
+/** Returns the reason for the capacity type of a NodeClaim. */
+export function capacityTypeText({ claim, pool, types, answer }: AlternativesInput): string {
+  const { capacityType } = chosenOffering(claim);
+  const allowed = Requirements.fromRequirements(claim.spec.requirements).get(CAPACITY_TYPE_LABEL);
+  const ofPool = pool === undefined ? allowed : templateRequirements(pool).get(CAPACITY_TYPE_LABEL);
+  const others = ['reserved', 'spot', 'on-demand'].filter((each) => each !== capacityType);
+  if (!others.some((each) => ofPool.has(each)))
+    return `${capacityType}, because the NodePool allows only ${capacityType}`;
+  const soldOut = answer?.capacityType === capacityType ? '' : '; the preferred capacity type was not available';
+  if (!others.some((each) => allowed.has(each)))
+    return `${capacityType}, because only ${capacityType} offerings matched the pods when the NodeClaim was created`;
+  const cheapest = (each: string): number => {
+    const named = offeringsOf(types).filter((one) => one.capacityType === each && allowsType(claim, one));
+    return named.find(({ offering }) => offering.available)?.usdPerHour ?? Number.POSITIVE_INFINITY;
+  };
+  const prices = ['spot', 'on-demand']
+    .filter((each) => allowed.has(each) && Number.isFinite(cheapest(each)))
+    .map((each) => `${each} from $${cheapest(each).toFixed(4)}/h`);
+  const order =
+    capacityType === 'on-demand'
+      ? `no spot or reserved offering could be launched${soldOut}`
+      : `it is launched before ${others.filter((each) => allowed.has(each) && each !== 'reserved').join(' and ')}`;
+  return `${capacityType}, because ${order}${prices.length === 0 ? '' : ` (now: ${prices.join(', ')})`}`;
+}
+
+const allowsType = ({ spec }: NodeClaim, each: Priced): boolean =>
+  excluding(Requirements.fromRequirements(spec.requirements), each) === undefined;

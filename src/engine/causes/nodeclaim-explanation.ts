@@ -1,0 +1,61 @@
+/** Explanation of a NodeClaim in a public format: its pods, its launch, the alternatives, and the way to a registered node. */
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { defined } from '../../lib/defined.ts';
+import { type JoinProgress, joinProgress } from '../node-join.ts';
+import {
+  type Alternative,
+  type AlternativesInput,
+  alternativesOf,
+  capacityTypeText,
+  chosenOffering,
+  type LaunchAnswer,
+  type OfferingName,
+  priceOf,
+} from './launch-alternatives.ts';
+
+export interface NodeClaimExplanation {
+  readonly nodeClaim: string;
+  readonly nodePool: string;
+  readonly node?: string;
+  readonly instance?: string;
+  /** Pods on the node, and pending pods for which it was launched, by namespaced name. */
+  readonly pods: readonly string[];
+  /** Requests of the pods for which the NodeClaim was created. */
+  readonly requests: Readonly<Record<string, string | number>>;
+  /** Offering of the instance. Absent before the launch. */
+  readonly launched?: OfferingName & { readonly usdPerHour?: number };
+  /** Reason for the capacity type. */
+  readonly capacityType?: string;
+  readonly alternatives: readonly Alternative[];
+  /** Response of EC2. Absent if the operator was restarted since the launch, or in manifests. */
+  readonly answer?: LaunchAnswer;
+  /** Progress of the node. Absent after its registration. */
+  readonly join?: JoinProgress;
+  /** Unknown facts that affect the explanation. */
+  readonly unknown?: readonly string[];
+}
+
+interface Input extends AlternativesInput {
+  readonly pods: readonly string[];
+  readonly nowMs: number;
+}
+
+export function explainNodeClaim(input: Input): NodeClaimExplanation {
+  const { claim, types, answer, pods, nowMs } = input;
+  const chosen = chosenOffering(claim);
+  const isLaunched = chosen.instanceType !== '';
+  const usdPerHour = priceOf(chosen, types);
+  return {
+    nodeClaim: claim.metadata.name,
+    nodePool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
+    ...defined({ node: claim.status?.nodeName, instance: claim.status?.providerID?.split('/').at(-1) }),
+    pods: [...pods].sort(),
+    requests: requestsOf(claim),
+    ...(isLaunched && { launched: { ...chosen, ...defined({ usdPerHour }) }, capacityType: capacityTypeText(input) }),
+    alternatives: alternativesOf(input),
+    ...defined({ answer, join: joinProgress(claim, nowMs) }),
+  };
+}
+
+const requestsOf = ({ spec }: NodeClaim): Readonly<Record<string, string | number>> => spec.resources?.requests ?? {};

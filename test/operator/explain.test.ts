@@ -1,0 +1,145 @@
+/** Answers to users over HTTP: why a pod is pending, why a node was launched, and why it does not join. */
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { INSTANCE_CATEGORY_LABEL, INSTANCE_FAMILY_LABEL } from '../../src/api/labels.ts';
+import { explainCommand } from '../../src/cli/explain.ts';
+import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
+import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
+import type { Operator } from '../../src/main.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { pool } from './pools.ts';
+
+const MINUTE = 60_000;
+
+let scenario: Scenario;
+let operator: Operator;
+beforeAll(async () => {
+  scenario = await startScenario({ operator: false });
+  operator = await scenario.startOperator();
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4] }));
+});
+afterAll(async () => {
+  await scenario.stop();
+});
+
+/** Returns the standard output of `karpenter explain`. */
+async function explained(...args: readonly string[]): Promise<string> {
+  const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+  try {
+    await explainCommand().parseAsync([...args], { from: 'user' });
+    return written.mock.calls.map(([text]) => String(text)).join('');
+  } finally {
+    written.mockRestore();
+    noted.mockRestore();
+  }
+}
+
+const byServer = (): readonly string[] => ['--server', `http://127.0.0.1:${operator.metricsPort}`];
+const kubeconfig = (): string =>
+  JSON.stringify(
+    {
+      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'local' },
+      contexts: [{ name: 'local', context: { cluster: 'local', user: 'local' } }],
+      clusters: [{ name: 'local', cluster: { server: scenario.world.kube.url } }],
+      users: [{ name: 'local', user: {} }],
+    },
+    null,
+    1,
+  );
+
+const podNamed = async (app: string): Promise<string> => {
+  const [pod] = await scenario.until(`a pod of ${app}`, async () => {
+    const pods = await scenario.pods(app);
+    return pods.length > 0 && pods;
+  });
+  return pod?.metadata.name ?? '';
+};
+
+describe('a pod that no NodePool can serve', () => {
+  const sentence = `NodePool "default" allows instance categories c, m, r; the pod requires instance family g5. Add "g" to ${INSTANCE_CATEGORY_LABEL}.`;
+  let name: string;
+  beforeAll(async () => {
+    await scenario.apply(deployment('gpu', 1, { nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'g5' } }));
+    name = await podNamed('gpu');
+    await scenario.until('its event', async () =>
+      (await scenario.events('FailedScheduling')).some(({ message }) => message.startsWith('Failed to schedule pod, ')),
+    );
+  });
+
+  it('has an event that starts with the requirement and the remedy', async () => {
+    const events = await scenario.events('FailedScheduling');
+    const [event] = events.filter(({ source }) => source?.component === 'karpenter');
+    expect(event?.message.slice(0, 200)).toContain(sentence);
+    expect(event?.message).toContain('Details: no instance type');
+  });
+
+  it('is explained by the operator with the same cause', async () => {
+    const text = await explained('pod', name, ...byServer());
+    expect(text).toContain(`verdict  unschedulable\n  because  ${sentence}`);
+    const verdict = JSON.parse(await explained('pod', name, '-o', 'json', ...byServer())) as PodVerdict;
+    expect(verdict.cause).toMatchObject({ code: 'requirements', field: INSTANCE_CATEGORY_LABEL });
+    expect(await explained('pod', ...byServer())).toContain(`default/${name}`);
+  });
+
+  it('is explained from the objects of the cluster if the operator cannot be found', async () => {
+    const text = await explained('pod', name, '--kubeconfig', kubeconfig());
+    expect(text).toContain(`because  ${sentence}`);
+    expect(text).toMatch(/event {4}FailedScheduling at .*: Failed to schedule pod, NodePool "default"/);
+  });
+
+  it('is an error if it does not exist', async () => {
+    await expect(explained('pod', 'nobody', ...byServer())).rejects.toThrow(
+      'pod "default/nobody" not found by the operator',
+    );
+    await expect(explained('pod', 'nobody', '--kubeconfig', kubeconfig())).rejects.toThrow(
+      'pod "nobody" not found in namespace default of the cluster',
+    );
+  });
+});
+
+describe('a node that never joins', () => {
+  let claim: string;
+  beforeAll(async () => {
+    scenario.world.aws.faults.add({ kind: 'never-joins' });
+    await scenario.apply(deployment('web', 1));
+    claim = await scenario.until('a launched NodeClaim', async () => {
+      const [found] = (await scenario.claims()).filter(({ status }) => status?.providerID !== undefined);
+      return found?.metadata.name;
+    });
+    await scenario.pass(2.5 * MINUTE);
+  });
+
+  it('is reported after two minutes, with the most probable cause', async () => {
+    const [event] = await scenario.until('the event', async () => {
+      const events = await scenario.events('NotJoined');
+      return events.length > 0 && events;
+    });
+    expect(event?.involvedObject).toMatchObject({ kind: 'NodeClaim', name: claim });
+    expect(event?.message).toMatch(/^instance i-\w+ was launched 2m\S+ ago, and its Node has not appeared/);
+    expect(event?.message).toContain('aws ec2 get-console-output');
+  });
+
+  it('is explained with its pods, alternatives, deadline and checks', async () => {
+    const text = await explained('nodeclaim', claim, ...byServer());
+    expect(text).toContain(`for pods  default/${await podNamed('web')}`);
+    expect(text).toMatch(/PROBABLE CAUSES\n {2}1\. user-data: /);
+    expect(text).toMatch(/EC2 +requested one on-demand instance of \d+ types; launched i-/);
+    const found = JSON.parse(await explained('nodeclaim', claim, '-o', 'json', ...byServer())) as NodeClaimExplanation;
+    expect(found.alternatives).toHaveLength(10);
+    expect(found.join?.stage).toBe('registering');
+    expect(found.capacityType).toBe('on-demand, because the NodePool allows only on-demand');
+  });
+
+  it('does not count as a node on which the pod fits', async () => {
+    const text = await explained('pod', await podNamed('web'), ...byServer());
+    expect(text).toMatch(/verdict {2}(joining|bought)\n/);
+    expect(text).toContain('its Node has not appeared in the cluster');
+    expect(await explained('pod', await podNamed('web'), '--kubeconfig', kubeconfig())).toMatch(/verdict {2}joining\n/);
+  });
+
+  it('is an error if it does not exist', async () => {
+    await expect(explained('nodeclaim', 'nobody', ...byServer())).rejects.toThrow(
+      `NodeClaim "nobody" not found by the operator at ${byServer()[1]}; existing names: ${claim}`,
+    );
+  });
+});
