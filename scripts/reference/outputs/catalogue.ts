@@ -14,13 +14,14 @@ import type { DisruptionAnswer } from '../../../src/cli/render/commands.ts';
 import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { SupportReport } from '../../../src/cli/render/support-report.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
+import type { NodeClaimExplanation } from '../../../src/engine/causes/nodeclaim-explanation.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
 import type { DescribedOutput } from '../verbs.ts';
 import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
-import { DISRUPTION, FINDINGS, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
+import { DISRUPTION, FINDINGS, NODECLAIM, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
 import { REPLAY } from './replay.ts';
 import { TRACE_SUMMARY } from './trace.ts';
 
@@ -31,6 +32,7 @@ interface Output extends DescribedOutput {
 export const OUTPUTS: readonly Output[] = [
   { name: 'explain-node', verb: 'explain node', schema: VERDICTS },
   { name: 'explain-pod', verb: 'explain pod', schema: POD_VERDICT },
+  { name: 'explain-nodeclaim', verb: 'explain nodeclaim', schema: NODECLAIM },
   { name: 'blockers', verb: 'blockers', schema: BLOCKERS },
   { name: 'budgets', verb: 'budgets', schema: BUDGET_CALENDAR },
   { name: 'moves', verb: 'moves', schema: MOVES },
@@ -55,6 +57,7 @@ type Fitting<Schema extends TSchema, Value extends Declared<Schema>> = Value;
 export type Printed =
   | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
   | Fitting<typeof POD_VERDICT, ShownVerdict>
+  | Fitting<typeof NODECLAIM, NodeClaimExplanation>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>

@@ -138,6 +138,64 @@ export const POD_VERDICT = Type.Object(
   { description: 'Node on which a pod would be scheduled, or the reason why it stays pending' },
 );
 
+const OFFERING = { instanceType: Type.String(), zone: Type.String(), capacityType: Type.String() };
+
+export const NODECLAIM = Type.Object(
+  {
+    nodeClaim: Type.String(),
+    nodePool: Type.String(),
+    node: Type.Optional(Type.String()),
+    instance: Type.Optional(text('ID of the instance')),
+    pods: texts('Pods on the node, and pending pods for which it was launched'),
+    requests: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+      description: 'Requests for which the NodeClaim was created',
+    }),
+    launched: Type.Optional(Type.Object({ ...OFFERING, usdPerHour: Type.Optional(usd('USD per hour')) })),
+    capacityType: Type.Optional(text('Reason for the capacity type')),
+    alternatives: Type.Array(
+      Type.Object({
+        ...OFFERING,
+        usdPerHour: usd('USD per hour, including spot risk'),
+        code: Type.Enum(['nodepool', 'pods', 'sold-out', 'not-requested', 'capacity-type', 'cloud', 'price']),
+        text: text('Reason why the offering was not chosen'),
+      }),
+      { description: 'Cheapest offerings with enough room for the requests' },
+    ),
+    answer: Type.Optional(
+      Type.Object(
+        {
+          requestedTypes: count('Instance types in the request'),
+          capacityType: Type.String(),
+          launched: Type.Optional(Type.Object({ id: Type.String(), instanceType: Type.String(), zone: Type.String() })),
+          errors: Type.Array(Type.Object({ instanceType: Type.String(), zone: Type.String(), text: Type.String() })),
+        },
+        { description: 'Response of EC2, unless the operator was restarted since the launch' },
+      ),
+    ),
+    join: Type.Optional(
+      Type.Object(
+        {
+          stage: Type.Enum(['launching', 'registering']),
+          text: Type.String(),
+          since: time('Start of the stage'),
+          deadline: time('Time at which the NodeClaim is deleted'),
+          elapsedMs: count('Milliseconds since the start'),
+          checks: Type.Array(
+            Type.Object({
+              code: Type.Enum(['user-data', 'role', 'security-group', 'route', 'ami']),
+              text: text('Probable cause'),
+              command: text('Command that checks it'),
+            }),
+          ),
+        },
+        { description: 'Progress before the node has registered' },
+      ),
+    ),
+    unknown: Type.Optional(UNKNOWN),
+  },
+  { description: 'Reasons for the launch of a NodeClaim, and its progress' },
+);
+
 export const OFFERINGS = Type.Array(
   Type.Object({
     nodePool: Type.String(),
