@@ -44,15 +44,16 @@ function claimRows(
 const CLAIM_HEADINGS = ['NODEPOOL', 'CHEAPEST', 'OTHERS', 'ZONE', 'CAPACITY', 'PODS', 'CPU', 'MEMORY', 'PRICE'];
 
 /** Removes the requests of the pod from a reason, so that equal reasons of different pods can be grouped. */
-const withoutDetails = (reason: string): string =>
-  reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)|the pod requests .*?(?=, but)/gm, '');
+const withoutDetails = (reason: string): string => reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)/gm, '');
 
 /**
  * Groups pods with the same reason and shows the details of the first pod, because thousands of pods may fail for one
  * reason.
  */
-function grouped(pods: readonly (readonly [pod: string, reason: string])[]): readonly (readonly [string, string])[] {
-  const alike = Map.groupBy(pods, ([, reason]) => withoutDetails(reason));
+function grouped(
+  pods: readonly (readonly [pod: string, reason: string, likeness?: string])[],
+): readonly (readonly [string, string])[] {
+  const alike = Map.groupBy(pods, ([, reason, likeness = reason]) => withoutDetails(likeness));
   return [...alike.values()].map((group) => {
     const [[first, reason] = ['', '']] = group;
     const isSame = group.every((each) => each[1] === reason);
@@ -65,7 +66,9 @@ const refusalLines = ({ unschedulable, causes = {} }: SimulationAnswer): readonl
   grouped(
     Object.entries(unschedulable).map(([pod, text]) => {
       const cause = own(causes, pod);
-      return [pod, cause === undefined ? text : withDetails(cause, text)];
+      if (cause === undefined) return [pod, text] as const;
+      // requests of pods differ although the cause is the same
+      return [pod, withDetails(cause, text), `${cause.code} ${cause.object.name} ${cause.field} ${text}`] as const;
     }),
   ).map(([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`);
 

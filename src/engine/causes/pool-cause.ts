@@ -114,14 +114,16 @@ function limitsCause(pool: NodePool, usage: Resources): Cause {
   };
 }
 
+/** The pod alone fits on some instance type. */
 function withDaemons(nodePool: string, misfit: Misfit): Cause {
   const text = 'text' in misfit ? misfit.text : '';
+  const [, requests = 'more than it'] = text.split('resources=');
   return {
     code: 'too-large',
     object: { kind: 'NodePool', name: nodePool },
     field: 'requests',
-    wanted: 'the pod and the DaemonSets of a node do not fit together',
-    offered: /resources=.*$/.exec(text)?.[0] ?? 'less',
+    wanted: `the pod and the DaemonSets of a node request ${requests}`,
+    offered: 'less',
     remedy: 'Reduce the requests, or allow larger instance types.',
   };
 }
@@ -157,7 +159,8 @@ const BEGINNINGS: Readonly<Partial<Record<Misfit['code'], string>>> = {
 /** Returns the cause with the text of the misfit, without details that only Karpenter's text needs. */
 export function otherCause(nodePool: string, misfit: Exclude<Misfit, { code: 'taint' }>): Cause {
   const code: CauseCode = misfit.code === 'instance-types' ? 'no-instance-types' : misfit.code;
-  const text = misfit.text.replace(/ \(counts = .*|, requirements=.*/s, '');
+  const [beforeCounts = ''] = misfit.text.split(' (counts = ');
+  const [text = ''] = beforeCounts.split(', requirements=');
   return {
     code,
     object: { kind: 'NodePool', name: nodePool },

@@ -9,6 +9,7 @@ import {
 } from '../../../../src/api/labels.ts';
 import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
 import {
+  daemon,
   instanceType,
   nodePool,
   offering,
@@ -133,6 +134,32 @@ describe('the cause of a pending pod', () => {
     expect(textOf({ cpu: '64' })).toBe(
       'NodePool "general" has no instance type with enough room: the pod requests cpu 64, but the largest has cpu 4. ' +
         'Reduce the requests of the pod, or allow larger instance types.',
+    );
+  });
+
+  it('includes the DaemonSets if only they leave no room', () => {
+    expect(textOf({ cpu: '3' }, { daemonPods: [daemon('agent', { cpu: '2' })] })).toBe(
+      'NodePool "general" has no instance type with enough room: the pod and the DaemonSets of a node request ' +
+        '{"cpu":"5","pods":"2"}, but the largest has less. Reduce the requests, or allow larger instance types.',
+    );
+  });
+
+  it('names the topology constraint without its counts', () => {
+    const labels = { app: 'web' };
+    const podAntiAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE_LABEL, labelSelector: { matchLabels: labels }, namespaces: ['default'] },
+      ],
+    };
+    const nodes = ['zone-a', 'zone-b', 'zone-c'].map((zone) =>
+      stateNode(`node-${zone}`, {
+        labels: { [ZONE_LABEL]: zone },
+        allocatable: { cpu: '1' },
+        pods: [pod(`old-${zone}`, { labels, nodeName: `node-${zone}` })],
+      }),
+    );
+    expect(textOf({ cpu: '2', labels, affinity: { podAntiAffinity } }, { nodes })).toMatch(
+      /^NodePool "general" cannot satisfy a constraint of the pod: unsatisfiable topology constraint for [a-z -]+, key=topology\.kubernetes\.io\/zone\. Relax/,
     );
   });
 
