@@ -26,8 +26,16 @@ export async function forwardPort(
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
-    // the client of this port reports a closed connection
-    forward.portForward(namespace, pod, [port], socket, null, socket).catch(() => socket.destroy());
+    forward.portForward(namespace, pod, [port], socket, null, socket).then(
+      (stream) => {
+        if (typeof stream === 'function') return;
+        // each side ends with the other; the client of this port reports a closed connection
+        stream.addEventListener('close', () => socket.destroy());
+        if (socket.destroyed) stream.close();
+        else socket.on('close', () => stream.close());
+      },
+      () => socket.destroy(),
+    );
   });
   await listening(server);
   const address = server.address();
