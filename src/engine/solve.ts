@@ -17,25 +17,27 @@ import type {
   SolveOptions,
   UnpackedPool,
 } from './model.ts';
+import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake, isHeavy } from './pod-bounds.ts';
 import { isScheduled, podKey } from './pods.ts';
-import { type Attempt, cheapestOf } from './solver/attempts.ts';
+import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
 import { cachedRequests } from './solver/cached-requests.ts';
 import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
-import type { Amounts } from './solver/dimensions.ts';
+import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
 import { finalise } from './solver/finalise.ts';
 import { noPools } from './solver/misfits.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
 import type { PodClass, PodClasses } from './solver/pod-class.ts';
+import { BY_NAME, type PoolPreference } from './solver/pool-choice.ts';
 import { priceFloor } from './solver/price-floor.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { ReservedUnits } from './solver/reservations.ts';
-import { Scheduler } from './solver/scheduler.ts';
+import { Scheduler, type SchedulerParts } from './solver/scheduler.ts';
 import { templateOf } from './solver/template.ts';
 import type { TieBreak } from './solver/ties.ts';
 import { refusalOf } from './solver/validate.ts';
@@ -139,13 +141,30 @@ class VariationSolve {
 
   plan(): Plan {
     const pods = this.#order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : this.#pods.length;
-    const plan = cheapestOf((tieBreak) => this.#attempt(tieBreak), pods, this.#options);
+    const rivals = this.#rivals();
+    const preferenceOf = ({ prefersCheapPools }: Choices) => (prefersCheapPools ? (rivals ?? BY_NAME) : BY_NAME);
+    const plan = cheapestOf(
+      (choices) => this.#attempt(choices.tieBreak, preferenceOf(choices), rivals === undefined ? 1 : 1 / 2),
+      { pods, hasRivals: rivals !== undefined },
+      this.#options,
+    );
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
     const input = { ...this.#common.snapshot, nodes: [...this.#staying] };
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
   }
 
-  #attempt(tieBreak: TieBreak): Attempt {
+  /** Returns the prices of NodePools of equal weight if they differ for a pod. */
+  #rivals(): PoolPreference | undefined {
+    const { packing, reservedMode } = this.#options;
+    const { templates } = this.#common;
+    // simulations of disruption must be quick
+    if (packing === 'compatible' || reservedMode === 'fallback' || !haveEqualWeights(templates)) return undefined;
+    const demand = this.#pods.reduce((total, { podClass }) => sum(total, podClass.amounts), this.#noAmounts);
+    const cheapest = new CheapestPools(templates, demand);
+    return this.#pods.some(({ podClass }) => cheapest.of(podClass) !== undefined) ? cheapest : undefined;
+  }
+
+  #attempt(tieBreak: TieBreak, preference: PoolPreference, workShare: number): Attempt {
     const { snapshot, emptyPools, leftOuts } = this.#common;
     const refusals = new Map(this.#refused);
     const topology = this.#newTopology();
@@ -155,10 +174,10 @@ class VariationSolve {
     const placeable = isWhole ? this.#order : this.#order.filter(({ pod }) => !refusals.has(podKey(pod)));
     if (this.#options.countZones) this.#zones ??= effectiveZones(known, topology, zonesOf(snapshot));
     const nodes = new Nodes({ table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet });
-    const scheduler = this.#newScheduler(topology, nodes, tieBreak);
+    const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference });
     const notEvaluated = run(scheduler, placeable, refusals, this.#pace);
     this.#unpacked.clear();
-    const packed = this.#packed(scheduler.claims.all, topology);
+    const packed = this.#packed(scheduler.claims.all, topology, workShare);
     const claims = finaliseAll(packed, this.#strictMinValues, refusals);
     return {
       plan: {
@@ -187,16 +206,14 @@ class VariationSolve {
     });
   }
 
-  #newScheduler(topology: Topology, nodes: Nodes, tieBreak: TieBreak): Scheduler {
+  #newScheduler(parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference'>): Scheduler {
     const { snapshot, templates, idlePools } = this.#common;
     return new Scheduler({
+      ...parts,
       classes: this.#classes,
-      topology,
-      nodes,
       templates: templates.map((pool) => templateOf(pool, this.#staying)),
       noAmounts: this.#noAmounts,
       lowerMinValues: !this.#strictMinValues,
-      tieBreak,
       reservations: new ReservedUnits(snapshot.pools, this.#options.reservedMode),
       idlePools,
       withheld: new WithheldLaunches(snapshot.withheld),
@@ -214,13 +231,14 @@ class VariationSolve {
   }
 
   /** Returns the packed claims. Packing only saves money, so an unexpected error must not prevent launches for pending pods. */
-  #packed(bought: readonly Claim[], topology: Topology): readonly Claim[] {
+  #packed(bought: readonly Claim[], topology: Topology, workShare: number): readonly Claim[] {
     if (this.#options.packing === 'compatible' || this.#areTooDear(bought)) return bought;
     const parts = {
       topology,
       order: this.#order,
       noAmounts: this.#noAmounts,
       work: this.#options.packingWork,
+      workShare,
       usdLimit: this.#options.packingLimit?.usdPerHour,
       isLate: this.#pace.isOver,
       onUnpacked: (pool: UnpackedPool) => void this.#unpacked.set(pool.nodePool, pool),

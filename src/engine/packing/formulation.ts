@@ -11,6 +11,7 @@ import { isAdmitted } from '../taints.ts';
 import type { TopologyGroup } from '../topology/group.ts';
 import { hostCapacity, type Topology } from '../topology/topology.ts';
 import type { Bin, Mix, PodKind, Problem } from './problem.ts';
+import { capacitiesOf, pricesOf, surplusOf } from './template-rows.ts';
 
 /** Pod to pack. */
 export interface PlacedPod {
@@ -107,11 +108,11 @@ export class Formulation {
     for (const kinds of dividedKinds(this.#drafts)) {
       const drafts = kinds.map((kind) => this.#drafts[kind] as KindDraft);
       const scarce = [...new Set(drafts.flatMap((draft) => [...draft.scarce.keys()]))];
-      const capacities = this.#capacities(scarce);
+      const capacities = capacitiesOf(this.#template, scarce);
       const mixes = this.#mixes(drafts, capacities, apart);
       if (this.#parts.isLate()) return undefined;
       const ofParts = drafts.map((draft) => kindOf(draft, scarce));
-      parts.push({ kinds, problem: { kinds: ofParts, capacities, mixes, ...this.#surplus() } });
+      parts.push({ kinds, problem: { kinds: ofParts, capacities, mixes, ...surplusOf(this.#template) } });
     }
     return parts;
   }
@@ -231,34 +232,6 @@ export class Formulation {
     );
   }
 
-  /** Returns the capacity of each row for pods after daemons. Undefined if the daemons do not fit. */
-  #capacities(scarce: readonly Scarcity[]): Problem['capacities'] {
-    const { catalogue, groups } = this.#template;
-    const groupOf = (row: number) => groups.find(({ rows }) => rows.has(row));
-    return Array.from({ length: catalogue.rowCount }, (_, row) => {
-      const allocatable = catalogue.allocatableAt(row);
-      const group = groupOf(row);
-      if (allocatable === undefined || group === undefined) return undefined;
-      const resources = allocatable.length;
-      const capacity = new Float64Array(resources + scarce.length);
-      for (let at = 0; at < resources; at++) capacity[at] = (allocatable[at] ?? 0) - (group.amounts[at] ?? 0);
-      for (const [position, { id, capacity: most }] of scarce.entries()) {
-        const isTaken = group.ports.some(({ protocol, port }) => id === `${protocol} ${port}`);
-        capacity[resources + position] = isTaken ? 0 : most;
-      }
-      return capacity.some((amount) => amount < 0) ? undefined : capacity;
-    });
-  }
-
-  #surplus(): Pick<Problem, 'surplus' | 'cpuAt'> {
-    const { catalogue, surplusPrices } = this.#template;
-    const priceAt = (row: number) => surplusPrices.priceOf(catalogue.typeAt(row));
-    return {
-      surplus: Array.from({ length: catalogue.rowCount }, (_, row) => priceAt(row)),
-      cpuAt: surplusPrices.cpuAt,
-    };
-  }
-
   /**
    * Returns each family alone, and each family combined with as many other families as are compatible, in order and in reverse
    * order.
@@ -291,14 +264,7 @@ export class Formulation {
   }
 
   #pricesOf(shape: Shape, capacities: Problem['capacities']): Float64Array {
-    const { catalogue, rows, extrasUsdPerHour } = this.#template;
-    const { possible, offerings } = shape;
-    const prices = this.#parts.pricesOf?.(shape) ?? offerings.prices;
-    return Float64Array.from({ length: catalogue.rowCount }, (_, row) =>
-      possible.has(row) && rows.has(row) && capacities[row] !== undefined
-        ? (prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour
-        : Number.POSITIVE_INFINITY,
-    );
+    return pricesOf(this.#template, { shape, capacities, prices: this.#parts.pricesOf?.(shape) });
   }
 }
 

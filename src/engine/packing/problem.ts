@@ -56,7 +56,10 @@ const hasNoDearerCpu = (one: SurplusPrice | undefined, other: SurplusPrice | und
  * Returns the worthwhile rows of a mix, cheapest first. A row is worthwhile if no cheaper row has at least as much of
  * everything.
  */
-export function worthwhileRows({ kinds, capacities, surplus }: Problem, mix: Mix): readonly number[] {
+export function worthwhileRows(
+  { kinds, capacities, surplus }: Pick<Problem, 'kinds' | 'capacities' | 'surplus'>,
+  mix: Mix,
+): readonly number[] {
   const priceOf = (row: number): number => mix.prices[row] ?? Number.POSITIVE_INFINITY;
   const width = kinds[0]?.amounts.length ?? 0;
   const wanted = Array.from({ length: width }, (_, at) => at).filter((at) =>

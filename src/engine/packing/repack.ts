@@ -24,6 +24,8 @@ export interface RepackParts {
   readonly noAmounts: Amounts;
   /** Work limit of the search for each NodePool. Default: a limit that depends on the number of pods. */
   readonly work?: number | undefined;
+  /** Part of the default work that this attempt may use. Default: 1. */
+  readonly workShare?: number;
   /** Maximum useful cost of the plan, in USD per hour. */
   readonly usdLimit?: number | undefined;
   /** Additional claims under the same limits. */
@@ -41,7 +43,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const byTemplate = Map.groupBy(movable, ({ state }) => state.template);
   const replaced = new Set<Claim>();
   const fresh: Claim[] = [];
-  const limit = parts.work ?? workFor(podsOf(movable));
+  const limit = parts.work ?? workFor(podsOf(movable)) * (parts.workShare ?? 1);
   const work = workPerPod(movable, limit);
   for (const [template, old] of byTemplate) {
     if (parts.isLate()) {

@@ -1,12 +1,20 @@
 /**
  * If topology allows several equal domains, the choice determines the price for later pods. Small solves therefore run several
- * attempts with different choices, and the cheapest plan is used.
+ * attempts with different choices. If NodePools of equal weight have different prices, one more attempt prefers the cheapest
+ * NodePools. The cheapest plan is used.
  */
 
 import type { Plan, SolveOptions } from '../model.ts';
 import { pseudoRandom } from '../pseudo-random.ts';
 import { indifferenceOf, isBetter, nodeUsdPerHour, type Purchase } from '../purchase.ts';
 import { cheapestFirst, type TieBreak } from './ties.ts';
+
+/** Choices of one attempt. */
+export interface Choices {
+  readonly tieBreak: TieBreak;
+  /** True if the cheapest of several NodePools of equal weight is used, rather than the first one. */
+  readonly prefersCheapPools: boolean;
+}
 
 export interface Attempt {
   readonly plan: Plan;
@@ -24,25 +32,38 @@ function anyOf(seed: number): TieBreak {
   return (count) => Math.floor(random() * count);
 }
 
+interface Terms {
+  /** Number of pods. */
+  readonly pods: number;
+  /** True if NodePools of equal weight have different prices for a pod. */
+  readonly hasRivals: boolean;
+}
+
 export function cheapestOf(
-  attempt: (tieBreak: TieBreak) => Attempt,
-  pods: number,
+  attempt: (choices: Choices) => Attempt,
+  { pods, hasRivals }: Terms,
   { deadlineMs, elapsedMs, reservedMode }: SolveOptions,
 ): Plan {
-  const { plan: first, ties } = attempt(cheapestFirst);
+  const first = attempt({ tieBreak: cheapestFirst, prefersCheapPools: false });
   const inTime = (): boolean =>
     deadlineMs === undefined || elapsedMs === undefined || elapsedMs() < deadlineMs / attemptsFor(0);
   let best = first;
   // not as arguments of one call, because there may be more claims than a call accepts
-  const extras = first.claims.reduce((most, { extrasUsdPerHour = 0 }) => Math.max(most, extrasUsdPerHour), 0);
+  const extras = first.plan.claims.reduce((most, { extrasUsdPerHour = 0 }) => Math.max(most, extrasUsdPerHour), 0);
   const indifference = indifferenceOf(extras);
+  const improve = (choices: Choices): boolean => {
+    const other = attempt(choices);
+    if (!leavesAsMuch(other.plan, first.plan)) return false;
+    if (!isBetter(purchaseOf(other.plan), purchaseOf(best.plan), indifference)) return false;
+    best = other;
+    return true;
+  };
+  const prefersCheapPools = hasRivals && inTime() && improve({ tieBreak: cheapestFirst, prefersCheapPools: true });
   // disruption runs hundreds of simulations, so each must be quick
-  const attempts = ties === 0 || reservedMode === 'fallback' ? 1 : attemptsFor(pods);
-  for (let count = 1; count < attempts && inTime(); count++) {
-    const { plan } = attempt(count === 1 ? dearestFirst : anyOf(count));
-    if (leavesAsMuch(plan, first) && isBetter(purchaseOf(plan), purchaseOf(best), indifference)) best = plan;
-  }
-  return best;
+  const attempts = best.ties === 0 || reservedMode === 'fallback' ? 1 : attemptsFor(pods);
+  for (let count = 1; count < attempts && inTime(); count++)
+    improve({ tieBreak: count === 1 ? dearestFirst : anyOf(count), prefersCheapPools });
+  return best.plan;
 }
 
 /** Returns true if exactly the same pods stay pending, because prices must not decide which pods are placed. */

@@ -10,16 +10,19 @@ import type { Amounts } from './dimensions.ts';
 import { refusalText } from './misfits.ts';
 import type { Nodes } from './nodes.ts';
 import type { PodClass, PodClasses, PodKind } from './pod-class.ts';
+import type { PoolGroup, PoolPreference } from './pool-choice.ts';
 import type { ReservationIds, ReservedUnits } from './reservations.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 import { costTheSame, rankedDomains, type TieBreak } from './ties.ts';
 
-interface SchedulerParts {
+export interface SchedulerParts {
   readonly classes: PodClasses;
   readonly topology: Topology;
   readonly nodes: Nodes;
+  /** NodePools in order of trial. */
   readonly templates: readonly Template[];
+  readonly preference: PoolPreference;
   readonly noAmounts: Amounts;
   /** Under `BestEffort`, lowers the `minValues` of a new claim to the available number of values. */
   readonly lowerMinValues: boolean;
@@ -84,18 +87,41 @@ export class Scheduler {
   }
 
   #place(pod: EnginePod, podClass: PodClass): PodRefusal | undefined {
-    if (this.#parts.nodes.take(pod, podClass) || this.#onClaim(pod, podClass)) return undefined;
-    return this.#onNewClaim(pod, podClass);
+    const { nodes, templates, preference } = this.#parts;
+    if (nodes.take(pod, podClass)) return undefined;
+    const groups = preference.of(podClass);
+    if (groups !== undefined) return this.#inGroups(pod, podClass, groups);
+    if (this.#onClaim(pod, podClass)) return undefined;
+    return this.#onNewClaim(pod, podClass, templates);
   }
 
-  #onClaim(pod: EnginePod, podClass: PodClass): boolean {
+  /** Places a pod on an open or new claim. Avoids NodePools while a cheaper NodePool of the same weight has room. */
+  #inGroups(pod: EnginePod, podClass: PodClass, groups: readonly PoolGroup[]): PodRefusal | undefined {
+    const avoided = new Set(groups.flatMap(({ pools, isDearer }) => (isDearer ? this.#at(pools) : [])));
+    if (this.#onClaim(pod, podClass, avoided)) return undefined;
+    for (const { pools, isDearer } of groups) {
+      const templates = this.#at(pools);
+      for (const template of templates) avoided.delete(template);
+      if (isDearer && this.#onClaim(pod, podClass, avoided)) return undefined;
+      const refusal = this.#onNewClaim(pod, podClass, templates);
+      if (refusal === undefined || refusal.code === 'reserved-capacity') return refusal;
+    }
+    return this.#onNewClaim(pod, podClass, this.#parts.templates);
+  }
+
+  #at(positions: readonly number[]): readonly Template[] {
+    return positions.map((at) => this.#parts.templates[at] as Template);
+  }
+
+  #onClaim(pod: EnginePod, podClass: PodClass, avoided?: ReadonlySet<Template>): boolean {
     const bindings = this.#parts.topology.bindingsOf(podClass);
     if (bindings.closeClaims(this.claims.all.length)) return false;
     this.#search++;
     const closed = this.#closedTo(podClass.kind);
     return this.claims.offer((claim) => {
       if (closed[claim.index] === 1 || !bindings.admitHost(claim.host)) return false;
-      if (this.#withheld?.has(claim.state.template.name)) return false;
+      const { template } = claim.state;
+      if (this.#withheld?.has(template.name) || avoided?.has(template)) return false;
       const state = this.#joinedClaim(claim, podClass);
       if (state === 'closed') closed[claim.index] = 1;
       if (!(state instanceof ClaimState)) return false;
@@ -245,8 +271,9 @@ export class Scheduler {
     topology.recordOnClaim(podClass, claim.host, claim.place);
   }
 
-  #onNewClaim(pod: EnginePod, podClass: PodClass): PodRefusal | undefined {
-    const { templates, idlePools } = this.#parts;
+  /** @param templates NodePools in order of trial */
+  #onNewClaim(pod: EnginePod, podClass: PodClass, templates: readonly Template[]): PodRefusal | undefined {
+    const { idlePools } = this.#parts;
     const misfits: { nodePool: string; misfit: Misfit }[] = [];
     const index = this.claims.all.length;
     for (const template of templates) {

@@ -21,7 +21,7 @@ const planOf = (claims: readonly Partial<PlannedClaim>[]): Plan => ({
 const best = (...plans: readonly Plan[]): Plan => {
   let attempt = 0;
   const next = (): Plan => (plans[attempt++] ?? plans.at(-1)) as Plan;
-  return cheapestOf(() => ({ plan: next(), ties: 1 }), 1, OPTIONS);
+  return cheapestOf(() => ({ plan: next(), ties: 1 }), { pods: 1, hasRivals: false }, OPTIONS);
 };
 
 describe('the best of several plans', () => {
