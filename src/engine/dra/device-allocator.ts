@@ -1,0 +1,270 @@
+/**
+ * Allocates devices for the pods of one solve. A candidate is an existing node, a node that is being planned, or a new node. An
+ * allocation changes nothing until it is committed.
+ */
+import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
+import { messageOf } from '../../lib/error-message.ts';
+import { LOOSE, Requirements } from '../requirements.ts';
+import { ValueSet } from '../value-set.ts';
+import { ClaimError, type CompiledClaim, MOST_DEVICES } from './claim-requests.ts';
+import type { ClaimState } from './claim-states.ts';
+import type { DevicePool } from './device-pool.ts';
+import { type DevicesFound, findDevices, SelectorFailure } from './device-search.ts';
+import { DeviceUse, largestUse, UseView } from './device-use.ts';
+import { type HostDevices, NO_DEVICES, type TypeDevices, withFound } from './host-devices.ts';
+import type { NodePlace, PublishedPools, ReachablePool } from './published-pools.ts';
+import { Rejections, reasonText } from './rejections.ts';
+import { BudgetError, type SearchBudget } from './search-budget.ts';
+import { shownMessage } from './shown-text.ts';
+
+/** Instance type of a candidate. An existing node has one type. */
+export interface CandidateType {
+  readonly name: string;
+  /** Devices of a node that does not exist, or whose drivers have not published them yet. */
+  readonly templates: readonly DevicePool[];
+}
+
+export interface AllocationCandidate {
+  /** Identity of the node. */
+  readonly host: object;
+  readonly place: NodePlace;
+  /** Types in the order of trial. */
+  readonly types: readonly CandidateType[];
+  /** Devices that the candidate provides for its other pods. */
+  readonly devices: HostDevices;
+}
+
+export interface Allocation {
+  /** Devices of the types that can satisfy all claims. Other types are impossible. */
+  readonly devices: HostDevices;
+  /** Types that remain. Undefined if the claims do not restrict the types. */
+  readonly types: ReadonlySet<string> | undefined;
+  /** Requirements of the node, with those of the devices. */
+  readonly requirements: Requirements;
+}
+
+/** Reason why a candidate cannot satisfy the claims of a pod. */
+export interface AllocationRefusal {
+  readonly text: string;
+  /** True if the refusal does not depend on the devices that other pods use. */
+  readonly isPermanent: boolean;
+}
+
+/** Claim that this solve allocated. */
+interface SolvedClaim {
+  readonly host: object;
+  readonly usesTemplates: boolean;
+  readonly requirements: Requirements;
+}
+
+export interface AllocatorInput {
+  readonly pools: PublishedPools;
+  /** Published devices that are in use in the cluster. */
+  readonly use: DeviceUse;
+}
+
+class CandidateError extends Error {}
+
+export class DeviceAllocator {
+  readonly #pools: PublishedPools;
+  readonly #cluster: DeviceUse;
+  readonly #planned = new DeviceUse();
+  readonly #byHost = new Map<object, DeviceUse>();
+  readonly #claims = new Map<string, SolvedClaim>();
+  readonly #claimsOfHosts = new Map<object, readonly string[]>();
+
+  constructor({ pools, use }: AllocatorInput) {
+    this.#pools = pools;
+    this.#cluster = use;
+  }
+
+  /** Returns the devices for claims on a candidate, or the reason why it has none. */
+  allocate(
+    claims: readonly ClaimState[],
+    candidate: AllocationCandidate,
+    budget: SearchBudget,
+  ): Allocation | AllocationRefusal {
+    try {
+      return this.#allocate(claims, candidate, budget);
+    } catch (error) {
+      const isExpected =
+        error instanceof CandidateError ||
+        error instanceof SelectorFailure ||
+        error instanceof ClaimError ||
+        error instanceof BudgetError;
+      if (!isExpected) throw error;
+      return { text: shownMessage(messageOf(error)), isPermanent: error instanceof ClaimError };
+    }
+  }
+
+  #allocate(
+    claims: readonly ClaimState[],
+    candidate: AllocationCandidate,
+    budget: SearchBudget,
+  ): Allocation | AllocationRefusal {
+    const { nodeName, requirements: start } = candidate.place;
+    let requirements = start;
+    const open: ClaimState[] = [];
+    for (const claim of claims) {
+      const narrowed = this.#classified(claim, candidate, requirements);
+      if (narrowed === undefined) open.push(claim);
+      else requirements = narrowed;
+    }
+    if (open.length === 0) return { devices: candidate.devices, types: undefined, requirements };
+    const place = { nodeName, requirements };
+    const pools = this.#pools.reachableFrom(place);
+    const compiled = open.map((claim) => compiledOf(claim, pools));
+    return this.#searchTypes({ open, compiled, pools, place, candidate, budget });
+  }
+
+  /**
+   * Returns the requirements for a claim that is allocated, or undefined for a claim that must be allocated.
+   * @throws {CandidateError} if the candidate cannot reach the devices of the claim
+   */
+  #classified(
+    claim: ClaimState,
+    { host, place }: AllocationCandidate,
+    requirements: Requirements,
+  ): Requirements | undefined {
+    const named = `(ResourceClaim=${claim.id})`;
+    const solved = this.#claims.get(claim.id);
+    if (solved !== undefined) {
+      if (solved.host === host) return requirements;
+      if (solved.usesTemplates) throw new CandidateError(`claim is bound to a different in-flight NodeClaim ${named}`);
+      if (requirements.compatible(solved.requirements, LOOSE)) return requirements.intersect(solved.requirements);
+      throw new CandidateError(`in-memory allocation topology is incompatible with NodeClaim requirements ${named}`);
+    }
+    if (claim.allocated === undefined) return undefined;
+    const { nodeSelectorTerms: terms } = claim.allocated;
+    if (terms.length === 0) return requirements;
+    const term = terms.find((each) => isReachable(each, { ...place, requirements }));
+    if (term === undefined)
+      throw new CandidateError(`in-cluster allocation topology is incompatible with NodeClaim requirements ${named}`);
+    return requirements.intersect(Requirements.fromRequirements(term.matchExpressions));
+  }
+
+  #searchTypes(parts: SearchParts): Allocation | AllocationRefusal {
+    const { candidate, open, compiled, pools, place, budget } = parts;
+    const shared = new SharedResults();
+    const byType = new Map<string, TypeDevices>();
+    const failures: Rejections[] = [];
+    let { requirements } = place;
+    for (const { name, templates } of candidate.types) {
+      const held = candidate.devices.byType.get(name) ?? NO_DEVICES;
+      const found = shared.of([templates, held, requirements], () =>
+        findDevices({
+          claims: compiled,
+          pools: [...pools, ...templates.map(templatePart)],
+          place: { ...place, requirements },
+          use: this.#viewOf(candidate, held),
+          budget,
+        }),
+      );
+      if (found instanceof Rejections) failures.push(found);
+      else {
+        requirements = found.requirements;
+        byType.set(name, withFound(held, open, found));
+      }
+    }
+    if (byType.size === 0) return { text: noTypeText(failures, compiled), isPermanent: false };
+    return { devices: { byType }, types: new Set(byType.keys()), requirements };
+  }
+
+  /** Returns the uses that count for one type of a candidate. Its other types count as impossible. */
+  #viewOf({ host }: AllocationCandidate, held: TypeDevices): UseView {
+    const own = this.#byHost.get(host);
+    return new UseView([
+      [this.#cluster, 1],
+      [this.#planned, 1],
+      [held.use, 1],
+      ...(own === undefined ? [] : [[own, -1] as const]),
+    ]);
+  }
+
+  /** Records the devices of a node for the types that remain. Devices of other types are free again. */
+  commit(host: object, devices: HostDevices, isPossible: (type: string) => boolean): HostDevices {
+    const byType = new Map([...devices.byType].filter(([type]) => isPossible(type)));
+    const before = this.#byHost.get(host);
+    if (before !== undefined) this.#planned.addAll(before, -1);
+    const use = largestUse([...byType.values()].map((each) => each.use));
+    this.#planned.addAll(use, 1);
+    this.#byHost.set(host, use);
+    this.#recordClaims(host, [...byType.values()]);
+    return byType.size === devices.byType.size ? devices : { byType };
+  }
+
+  #recordClaims(host: object, types: readonly TypeDevices[]): void {
+    for (const id of this.#claimsOfHosts.get(host) ?? []) this.#claims.delete(id);
+    const ids = new Set(types.flatMap(({ claims }) => [...claims.keys()]));
+    for (const id of ids) {
+      const parts = types.flatMap(({ claims }) => claims.get(id) ?? []);
+      this.#claims.set(id, {
+        host,
+        usesTemplates: parts.some(({ usesTemplates }) => usesTemplates),
+        requirements: parts.reduce((all, part) => all.intersect(part.requirements), Requirements.EMPTY),
+      });
+    }
+    this.#claimsOfHosts.set(host, [...ids]);
+  }
+}
+
+interface SearchParts {
+  readonly candidate: AllocationCandidate;
+  readonly open: readonly ClaimState[];
+  readonly compiled: readonly CompiledClaim[];
+  readonly pools: readonly ReachablePool[];
+  readonly place: NodePlace;
+  readonly budget: SearchBudget;
+}
+
+/** Results of one call for types with the same devices. */
+class SharedResults {
+  readonly #known: { readonly keys: readonly object[]; readonly found: DevicesFound | Rejections }[] = [];
+
+  of(keys: readonly object[], find: () => DevicesFound | Rejections): DevicesFound | Rejections {
+    const known = this.#known.find((each) => each.keys.every((key, at) => key === keys[at]));
+    if (known !== undefined) return known.found;
+    const found = find();
+    this.#known.push({ keys, found });
+    return found;
+  }
+}
+
+const templatePart = (pool: DevicePool): ReachablePool => ({
+  pool,
+  devices: pool.defect === undefined ? pool.devices : [],
+  defect: undefined,
+});
+
+/**
+ * Returns the requests of a claim.
+ * @throws {ClaimError} if no node can satisfy the claim
+ * @throws {CandidateError} if a request for all devices can reach a pool that is not complete
+ */
+function compiledOf({ compiled }: ClaimState, pools: readonly ReachablePool[]): CompiledClaim {
+  if (compiled instanceof ClaimError) throw compiled;
+  const named = `validating claim "${compiled.name}": claim "${compiled.name}"`;
+  for (const { name, alternatives } of compiled.requests) {
+    if (alternatives.every(({ count }) => count !== undefined)) continue;
+    const defect = pools.find((pool) => pool.defect !== undefined)?.defect;
+    if (defect !== undefined) throw new CandidateError(`${named} request "${name}": ${defect}`);
+  }
+  return compiled;
+}
+
+function isReachable({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, place: NodePlace): boolean {
+  const isNamed = matchFields.every(
+    ({ key, operator, values }) =>
+      key === 'metadata.name' && place.nodeName !== undefined && ValueSet.of(operator, values).has(place.nodeName),
+  );
+  return isNamed && place.requirements.compatible(Requirements.fromRequirements(matchExpressions), LOOSE);
+}
+
+function noTypeText(failures: readonly Rejections[], [first]: readonly CompiledClaim[]): string {
+  if (failures.length > 0 && failures.every(({ hasTooMany }) => hasTooMany))
+    return (
+      `validating claim "${first?.name}": claim "${first?.name}": all instance types pruned, no instance type can satisfy this ` +
+      `claim without exceeding the maximum of ${MOST_DEVICES} devices`
+    );
+  return `no instance type can satisfy the allocation${reasonText(failures)}`;
+}

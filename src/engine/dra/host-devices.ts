@@ -1,0 +1,50 @@
+/** Devices that one node provides for its pods, by instance type. Immutable. */
+import { Requirements } from '../requirements.ts';
+import type { ClaimState } from './claim-states.ts';
+import type { DevicesFound, SearchGrant } from './device-search.ts';
+import { type DeviceGrant, DeviceUse } from './device-use.ts';
+
+/** Part of an allocation that belongs to one claim. */
+export interface ClaimDevices {
+  readonly grants: readonly SearchGrant[];
+  readonly usesTemplates: boolean;
+  /** Requirements of devices that only some nodes can reach. */
+  readonly requirements: Requirements;
+}
+
+export interface TypeDevices {
+  readonly use: DeviceUse;
+  readonly claims: ReadonlyMap<string, ClaimDevices>;
+}
+
+export interface HostDevices {
+  readonly byType: ReadonlyMap<string, TypeDevices>;
+}
+
+export const NO_DEVICES: TypeDevices = { use: new DeviceUse(), claims: new Map() };
+export const NO_HOST_DEVICES: HostDevices = { byType: new Map() };
+
+/** Returns the devices of a type with those of further claims. */
+export function withFound(held: TypeDevices, claims: readonly ClaimState[], { grants }: DevicesFound): TypeDevices {
+  const use = new DeviceUse();
+  use.addAll(held.use, 1);
+  for (const grant of grants) if (!grant.isAdmin) use.add(grant);
+  const added = claims.map(({ id }, at) => [id, claimDevices(grants.filter(({ claim }) => claim === at))] as const);
+  return { use, claims: new Map([...held.claims, ...added]) };
+}
+
+const claimDevices = (grants: readonly SearchGrant[]): ClaimDevices => ({
+  grants,
+  usesTemplates: grants.some(({ device }) => device.isTemplate),
+  requirements: grants.reduce(
+    (all, { device: { place } }) => (place.kind === 'nodes' ? all.intersect(place.requirements) : all),
+    Requirements.EMPTY,
+  ),
+});
+
+/** Returns the drivers of template devices, sorted. They must publish their devices before the node is initialized. */
+export const templateDrivers = ({ byType }: HostDevices): readonly string[] => {
+  const grants = [...byType.values()].flatMap(({ claims }) => [...claims.values()].flatMap((claim) => claim.grants));
+  const drivers = grants.flatMap(({ device }: DeviceGrant) => (device.isTemplate ? [device.driver] : []));
+  return [...new Set(drivers)].sort();
+};

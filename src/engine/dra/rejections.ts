@@ -1,0 +1,100 @@
+/** Reasons why devices do not satisfy a request, and the text for a pod without a node. */
+import type { Alternative } from './claim-requests.ts';
+import type { PoolDevice } from './pool-device.ts';
+import { shown } from './shown-text.ts';
+
+export interface Rejection {
+  readonly kind: 'in-use' | 'counters' | 'selector' | 'runtime' | 'taint' | 'constraint' | 'capacity' | 'topology';
+  /** Selector or attribute. */
+  readonly text?: string;
+}
+
+/** Rejections of the request at which a search failed. */
+export class Rejections {
+  /** True if a request for all devices matches more devices than a claim can have. */
+  hasTooMany = false;
+  #deepest = -1;
+  #counts = false;
+  #alternative: Alternative | undefined;
+  readonly #byDevice = new Map<PoolDevice, Rejection>();
+
+  /** Sets the request that is tried. Only rejections of the deepest request count, and of its first alternative. */
+  focus(at: number, alternative: Alternative): void {
+    if (at > this.#deepest) {
+      this.#deepest = at;
+      this.#alternative = alternative;
+      this.#byDevice.clear();
+    }
+    this.#counts = alternative === this.#alternative;
+  }
+
+  add(device: PoolDevice, rejection: Rejection): undefined {
+    if (this.#counts && !this.#byDevice.has(device)) this.#byDevice.set(device, rejection);
+  }
+
+  get alternative(): Alternative | undefined {
+    return this.#alternative;
+  }
+
+  /**
+   * Rejections among the devices of the drivers that the request selects. If the selectors accept some devices, only the
+   * rejections of these.
+   */
+  get relevant(): readonly Rejection[] {
+    const drivers = this.drivers;
+    const all = [...this.#byDevice]
+      .filter(([{ driver }]) => drivers.length === 0 || drivers.includes(driver))
+      .map(([, rejection]) => rejection);
+    const selected = all.filter(({ kind }) => kind !== 'selector');
+    return selected.length > 0 ? selected : all;
+  }
+
+  get drivers(): readonly string[] {
+    return [...new Set(this.#alternative?.selectors.flatMap(({ selector }) => selector.drivers) ?? [])];
+  }
+}
+
+const identityOf = ({ kind, text = '' }: Rejection): string => `${kind} ${text}`;
+
+const WORDS: Readonly<Record<Rejection['kind'], (count: number, text: string) => string>> = {
+  'in-use': (count) => `all ${count} matching devices are in use`,
+  counters: (count) => `the shared counters of ${count} devices are in use`,
+  selector: (count, text) => `${count} devices rejected by selector "${text}"`,
+  runtime: (_, text) => `attribute ${text} is known only after launch`,
+  taint: (count) => `${count} devices have taints that the request does not tolerate`,
+  constraint: (count, text) => `${count} devices violate the constraint on ${text}`,
+  capacity: (count) => `${count} devices have too little capacity`,
+  topology: (count) => `${count} devices are not reachable from the node`,
+};
+
+/** Returns the most frequent item, and among equals the first. */
+function mostFrequent<T>(
+  items: readonly T[],
+  idOf: (item: T) => string,
+): { readonly item: T; readonly all: readonly T[] } | undefined {
+  const groups = [...Map.groupBy(items, idOf).values()];
+  const most = groups.reduce<readonly T[]>((best, group) => (group.length > best.length ? group : best), []);
+  const [item] = most;
+  return item === undefined ? undefined : { item, all: most };
+}
+
+/** Returns the most frequent reason why no instance type can satisfy a claim, or an empty text. */
+export function reasonText(failures: readonly Rejections[]): string {
+  const mains = failures.map((failure) => {
+    const main = mostFrequent(failure.relevant, identityOf);
+    return { failure, main, id: main === undefined ? `none ${failure.drivers}` : identityOf(main.item) };
+  });
+  const most = mostFrequent(mains, ({ id }) => id);
+  const alternative = most?.item.failure.alternative;
+  if (most === undefined || alternative === undefined) return '';
+  const { main, failure } = most.item;
+  const count = most.all.reduce((sum, each) => sum + (each.main?.all.length ?? 0), 0);
+  const cause =
+    main === undefined
+      ? `${most.all.length} types have no devices${driverText(failure.drivers)}`
+      : WORDS[main.item.kind](count, shown(main.item.text ?? ''));
+  return `: no known device matches request "${alternative.request}" (class ${alternative.className}): ${cause}`;
+}
+
+const driverText = (drivers: readonly string[]): string =>
+  drivers.length === 0 ? '' : ` of driver ${drivers.map((driver) => shown(driver)).join(' or ')}`;

@@ -1,0 +1,120 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  compileSelector,
+  LONGEST_SELECTOR,
+  SelectorDevice,
+  SelectorError,
+  type SelectorValue,
+} from '../../../../src/api/dra/selector.ts';
+import { SelectorQuantity } from '../../../../src/api/dra/selector-functions.ts';
+import { Semver } from '../../../../src/api/dra/semver.ts';
+
+const version = Semver.parse('1.2.3') as Semver;
+const attributes: Readonly<Record<string, SelectorValue>> = {
+  ...{ model: 'a', n: 5n, healthy: true, version, list: ['a', 'b'] },
+  ['__proto__']: 'own',
+};
+const device = new SelectorDevice(
+  'd.example.com',
+  new Map([['x.com', new Map(Object.entries(attributes))]]),
+  new Map([['x.com', new Map([['memory', SelectorQuantity.parse('5Gi')]])]]),
+  false,
+);
+const resultOf = (expression: string): boolean | string => {
+  try {
+    return compileSelector(expression).matches(device);
+  } catch (error) {
+    if (error instanceof SelectorError) return error.message;
+    throw error;
+  }
+};
+
+describe('device selectors', () => {
+  it.each([
+    "device.driver == 'd.example.com'",
+    "device.attributes['x.com'].model == 'a'",
+    "device.attributes['x.com']['model'] == 'a'",
+    "'x.com' in device.attributes",
+    "!('y.com' in device.attributes)",
+    "!('model' in device.attributes['y.com'])",
+    "device.attributes['y.com'] == {}",
+    "!has(device.attributes['y.com'].model)",
+    "has(device.attributes['x.com'].model) && device.attributes['x.com'].n < 6",
+    "device.attributes['x.com'].?other.orValue('b') == 'b'",
+    "device.attributes[?'y.com'].?model.orValue('b') == 'b'",
+    "device.attributes['x.com'].exists(name, name == 'n')",
+    "cel.bind(x, device.attributes['x.com'], x.model == 'a' && x.n == 5)",
+    "device.attributes['x.com'].healthy",
+    "device.attributes['x.com'].missing == 1 || true",
+    '!device.allowMultipleAllocations',
+    "device.capacity['x.com'].memory.compareTo(quantity('4Gi')) > 0",
+    "device.capacity['x.com'].memory == quantity('5120Mi')",
+    "device.capacity['x.com'].memory.isGreaterThan(quantity('5Gi').sub(1))",
+    "device.capacity['x.com'].memory.isLessThan(quantity('5Gi').add(quantity('1')))",
+    "device.capacity['x.com'].memory.asInteger() == 5368709120 && quantity('-1').sign() == -1",
+    "isQuantity('5Gi') && !isQuantity('x') && !quantity('100m').isInteger()",
+    "quantity('500m').asApproximateFloat() == 0.5",
+    "device.attributes['x.com'].version == semver('1.2.3+build')",
+    "device.attributes['x.com'].version.isGreaterThan(semver('1.2.3-rc.1'))",
+    "device.attributes['x.com'].version.isLessThan(semver('v1.3', true))",
+    "device.attributes['x.com'].version.compareTo(semver('1.2.3')) == 0",
+    "device.attributes['x.com'].version.major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
+    "isSemver('1.0.0') && !isSemver('1.0') && isSemver('01.0', true)",
+    "device.attributes['x.com'].model in ['a', 'b'] && !(device.attributes['x.com'].n in [1, 2])",
+    "device.attributes['x.com'].version in [semver('1.2.3')]",
+    "device.attributes['x.com'].list.includes('a') && !device.attributes['x.com'].list.includes('c')",
+    "device.attributes['x.com'].model.includes('a')",
+    "device.attributes['x.com'].model.matches('^[a-c]$')",
+    "sets.contains(['a', 'b'], ['a']) && sets.intersects([1], [1, 2]) && sets.equivalent([1, 1], [1])",
+    "[3, 1, 2].max() == 3 && [3, 1].min() == 1 && [1, 2].sum() == 3 && [1, 2].isSorted() && ['a'].indexOf('b') == -1",
+    "'abcabc'.replace('b', 'x') == 'axcaxc' && 'abc'.charAt(1) == 'b' && 'abc'.reverse() == 'cba'",
+    "'a1b22'.findAll('[0-9]+') == ['1', '22']",
+    "device.attributes['x.com']['__proto__'] == 'own'",
+  ])('accept %s', (expression) => {
+    expect(resultOf(expression)).toBe(true);
+  });
+
+  it.each([
+    ["device.attributes['x.com'].model == 1", false],
+    ["device.attributes['x.com'].missing == 1", 'no such key: missing'],
+    ["device.attributes['x.com'].constructor == 1", 'no such key: constructor'],
+    ["device.attributes['x.com'].n", 'the result is not a bool'],
+    ["device.attributes['x.com'].n > 'a'", 'no such overload: dyn<int> > string'],
+    ['device.driver', 'must evaluate to bool, not string'],
+    ['device.name == 1', 'no such key: name'],
+    ['unknown(1)', "found no matching overload for 'unknown(int)'"],
+    ['member_of(1, [1])', "undeclared reference to 'member_of'"],
+    ["sets_contains(['a'], ['a'])", "undeclared reference to 'sets_contains'"],
+    ["int('0x10') == 16", "type conversion error from 'string' to 'int'"],
+    [`'${'x'.repeat(LONGEST_SELECTOR)}' == ''`, `the expression is longer than ${LONGEST_SELECTOR} bytes`],
+  ])('return %s → %s', (expression, expected) => {
+    expect(resultOf(expression)).toBe(expected);
+  });
+
+  it('stop if they cost too much', () => {
+    const hundred = `[${Array.from({ length: 100 }, (_, at) => at).join()}]`;
+    const nested = ['a', 'b', 'c', 'd'].reduceRight((body, name) => `${hundred}.all(${name}, ${body})`, 'true');
+    expect(resultOf(nested)).toBe('too complex, exceeds cost limit');
+  });
+
+  it('name the drivers that they compare, and the key that a device lacks', () => {
+    expect(compileSelector("device.driver == 'a' || 'b' == device.driver").drivers).toEqual(['a', 'b']);
+    const missing = compileSelector("device.attributes['x.com'].missing == 1");
+    expect(() => missing.matches(device)).toThrow(expect.objectContaining({ missingKey: 'missing' }));
+  });
+});
+
+describe('versions', () => {
+  it('are compared by semantic versioning', () => {
+    const order =
+      '1.0.0-alpha 1.0.0-alpha.1 1.0.0-alpha.beta 1.0.0-beta.2 1.0.0-beta.11 1.0.0-rc.1 1.0.0 1.0.1 1.10.0 2.0.0';
+    const versions = order.split(' ').map((text) => Semver.parse(text) as Semver);
+    for (const [at, lower] of versions.entries())
+      for (const [other, higher] of versions.entries())
+        expect(Math.sign(lower.compare(higher))).toBe(Math.sign(at - other));
+  });
+
+  it.each(['1.0', '01.0.0', '1.0.0-01', 'v1.0.0', '1.0.0+', `1.0.${'0'.repeat(60)}1`, ''])('reject %s', (text) => {
+    expect(Semver.parse(text)).toBeUndefined();
+  });
+});
