@@ -64,7 +64,7 @@ import {
  * - `private`: a scalar that may hold a secret, which redacted snapshots leave out
  * - `map`: an object of any keys whose values are scalars, such as labels and quantities
  * - `digest`: a value of any shape; redacted snapshots show a digest in place of each text
- * - fields: an object with these fields
+ * - fields: an object with these fields. The rule `*` is for all fields without a rule.
  */
 export type Keep = boolean | 'private' | 'map' | 'digest' | { readonly [field: string]: Keep };
 
@@ -75,7 +75,9 @@ type RuleOf<Value> = unknown extends Value
     : Value extends string | number | boolean
       ? true | 'private'
       : string extends keyof Value
-        ? 'map'
+        ? Value[string] extends string | number
+          ? 'map'
+          : { readonly '*': RuleOf<Value[string]> } & { readonly [field: string]: Keep }
         : FieldsOf<Value>;
 
 /** A rule for every field of an object. Annotations go by {@link KEPT_ANNOTATIONS}. */
@@ -160,7 +162,7 @@ export const RESOURCES: FieldsOf<ResourceRequirements> = {
   claims: { name: true, request: true },
 };
 
-const NODE_TERM: FieldsOf<NodeSelectorTerm> = {
+export const NODE_TERM: FieldsOf<NodeSelectorTerm> = {
   matchExpressions: SELECTOR_REQUIREMENT,
   matchFields: SELECTOR_REQUIREMENT,
 };

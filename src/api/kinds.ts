@@ -1,5 +1,12 @@
 /** Path of each kind in the Kubernetes API, with its static type. */
 import type { CapacityBuffer } from './capacity-buffer.ts';
+import type {
+  DeviceClass,
+  DeviceTaintRule,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
+} from './dra/objects.ts';
 import type { EC2NodeClass } from './ec2-nodeclass.ts';
 import type {
   ConfigMap,
@@ -16,8 +23,6 @@ import type {
   PodDisruptionBudget,
   PodTemplate,
   ReplicationController,
-  ResourceClaim,
-  ResourceSlice,
   Service,
   StorageClass,
   VolumeAttachment,
@@ -99,6 +104,19 @@ export const VOLUME_ATTACHMENT = cluster<VolumeAttachment>(
 );
 export const RESOURCE_CLAIM = namespaced<ResourceClaim>('resource.k8s.io', 'v1', 'ResourceClaim', 'resourceclaims');
 export const RESOURCE_SLICE = cluster<ResourceSlice>('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices');
+export const RESOURCE_CLAIM_TEMPLATE = namespaced<ResourceClaimTemplate>(
+  'resource.k8s.io',
+  'v1',
+  'ResourceClaimTemplate',
+  'resourceclaimtemplates',
+);
+export const DEVICE_CLASS = cluster<DeviceClass>('resource.k8s.io', 'v1', 'DeviceClass', 'deviceclasses');
+export const DEVICE_TAINT_RULE = cluster<DeviceTaintRule>(
+  'resource.k8s.io',
+  'v1',
+  'DeviceTaintRule',
+  'devicetaintrules',
+);
 export const POD_DISRUPTION_BUDGET = namespaced<PodDisruptionBudget>(
   'policy',
   'v1',

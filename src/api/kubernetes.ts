@@ -269,12 +269,6 @@ export interface ReplicationController extends KubeObject {
 }
 
 /** Devices that pods request, and their allocation. */
-export interface ResourceClaim extends KubeObject {
-  readonly status?: {
-    readonly allocation?: { readonly nodeSelector?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } };
-  };
-}
-
 /** Pod template as a separate object. No controller runs pods from it. */
 export interface PodTemplate extends KubeObject {
   readonly template: PodTemplateSpec;
@@ -337,14 +331,6 @@ export interface VolumeAttachment extends KubeObject {
 }
 
 /** Devices that a driver offers, on one node or for several nodes. */
-export interface ResourceSlice extends KubeObject {
-  readonly spec: {
-    readonly driver: string;
-    readonly nodeName?: string;
-    readonly pool: { readonly name: string; readonly generation: number; readonly resourceSliceCount: number };
-  };
-}
-
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec: {
     readonly selector?: LabelSelector;

@@ -4,7 +4,7 @@
  * the main thread.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
-import type { Pod } from '../api/kubernetes.ts';
+import type { KubeObject, Pod } from '../api/kubernetes.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
 import { type Clock, realClock } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
@@ -14,18 +14,19 @@ import type { EngineThreadName } from '../process/gc-seconds.ts';
 import type { Returning } from '../process/memory-return.ts';
 import { SentLists } from './copied-lists.ts';
 import { SentTypes } from './instance-type-lists.ts';
-import { weightOfPod } from './pod-weight.ts';
+import { weightOfDevices, weightOfPod } from './pod-weight.ts';
 import { newBoard, podOnBoard } from './progress-board.ts';
-import type {
-  NumberedPool,
-  RequestKind,
-  RequestMessage,
-  Requests,
-  ResponseMessage,
-  Results,
-  SerializedSnapshot,
-  StateMessage,
-  WorkerData,
+import {
+  COPIED_DEVICES,
+  type NumberedPool,
+  type RequestKind,
+  type RequestMessage,
+  type Requests,
+  type ResponseMessage,
+  type Results,
+  type SerializedSnapshot,
+  type StateMessage,
+  type WorkerData,
 } from './protocol.ts';
 import { type Reports, Supervision, Suspects } from './supervision.ts';
 import { trimmedNode, trimmedPod } from './trimmed.ts';
@@ -135,6 +136,10 @@ export class EngineWorker {
       persistentVolumeClaims,
       persistentVolumes,
       storageClasses,
+      resourceClaims,
+      resourceSlices,
+      deviceClasses,
+      deviceTaintRules,
       ...rest
     } = snapshot;
     const lists = this.#lists;
@@ -146,9 +151,12 @@ export class EngineWorker {
     await lists.send({ name: 'persistentVolumeClaims', items: persistentVolumeClaims });
     await lists.send({ name: 'persistentVolumes', items: persistentVolumes });
     await lists.send({ name: 'storageClasses', items: storageClasses });
+    const deviceLists = { resourceClaims, resourceSlices, deviceClasses, deviceTaintRules };
+    for (const name of COPIED_DEVICES)
+      await lists.send<KubeObject>({ name, items: deviceLists[name] ?? [], weightOf: weightOfDevices });
     const numbered = await this.sendTypes(pools);
     this.#typesOfSnapshot = new Set(pools.map(({ instanceTypes }) => instanceTypes));
-    return { rest, pools: numbered };
+    return { rest, pools: numbered, hasDevices: resourceClaims !== undefined };
   }
 
   /** Sends the instance types of the pools to the worker. Only for use in `prepare`. */

@@ -19,6 +19,9 @@ export function weightOfPod(pod: Pod): number {
   }
 }
 
+/** Returns the weight of an object of dynamic resource allocation. Most of its size is the list of devices. */
+export const weightOfDevices = (object: object): number => 1 + bytesOf(object) / USUAL_BYTES;
+
 const weightOf = ({ metadata, spec }: Pod): number =>
   1 +
   (bytesOf(metadata.annotations) +

@@ -31,6 +31,10 @@ export const COPIED = [
 ] as const;
 export type CopiedName = (typeof COPIED)[number];
 
+/** Lists that a snapshot has only if dynamic resources are not ignored. */
+export const COPIED_DEVICES = ['resourceClaims', 'resourceSlices', 'deviceClasses', 'deviceTaintRules'] as const;
+export type CopiedDevicesName = (typeof COPIED_DEVICES)[number];
+
 /** A NodePool with the number of its list of instance types. */
 export interface NumberedPool {
   readonly nodePool: NodePool;
@@ -40,7 +44,9 @@ export interface NumberedPool {
 
 /** Parts of a snapshot that are small enough to be sent with each request. The worker has the lists of the snapshot. */
 export interface SerializedSnapshot {
-  readonly rest: Omit<Snapshot, CopiedName | 'pools'>;
+  readonly rest: Omit<Snapshot, CopiedName | CopiedDevicesName | 'pools'>;
+  /** False while dynamic resources are ignored. */
+  readonly hasDevices: boolean;
   readonly pools: readonly NumberedPool[];
 }
 

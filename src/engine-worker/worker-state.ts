@@ -8,6 +8,8 @@ import { ReceivedTypes } from './instance-type-lists.ts';
 import { keptOnce } from './kept-once.ts';
 import {
   COPIED,
+  COPIED_DEVICES,
+  type CopiedDevicesName,
   type CopiedName,
   type NumberedPool,
   type SerializedSimulationInput,
@@ -49,10 +51,11 @@ export class WorkerState {
   }
 
   /** Builds a snapshot with the current lists. */
-  snapshot({ rest, pools }: SerializedSnapshot): Snapshot {
+  snapshot({ rest, pools, hasDevices }: SerializedSnapshot): Snapshot {
+    const names = [...COPIED, ...(hasDevices ? COPIED_DEVICES : [])];
     // each list has the type of its name
-    const held = Object.fromEntries(COPIED.map((list) => [list, this.#lists.items(list)])) as object;
-    return { ...rest, ...(held as Pick<Snapshot, CopiedName>), pools: this.withTypes(pools) };
+    const held = Object.fromEntries(names.map((list) => [list, this.#lists.items(list)])) as object;
+    return { ...rest, ...(held as Pick<Snapshot, CopiedName | CopiedDevicesName>), pools: this.withTypes(pools) };
   }
 
   /** @throws Error if no cluster was sent for simulations */

@@ -2,7 +2,8 @@
  * Dynamic resources, as far as they restrict the nodes of pods. A resource claim with allocated devices binds its pods to the
  * nodes that can reach the devices. A claim without an allocation waits, because the devices of EC2 instance types are unknown.
  */
-import type { NodeSelectorTerm, ResourceClaim } from '../api/kubernetes.ts';
+import type { ResourceClaim } from '../api/dra/objects.ts';
+import type { NodeSelectorTerm } from '../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../api/labels.ts';
 import type { EnginePod } from './input.ts';
 import { Requirements } from './requirements.ts';

@@ -3,6 +3,7 @@
  * structured-cloneable data, so that a solve can run in a worker, and a snapshot can be saved and replayed. Compiled forms
  * (interned labels, bit sets, typed arrays) are private to the solver and never appear here.
  */
+import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
 import type {
   CSINode,
   Namespace,
@@ -12,7 +13,6 @@ import type {
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
-  ResourceClaim,
   StorageClass,
   StringMap,
   Taint,
@@ -157,6 +157,11 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly commitments?: readonly Commitment[];
   /** Absent while dynamic resources are ignored. */
   readonly resourceClaims?: readonly ResourceClaim[];
+  readonly resourceSlices?: readonly ResourceSlice[];
+  readonly deviceClasses?: readonly DeviceClass[];
+  readonly deviceTaintRules?: readonly DeviceTaintRule[];
+  /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */
+  readonly missingDeviceKinds?: readonly string[];
   /** Default for pending pods that declare no spread constraints. */
   readonly defaultSpread?: DefaultSpread;
 }

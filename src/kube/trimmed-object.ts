@@ -30,6 +30,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import { internStrings } from '../lib/interned-strings.ts';
 import { picked } from '../lib/picked.ts';
 import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
+import { withoutDriverData } from './trimmed-devices.ts';
 
 /** Returns an object of the API server without the fields that this product does not read. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
@@ -39,7 +40,7 @@ export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T
   if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
   if (kind.plural === NODE_CLAIM.plural) return lightClaim(light as unknown as NodeClaim) as unknown as T;
   if (kind.plural === NODE.plural) return lightNode(light as unknown as Node) as unknown as T;
-  return internStrings(light);
+  return internStrings(withoutDriverData(kind, light));
 }
 
 /** Removes the field that records which manager set which field. */

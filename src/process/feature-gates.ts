@@ -23,6 +23,8 @@ export const CORE_GATES = {
 
 export const AWS_GATES = {
   nodeClassCel: gate('NodeClassCEL', false, 'Evaluate expressions of the instance type in kubelet settings'),
+  draNvidiaGpu: gate('DRANVIDIAGPU', false, 'Nodes run the DRA driver of NVIDIA GPUs'),
+  draEfa: gate('DRAEFA', false, 'Nodes run the DRA driver of EFA interfaces'),
 };
 
 type Gates = Readonly<Record<string, FeatureGate>>;

@@ -98,7 +98,11 @@ export const OPTIONS = {
     DEFAULT_CPU_UTILIZATION,
     'Expected part of the requested CPU that pods use, for surplus CPU credits of burstable types; 0 to disable',
   ),
-  ignoreDraRequests: toggle('ignore-dra-requests', true, 'Skip pods with resource claims'),
+  ignoreDraRequests: toggle(
+    'ignore-dra-requests',
+    true,
+    'Skip pods with resource claims; the gates of DRA drivers set it to false',
+  ),
   featureGates: text('feature-gates', '', 'Feature gates as Name=true,Other=false'),
   schedulerConfig: text('scheduler-config', '', 'Scheduler config as YAML or JSON'),
   clusterName: text('cluster-name', '', 'Name of the EKS cluster, required'),
@@ -186,9 +190,11 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const raw = readOptions(OPTIONS, argv, env);
   const gates = parseGates('FEATURE_GATES', raw.featureGates);
   const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
+  const awsFeatureGates = openGates(AWS_GATES, awsGates);
   const { tracing, problems } = parseTracing(env);
   const settings: Settings = {
     ...raw,
+    ignoreDraRequests: raw.ignoreDraRequests && !awsFeatureGates.draNvidiaGpu && !awsFeatureGates.draEfa,
     cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
     logLevel: logLevel(raw.logLevel),
     logOutputPaths: paths(raw.logOutputPaths),
@@ -203,7 +209,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
     steering: isSteering(raw),
     featureGates: openGates(CORE_GATES, gates),
-    awsFeatureGates: openGates(AWS_GATES, awsGates),
+    awsFeatureGates,
     defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
     systemNamespace: env[VARIABLES.systemNamespace.name] ?? '',
     kubernetesMinVersion: env[VARIABLES.kubernetesMinVersion.name] ?? '',

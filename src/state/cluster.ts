@@ -6,8 +6,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { isTrue, READY } from '../api/conditions.ts';
-import { RESOURCE_CLAIM } from '../api/kinds.ts';
-import type { Node, Pod, ResourceClaim, TopologySpreadConstraint } from '../api/kubernetes.ts';
+import type { Node, Pod, TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
@@ -20,6 +19,7 @@ import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import { sameItems } from '../lib/same-items.ts';
 import { watchDefaultSpread } from './default-spread.ts';
+import { type DeviceStores, openDeviceStores } from './device-stores.ts';
 import { NamedCounter } from './named-counter.ts';
 import { providerIdOf, stateNode } from './node.ts';
 import { PodTimings } from './pod-timings.ts';
@@ -66,7 +66,7 @@ export class ClusterState {
   /** Reasons of deletions of NodeClaims by this process, by name of the NodeClaim. */
   readonly deletionReasons = new LRUCache<string, string>({ max: MOST_REASONS });
   /** Undefined if dynamic resources are ignored. */
-  readonly resourceClaims: Store<ResourceClaim> | undefined;
+  readonly devices: DeviceStores | undefined;
   /** Returns undefined if no default constraints are configured. */
   readonly defaultSpread: () => DefaultSpread | undefined;
 
@@ -96,11 +96,10 @@ export class ClusterState {
     this.#changedMs = monotonicMs(clock);
     this.stores = openStores(informers);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread, () => this.changed());
-    // the operator's default role does not permit reading ResourceClaims
-    this.resourceClaims = devices ? informers.store(RESOURCE_CLAIM, {}, { optional: true }) : undefined;
+    this.devices = devices ? openDeviceStores(informers) : undefined;
     const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);
-    for (const store of listed) store.subscribe(() => this.changed());
-    this.resourceClaims?.subscribe(() => this.changed());
+    const optional: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.devices ?? {});
+    for (const store of [...listed, ...optional]) store.subscribe(() => this.changed());
     const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);

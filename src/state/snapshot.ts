@@ -9,6 +9,7 @@ import { defaultRequests } from '../engine/resources.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
 import type { ClusterState } from './cluster.ts';
+import { deviceLists } from './device-stores.ts';
 import { overdueNodes } from './overdue-nodes.ts';
 import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';
 import type { OverdueClaim } from './unlaunched.ts';
@@ -42,7 +43,7 @@ export function takeSnapshot(
     persistentVolumeClaims: stores.persistentVolumeClaims.list(),
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
-    ...(cluster.resourceClaims && { resourceClaims: cluster.resourceClaims.list() }),
+    ...deviceLists(cluster.devices),
     ...(commitments.length > 0 && { commitments }),
     ...(withheld.length > 0 && { withheld }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),

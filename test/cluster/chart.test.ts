@@ -224,10 +224,24 @@ describe('the charts', () => {
     expect(/name: SPOT_RISK\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(weight);
   });
 
+  it.each([
+    [{}, 'NodeClassCEL=false', 'true'],
+    [{ enableDRA: true }, 'NodeClassCEL=false,DRANVIDIAGPU=true,DRAEFA=true', 'false'],
+    [{ awsFeatureGates: { draEFA: true } }, 'NodeClassCEL=false,DRAEFA=true', 'false'],
+    [{ awsFeatureGates: { draNVIDIAGPU: false } }, 'NodeClassCEL=false,DRANVIDIAGPU=false', 'true'],
+  ])('set the gates of DRA drivers, which permit resource claims: %p', async (settings, gates, ignores) => {
+    const yaml = await rendered({ settings });
+    expect(/name: AWS_FEATURE_GATES\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(gates);
+    expect(/name: IGNORE_DRA_REQUESTS\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(ignores);
+  });
+
   it('name the value that cannot be meant, and what it may be', async () => {
     await expect(rendered({ settings: { spotRisk: 'much' } })).rejects.toThrow("at '/settings/spotRisk'");
     await expect(rendered({ settings: { preferencePolicy: 'Sometimes' } })).rejects.toThrow(
       "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
+    );
+    await expect(rendered({ settings: { enableDRA: true, awsFeatureGates: { draEFA: true } } })).rejects.toThrow(
+      'settings.enableDRA is mutually exclusive with settings.awsFeatureGates.draEFA: unset them',
     );
     await expect(rendered({ extraVolumes: { name: 'no list' } })).rejects.toThrow("at '/extraVolumes'");
     await expect(rendered({ replicas: 'two' })).rejects.toThrow("at '/replicas'");

@@ -129,6 +129,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- define "karpenter.settings" -}}
 {{- $root := . }}
 {{- $settings := .Values.settings }}
+{{- $draGates := include "karpenter.draGates" . }}
 {{- range list
   (list "BATCH_MAX_DURATION" "batchMaxDuration" true)
   (list "BATCH_IDLE_DURATION" "batchIdleDuration" true)
@@ -158,6 +159,10 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "EXPECTED_CPU_UTILIZATION" "expectedCpuUtilization" false)
 }}
 {{- $value := get $settings (index . 1) }}
+{{- /* the gate of a driver permits its requests */}}
+{{- if and (eq (index . 0) "IGNORE_DRA_REQUESTS") (or (contains "=true" $draGates) (eq (toString $value) "false")) }}
+{{- $value = "false" }}
+{{- end }}
 {{- /* false, and a fee, a weight or a utilization of 0, are not the same as none */}}
 {{- if or $value (and (has (index . 0) (list "STEERING" "EVICTION_PRICE" "NODE_HOURLY_FEE" "SPOT_RISK" "EXPECTED_CPU_UTILIZATION")) (has (toString $value) (list "0" "false"))) }}
 - name: {{ index . 0 }}
@@ -197,6 +202,29 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- fail "priceBook.content and priceBook.configMap are both set: give the price book itself, or the name of a ConfigMap that has it" }}
 {{- end }}
 {{- if $book.content }}{{ include "karpenter.fullname" . }}-price-book{{ else }}{{ $book.configMap | default "" }}{{ end }}
+{{- end }}
+
+{{/* Feature gates of DRA drivers as `,DRAEFA=true`. Gates that are not set have the default of the operator. */}}
+{{- define "karpenter.draGates" -}}
+{{- $settings := .Values.settings }}
+{{- $gates := $settings.awsFeatureGates | default dict }}
+{{- $isOn := eq (toString $settings.enableDRA) "true" }}
+{{- $given := list }}
+{{- range list (list "DRANVIDIAGPU" "draNVIDIAGPU") (list "DRAEFA" "draEFA") }}
+{{- $value := get $gates (index . 1) }}
+{{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
+{{- $given = append $given (printf "settings.awsFeatureGates.%s" (index . 1)) }}
+{{- printf ",%s=%s" (index . 0) (toString $value) }}
+{{- else if $isOn }}
+{{- printf ",%s=true" (index . 0) }}
+{{- end }}
+{{- end }}
+{{- if eq (toString $settings.ignoreDRARequests) "false" }}
+{{- $given = append $given "settings.ignoreDRARequests" }}
+{{- end }}
+{{- if and $isOn $given }}
+{{- fail (printf "settings.enableDRA is mutually exclusive with %s: unset them, or unset settings.enableDRA" (join ", " $given)) }}
+{{- end }}
 {{- end }}
 
 {{/* Formats a feature gate as `Name=true`. A gate without a value has its default. Arguments: name, value and default. */}}

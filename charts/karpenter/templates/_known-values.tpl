@@ -90,6 +90,7 @@ settings:
   enableZonalShift: true
   reservedENIs: true
   ignoreDRARequests: true
+  enableDRA: true
   disableClusterStateObservability: true
   disableDryRun: true
   amiRefreshInterval: true
@@ -114,4 +115,6 @@ settings:
     capacityBuffer: true
   awsFeatureGates:
     nodeClassCEL: true
+    draNVIDIAGPU: true
+    draEFA: true
 {{- end }}

@@ -120,6 +120,7 @@ export const KNOWN_VALUES = `
     "enableZonalShift": true,
     "reservedENIs": true,
     "ignoreDRARequests": true,
+    "enableDRA": true,
     "disableClusterStateObservability": true,
     "disableDryRun": true,
     "amiRefreshInterval": true,
@@ -171,7 +172,9 @@ export const KNOWN_VALUES = `
       "capacityBuffer": true
     },
     "awsFeatureGates": {
-      "nodeClassCEL": true
+      "nodeClassCEL": true,
+      "draNVIDIAGPU": true,
+      "draEFA": true
     }
   }
 }

@@ -63,6 +63,7 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set(
     'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
     'Service ReplicationController Event',
+    'DeviceClass ResourceSlice DeviceTaintRule ResourceClaim ResourceClaimTemplate',
     'CustomResourceDefinition MutatingWebhookConfiguration ValidatingWebhookConfiguration SnapshotInfo',
   ]
     .join(' ')

@@ -17,7 +17,9 @@ export function kept(value: unknown, keep: Keep): unknown {
   // numbers in place of an object are not confidential, and show that the object is malformed
   if (!isObject(value)) return keep === true || typeof value !== 'string' ? value : undefined;
   if (keep === true) return undefined;
-  return mapped(value, (inner, field) => kept(inner, keep === 'map' ? true : (own(keep, field) ?? false)));
+  return mapped(value, (inner, field) =>
+    kept(inner, keep === 'map' ? true : (own(keep, field) ?? own(keep, '*') ?? false)),
+  );
 }
 
 const digested = (value: unknown): unknown => {

@@ -4,6 +4,8 @@ import {
   CSI_NODE,
   DAEMON_SET,
   DEPLOYMENT,
+  DEVICE_CLASS,
+  DEVICE_TAINT_RULE,
   EC2_NODE_CLASS,
   EVENT,
   JOB,
@@ -21,6 +23,9 @@ import {
   PRIORITY_CLASS,
   REPLICA_SET,
   REPLICATION_CONTROLLER,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_SLICE,
   SERVICE,
   STATEFUL_SET,
   STORAGE_CLASS,
@@ -55,6 +60,7 @@ const beta = (of: Kind): Kind => ({ ...of, version: 'v1beta1' });
 const BUYING = 'simulations cannot compute launches without them';
 const WORKLOADS = 'pods that do not exist yet are not counted, and capacity buffers may not find it';
 const SPREAD = 'default topology spread constraints may select other pods';
+const DEVICES = 'pods with resource claims may be placed differently';
 const ALPHA = 'remaining nodes of alpha versions cannot be detected';
 
 const only = (of: Kind, effect: string): ReadKind => ({ versions: [of], effect });
@@ -76,6 +82,11 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(PERSISTENT_VOLUME, 'pods may be placed in zones without their volumes'),
   only(PERSISTENT_VOLUME_CLAIM, 'pods may be placed in zones without their volumes'),
   only(VOLUME_ATTACHMENT, 'reasons for waiting drains are incomplete'),
+  only(DEVICE_CLASS, DEVICES),
+  only(RESOURCE_SLICE, DEVICES),
+  only(DEVICE_TAINT_RULE, DEVICES),
+  only(RESOURCE_CLAIM, DEVICES),
+  only(RESOURCE_CLAIM_TEMPLATE, DEVICES),
   only(POD_DISRUPTION_BUDGET, 'nodes appear disruptable although a PodDisruptionBudget blocks them'),
   only(CAPACITY_BUFFER, 'reserved capacity appears to be free'),
   only(POD_TEMPLATE, 'capacity buffers may not find it'),
@@ -90,12 +101,13 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(POD, 'nodes appear empty, and no pods appear to be pending'),
 ];
 
-/** API groups of custom resources, which the cluster may not serve. */
-export const CUSTOM_GROUPS: ReadonlySet<string> = new Set(
-  READ_KINDS.flatMap(({ versions }) => versions.map(({ group }) => group)).filter((group) =>
-    /karpenter|x-k8s/.test(group),
-  ),
-);
+const GROUPS = [...new Set(READ_KINDS.flatMap(({ versions }) => versions.map(({ group }) => group)))];
+
+/** API groups of custom resources. */
+export const CUSTOM_GROUPS: ReadonlySet<string> = new Set(GROUPS.filter((group) => /karpenter|x-k8s/.test(group)));
+
+/** API groups that the cluster may not serve. */
+export const OPTIONAL_GROUPS: ReadonlySet<string> = new Set([...CUSTOM_GROUPS, DEVICE_CLASS.group]);
 
 /** CRDs that are read by name, because all CRDs of a cluster are many megabytes. */
 export const DEFINITIONS: readonly string[] = [

@@ -8,7 +8,7 @@ import { ApiError, isNotFound, type ListOptions } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { pageCount } from '../../kube/pages.ts';
 import type { NotRead } from '../objects/snapshot-info.ts';
-import { CUSTOM_GROUPS, DEFINITIONS, READ_KINDS, type ReadKind } from './kinds.ts';
+import { DEFINITIONS, OPTIONAL_GROUPS, READ_KINDS, type ReadKind } from './kinds.ts';
 
 /** Objects of one kind in one page. */
 export interface Page {
@@ -48,7 +48,7 @@ export const REFUSED = 'objects of older versions cannot be detected';
 export async function* readCluster(client: Client, options: ReadOptions, gaps: Gaps): AsyncGenerator<Page> {
   const served = await servedKinds(client);
   for (const { versions, effect, fieldSelector } of options.kinds ?? READ_KINDS) {
-    const kind = versions.find((each) => !CUSTOM_GROUPS.has(each.group) || served.has(keyOf(each)));
+    const kind = versions.find((each) => !OPTIONAL_GROUPS.has(each.group) || served.has(keyOf(each)));
     if (kind === undefined) gaps.notServed.push(versions[0].kind);
     else
       yield* permitted(() => pagesOf(client, kind, { ...options, fieldSelector }), { kind: kind.kind, effect, gaps });
@@ -68,13 +68,13 @@ interface GroupList {
 }
 
 /**
- * Returns the custom resources that the API server serves, in the form `karpenter.sh/v1/nodepools`. Uses API
+ * Returns the resources of optional groups that the API server serves, in the form `karpenter.sh/v1/nodepools`. Uses API
  * discovery, because the 404 of a kind that is not served looks like the 404 of a proxy.
  */
 async function servedKinds(client: Client): Promise<ReadonlySet<string>> {
   const { groups } = (await client.raw('/apis')) as GroupList;
   if (!Array.isArray(groups)) throw new Error('the API server does not list its API groups');
-  const versions = groups.flatMap((group) => (CUSTOM_GROUPS.has(group.name) ? group.versions : []));
+  const versions = groups.flatMap((group) => (OPTIONAL_GROUPS.has(group.name) ? group.versions : []));
   const found = await Promise.all(
     versions.map(async ({ groupVersion }) => {
       const { resources = [] } = (await client.raw(`/apis/${groupVersion}`)) as {

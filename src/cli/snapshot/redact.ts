@@ -2,6 +2,7 @@
  * Removes the fields that may hold a secret and decide nothing: `api/kept-fields.ts` lists the fields that stay. Digests replace
  * values that a drift hash covers. If a hash matched before, it is computed again, so that it still matches.
  */
+import { KEPT_DEVICE_FIELDS } from '../../api/dra/kept-device-fields.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
 import { KEPT_ANNOTATIONS, KEPT_FIELDS, METADATA } from '../../api/kept-fields.ts';
 import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
@@ -94,7 +95,8 @@ const withMetadata = (object: KubeObject, rest: JsonObject): KubeObject =>
 
 /** Returns the kept parts of an object of a built-in kind. */
 function parts(object: KubeObject): JsonObject {
-  const found = (kept(object, own(KEPT_FIELDS, object.kind) ?? {}) ?? {}) as Record<string, unknown>;
+  const found = (kept(object, own(KEPT_FIELDS, object.kind) ?? own(KEPT_DEVICE_FIELDS, object.kind) ?? {}) ??
+    {}) as Record<string, unknown>;
   const given = object as unknown as JsonObject;
   const spec = isObject(given.spec) ? given.spec : {};
   const templates: readonly [holder: unknown, of: unknown][] = [

@@ -2,8 +2,9 @@
  * Checks the devices that a NodeClaim requested. A node is ready for use after the drivers have published all devices of the
  * node.
  */
+import type { ResourceSlice } from '../../api/dra/objects.ts';
 import { NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
-import type { Node, ResourceSlice } from '../../api/kubernetes.ts';
+import type { Node } from '../../api/kubernetes.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { Informers } from '../../kube/client.ts';

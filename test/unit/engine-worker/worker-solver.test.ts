@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
 import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { SentTypes } from '../../../src/engine-worker/instance-type-lists.ts';
@@ -81,6 +82,32 @@ describe('the solver in a thread', () => {
       plan,
       await localSolver()(snapshotOf(3), OPTIONS),
     ]);
+  });
+
+  it('copies dynamic resources, and none while they are ignored', async () => {
+    const base = snapshotOf(1);
+    const [pending] = base.pendingPods;
+    const claiming = {
+      ...(pending as Pod),
+      spec: { ...(pending as Pod).spec, resourceClaims: [{ name: 'd', resourceClaimName: 'd' }] },
+    };
+    const named = (kind: string, name: string) => ({
+      ...{ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name, namespace: 'default' } },
+    });
+    const snapshot: Snapshot = {
+      ...base,
+      pendingPods: [claiming],
+      resourceClaims: [{ ...named('ResourceClaim', 'd'), status: { allocation: {} } }],
+      resourceSlices: [],
+      deviceClasses: [{ ...named('DeviceClass', 'c'), spec: {} }],
+      deviceTaintRules: [],
+    };
+    const options = { ...OPTIONS, ignoreDraRequests: false };
+    const plan = await localSolver()(snapshot, options);
+    expect(plan.claims).toHaveLength(1);
+    expect(await solver.solve(snapshot, options)).toEqual(plan);
+    const { refusals } = await solver.solve({ ...base, pendingPods: [claiming] }, OPTIONS);
+    expect([...refusals.values()]).toEqual([expect.objectContaining({ code: 'unsupported' })]);
   });
 
   it('copies instance types in the warm-up, so that the first solve copies pods only', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { NodeSelectorTerm, Pod, ResourceClaim } from '../../../src/api/kubernetes.ts';
+import type { ResourceClaim } from '../../../src/api/dra/objects.ts';
+import type { NodeSelectorTerm, Pod } from '../../../src/api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../src/api/labels.ts';
 import { virtualPods } from '../../../src/engine/capacity-buffers.ts';
 import { oneOf, type PodParts, planOf, pod, refusalText, stateNode } from './build.ts';

@@ -1,5 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import {
+  DEVICE_CLASS,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+} from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
@@ -26,6 +34,30 @@ describe('trimmedObject', () => {
     const { images: _, volumesInUse: __, ...rest } = status;
     const node = { apiVersion: 'v1', kind: 'Node', metadata, spec: {}, status };
     expect(trimmedObject(NODE, node)).toEqual({ ...node, status: rest });
+  });
+
+  it('drops parameters and reports of drivers from dynamic resources', () => {
+    const config = [{ opaque: { driver: 'd', parameters: { large: 'text' } } }];
+    const devices = { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }], constraints: [] };
+    const reservedFor = [{ resource: 'pods', name: 'p', uid: 'u' }];
+    const results = [{ driver: 'd', pool: 'p', device: 'x' }];
+    const claim = {
+      ...{ apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaim', metadata },
+      spec: { devices: { ...devices, config } },
+      status: { reservedFor, allocation: { devices: { results, config } }, devices: [{ data: {} }] },
+    };
+    expect(trimmedObject(RESOURCE_CLAIM, claim)).toEqual({
+      ...claim,
+      spec: { devices },
+      status: { reservedFor, allocation: { devices: { results } } },
+    });
+    const template = { ...claim, kind: 'ResourceClaimTemplate', spec: { spec: claim.spec }, status: undefined };
+    expect(trimmedObject(RESOURCE_CLAIM_TEMPLATE, template).spec).toEqual({ spec: { devices } });
+    const spec = { selectors: [{ cel: { expression: 'true' } }], extendedResourceName: 'example.com/gpu' };
+    const deviceClass = { ...claim, kind: 'DeviceClass', spec: { ...spec, config }, status: undefined };
+    expect(trimmedObject(DEVICE_CLASS, deviceClass).spec).toEqual(spec);
+    const bare = { ...claim, spec: {}, status: {} };
+    expect(trimmedObject(RESOURCE_CLAIM, bare)).toEqual(bare);
   });
 
   it('keeps the fields of pods that scheduling, draining and repair read', () => {

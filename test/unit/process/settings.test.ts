@@ -115,6 +115,16 @@ describe('parseSettings', () => {
   });
 
   it.each([
+    [{}, true],
+    [{ IGNORE_DRA_REQUESTS: 'false' }, false],
+    [{ AWS_FEATURE_GATES: 'DRAEFA=false' }, true],
+    [{ AWS_FEATURE_GATES: 'DRAEFA=true', IGNORE_DRA_REQUESTS: 'true' }, false],
+    [{ AWS_FEATURE_GATES: 'NodeClassCEL=true,DRANVIDIAGPU=true' }, false],
+  ])('ignores resource claims unless a setting or the gate of a driver permits them: %p', (env, ignores) => {
+    expect(settings([], env).ignoreDraRequests).toBe(ignores);
+  });
+
+  it.each([
     ['no gates', {}, []],
     ['known gates', { FEATURE_GATES: 'NodeRepair=true', AWS_FEATURE_GATES: 'NodeClassCEL=true' }, []],
     [

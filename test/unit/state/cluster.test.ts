@@ -1,5 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DAEMON_SET, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
+import {
+  DAEMON_SET,
+  DEVICE_CLASS,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
+} from '../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
 import {
   INITIALIZED_LABEL,
@@ -368,6 +377,28 @@ describe('takeSnapshot', () => {
         },
       }),
     );
+  it('contains dynamic resources unless they are ignored, and names the kinds that cannot be read', () => {
+    const parts = { nowMs: clock.now(), pools: [], nodes: [], overdue: [], pendingPods: [] };
+    expect(takeSnapshot(cluster, parts)).not.toHaveProperty('resourceClaims');
+    const open = new ClusterState({ informers: stores.informers, clock, manages: () => true, devices: true });
+    const named = (kind: string) =>
+      versioned({ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name: 'd' }, spec: {} });
+    stores.store(DEVICE_CLASS).put(named('DeviceClass') as never);
+    const before = open.revision;
+    stores.store(RESOURCE_CLAIM).put(named('ResourceClaim') as never);
+    expect(open.revision).toBeGreaterThan(before);
+    expect(takeSnapshot(open, parts)).toMatchObject({
+      resourceClaims: [{ metadata: { name: 'd' } }],
+      resourceSlices: [],
+      deviceClasses: [{ metadata: { name: 'd' } }],
+      deviceTaintRules: [],
+      // no list has completed
+      missingDeviceKinds: ['resourceclaims', 'resourceslices', 'deviceclasses'],
+    });
+    for (const kind of [RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS]) stores.store<KubeObject>(kind).replace([]);
+    expect(takeSnapshot(open, parts)).not.toHaveProperty('missingDeviceKinds');
+  });
+
   const daemonPods = (): readonly Pod[] =>
     takeSnapshot(cluster, { nowMs: clock.now(), pools: [], nodes: cluster.nodes(), overdue: [], pendingPods: [] })
       .daemonPods;

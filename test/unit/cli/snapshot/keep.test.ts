@@ -1,6 +1,7 @@
 /** Rules of a snapshot. They keep no object with arbitrary keys. */
 import { describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../../../src/api/crds.ts';
+import { KEPT_DEVICE_FIELDS } from '../../../../src/api/dra/kept-device-fields.ts';
 import { KEPT_FIELDS, type Keep, METADATA } from '../../../../src/api/kept-fields.ts';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import type { OpenApiSchema } from '../../../../src/api/schema/openapi.ts';
@@ -15,7 +16,7 @@ const nested = { field: SECRET, object: { token: SECRET }, list: [{ token: SECRE
 
 /** Reviewed maps of scalars with user-defined keys: quantities, labels, selectors and tags. */
 const MAPS =
-  /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates)$/;
+  /(^|\.)(labels|matchLabels|nodeSelector|selector|requests|limits|capacity|allocatable|overhead|allocatedResources|consumedCapacity|resources|tags|annotations|subnetSelector|securityGroupSelector|amiSelector|(cpu|topology)ManagerPolicyOptions|qosReserved|evictionHard|evictionSoft|evictionSoftGracePeriod|evictionMinimumReclaim|systemReserved|kubeReserved|featureGates)$/;
 
 function* walk(keep: Keep, path: string): Generator<readonly [path: string, keep: Keep]> {
   yield [path, keep];
@@ -25,7 +26,9 @@ function* walk(keep: Keep, path: string): Generator<readonly [path: string, keep
 
 const rules: readonly (readonly [string, Keep])[] = [
   ...walk(METADATA, 'metadata'),
-  ...Object.entries({ ...KEPT_FIELDS, ...ownKinds() }).flatMap(([kind, keep]) => [...walk(keep, kind)]),
+  ...Object.entries({ ...KEPT_FIELDS, ...KEPT_DEVICE_FIELDS, ...ownKinds() }).flatMap(([kind, keep]) => [
+    ...walk(keep, kind),
+  ]),
 ];
 
 describe('the rules of a snapshot', () => {

@@ -104,6 +104,35 @@ const workload = (kind: string, apiVersion = 'apps/v1'): KubeObject =>
     NAMESPACED,
   );
 
+const parameters = [{ opaque: { driver: 'gpu.nvidia.com', parameters: { key: SECRET } } }];
+const claimSpec = {
+  devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'gpu', note: SECRET } }], config: parameters },
+};
+const devices: readonly KubeObject[] = [
+  builtIn('resource.k8s.io/v1', 'DeviceClass', { spec: { selectors: [], config: parameters } }),
+  builtIn('resource.k8s.io/v1', 'DeviceTaintRule', {
+    spec: { taint: { key: 'k', effect: 'None' } },
+    status: { conditions: [{ message: SECRET }] },
+  }),
+  builtIn('resource.k8s.io/v1', 'ResourceSlice', {
+    spec: {
+      driver: 'gpu.nvidia.com',
+      pool: { name: 'n', generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: 'gpu-0', attributes: { uuid: { string: SECRET }, 'dra.net/mac': { string: SECRET } } }],
+    },
+  }),
+  builtIn('resource.k8s.io/v1', 'ResourceClaimTemplate', { spec: { spec: claimSpec } }, NAMESPACED),
+  builtIn(
+    'resource.k8s.io/v1',
+    'ResourceClaim',
+    {
+      spec: claimSpec,
+      status: { allocation: { devices: { config: parameters } }, devices: [{ data: { key: SECRET } }] },
+    },
+    NAMESPACED,
+  ),
+];
+
 const storage: readonly KubeObject[] = [
   builtIn('storage.k8s.io/v1', 'StorageClass', {
     provisioner: 'ebs.csi.aws.com',
@@ -249,6 +278,7 @@ export const planted = (): readonly KubeObject[] => [
     NAMESPACED,
   ),
   ...storage,
+  ...devices,
   ...custom,
   builtIn('apiextensions.k8s.io/v1', 'CustomResourceDefinition', {
     spec: {

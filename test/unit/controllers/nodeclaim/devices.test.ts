@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import { NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
-import type { ResourceSlice } from '../../../../src/api/kubernetes.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../../src/api/labels.ts';
 import { deviceDrivers } from '../../../../src/controllers/nodeclaim/devices.ts';
 import { present } from '../../../support/present.ts';

@@ -1,0 +1,43 @@
+/** Stores of dynamic resources. The cluster may not serve these kinds, and the operator may not be permitted to read them. */
+import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
+import { DEVICE_CLASS, DEVICE_TAINT_RULE, type Kind, RESOURCE_CLAIM, RESOURCE_SLICE } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import type { Snapshot } from '../engine/model.ts';
+import type { Informers, Store } from '../kube/client.ts';
+
+export interface DeviceStores {
+  readonly claims: Store<ResourceClaim>;
+  readonly slices: Store<ResourceSlice>;
+  readonly classes: Store<DeviceClass>;
+  /** Served since Kubernetes 1.37. */
+  readonly taintRules: Store<DeviceTaintRule>;
+}
+
+type DeviceLists = Pick<
+  Snapshot,
+  'resourceClaims' | 'resourceSlices' | 'deviceClasses' | 'deviceTaintRules' | 'missingDeviceKinds'
+>;
+
+export function openDeviceStores(informers: Informers): DeviceStores {
+  const open = <T extends KubeObject>(kind: Kind<T>): Store<T> => informers.store(kind, {}, { optional: true });
+  return {
+    claims: open(RESOURCE_CLAIM),
+    slices: open(RESOURCE_SLICE),
+    classes: open(DEVICE_CLASS),
+    taintRules: open(DEVICE_TAINT_RULE),
+  };
+}
+
+/** Returns the part of a snapshot that describes dynamic resources. Empty while they are ignored. */
+export function deviceLists(stores: DeviceStores | undefined): DeviceLists {
+  if (stores === undefined) return {};
+  const { claims, slices, classes, taintRules } = stores;
+  const missing = [claims, slices, classes].filter(({ synced }) => !synced).map(({ kind }) => kind.plural);
+  return {
+    resourceClaims: claims.list(),
+    resourceSlices: slices.list(),
+    deviceClasses: classes.list(),
+    deviceTaintRules: taintRules.list(),
+    ...(missing.length > 0 && { missingDeviceKinds: missing }),
+  };
+}
