@@ -163,9 +163,9 @@ export class EngineWorker {
   async sendTypes(pools: readonly PoolInput[]): Promise<readonly NumberedPool[]> {
     const pause = yielding();
     const numbered: NumberedPool[] = [];
-    for (const { nodePool, instanceTypes, extras } of pools) {
+    for (const { nodePool, instanceTypes, extras, deviceTemplates } of pools) {
       this.#typesOfRequest.add(instanceTypes);
-      numbered.push({ nodePool, types: await this.#types.send(instanceTypes, pause), extras });
+      numbered.push({ nodePool, types: await this.#types.send(instanceTypes, pause), extras, deviceTemplates });
     }
     return numbered;
   }

@@ -4,7 +4,7 @@ import type { Command } from '../engine/disruption/command.ts';
 import type { DisruptionEvent, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
-import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
+import type { Plan, PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import type { NodeExtras } from '../engine/node-extras.ts';
 import type { RankedNode } from '../engine/solver/emptiable.ts';
 import type { EngineThreadName } from '../process/gc-seconds.ts';
@@ -40,6 +40,7 @@ export interface NumberedPool {
   readonly nodePool: NodePool;
   readonly types: number;
   readonly extras: NodeExtras | undefined;
+  readonly deviceTemplates: PoolInput['deviceTemplates'];
 }
 
 /** Parts of a snapshot that are small enough to be sent with each request. The worker has the lists of the snapshot. */

@@ -22,6 +22,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import type { Cause } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
+import type { DeviceTemplates } from './dra/template-types.ts';
 import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
 import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
@@ -86,6 +87,8 @@ export interface PoolInput {
   readonly instanceTypes: readonly InstanceType[];
   /** Cost of each of its nodes besides the instance. Default: none. */
   readonly extras?: NodeExtras;
+  /** Devices of its new nodes by instance type. Absent while dynamic resources are ignored. */
+  readonly deviceTemplates?: ReadonlyMap<string, DeviceTemplates>;
 }
 
 /** NodePool that launches no nodes for pods now. */
@@ -160,6 +163,8 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly resourceSlices?: readonly ResourceSlice[];
   readonly deviceClasses?: readonly DeviceClass[];
   readonly deviceTaintRules?: readonly DeviceTaintRule[];
+  /** UIDs of consumers of claims that ended or do not exist. Their claims count as released. */
+  readonly vanishedConsumers?: readonly string[];
   /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */
   readonly missingDeviceKinds?: readonly string[];
   /** Default for pending pods that declare no spread constraints. */
@@ -272,6 +277,8 @@ export type Misfit =
   | { readonly code: 'topology'; readonly text: string }
   | { readonly code: 'volume'; readonly text: string }
   | { readonly code: 'host-port'; readonly text: string }
+  /** The devices of its nodes do not satisfy the resource claims. */
+  | { readonly code: 'devices'; readonly text: string }
   | { readonly code: 'reserved-capacity'; readonly text: string }
   /** Nodes that the NodePool launched for such pods were unproductive. */
   | { readonly code: 'launch-withheld'; readonly text: string }

@@ -5,6 +5,8 @@
 
 import { messageOf } from '../lib/error-message.ts';
 import { withCauses } from './causes/plan-causes.ts';
+import type { ClaimVariation } from './dra/claim-states.ts';
+import type { DeviceWorld } from './dra/device-world.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
 import type {
@@ -26,6 +28,7 @@ import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
 import { cachedRequests } from './solver/cached-requests.ts';
 import type { Claim } from './solver/claim.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
+import { DevicePlacement } from './solver/device-placement.ts';
 import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
 import { finalise } from './solver/finalise.ts';
@@ -110,18 +113,20 @@ class VariationSolve {
   readonly #noAmounts: Amounts;
   readonly #staying: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
+  /** Claims of devices while the pods move, for all attempts. */
+  #claimStates: ClaimVariation | undefined;
   /** NodePools that the current attempt did not pack, by name. */
   readonly #unpacked = new Map<string | undefined, UnpackedPool>();
 
   constructor(common: CompiledSnapshot, variation: Variation, limits: SolveLimits) {
-    const { snapshot, volumes } = common;
+    const { snapshot, volumes, devices } = common;
     const { leaving = NONE, quiet = snapshot.quiet } = variation;
     const options: SolveOptions = { ...common.options, ...limits };
     const taken = variation.pendingPods === undefined ? common.intake : intake(variation.pendingPods, options.first);
     const pendingPods = common.withDefaults(taken.pods);
     const classes = common.classesFor(pendingPods);
     const refused = new Map<string, PodRefusal>(taken.refusals);
-    const pods = admitted(pendingPods, { classes, volumes, working: options.working }, refused);
+    const pods = admitted(pendingPods, { classes, volumes, devices, working: options.working }, refused);
     const entries = pods.map((entry) => ({ ...entry, requests: cachedRequests(entry.pod) }));
     this.#common = common;
     this.#options = options;
@@ -173,8 +178,10 @@ class VariationSolve {
     const isWhole = known.length === this.#pods.length;
     const placeable = isWhole ? this.#order : this.#order.filter(({ pod }) => !refusals.has(podKey(pod)));
     if (this.#options.countZones) this.#zones ??= effectiveZones(known, topology, zonesOf(snapshot));
-    const nodes = new Nodes({ table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet });
-    const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference });
+    const devices = this.#newDevices();
+    const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet };
+    const nodes = new Nodes({ ...parts, devices });
+    const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices });
     const notEvaluated = run(scheduler, placeable, refusals, this.#pace);
     this.#unpacked.clear();
     const packed = this.#packed(scheduler.claims.all, topology, workShare);
@@ -206,7 +213,14 @@ class VariationSolve {
     });
   }
 
-  #newScheduler(parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference'>): Scheduler {
+  #newDevices(): DevicePlacement | undefined {
+    const { devices } = this.#common;
+    if (devices === undefined) return undefined;
+    this.#claimStates ??= devices.whileMoving(this.#pendingPods);
+    return new DevicePlacement(devices, this.#claimStates, this.#options.elapsedMs);
+  }
+
+  #newScheduler(parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference' | 'devices'>): Scheduler {
     const { snapshot, templates, idlePools } = this.#common;
     return new Scheduler({
       ...parts,
@@ -276,13 +290,14 @@ interface Entry {
 interface AdmissionParts {
   readonly classes: PodClasses;
   readonly volumes: Volumes;
+  readonly devices: DeviceWorld | undefined;
   readonly working: SolveOptions['working'];
 }
 
 /** Returns the pods that can take part and refuses the rest. */
 function admitted(
   pods: readonly EnginePod[],
-  { classes, volumes, working }: AdmissionParts,
+  { classes, volumes, devices, working }: AdmissionParts,
   refusals: Map<string, PodRefusal>,
 ): readonly Entry[] {
   const [ofWaiting, ofMoving] = [
@@ -295,7 +310,7 @@ function admitted(
     const refusal = refusalOrFailure('read', () => {
       const podClass = classes.of(pod);
       const verdicts = isScheduled(pod) ? ofMoving : ofWaiting;
-      if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(pod, volumes));
+      if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(pod, { volumes, devices }));
       const verdict = verdicts.get(podClass);
       if (verdict === undefined) entries.push({ pod, podClass, isHeavy: isHeavy(pod) });
       return verdict;

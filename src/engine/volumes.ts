@@ -11,7 +11,6 @@ import type {
 import { BIND_COMPLETED_ANNOTATION, HOSTNAME_LABEL } from '../api/labels.ts';
 import { own } from '../lib/own.ts';
 import { remembering } from '../lib/remembering.ts';
-import { DeviceClaims, deviceClaimNames } from './devices.ts';
 import type { EnginePod } from './input.ts';
 import type { EngineSnapshot } from './model.ts';
 import { Requirements } from './requirements.ts';
@@ -61,23 +60,14 @@ export class Volumes {
   readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
   readonly #volumes: ReadonlyMap<string, PersistentVolume>;
   readonly #classes: ReadonlyMap<string, StorageClass>;
-  /** Undefined while dynamic resources are ignored. */
-  readonly devices: DeviceClaims | undefined;
 
   constructor(snapshot: EngineSnapshot) {
-    const { persistentVolumeClaims, persistentVolumes, storageClasses, resourceClaims } = snapshot;
-    this.devices = resourceClaims && new DeviceClaims(resourceClaims);
+    const { persistentVolumeClaims, persistentVolumes, storageClasses } = snapshot;
     this.#claims = new Map(
       persistentVolumeClaims.map((claim) => [`${claim.metadata.namespace ?? 'default'}/${claim.metadata.name}`, claim]),
     );
     this.#volumes = new Map(persistentVolumes.map((volume) => [volume.metadata.name, volume]));
     this.#classes = new Map(storageClasses.map((storageClass) => [storageClass.metadata.name, storageClass]));
-  }
-
-  /** Returns a text that distinguishes a pod's volumes and devices from those of other pods in its namespace. */
-  static identity(pod: EnginePod): string {
-    const devices = deviceClaimNames(pod);
-    return [...Volumes.claimNames(pod), ...devices.map((name) => `device ${name}`)].join();
   }
 
   /** Returns the names of a pod's claims, in order. Pods with the same names and the same namespace have the same volumes. */
@@ -122,12 +112,11 @@ export class Volumes {
     return undefined;
   }
 
-  /** Returns the requirements of a pod's volumes and devices. Ignores claims that do not exist. */
+  /** Returns the requirements of a pod's volumes. Ignores claims that do not exist. */
   of(pod: EnginePod): PodVolumes {
     const names = Volumes.claimNames(pod);
-    const devices = this.devices?.placesOf(pod) ?? [];
-    if (names.length === 0 && devices.length === 0) return NO_VOLUMES;
-    const places = new Places(devices);
+    if (names.length === 0) return NO_VOLUMES;
+    const places = new Places();
     for (const name of names) {
       const claim = this.#claims.get(`${namespaceOf(pod)}/${name}`);
       if (claim !== undefined) places.add(this.#placesOf(claim));
@@ -238,10 +227,6 @@ class Places {
   alternatives = ANYWHERE;
   #compared = 0;
 
-  constructor(parts: readonly (readonly Requirements[])[]) {
-    for (const part of parts) this.add(part);
-  }
-
   /** Adds every possible combination. If none is possible, adds all combinations, so that the pod fails with a reason. */
   add(places: readonly Requirements[]): void {
     if (places === ANYWHERE) return;
@@ -268,6 +253,13 @@ class Places {
     }
     return [...found.values()];
   }
+}
+
+/** Returns the places that satisfy one alternative of each part. */
+export function combinedPlaces(parts: readonly (readonly Requirements[])[]): readonly Requirements[] {
+  const places = new Places();
+  for (const part of parts) places.add(part);
+  return places.alternatives;
 }
 
 /** Slots for volumes on an existing node. New nodes are assumed to have enough slots. */

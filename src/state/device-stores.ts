@@ -1,8 +1,9 @@
 /** Stores of dynamic resources. The cluster may not serve these kinds, and the operator may not be permitted to read them. */
 import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
 import { DEVICE_CLASS, DEVICE_TAINT_RULE, type Kind, RESOURCE_CLAIM, RESOURCE_SLICE } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
+import type { KubeObject, Pod } from '../api/kubernetes.ts';
 import type { Snapshot } from '../engine/model.ts';
+import { isTerminal } from '../engine/pods.ts';
 import type { Informers, Store } from '../kube/client.ts';
 
 export interface DeviceStores {
@@ -15,7 +16,12 @@ export interface DeviceStores {
 
 type DeviceLists = Pick<
   Snapshot,
-  'resourceClaims' | 'resourceSlices' | 'deviceClasses' | 'deviceTaintRules' | 'missingDeviceKinds'
+  | 'resourceClaims'
+  | 'resourceSlices'
+  | 'deviceClasses'
+  | 'deviceTaintRules'
+  | 'missingDeviceKinds'
+  | 'vanishedConsumers'
 >;
 
 export function openDeviceStores(informers: Informers): DeviceStores {
@@ -29,15 +35,33 @@ export function openDeviceStores(informers: Informers): DeviceStores {
 }
 
 /** Returns the part of a snapshot that describes dynamic resources. Empty while they are ignored. */
-export function deviceLists(stores: DeviceStores | undefined): DeviceLists {
+export function deviceLists(stores: DeviceStores | undefined, pods: Pick<Store<Pod>, 'get'>): DeviceLists {
   if (stores === undefined) return {};
   const { claims, slices, classes, taintRules } = stores;
   const missing = [claims, slices, classes].filter(({ synced }) => !synced).map(({ kind }) => kind.plural);
+  const vanished = vanishedConsumers(claims.list(), pods);
   return {
     resourceClaims: claims.list(),
     resourceSlices: slices.list(),
     deviceClasses: classes.list(),
     deviceTaintRules: taintRules.list(),
     ...(missing.length > 0 && { missingDeviceKinds: missing }),
+    ...(vanished.length > 0 && { vanishedConsumers: vanished }),
   };
 }
+
+/**
+ * Returns the UIDs of pods that claims are reserved for although the pods ended or do not exist. The claim controller removes
+ * these reservations some time later.
+ */
+const vanishedConsumers = (claims: readonly ResourceClaim[], pods: Pick<Store<Pod>, 'get'>): readonly string[] => [
+  ...new Set(
+    claims.flatMap(({ metadata: { namespace = 'default' }, status }) =>
+      (status?.reservedFor ?? []).flatMap(({ apiGroup = '', resource, name, uid }) => {
+        const pod = apiGroup === '' && resource === 'pods' ? pods.get({ namespace, name }) : undefined;
+        const isPresent = pod === undefined ? resource !== 'pods' : pod.metadata.uid === uid && !isTerminal(pod);
+        return isPresent ? [] : [uid];
+      }),
+    ),
+  ),
+];

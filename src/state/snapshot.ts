@@ -43,7 +43,7 @@ export function takeSnapshot(
     persistentVolumeClaims: stores.persistentVolumeClaims.list(),
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
-    ...deviceLists(cluster.devices),
+    ...deviceLists(cluster.devices, stores.pods),
     ...(commitments.length > 0 && { commitments }),
     ...(withheld.length > 0 && { withheld }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),

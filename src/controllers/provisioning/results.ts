@@ -6,7 +6,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { withCauses } from '../../engine/causes/plan-causes.ts';
 import { refusalMessage } from '../../engine/causes/pod-verdict.ts';
-import { UNSUPPORTED } from '../../engine/devices.ts';
+import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
 import type { IdlePool, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';

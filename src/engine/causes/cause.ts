@@ -20,7 +20,7 @@ export const CAUSE_CODES = [
   /** All matching offerings are out of capacity. */
   'sold-out',
   /** The codes of misfits, except that the codes above replace `instance-types`. */
-  ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'host-port'] as const),
+  ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'devices', 'host-port'] as const),
   ...(['reserved-capacity', 'launch-withheld'] as const),
   ...(['not-ready', 'static', 'deleting', 'no-instance-types', 'unreadable'] as const),
 ] as const;

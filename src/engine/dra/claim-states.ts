@@ -1,7 +1,7 @@
 /** Claims of pods before a solve: allocated, to be allocated, or not usable. */
 import type { AllocatedDevice, DeviceClass, NodeSelector, ResourceClaim } from '../../api/dra/objects.ts';
 import { ClaimError, type CompiledClaim, compileClaim } from './claim-requests.ts';
-import { type DeviceGrant, DeviceUse } from './device-use.ts';
+import { type DeviceGrant, DeviceUse, type UseLayer } from './device-use.ts';
 import { amountOf } from './exact-amounts.ts';
 import { deviceKey, type PoolDevice, qualifiedName } from './pool-device.ts';
 import type { PublishedPools } from './published-pools.ts';
@@ -13,13 +13,12 @@ const MOST_RESERVATIONS = 256;
 export interface ClaimState {
   /** Namespace and name. */
   readonly id: string;
+  /** True if only one pod can use the claim, so that its allocation does not concern other pods. */
+  readonly isPrivate: boolean;
   /** Nodes that reach the allocated devices. Undefined if the claim must be allocated; without terms, every node does. */
   readonly allocated: NodeSelector | undefined;
   /** Requests of the claim, or the reason why no node can satisfy them. */
   readonly compiled: CompiledClaim | ClaimError;
-  /** True if no further pod can use the claim. */
-  readonly isFull: boolean;
-  readonly consumers: ReadonlySet<string>;
 }
 
 export const claimId = ({ metadata }: ResourceClaim): string => `${metadata.namespace ?? 'default'}/${metadata.name}`;
@@ -27,65 +26,113 @@ export const claimId = ({ metadata }: ResourceClaim): string => `${metadata.name
 const consumersOf = ({ status }: ResourceClaim): NonNullable<NonNullable<ResourceClaim['status']>['reservedFor']> =>
   status?.reservedFor ?? [];
 
-/** Returns true if all consumers of a claim are pods that move to other nodes, so that its devices become free. */
-export function isMoving(claim: ResourceClaim, isMovingPod: (uid: string) => boolean): boolean {
+/** Returns true if no pod besides the consumers can use the claim. */
+export const isFull = (claim: ResourceClaim, podUid: string | undefined): boolean => {
   const consumers = consumersOf(claim);
-  return (
-    consumers.length > 0 &&
-    consumers.every(({ apiGroup = '', resource, uid }) => apiGroup === '' && resource === 'pods' && isMovingPod(uid))
-  );
-}
+  return consumers.length >= MOST_RESERVATIONS && consumers.every(({ uid }) => uid !== podUid);
+};
 
 /** Claims and classes of a cluster. */
 export class ClaimTable {
   readonly #claims: ReadonlyMap<string, ResourceClaim>;
   readonly #classes: ReadonlyMap<string, DeviceClass>;
-  readonly #states = new WeakMap<ResourceClaim, ClaimState>();
-  readonly #isMovingPod: (uid: string) => boolean;
+  readonly #compiled = new Map<ResourceClaim, CompiledClaim | ClaimError>();
+  readonly #byConsumer = new Map<string, ResourceClaim[]>();
+  readonly #pools: PublishedPools;
+  readonly #vanished: ReadonlySet<string>;
+  readonly #use = new DeviceUse();
 
+  /** @param vanished UIDs of consumers that ended or do not exist */
   constructor(
     claims: readonly ResourceClaim[],
     classes: readonly DeviceClass[],
-    isMovingPod: (uid: string) => boolean = () => false,
+    { pools, vanished = new Set() }: { readonly pools: PublishedPools; readonly vanished?: ReadonlySet<string> },
   ) {
     this.#claims = new Map(claims.map((claim) => [claimId(claim), claim]));
     this.#classes = new Map(classes.map((each) => [each.metadata.name, each]));
-    this.#isMovingPod = isMovingPod;
+    this.#pools = pools;
+    this.#vanished = vanished;
+    for (const claim of claims) {
+      if (claim.status?.allocation === undefined) continue;
+      for (const { uid } of consumersOf(claim)) {
+        const own = this.#byConsumer.get(uid);
+        if (own === undefined) this.#byConsumer.set(uid, [claim]);
+        else own.push(claim);
+      }
+      if (!this.isMoving(claim, NOBODY)) for (const grant of grantsOf(claim, pools)) this.#use.add(grant);
+    }
   }
 
   get(id: string): ResourceClaim | undefined {
     return this.#claims.get(id);
   }
 
-  /** Returns the state of a claim that exists. */
-  stateOf(claim: ResourceClaim): ClaimState {
+  /** Returns true if all consumers of a claim are pods that move or have ended, so that its devices become free. */
+  isMoving(claim: ResourceClaim, movingPods: ReadonlySet<string>): boolean {
+    const consumers = consumersOf(claim);
+    const isMoving = (uid: string): boolean => movingPods.has(uid) || this.#vanished.has(uid);
+    return (
+      consumers.length > 0 &&
+      consumers.every(({ apiGroup = '', resource, uid }) => apiGroup === '' && resource === 'pods' && isMoving(uid))
+    );
+  }
+
+  compiled(claim: ResourceClaim): CompiledClaim | ClaimError {
+    let compiled = this.#compiled.get(claim);
+    if (compiled === undefined) {
+      compiled = compiledOrError(claim, this.#classes);
+      this.#compiled.set(claim, compiled);
+    }
+    return compiled;
+  }
+
+  /** Returns the claims while some pods move to other nodes. */
+  whileMoving(movingPods: ReadonlySet<string>): ClaimVariation {
+    const moved = new DeviceUse();
+    const known = new Set<ResourceClaim>();
+    for (const uid of movingPods)
+      for (const claim of this.#byConsumer.get(uid) ?? []) {
+        if (known.has(claim) || this.isMoving(claim, NOBODY) || !this.isMoving(claim, movingPods)) continue;
+        known.add(claim);
+        for (const grant of grantsOf(claim, this.#pools)) moved.add(grant);
+      }
+    return new ClaimVariation(this, movingPods, [
+      [this.#use, 1],
+      [moved, -1],
+    ]);
+  }
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** States of claims in one solve. */
+export class ClaimVariation {
+  /** Published devices that are in use. */
+  readonly use: readonly UseLayer[];
+  readonly #table: ClaimTable;
+  readonly #movingPods: ReadonlySet<string>;
+  readonly #states = new Map<ResourceClaim, ClaimState>();
+
+  constructor(table: ClaimTable, movingPods: ReadonlySet<string>, use: readonly UseLayer[]) {
+    this.#table = table;
+    this.#movingPods = movingPods;
+    this.use = use;
+  }
+
+  stateOf(claim: ResourceClaim, isPrivate = false): ClaimState {
     let state = this.#states.get(claim);
     if (state === undefined) {
       const { allocation } = claim.status ?? {};
-      const isAllocated = allocation !== undefined && !isMoving(claim, this.#isMovingPod);
-      const consumers = consumersOf(claim);
+      const isAllocated = allocation !== undefined && !this.#table.isMoving(claim, this.#movingPods);
       state = {
         id: claimId(claim),
+        isPrivate,
         allocated: isAllocated ? (allocation.nodeSelector ?? { nodeSelectorTerms: [] }) : undefined,
-        compiled: compiledOrError(claim, this.#classes),
-        isFull: isAllocated && consumers.length >= MOST_RESERVATIONS,
-        consumers: new Set(consumers.map(({ uid }) => uid)),
+        compiled: this.#table.compiled(claim),
       };
       this.#states.set(claim, state);
     }
     return state;
-  }
-
-  /** Returns the published devices that allocated claims use. Devices of moving claims are free. */
-  useOf(pools: PublishedPools): DeviceUse {
-    const use = new DeviceUse();
-    for (const claim of this.#claims.values()) {
-      const { allocation } = claim.status ?? {};
-      if (allocation === undefined || isMoving(claim, this.#isMovingPod)) continue;
-      for (const result of allocation.devices?.results ?? [])
-        for (const grant of grantsOf(result, pools)) use.add(grant);
-    }
-    return use;
   }
 }
 
@@ -98,13 +145,15 @@ function compiledOrError(claim: ResourceClaim, classes: ReadonlyMap<string, Devi
   }
 }
 
-function grantsOf(result: AllocatedDevice, pools: PublishedPools): readonly DeviceGrant[] {
-  const { driver, pool, device, adminAccess = false } = result;
-  if (adminAccess) return [];
-  const key = deviceKey(driver, pool, device);
-  const devices = pools.pool(driver, pool)?.devices.filter((each) => each.key === key) ?? [];
-  return devices.map((each) => ({ device: each, consumed: consumedBy(result, each) }));
-}
+/** Returns the published devices that an allocated claim uses. */
+const grantsOf = ({ status }: ResourceClaim, pools: PublishedPools): readonly DeviceGrant[] =>
+  (status?.allocation?.devices?.results ?? []).flatMap((result) => {
+    const { driver, pool, device, adminAccess = false } = result;
+    if (adminAccess) return [];
+    const key = deviceKey(driver, pool, device);
+    const devices = pools.pool(driver, pool)?.devices.filter((each) => each.key === key) ?? [];
+    return devices.map((each) => ({ device: each, consumed: consumedBy(result, each) }));
+  });
 
 function consumedBy({ consumedCapacity, shareID }: AllocatedDevice, { driver }: PoolDevice): DeviceGrant['consumed'] {
   if (consumedCapacity === undefined) return shareID === undefined ? undefined : new Map();

@@ -4,13 +4,13 @@
  */
 import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import { LOOSE, Requirements } from '../requirements.ts';
+import { LOOSE, Requirements, STRICT } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import { ClaimError, type CompiledClaim, MOST_DEVICES } from './claim-requests.ts';
 import type { ClaimState } from './claim-states.ts';
 import type { DevicePool } from './device-pool.ts';
 import { type DevicesFound, findDevices, SelectorFailure } from './device-search.ts';
-import { DeviceUse, largestUse, UseView } from './device-use.ts';
+import { DeviceUse, largestUse, type UseLayer, UseView } from './device-use.ts';
 import { type HostDevices, NO_DEVICES, type TypeDevices, withFound } from './host-devices.ts';
 import type { NodePlace, PublishedPools, ReachablePool } from './published-pools.ts';
 import { Rejections, reasonText } from './rejections.ts';
@@ -60,14 +60,14 @@ interface SolvedClaim {
 export interface AllocatorInput {
   readonly pools: PublishedPools;
   /** Published devices that are in use in the cluster. */
-  readonly use: DeviceUse;
+  readonly use: readonly UseLayer[];
 }
 
 class CandidateError extends Error {}
 
 export class DeviceAllocator {
   readonly #pools: PublishedPools;
-  readonly #cluster: DeviceUse;
+  readonly #cluster: readonly UseLayer[];
   readonly #planned = new DeviceUse();
   readonly #byHost = new Map<object, DeviceUse>();
   readonly #claims = new Map<string, SolvedClaim>();
@@ -127,7 +127,7 @@ export class DeviceAllocator {
     requirements: Requirements,
   ): Requirements | undefined {
     const named = `(ResourceClaim=${claim.id})`;
-    const solved = this.#claims.get(claim.id);
+    const solved = claim.isPrivate ? undefined : this.#claims.get(claim.id);
     if (solved !== undefined) {
       if (solved.host === host) return requirements;
       if (solved.usesTemplates) throw new CandidateError(`claim is bound to a different in-flight NodeClaim ${named}`);
@@ -174,7 +174,7 @@ export class DeviceAllocator {
   #viewOf({ host }: AllocationCandidate, held: TypeDevices): UseView {
     const own = this.#byHost.get(host);
     return new UseView([
-      [this.#cluster, 1],
+      ...this.#cluster,
       [this.#planned, 1],
       [held.use, 1],
       ...(own === undefined ? [] : [[own, -1] as const]),
@@ -195,9 +195,10 @@ export class DeviceAllocator {
 
   #recordClaims(host: object, types: readonly TypeDevices[]): void {
     for (const id of this.#claimsOfHosts.get(host) ?? []) this.#claims.delete(id);
-    const ids = new Set(types.flatMap(({ claims }) => [...claims.keys()]));
+    const shared = types.flatMap(({ claims }) => claims.flatMap(({ id }) => id ?? []));
+    const ids = new Set(shared);
     for (const id of ids) {
-      const parts = types.flatMap(({ claims }) => claims.get(id) ?? []);
+      const parts = types.flatMap(({ claims }) => claims.filter((claim) => claim.id === id));
       this.#claims.set(id, {
         host,
         usesTemplates: parts.some(({ usesTemplates }) => usesTemplates),
@@ -257,7 +258,14 @@ function isReachable({ matchExpressions = [], matchFields = [] }: NodeSelectorTe
     ({ key, operator, values }) =>
       key === 'metadata.name' && place.nodeName !== undefined && ValueSet.of(operator, values).has(place.nodeName),
   );
-  return isNamed && place.requirements.compatible(Requirements.fromRequirements(matchExpressions), LOOSE);
+  return (
+    isNamed &&
+    place.requirements.compatible(
+      Requirements.fromRequirements(matchExpressions),
+      // a label that an existing node does not have stays absent
+      place.nodeName === undefined ? LOOSE : STRICT,
+    )
+  );
 }
 
 function noTypeText(failures: readonly Rejections[], [first]: readonly CompiledClaim[]): string {

@@ -6,6 +6,9 @@ import { type DeviceGrant, DeviceUse } from './device-use.ts';
 
 /** Part of an allocation that belongs to one claim. */
 export interface ClaimDevices {
+  /** Undefined for a claim that only one pod can use. */
+  readonly id: string | undefined;
+  readonly name: string;
   readonly grants: readonly SearchGrant[];
   readonly usesTemplates: boolean;
   /** Requirements of devices that only some nodes can reach. */
@@ -14,14 +17,14 @@ export interface ClaimDevices {
 
 export interface TypeDevices {
   readonly use: DeviceUse;
-  readonly claims: ReadonlyMap<string, ClaimDevices>;
+  readonly claims: readonly ClaimDevices[];
 }
 
 export interface HostDevices {
   readonly byType: ReadonlyMap<string, TypeDevices>;
 }
 
-export const NO_DEVICES: TypeDevices = { use: new DeviceUse(), claims: new Map() };
+export const NO_DEVICES: TypeDevices = { use: new DeviceUse(), claims: [] };
 export const NO_HOST_DEVICES: HostDevices = { byType: new Map() };
 
 /** Returns the devices of a type with those of further claims. */
@@ -29,11 +32,18 @@ export function withFound(held: TypeDevices, claims: readonly ClaimState[], { gr
   const use = new DeviceUse();
   use.addAll(held.use, 1);
   for (const grant of grants) if (!grant.isAdmin) use.add(grant);
-  const added = claims.map(({ id }, at) => [id, claimDevices(grants.filter(({ claim }) => claim === at))] as const);
-  return { use, claims: new Map([...held.claims, ...added]) };
+  const added = claims.map((claim, at) =>
+    claimDevices(
+      claim,
+      grants.filter((grant) => grant.claim === at),
+    ),
+  );
+  return { use, claims: [...held.claims, ...added] };
 }
 
-const claimDevices = (grants: readonly SearchGrant[]): ClaimDevices => ({
+const claimDevices = ({ id, isPrivate }: ClaimState, grants: readonly SearchGrant[]): ClaimDevices => ({
+  id: isPrivate ? undefined : id,
+  name: id,
   grants,
   usesTemplates: grants.some(({ device }) => device.isTemplate),
   requirements: grants.reduce(
@@ -43,8 +53,9 @@ const claimDevices = (grants: readonly SearchGrant[]): ClaimDevices => ({
 });
 
 /** Returns the drivers of template devices, sorted. They must publish their devices before the node is initialized. */
-export const templateDrivers = ({ byType }: HostDevices): readonly string[] => {
-  const grants = [...byType.values()].flatMap(({ claims }) => [...claims.values()].flatMap((claim) => claim.grants));
+export const templateDrivers = ({ byType }: HostDevices, types: ReadonlySet<string>): readonly string[] => {
+  const remaining = [...byType].flatMap(([type, own]) => (types.has(type) ? own.claims : []));
+  const grants = remaining.flatMap((claim) => claim.grants);
   const drivers = grants.flatMap(({ device }: DeviceGrant) => (device.isTemplate ? [device.driver] : []));
   return [...new Set(drivers)].sort();
 };

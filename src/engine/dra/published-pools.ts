@@ -47,6 +47,11 @@ export class PublishedPools {
     }
   }
 
+  /** True if several nodes can reach the devices of a pool. */
+  get hasWide(): boolean {
+    return this.#wide.length > 0;
+  }
+
   /** Returns the pool of a driver, also if no node can reach it. */
   pool(driver: string, name: string): DevicePool | undefined {
     return this.#byKey.get(poolKey(driver, name));

@@ -95,6 +95,8 @@ function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonl
  */
 const isMovable = (claim: Claim, topology: Topology): boolean =>
   !claim.minValuesLowered &&
+  // the search does not allocate devices
+  claim.state.devices === undefined &&
   !claim.state.template.catalogue.hasReservations &&
   !claim.classes.some((podClass) => topology.tiesOf(podClass).company);
 

@@ -1,4 +1,6 @@
 /** Claims under construction: nodes that will be launched for the pods assigned to them. */
+
+import type { HostDevices } from '../dra/host-devices.ts';
 import { type HostPort, portConflict } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
@@ -31,21 +33,38 @@ export class ClaimState {
   /** Requests of the pods, without daemons. */
   readonly amounts: Amounts;
   readonly ports: readonly HostPort[];
+  /** Devices of its pods, by instance type. Undefined if no pod uses devices. */
+  readonly devices: HostDevices | undefined;
   #cheapest: CheapestType | undefined;
   #next: Map<string, ClaimState | Refusal> | undefined;
 
-  constructor(template: Template, choice: Choice, start: BitSet, amounts: Amounts, ports: readonly HostPort[]) {
+  constructor(
+    template: Template,
+    choice: Choice,
+    start: BitSet,
+    { amounts, ports, devices }: Pick<ClaimState, 'amounts' | 'ports' | 'devices'>,
+  ) {
     this.template = template;
     this.choice = choice;
     this.start = start;
     this.amounts = amounts;
     this.ports = ports;
+    this.devices = devices;
   }
 
   /** Returns a claim without pods, for types among some rows. */
   static empty(template: Template, start: BitSet, noAmounts: Amounts): ClaimState {
     const choice = template.choices.of(template.root, start, noAmounts);
-    return new ClaimState(template, choice, start, noAmounts, []);
+    return new ClaimState(template, choice, start, { amounts: noAmounts, ports: [], devices: undefined });
+  }
+
+  /** Returns the state with these devices, restricted to some instance types. */
+  withDevices(devices: HostDevices, types: ReadonlySet<string> | undefined): ClaimState {
+    const { template, start, amounts, ports } = this;
+    if (types === undefined) return new ClaimState(template, this.choice, start, { amounts, ports, devices });
+    const rows = template.catalogue.rowsWhere(({ name }) => types.has(name));
+    const left = template.choices.shared(rows.and(start));
+    return new ClaimState(template, template.choices.of(this.shape, left, amounts), left, { amounts, ports, devices });
   }
 
   get shape(): Shape {
@@ -224,7 +243,7 @@ export function withPod(
     if (unsatisfied.length > 0) choice = template.choices.of(lowered(narrowed, unsatisfied), start, amounts);
   }
   const ports = podClass.ports.length === 0 ? state.ports : [...state.ports, ...podClass.ports];
-  return new ClaimState(template, choice, start, amounts, ports);
+  return new ClaimState(template, choice, start, { amounts, ports, devices: state.devices });
 }
 
 /** Returns the shape with `minValues` that are possible. */

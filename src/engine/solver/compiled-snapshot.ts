@@ -1,6 +1,7 @@
 /** Shared data of all solves of one snapshot. */
 import { remembering } from '../../lib/remembering.ts';
 import { spreading } from '../default-spread.ts';
+import { DeviceWorld } from '../dra/device-world.ts';
 import type { EnginePod } from '../input.ts';
 import { LeftOuts } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Plan, Resources, SolveOptions } from '../model.ts';
@@ -27,6 +28,8 @@ export class CompiledSnapshot {
   /** NodePools that are not templates, with the reason. */
   readonly idlePools: readonly IdlePool[];
   readonly volumes: Volumes;
+  /** Undefined while dynamic resources are ignored. */
+  readonly devices: DeviceWorld | undefined;
   readonly topology: TopologyBase;
   readonly leftOuts = new LeftOuts();
   /** Pending pods of the snapshot, in the form that solves use. */
@@ -64,6 +67,7 @@ export class CompiledSnapshot {
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
     this.topology = new TopologyBase(this.snapshot, { preferences: options.preferencePolicy === 'Respect', leftOuts });
     this.volumes = new Volumes(snapshot);
+    this.devices = DeviceWorld.of(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
   }
@@ -112,9 +116,10 @@ export class CompiledSnapshot {
   }
 
   #newClasses(): PodClasses {
-    const { volumes, dimensions, templates } = this;
+    const { volumes, devices, dimensions, templates } = this;
     return new PodClasses({
       volumes,
+      devices,
       dimensions,
       preferences: this.options.preferencePolicy === 'Respect',
       preferenceTaints: templates.some(({ taints }) => taints.some(({ effect }) => effect === 'PreferNoSchedule')),

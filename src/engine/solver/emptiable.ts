@@ -69,7 +69,10 @@ class Rooms {
     try {
       const pods = node.pods.filter((pod) => !isTerminal(pod) && !isOwnedByDaemonSet(pod));
       const classes = this.#common.classesFor(pods);
-      return pods.map((pod) => classes.of(pod)).sort((x, y) => sizeOf(y) - sizeOf(x));
+      const found = pods.map((pod) => classes.of(pod));
+      // the devices that would be free on other nodes are not known here
+      if (found.some(({ devices }) => devices !== undefined)) return undefined;
+      return found.sort((x, y) => sizeOf(y) - sizeOf(x));
     } catch {
       return undefined;
     }

@@ -11,11 +11,13 @@ import {
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
   PRICE_OVERLAY_ANNOTATION,
+  REQUESTED_DRA_DRIVERS_ANNOTATION,
   WELL_KNOWN_LABELS,
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { put } from '../../lib/own.ts';
+import { templateDrivers } from '../dra/host-devices.ts';
 import {
   compatibleOfferings,
   MAX_INSTANCE_TYPES,
@@ -72,6 +74,8 @@ function annotationsOf(
   if (price.size > 0 && types().some((type) => price.has(type))) annotations[PRICE_OVERLAY_ANNOTATION] = 'true';
   if (capacity.size > 0 && types().some((type) => capacity.has(type)))
     annotations[CAPACITY_OVERLAY_ANNOTATION] = 'true';
+  const drivers = state.devices && templateDrivers(state.devices, new Set(types().map(({ name }) => name)));
+  if (drivers !== undefined && drivers.length > 0) annotations[REQUESTED_DRA_DRIVERS_ANNOTATION] = drivers.join();
   return annotations;
 }
 
@@ -210,7 +214,7 @@ export function finalise(claim: Claim, { strictMinValues }: FinaliseOptions): Pl
   const compute = (): PlannedPart | PodRefusal => plannedPartOf(claim, strictMinValues);
   const { choice, surplusCpu } = claim.state;
   const planned =
-    claim.held.size > 0 || claim.cover !== undefined
+    claim.held.size > 0 || claim.cover !== undefined || claim.state.devices !== undefined
       ? compute()
       : choice.computeOnce(`final ${claim.minValuesLowered} ${surplusCpu}`, compute);
   if ('code' in planned) return planned;

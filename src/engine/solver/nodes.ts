@@ -1,13 +1,17 @@
 /** Nodes of one solve, with their remaining room. */
+import type { Allocation } from '../dra/device-allocator.ts';
 import type { EnginePod } from '../input.ts';
 import type { Placement, Quiet } from '../model.ts';
 import { podKey } from '../pods.ts';
 import type { Topology } from '../topology/topology.ts';
+import { type DevicePlacement, isRefused } from './device-placement.ts';
 import { type CompiledNode, type NodeKnowledge, type NodeTable, REFUSES, type Room, SUITS } from './node.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
 
 interface NodesParts {
   readonly table: NodeTable;
+  /** Undefined while dynamic resources are ignored. */
+  readonly devices: DevicePlacement | undefined;
   readonly topology: Topology;
   /** Provider ids of nodes that will be removed. */
   readonly leaving: ReadonlySet<string>;
@@ -56,6 +60,12 @@ export class Nodes {
         knowledge = this.#refused(podClass.kind, at);
         continue;
       }
+      const devices = this.#devicesOn(node, podClass);
+      if (devices === 'refused') {
+        knowledge = this.#refusedHere(podClass.kind, at);
+        continue;
+      }
+      if (devices !== undefined) this.#parts.devices?.takeOnNode(node, devices);
       this.#put(node, pod, podClass);
       return true;
     }
@@ -72,6 +82,28 @@ export class Nodes {
     return holds;
   }
 
+  /** Returns the devices for a pod on a node, or undefined if the pod uses no devices. */
+  #devicesOn(node: CompiledNode, podClass: PodClass): Allocation | 'refused' | undefined {
+    const { devices } = this.#parts;
+    if (podClass.devices === undefined || devices === undefined) return undefined;
+    const found = devices.onNode(node, podClass);
+    return isRefused(found) ? 'refused' : found;
+  }
+
+  /** Records a refusal that is valid only for this solve, because its devices depend on the pods that move. */
+  #refusedHere(kind: PodKind, index: number): NodeKnowledge {
+    const own = this.#knowledge.get(kind) ?? this.#copyOf(kind);
+    if (this.#parts.devices?.areRefusalsPermanent) own.verdicts[index] = REFUSES;
+    return own;
+  }
+
+  #copyOf(kind: PodKind): NodeKnowledge {
+    const { first, verdicts } = this.#parts.table.knowledgeOf(kind);
+    const own = { first, verdicts: verdicts.slice() };
+    this.#knowledge.set(kind, own);
+    return own;
+  }
+
   /**
    * Records that a node refuses a kind. The refusal stays valid for the rest of the solve, because pods are never removed. A
    * refusal before any pod is placed is also valid for other solves. Otherwise, this solve needs a copy of the knowledge.
@@ -80,10 +112,7 @@ export class Nodes {
     const shared = this.#parts.table.knowledgeOf(kind);
     let own = this.#knowledge.get(kind);
     if (!this.#used.has(index)) shared.verdicts[index] = REFUSES;
-    else if (own === undefined) {
-      own = { first: shared.first, verdicts: shared.verdicts.slice() };
-      this.#knowledge.set(kind, own);
-    }
+    else own ??= this.#copyOf(kind);
     if (own === undefined) return shared;
     own.verdicts[index] = REFUSES;
     return own;

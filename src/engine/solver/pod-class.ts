@@ -8,7 +8,8 @@ import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { isVirtual } from '../capacity-buffers.ts';
-import { usesDevices } from '../devices.ts';
+import type { DeviceNeeds, DeviceWorld } from '../dra/device-world.ts';
+import { usesDevices } from '../dra/pod-claims.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import type { Resources } from '../model.ts';
@@ -39,10 +40,12 @@ export interface PodClass extends TopologyPods {
   readonly requirements: Requirements;
   readonly ports: readonly HostPort[];
   readonly volumes: PodVolumes;
+  /** Undefined if the pod uses no devices, or if dynamic resources are ignored. */
+  readonly devices: DeviceNeeds | undefined;
 }
 
 /** Properties that do not change if a pod drops preferences. */
-type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'ports' | 'volumes'>;
+type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'ports' | 'volumes' | 'devices'>;
 
 const NO_TOLERATIONS: readonly Toleration[] = [];
 
@@ -54,6 +57,7 @@ interface PodClassOptions {
   /** Keys of pod labels that rules of this solve read. */
   readonly labelKeys: readonly string[];
   readonly volumes: Volumes;
+  readonly devices: DeviceWorld | undefined;
 }
 
 /** Joins parts of an identity. Names and label values cannot contain this character. */
@@ -113,6 +117,7 @@ export class PodClasses {
         amounts: this.#options.dimensions.amounts(requests),
         ports: hostPortsOf(pod),
         volumes: this.#options.volumes.of(pod),
+        devices: this.#options.devices?.needsOf(pod),
       });
       this.#classes.set(id, podClass);
     }
@@ -141,7 +146,8 @@ export class PodClasses {
     for (const key of this.#options.labelKeys) id += SEPARATOR + (own(metadata.labels, key) ?? ABSENT);
     if (isVirtual(pod)) id += `${SEPARATOR}virtual`;
     if (spec.volumes === undefined && spec.resourceClaims === undefined) return id;
-    return id + SEPARATOR + Volumes.identity(pod);
+    const devices = this.#options.devices?.needsOf(pod)?.identity ?? '';
+    return [id, ...Volumes.claimNames(pod)].join(SEPARATOR) + SEPARATOR + devices;
   }
 
   #specIdentity(pod: EnginePod): string {
@@ -160,16 +166,28 @@ export class PodClasses {
     return id;
   }
 
-  #compile(pod: EnginePod, { visible, requests, amounts, ports, volumes }: Unsoftened): PodClass {
+  #compile(pod: EnginePod, { visible, requests, amounts, ports, volumes, devices }: Unsoftened): PodClass {
     const { preferences } = this.#options;
     const strict = this.#shared(requirementsOfPod(pod));
     const requirements = preferences ? this.#shared(requirementsOfPod(pod, { preferences })) : strict;
     const id = this.#count++;
-    const hasVolumes = volumes.claims.size > 0 || !volumes.leaveFree;
+    const isUnlikeOthers = volumes.claims.size > 0 || !volumes.leaveFree || devices !== undefined;
     const { tolerations = NO_TOLERATIONS } = pod.spec;
     const parts = [requirements, tolerations, ports].map((part) => this.#numberOf(part));
-    const kindId = `${parts.join()} ${amounts.join()} ${hasVolumes ? id : ''}`;
-    return { id, kind: this.#kindOf(kindId), visible, pod, requests, amounts, requirements, strict, ports, volumes };
+    const kindId = `${parts.join()} ${amounts.join()} ${isUnlikeOthers ? id : ''}`;
+    return {
+      id,
+      kind: this.#kindOf(kindId),
+      visible,
+      pod,
+      requests,
+      amounts,
+      requirements,
+      strict,
+      ports,
+      volumes,
+      devices,
+    };
   }
 
   /** Returns the same number for equal parts of pods. Computes the text of each object once. */

@@ -6,6 +6,7 @@ import type { Prefer, Topology } from '../topology/topology.ts';
 import type { WithheldLaunches } from '../withheld-launches.ts';
 import { Claim, ClaimState, hostnameOf, type Narrowing, Refusal, withPod } from './claim.ts';
 import { Claims } from './claims.ts';
+import { type DevicePlacement, deviceMisfit, isRefused } from './device-placement.ts';
 import type { Amounts } from './dimensions.ts';
 import { refusalText } from './misfits.ts';
 import type { Nodes } from './nodes.ts';
@@ -31,13 +32,22 @@ export interface SchedulerParts {
   /** NodePools that take no part. Refusals list them after the templates. */
   readonly idlePools: readonly IdlePool[];
   readonly withheld: WithheldLaunches;
+  /** Undefined while dynamic resources are ignored. */
+  readonly devices: DevicePlacement | undefined;
 }
 
 /** Misfit for an empty list of alternatives. The lists of volumes are never empty. */
 const NO_PLACE: Misfit = { code: 'volume', text: 'incompatible volume requirements' };
 
+const NO_COMMON_TYPE: Misfit = {
+  code: 'devices',
+  text: 'no instance type satisfies both scheduling and dynamic resource requirements',
+};
+
 /** Existing or new claim for a pod. */
 interface Candidate {
+  /** Undefined for a new claim. */
+  readonly claim: Claim | undefined;
   readonly hostname: string;
   readonly isNew: boolean;
   readonly held: ReservationIds;
@@ -73,7 +83,8 @@ export class Scheduler {
    * nowhere, or 'late' if there was no time to try all forms.
    */
   place(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
-    const { classes, withheld } = this.#parts;
+    const { classes, withheld, devices } = this.#parts;
+    if (podClass.devices !== undefined) devices?.start();
     this.#withheld = withheld.of(pod);
     let refusal: PodRefusal | undefined;
     for (let at: PodClass | undefined = podClass; at !== undefined; at = classes.relaxed(at)) {
@@ -148,7 +159,7 @@ export class Scheduler {
    */
   #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
     const { state } = claim;
-    if (podClass.volumes.leaveFree && this.#parts.reservations.areNone) {
+    if (podClass.volumes.leaveFree && podClass.devices === undefined && this.#parts.reservations.areNone) {
       const known = this.#target(claim, podClass);
       const target = known === 'tied' ? this.#tiedTarget(claim, podClass) : known;
       if (typeof target === 'string') return target;
@@ -156,7 +167,7 @@ export class Scheduler {
       if (joined instanceof ClaimState) return joined;
       return target === this.#ownShape(state, podClass) ? 'closed' : 'refused';
     }
-    const joined = this.#joined(state, { hostname: claim.hostname, isNew: false, held: claim.held }, podClass);
+    const joined = this.#joined(state, { claim, hostname: claim.hostname, isNew: false, held: claim.held }, podClass);
     if (joined instanceof ClaimState) return joined;
     return joined.permanent ? 'closed' : 'refused';
   }
@@ -210,8 +221,9 @@ export class Scheduler {
   #joined(state: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
     let refusal: Refusal | undefined;
     let permanent = true;
-    for (const volume of podClass.volumes.alternatives) {
-      const joined = this.#joinedAt(volume, state, candidate, podClass);
+    const { devices } = this.#parts;
+    for (const volume of devices?.alternativesOf(podClass) ?? podClass.volumes.alternatives) {
+      const joined = this.#joinedWithDevices(volume, state, candidate, podClass);
       const verdict =
         joined instanceof ClaimState ? this.#parts.reservations.reservable(joined, candidate.held) : joined;
       if (!(verdict instanceof Refusal)) return joined;
@@ -220,6 +232,27 @@ export class Scheduler {
     }
     const last = refusal ?? new Refusal(() => NO_PLACE);
     return last.permanent === permanent ? last : new Refusal(last.misfit, permanent);
+  }
+
+  /** Finds devices before topology, because devices of some nodes narrow the domains. */
+  #joinedWithDevices(
+    volume: Requirements,
+    state: ClaimState,
+    candidate: Candidate,
+    podClass: PodClass,
+  ): ClaimState | Refusal {
+    const { devices } = this.#parts;
+    if (podClass.devices === undefined || devices === undefined)
+      return this.#joinedAt(volume, state, candidate, podClass);
+    const own = state.narrowed(podClass, volume);
+    if (own instanceof Refusal) return own;
+    const found = devices.onClaim(state, candidate.claim, own.requirements, podClass);
+    if (isRefused(found))
+      return new Refusal(() => deviceMisfit(found), found.isPermanent || devices.areRefusalsPermanent);
+    const restricted = state.withDevices(found.devices, found.types);
+    const narrowing = found.requirements === own.requirements ? volume : found.requirements;
+    const joined = this.#joinedAt(narrowing, restricted, candidate, podClass);
+    return joined instanceof Refusal && restricted.choice.isEmpty ? new Refusal(() => NO_COMMON_TYPE) : joined;
   }
 
   #joinedAt(
@@ -268,6 +301,7 @@ export class Scheduler {
       }
     }
     claim.add(pod, podClass, state);
+    this.#parts.devices?.takeOnClaim(claim);
     topology.recordOnClaim(podClass, claim.host, claim.place);
   }
 
@@ -286,7 +320,11 @@ export class Scheduler {
       const state =
         start instanceof Refusal
           ? start
-          : this.#joined(start, { hostname: hostnameOf(index), isNew: true, held: NOTHING_HELD }, podClass);
+          : this.#joined(
+              start,
+              { claim: undefined, hostname: hostnameOf(index), isNew: true, held: NOTHING_HELD },
+              podClass,
+            );
       if (state instanceof Refusal) {
         const misfit = state.misfit();
         misfits.push({ nodePool: template.name, misfit });

@@ -2,7 +2,8 @@
 import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import { isVirtual } from '../capacity-buffers.ts';
-import { UNSUPPORTED, usesDevices } from '../devices.ts';
+import type { DeviceWorld } from '../dra/device-world.ts';
+import { UNSUPPORTED, usesDevices } from '../dra/pod-claims.ts';
 import type { EnginePod } from '../input.ts';
 import type { PodRefusal } from '../model.ts';
 import { isScheduled } from '../pods.ts';
@@ -29,9 +30,8 @@ const fieldTexts = (pod: EnginePod): readonly string[] =>
     ? ['node selector term with matchFields is not supported']
     : [];
 
-/** Without resource claims in the snapshot, pods that request devices are not supported. */
-const deviceError = (pod: EnginePod, { devices }: Volumes): string | undefined =>
-  devices === undefined ? UNSUPPORTED : devices.errorOf(pod);
+const deviceError = (pod: EnginePod, devices: DeviceWorld | undefined): string | undefined =>
+  devices === undefined ? UNSUPPORTED : devices.needsOf(pod)?.error;
 
 const volumeTexts = (error: string | undefined): readonly string[] => (error === undefined ? [] : [error]);
 
@@ -40,8 +40,11 @@ const volumeTexts = (error: string | undefined): readonly string[] => (error ===
  * with its requests, so it is not checked again. The exception is a pod that selects its node by a field, because no other node
  * can match.
  */
-export function refusalOf(pod: EnginePod, volumes: Volumes): PodRefusal | undefined {
-  const unsupported = usesDevices(pod) ? deviceError(pod, volumes) : undefined;
+export function refusalOf(
+  pod: EnginePod,
+  { volumes, devices }: { readonly volumes: Volumes; readonly devices: DeviceWorld | undefined },
+): PodRefusal | undefined {
+  const unsupported = usesDevices(pod) ? deviceError(pod, devices) : undefined;
   if (unsupported !== undefined) return { code: 'unsupported', text: unsupported };
   if (isVirtual(pod)) return undefined;
   const optedOut = !isScheduled(pod) && hasOptedOut(pod);

@@ -87,24 +87,33 @@ describe('the solver in a thread', () => {
   it('copies dynamic resources, and none while they are ignored', async () => {
     const base = snapshotOf(1);
     const [pending] = base.pendingPods;
-    const claiming = {
+    const { metadata, spec, status } = pending as Pod;
+    const claiming: Pod = {
       ...(pending as Pod),
-      spec: { ...(pending as Pod).spec, resourceClaims: [{ name: 'd', resourceClaimName: 'd' }] },
+      metadata: { ...metadata, uid: 'pod-uid' },
+      spec: { ...spec, resourceClaims: [{ name: 'd', resourceClaimTemplateName: 't' }] },
+      status: { ...status, resourceClaimStatuses: [{ name: 'd', resourceClaimName: 'd' }] },
     };
+    const owner = { apiVersion: 'v1', kind: 'Pod', name: metadata.name, uid: 'pod-uid', controller: true };
     const named = (kind: string, name: string) => ({
-      ...{ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name, namespace: 'default' } },
+      ...{ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name, namespace: 'default', ownerReferences: [owner] } },
     });
+    const exactly = { deviceClassName: 'c' };
+    const [pool] = base.pools;
+    const name = pool?.instanceTypes[0]?.name ?? '';
+    const deviceTemplates = new Map([[name, { pools: [{ driver: 'd', pool: 'p', devices: [{ name: 'x' }] }] }]]);
     const snapshot: Snapshot = {
       ...base,
+      pools: base.pools.map((each) => ({ ...each, deviceTemplates })),
       pendingPods: [claiming],
-      resourceClaims: [{ ...named('ResourceClaim', 'd'), status: { allocation: {} } }],
+      resourceClaims: [{ ...named('ResourceClaim', 'd'), spec: { devices: { requests: [{ name: 'r', exactly }] } } }],
       resourceSlices: [],
       deviceClasses: [{ ...named('DeviceClass', 'c'), spec: {} }],
       deviceTaintRules: [],
     };
     const options = { ...OPTIONS, ignoreDraRequests: false };
     const plan = await localSolver()(snapshot, options);
-    expect(plan.claims).toHaveLength(1);
+    expect(plan.claims.map(({ instanceTypes }) => instanceTypes)).toEqual([[name]]);
     expect(await solver.solve(snapshot, options)).toEqual(plan);
     const { refusals } = await solver.solve({ ...base, pendingPods: [claiming] }, OPTIONS);
     expect([...refusals.values()]).toEqual([expect.objectContaining({ code: 'unsupported' })]);
@@ -229,7 +238,8 @@ describe('the solver in a thread', () => {
     const held = new WorkerState(undefined);
     const [pool] = snapshotOfPools(1).pools;
     if (pool === undefined) throw new Error('there is no NodePool');
-    const withTypes = (types: number) => held.withTypes([{ nodePool: pool.nodePool, types, extras: undefined }]);
+    const withTypes = (types: number) =>
+      held.withTypes([{ nodePool: pool.nodePool, types, extras: undefined, deviceTemplates: undefined }]);
     expect(() => withTypes(3)).toThrow('NodePool "pool-0": its list 3 of instance types is missing');
     const shown = new SentTypes((message) => held.receive(message));
     const id = await shown.send(pool.instanceTypes);

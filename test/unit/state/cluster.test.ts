@@ -395,6 +395,33 @@ describe('takeSnapshot', () => {
       // no list has completed
       missingDeviceKinds: ['resourceclaims', 'resourceslices', 'deviceclasses'],
     });
+    const reservedFor = ['live', 'ended', 'gone', 'replaced'].map((name) => ({
+      resource: 'pods',
+      name,
+      uid: `uid-${name}`,
+    }));
+    const pods = [
+      ...['live', 'ended'].map((name) => ({
+        name,
+        phase: name === 'live' ? 'Running' : 'Succeeded',
+        uid: `uid-${name}`,
+      })),
+      { name: 'replaced', phase: 'Running', uid: 'uid-other' },
+    ];
+    for (const { name, phase, uid } of pods)
+      stores.store(POD).put(
+        versioned<Pod>({
+          ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid, namespace: 'default' } },
+          ...{ spec: { containers: [] }, status: { phase: phase as 'Running' } },
+        }),
+      );
+    const reserved = {
+      ...named('ResourceClaim'),
+      metadata: { name: 'e', namespace: 'default' },
+      status: { reservedFor },
+    };
+    stores.store(RESOURCE_CLAIM).put(versioned(reserved) as never);
+    expect(takeSnapshot(open, parts).vanishedConsumers).toEqual(['uid-ended', 'uid-gone', 'uid-replaced']);
     for (const kind of [RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS]) stores.store<KubeObject>(kind).replace([]);
     expect(takeSnapshot(open, parts)).not.toHaveProperty('missingDeviceKinds');
   });

@@ -281,8 +281,9 @@ describe('requests', () => {
     const on = existing();
     expect(cluster.place([admin], on)).toEqual({ only: ['r=gpu-0', 'r=gpu-1'] });
     const free = world({ slices: [slice(devices(2))] });
-    expect(free.place([admin], on)).toEqual({ only: ['r=gpu-0', 'r=gpu-1'] });
-    expect(free.place([oneGpu('b')], { ...existing() })).toEqual({ only: ['r=gpu-0'] });
+    const other = existing();
+    expect(free.place([admin], other)).toEqual({ only: ['r=gpu-0', 'r=gpu-1'] });
+    expect(free.place([oneGpu('b')], other)).toEqual({ only: ['r=gpu-0'] });
     expect(free.place([claim([request('r', { adminAccess: true, count: 3 })])], existing())).toContain(NO_TYPE);
   });
 });

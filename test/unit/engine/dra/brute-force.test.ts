@@ -206,9 +206,7 @@ function solutionOf({ devices, claims, counters }: Problem): readonly Choice[] |
   const own = result.devices.byType.get('t');
   return claims.flatMap(({ spec }, index) =>
     (spec?.devices?.requests ?? []).flatMap((request) => {
-      const grants = (own?.claims.get(`default/c${index}`)?.grants ?? []).filter(
-        (grant) => grant.request.split('/')[0] === request.name,
-      );
+      const grants = (own?.claims[index]?.grants ?? []).filter((grant) => grant.request.split('/')[0] === request.name);
       const [, sub] = grants[0]?.request.split('/') ?? [];
       const chosen = request.exactly ?? request.firstAvailable?.find(({ name }) => name === sub);
       if (chosen === undefined) return [];

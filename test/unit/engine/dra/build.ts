@@ -15,10 +15,11 @@ import {
   type AllocationRefusal,
   DeviceAllocator,
 } from '../../../../src/engine/dra/device-allocator.ts';
-import { type DeviceTemplates, templatePools } from '../../../../src/engine/dra/device-templates.ts';
+import { templatePools } from '../../../../src/engine/dra/device-templates.ts';
 import { NO_HOST_DEVICES } from '../../../../src/engine/dra/host-devices.ts';
 import { PublishedPools } from '../../../../src/engine/dra/published-pools.ts';
 import { SearchBudget } from '../../../../src/engine/dra/search-budget.ts';
+import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.ts';
 import { Requirements } from '../../../../src/engine/requirements.ts';
 
 export const DRIVER = 'gpu.example.com';
@@ -122,8 +123,8 @@ export function world({
   movingPods = [],
 }: WorldParts = {}) {
   const pools = new PublishedPools(slices, rules);
-  const table = new ClaimTable(claims, classes, (uid) => movingPods.includes(uid));
-  const allocator = new DeviceAllocator({ pools, use: table.useOf(pools) });
+  const table = new ClaimTable(claims, classes, { pools }).whileMoving(new Set(movingPods));
+  const allocator = new DeviceAllocator({ pools, use: table.use });
   const allocate = (wanted: readonly ResourceClaim[], on: Host, budget = new SearchBudget()) =>
     allocator.allocate(
       wanted.map((each) => table.stateOf(each)),
@@ -165,7 +166,11 @@ export function devicesOf(
   return Object.fromEntries(
     [...byType].map(([type, own]) => [
       type,
-      ids.flatMap((id) => (own.claims.get(id)?.grants ?? []).map((grant) => `${grant.request}=${grant.device.name}`)),
+      ids.flatMap((id) =>
+        own.claims
+          .filter(({ name }) => name === id)
+          .flatMap(({ grants }) => grants.map((grant) => `${grant.request}=${grant.device.name}`)),
+      ),
     ]),
   );
 }

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ResourceClaim } from '../../../src/api/dra/objects.ts';
-import type { NodeSelectorTerm, Pod } from '../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../src/api/labels.ts';
-import { virtualPods } from '../../../src/engine/capacity-buffers.ts';
-import { oneOf, type PodParts, planOf, pod, refusalText, stateNode } from './build.ts';
+import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
+import type { NodeSelectorTerm, Pod } from '../../../../src/api/kubernetes.ts';
+import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { oneOf, type PodParts, planOf, pod, refusalText, stateNode } from '../build.ts';
 
 const claim = (name: string, ...terms: readonly NodeSelectorTerm[]): ResourceClaim => ({
   apiVersion: 'resource.k8s.io/v1',
@@ -12,6 +11,17 @@ const claim = (name: string, ...terms: readonly NodeSelectorTerm[]): ResourceCla
   status: { allocation: terms.length === 0 ? {} : { nodeSelector: { nodeSelectorTerms: terms } } },
 });
 const waiting: ResourceClaim = { ...claim('waiting'), status: {} };
+const ending: ResourceClaim = {
+  ...claim('ending'),
+  metadata: { name: 'ending', namespace: 'default', deletionTimestamp: '2026-01-01T00:00:00Z' },
+};
+const full: ResourceClaim = {
+  ...claim('full'),
+  status: {
+    allocation: {},
+    reservedFor: Array.from({ length: 256 }, (_, at) => ({ resource: 'pods', name: `p${at}`, uid: `u${at}` })),
+  },
+};
 const inZone = (name: string): NodeSelectorTerm => ({ matchExpressions: [oneOf(ZONE_LABEL, `zone-${name}`)] });
 const using = (name: string, ...claims: readonly string[]): Pod =>
   pod(name, { cpu: '1', resourceClaims: claims.map((each) => ({ name: each, resourceClaimName: each })) });
@@ -80,37 +90,25 @@ describe('pods with resource claims', () => {
 
   it.each([
     { when: 'a claim does not exist', pod: using('p', 'gone'), says: 'resourceclaim "default/gone" not found' },
-    {
-      when: 'a claim has no devices yet',
-      pod: using('p', 'waiting'),
-      says: 'no instance type can satisfy the allocation',
-    },
+    { when: 'a claim requests no devices', pod: using('p', 'waiting'), says: undefined },
     {
       when: 'the claim of a template has not been created',
       pod: made(),
-      says: 'resourceclaim "default/gpu" not found',
+      says: 'resourceclaim for "gpu" not created yet',
     },
     {
-      when: 'the claim of a template has no devices yet',
+      when: 'the claim of a template belongs to another pod',
       pod: made([{ name: 'gpu', resourceClaimName: 'waiting' }]),
-      says: 'no instance type can satisfy the allocation',
+      says: 'resourceclaim "default/waiting" was not created for this pod',
     },
+    {
+      when: 'a claim is being deleted',
+      pod: using('p', 'ending'),
+      says: 'resourceclaim "default/ending" is being deleted',
+    },
+    { when: 'no further pod can use a claim', pod: using('p', 'full'), says: 'resourceclaim in use' },
     { when: 'the claim of a template is not needed', pod: made([{ name: 'gpu' }]), says: undefined },
   ])('are refused or scheduled if $when', ({ pod: one, says }) => {
-    expect(refusalText(planned([one], waiting), 'p')).toBe(says);
-  });
-});
-
-describe('virtual pods', () => {
-  it('are distinguished from real pods with equal specs', () => {
-    const real = pod('real', { cpu: '1', nodeSelector: { 'kubernetes.io/hostname': 'h' } });
-    const [virtual] = virtualPods({ metadata: { name: 'b', namespace: 'default', uid: 'b' } }, real, 1, 0);
-    if (virtual === undefined) throw new Error('no virtual pod');
-    const alike: Pod = { ...virtual, spec: real.spec };
-    for (const pendingPods of [
-      [alike, real],
-      [real, alike],
-    ])
-      expect(planOf({ pendingPods }).refusals.get('default/real')?.code).toBe('ignored');
+    expect(refusalText(planned([one], waiting, ending, full), 'p')).toBe(says);
   });
 });

@@ -1,0 +1,109 @@
+/** Devices, claims and templates of a snapshot. */
+import type { ResourceSlice } from '../../api/dra/objects.ts';
+import { remembering } from '../../lib/remembering.ts';
+import type { EnginePod } from '../input.ts';
+import type { EngineNode, EngineSnapshot } from '../model.ts';
+import { isScheduled } from '../pods.ts';
+import { ClaimTable, type ClaimVariation } from './claim-states.ts';
+import { DeviceAllocator } from './device-allocator.ts';
+import type { DevicePool } from './device-pool.ts';
+import { templatePools } from './device-templates.ts';
+import { claimsOfPod, type PodClaim, usesDevices } from './pod-claims.ts';
+import { PublishedPools } from './published-pools.ts';
+
+/** Claims of a pod in a snapshot. */
+export interface DeviceNeeds {
+  readonly claims: readonly PodClaim[];
+  /** Reason why the claims cannot be used. */
+  readonly error: string | undefined;
+  /** Text that is the same for pods with interchangeable claims. */
+  readonly identity: string;
+}
+
+const NO_POOLS: readonly DevicePool[] = [];
+
+export class DeviceWorld {
+  readonly #pools: PublishedPools;
+  readonly #table: ClaimTable;
+  readonly #templates: ReadonlyMap<string, EngineSnapshot['pools'][number]['deviceTemplates']>;
+  readonly #unavailable: string | undefined;
+  readonly #needs = new WeakMap<EnginePod, DeviceNeeds>();
+
+  /** Returns undefined while dynamic resources are ignored. */
+  static of(snapshot: EngineSnapshot): DeviceWorld | undefined {
+    return snapshot.resourceClaims === undefined ? undefined : new DeviceWorld(snapshot);
+  }
+
+  constructor(snapshot: EngineSnapshot) {
+    const { resourceSlices = [], deviceClasses = [], resourceClaims = [], deviceTaintRules = [] } = snapshot;
+    const included = new Set(snapshot.nodes.flatMap(includedName));
+    const slices = resourceSlices.filter((slice) => nodesOfSlice(slice).every((name) => included.has(name)));
+    this.#pools = new PublishedPools(slices, deviceTaintRules);
+    const vanished = new Set(snapshot.vanishedConsumers);
+    this.#table = new ClaimTable(resourceClaims, deviceClasses, { pools: this.#pools, vanished });
+    this.#templates = new Map(
+      snapshot.pools.map(({ nodePool, deviceTemplates }) => [nodePool.metadata.name, deviceTemplates]),
+    );
+    const missing = snapshot.missingDeviceKinds ?? [];
+    this.#unavailable =
+      missing.length === 0
+        ? undefined
+        : `dynamic resource allocation is not available: the cluster does not serve ${missing.join(', ')} of resource.k8s.io/v1, or the operator may not read them`;
+  }
+
+  /** Returns the claims of a pod, or undefined if the pod uses no devices. */
+  needsOf(pod: EnginePod): DeviceNeeds | undefined {
+    if (!usesDevices(pod)) return undefined;
+    let needs = this.#needs.get(pod);
+    if (needs === undefined) {
+      needs = this.#readNeeds(pod);
+      this.#needs.set(pod, needs);
+    }
+    return needs;
+  }
+
+  #readNeeds(pod: EnginePod): DeviceNeeds {
+    const claims = this.#unavailable ?? claimsOfPod(pod, this.#table);
+    if (typeof claims === 'string') return { claims: [], error: claims, identity: `error ${claims}` };
+    return { claims, error: undefined, identity: claims.map(identityOf).join() };
+  }
+
+  /** Returns the pools of a new node of an instance type. */
+  templatesOf(nodePool: string, type: string): readonly DevicePool[] {
+    const templates = this.#templates.get(nodePool)?.get(type);
+    return templates === undefined ? NO_POOLS : templatePools(templates);
+  }
+
+  /** Returns true if devices exist that several nodes can reach. */
+  get hasWidePools(): boolean {
+    return this.#pools.hasWide;
+  }
+
+  /** Returns the claims while pods that have a node move to other nodes. */
+  whileMoving(pods: readonly EnginePod[]): ClaimVariation {
+    return this.#table.whileMoving(new Set(pods.flatMap((pod) => (isScheduled(pod) ? (pod.metadata.uid ?? []) : []))));
+  }
+
+  newAllocator({ use }: ClaimVariation): DeviceAllocator {
+    return new DeviceAllocator({ pools: this.#pools, use });
+  }
+}
+
+/** Returns the name of a node whose published devices count. */
+const includedName = ({ node, initialized, markedForDeletion }: EngineNode): readonly string[] =>
+  node !== undefined && initialized && !markedForDeletion ? [node.metadata.name] : [];
+
+/** Returns the names of the nodes that a slice belongs to. */
+const nodesOfSlice = ({ metadata, spec }: ResourceSlice): readonly string[] => {
+  const owners = (metadata.ownerReferences ?? []).filter(({ kind }) => kind === 'Node').map(({ name }) => name);
+  return owners.length > 0 || spec.nodeName === undefined ? owners : [spec.nodeName];
+};
+
+const specTextOf = remembering((spec: object): string => JSON.stringify(spec));
+
+/** Private claims that are not allocated are interchangeable if their specs are equal. */
+const identityOf = ({ claim, isPrivate }: PodClaim): string => {
+  const { metadata, spec, status } = claim;
+  if (isPrivate && status?.allocation === undefined) return `private ${specTextOf(spec ?? {})}`;
+  return JSON.stringify([metadata.namespace, metadata.name]);
+};

@@ -1,0 +1,53 @@
+/** Claims that pods name, and the reasons why the claims of a pod cannot be used. */
+import type { ResourceClaim } from '../../api/dra/objects.ts';
+import type { EnginePod } from '../input.ts';
+import { type ClaimTable, isFull } from './claim-states.ts';
+
+/** Text for a pod while resource claims are ignored. */
+export const UNSUPPORTED = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter';
+
+/** Claim of a pod. */
+export interface PodClaim {
+  readonly claim: ResourceClaim;
+  /** True if the claim was created from a template for this pod. */
+  readonly isPrivate: boolean;
+}
+
+const namespaceOf = ({ metadata }: EnginePod): string => metadata.namespace ?? 'default';
+
+export function usesDevices({ spec }: EnginePod): boolean {
+  const containers = [...spec.containers, ...(spec.initContainers ?? [])];
+  return (
+    (spec.resourceClaims ?? []).length > 0 || containers.some(({ resources }) => (resources?.claims ?? []).length > 0)
+  );
+}
+
+/** Returns the claims of a pod, or the reason why a claim cannot be used. */
+export function claimsOfPod(pod: EnginePod, table: ClaimTable): readonly PodClaim[] | string {
+  const claims: PodClaim[] = [];
+  for (const { name, resourceClaimName } of pod.spec.resourceClaims ?? []) {
+    const made = pod.status?.resourceClaimStatuses?.find((each) => each.name === name);
+    // the claim of the template is not needed
+    if (resourceClaimName === undefined && made !== undefined && made.resourceClaimName === undefined) continue;
+    const claimName = resourceClaimName ?? made?.resourceClaimName;
+    if (claimName === undefined) return `resourceclaim for "${name}" not created yet`;
+    const id = `${namespaceOf(pod)}/${claimName}`;
+    const claim = table.get(id);
+    const isPrivate = resourceClaimName === undefined;
+    const fault = claim === undefined ? `resourceclaim "${id}" not found` : faultOf(claim, { id, isPrivate, pod });
+    if (fault !== undefined) return fault;
+    if (claim !== undefined) claims.push({ claim, isPrivate });
+  }
+  return claims;
+}
+
+function faultOf(
+  claim: ResourceClaim,
+  { id, isPrivate, pod }: { readonly id: string; readonly isPrivate: boolean; readonly pod: EnginePod },
+): string | undefined {
+  const { deletionTimestamp, ownerReferences = [] } = claim.metadata;
+  const isOwned = ownerReferences.some(({ controller, uid }) => controller === true && uid === pod.metadata.uid);
+  if (isPrivate && !isOwned) return `resourceclaim "${id}" was not created for this pod`;
+  if (deletionTimestamp !== undefined) return `resourceclaim "${id}" is being deleted`;
+  return isFull(claim, pod.metadata.uid) ? 'resourceclaim in use' : undefined;
+}

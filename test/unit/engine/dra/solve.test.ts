@@ -1,0 +1,350 @@
+/** Pods with claims in whole solves: new nodes, existing nodes, nodes that launch, and nodes that are removed. */
+import { describe, expect, it } from '@jest/globals';
+import type { DeviceRequest, ResourceClaim, ResourceSlice } from '../../../../src/api/dra/objects.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.ts';
+import type { Plan, Snapshot, SolveOptions, StateNode } from '../../../../src/engine/model.ts';
+import { prepare, solve } from '../../../../src/engine/solve.ts';
+import { instanceType, nodePool, OPTIONS, oneOf, pod, refusalText, snapshot, stateNode } from '../build.ts';
+import { type ClaimParts, claim, DRIVER, devices, GPU_CLASS, request, selecting, slice, template } from './build.ts';
+
+const CHEAP = instanceType('a', { cpu: 8, usd: 0.1 });
+const GPU = instanceType('b', { cpu: 8, usd: 1 });
+const BIG = instanceType('c', { cpu: 64, gib: 256, usd: 10 });
+
+type Templates = Readonly<Record<string, DeviceTemplates>>;
+
+interface ClusterParts extends Partial<Omit<Snapshot, 'pools'>> {
+  readonly templates?: Templates;
+  readonly claims?: readonly ResourceClaim[];
+}
+
+function clusterOf({ templates = {}, claims = [], ...parts }: ClusterParts): Snapshot {
+  return {
+    ...snapshot({
+      resourceClaims: claims,
+      deviceClasses: [GPU_CLASS],
+      resourceSlices: [],
+      deviceTaintRules: [],
+      ...parts,
+    }),
+    pools: [
+      {
+        nodePool: nodePool('default'),
+        instanceTypes: [CHEAP, GPU, BIG],
+        deviceTemplates: new Map(Object.entries(templates)),
+      },
+    ],
+  };
+}
+
+const DRA: SolveOptions = { ...OPTIONS, ignoreDraRequests: false };
+const planOf = (parts: ClusterParts, options: Partial<SolveOptions> = {}): Plan =>
+  solve(clusterOf(parts), { ...DRA, ...options });
+
+interface Workload {
+  readonly pods: readonly Pod[];
+  readonly claims: readonly ResourceClaim[];
+}
+
+/** Pods with a claim each, which a template created. */
+function workload(count: number, requests: readonly DeviceRequest[] = [request('r')], name = 'pod'): Workload {
+  const all = Array.from({ length: count }, (_, at) => privatePod(`${name}-${at}`, requests));
+  return { pods: all.map((each) => each.pod), claims: all.map((each) => each.claim) };
+}
+
+function privatePod(name: string, requests: readonly DeviceRequest[], parts: ClaimParts = {}) {
+  const own = pod(name, { cpu: '100m', resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 'gpu' }] });
+  const made = claim(requests, { name: `${name}-gpu`, ...parts });
+  const owner = { apiVersion: 'v1', kind: 'Pod', name, uid: own.metadata.uid ?? '', controller: true };
+  return {
+    pod: {
+      ...own,
+      status: { ...own.status, resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: `${name}-gpu` }] },
+    },
+    claim: { ...made, metadata: { ...made.metadata, ownerReferences: [owner] } },
+  };
+}
+
+const sharing = (name: string, claimName: string, parts: Parameters<typeof pod>[1] = {}): Pod =>
+  pod(name, { cpu: '100m', resourceClaims: [{ name: 'gpu', resourceClaimName: claimName }], ...parts });
+
+const typesOf = ({ claims }: Plan) => claims.map(({ instanceTypes }) => instanceTypes);
+const podCounts = ({ claims }: Plan) => claims.map(({ pods }) => pods.length);
+const driversOf = ({ claims }: Plan) =>
+  claims.map(({ annotations }) => annotations['karpenter.sh/requested-dra-drivers']);
+const NONE = 'allocating dynamic resources, no instance type can satisfy the allocation';
+
+/** Node of type b whose driver publishes devices. */
+function gpuNode(name: string, count: number, parts: Partial<Parameters<typeof stateNode>[1]> = {}) {
+  const node: StateNode = stateNode(name, {
+    labels: { [INSTANCE_TYPE_LABEL]: 'b', [NODEPOOL_LABEL]: 'default' },
+    ...parts,
+  });
+  const slices: ResourceSlice[] = [
+    {
+      ...slice(devices(count), { name, pool: name, nodeName: name }),
+      metadata: { name, ownerReferences: [ownedBy(name)] },
+    },
+  ];
+  return { node, slices };
+}
+const ownedBy = (name: string) => ({ apiVersion: 'v1', kind: 'Node', name, uid: name });
+
+/** Claim of a pod with devices of a node. */
+const held = (one: ResourceClaim, user: Pod, node: string, device = 'gpu-0'): ResourceClaim => ({
+  ...one,
+  status: {
+    allocation: {
+      devices: { results: [{ driver: DRIVER, pool: node, device, request: 'r' }] },
+      nodeSelector: { nodeSelectorTerms: [{ matchFields: [oneOf('metadata.name', node)] }] },
+    },
+    reservedFor: [{ resource: 'pods', name: user.metadata.name, uid: user.metadata.uid ?? '' }],
+  },
+});
+const running = (one: Pod, nodeName: string): Pod => ({
+  ...one,
+  spec: { ...one.spec, nodeName },
+  status: { ...one.status, phase: 'Running' },
+});
+
+describe('new nodes', () => {
+  const templates = { b: template(devices(2)) };
+
+  it('have the devices that their pods claim, and list the drivers', () => {
+    const { pods, claims } = workload(1);
+    const plan = planOf({ templates, claims, pendingPods: [...pods] });
+    expect(typesOf(plan)).toEqual([['b']]);
+    expect(driversOf(plan)).toEqual([DRIVER]);
+  });
+
+  it('of pods without claims list no drivers and no more expensive types', () => {
+    const { pods, claims } = workload(1);
+    const plan = planOf({ templates, claims, pendingPods: [...pods, pod('plain', { cpu: '7950m' })] });
+    expect(
+      new Map(
+        plan.claims.map(({ cheapest, annotations }) => [cheapest, annotations['karpenter.sh/requested-dra-drivers']]),
+      ),
+    ).toEqual(
+      new Map([
+        ['a', undefined],
+        ['b', DRIVER],
+      ]),
+    );
+  });
+
+  it.each([
+    [1, [1]],
+    [2, [2]],
+    [3, [2, 1]],
+    [5, [2, 2, 1]],
+  ])('hold as many pods as they have devices: %d pods', (count, expected) => {
+    const { pods, claims } = workload(count);
+    expect(podCounts(planOf({ templates, claims, pendingPods: pods }))).toEqual(expected);
+  });
+
+  it('with more devices remain possible until a pod needs them', () => {
+    const more = { ...templates, c: template(devices(4)) };
+    const { pods, claims } = workload(3);
+    const plan = planOf({ templates: more, claims, pendingPods: pods });
+    expect(typesOf(plan)).toEqual([['c']]);
+    const two = planOf({ templates: more, claims, pendingPods: pods.slice(0, 2) });
+    expect(typesOf(two)).toEqual([['b', 'c']]);
+  });
+
+  it('are not launched for claims that no type satisfies, and the reason names the driver', () => {
+    const { pods, claims } = workload(1);
+    const plan = planOf({ claims, pendingPods: pods });
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'pod-0')).toContain(
+      `${NONE}: no known device matches request "r" (class gpu): 3 types have no devices of driver ${DRIVER}`,
+    );
+    expect(plan.refusals.get('default/pod-0')).toMatchObject({ pools: [{ misfit: { code: 'devices' } }] });
+  });
+
+  it('are not launched while the class does not exist', () => {
+    const { pods, claims } = workload(1);
+    const plan = planOf({ templates, claims, pendingPods: pods, deviceClasses: [] });
+    expect(refusalText(plan, 'pod-0')).toContain('DeviceClass "gpu" not found');
+  });
+
+  it('are not launched while the kinds cannot be read, but pods without claims get nodes', () => {
+    const { pods, claims } = workload(1);
+    const parts = { templates, claims, pendingPods: [...pods, pod('plain', { cpu: '1' })] };
+    const plan = planOf({ ...parts, missingDeviceKinds: ['resourceslices'] });
+    expect(refusalText(plan, 'pod-0')).toMatch(/^dynamic resource allocation is not available: .*resourceslices/);
+    expect(plan.claims.flatMap(({ pods: placed }) => placed)).toEqual(['default/plain']);
+  });
+
+  it('are not launched for expensive searches, which cost only their own pod', () => {
+    const list = devices(30, (index) => ({ attributes: { id: { int: index } } }));
+    const hard = privatePod('hard', [request('x', { count: 15 }), request('y', selecting('false'))]);
+    const { pods, claims } = workload(20);
+    const plan = planOf({
+      templates: { b: template(list) },
+      claims: [...claims, hard.claim],
+      pendingPods: [hard.pod, ...pods],
+    });
+    expect(refusalText(plan, 'hard')).toContain('allocation of devices needs more than 200000 steps');
+    expect(plan.claims.flatMap(({ pods: placed }) => placed)).toHaveLength(20);
+  });
+
+  it('satisfy minValues after the types without devices are removed', () => {
+    const { pods, claims } = workload(1);
+    const strict = nodePool('default', {
+      requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues: 2 }],
+    });
+    const parts = clusterOf({ templates, claims, pendingPods: pods });
+    const plan = solve({ ...parts, pools: parts.pools.map((one) => ({ ...one, nodePool: strict })) }, DRA);
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'pod-0')).toContain('minValues');
+  });
+
+  it('are the same for the same snapshot', () => {
+    const { pods, claims } = workload(7);
+    const parts = clusterOf({ templates: { ...templates, c: template(devices(4)) }, claims, pendingPods: pods });
+    expect(solve(parts, DRA)).toEqual(solve(structuredClone(parts), DRA));
+  });
+});
+
+describe('shared claims', () => {
+  const templates = { b: template(devices(2)), c: template(devices(2)) };
+  const shared = claim([request('r')], { name: 'shared' });
+
+  it('keep their pods on one new node', () => {
+    const plan = planOf({ templates, claims: [shared], pendingPods: [sharing('p', 'shared'), sharing('q', 'shared')] });
+    expect(podCounts(plan)).toEqual([2]);
+  });
+
+  it('refuse a pod that does not fit on that node', () => {
+    const pendingPods = [sharing('p', 'shared', { cpu: '40' }), sharing('q', 'shared', { cpu: '39' })];
+    const plan = planOf({ templates, claims: [shared], pendingPods });
+    expect(podCounts(plan)).toEqual([1]);
+    expect(refusalText(plan, 'q')).toContain(
+      'claim is bound to a different in-flight NodeClaim (ResourceClaim=default/shared)',
+    );
+  });
+
+  it('on the network narrow all their pods', () => {
+    const nodeSelector = { nodeSelectorTerms: [{ matchExpressions: [oneOf(ZONE_LABEL, 'zone-b')] }] };
+    const plan = planOf({
+      claims: [shared],
+      resourceSlices: [slice(devices(1), { nodeSelector })],
+      pendingPods: [sharing('p', 'shared', { cpu: '60' }), sharing('q', 'shared', { cpu: '60' })],
+    });
+    expect(podCounts(plan)).toEqual([1, 1]);
+    for (const { requirements, annotations } of plan.claims) {
+      expect(requirements.find(({ key }) => key === ZONE_LABEL)?.values).toEqual(['zone-b']);
+      // the node does not wait for a driver that publishes nothing for it
+      expect(annotations).not.toHaveProperty('karpenter.sh/requested-dra-drivers');
+    }
+  });
+});
+
+describe('existing nodes', () => {
+  const templates = { b: template(devices(1)) };
+
+  it('are used if a published device is free', () => {
+    const { pods, claims } = workload(2);
+    const { node, slices } = gpuNode('n', 1);
+    const plan = planOf({ templates, claims, pendingPods: pods, nodes: [node], resourceSlices: slices });
+    expect(plan.placements).toMatchObject([{ node: 'n', pods: ['default/pod-0'] }]);
+    expect(podCounts(plan)).toEqual([1]);
+  });
+
+  it('are not used if their devices are taken', () => {
+    const { pods, claims } = workload(1);
+    const user = running(sharing('user', 'used'), 'n');
+    const { node, slices } = gpuNode('n', 1, { pods: [user] });
+    const used = held(claim([request('r')], { name: 'used' }), user, 'n');
+    const parts = { templates, pendingPods: pods, nodes: [node], resourceSlices: slices };
+    expect(planOf({ ...parts, claims: [...claims, used] }).placements).toEqual([]);
+    const vanished = { ...parts, claims: [...claims, used], vanishedConsumers: [user.metadata.uid ?? ''] };
+    expect(planOf(vanished).placements).toMatchObject([{ node: 'n' }]);
+  });
+
+  it('count the templates until they are initialized, and then the published devices', () => {
+    const { pods, claims } = workload(2);
+    for (const initialized of [false, true]) {
+      const { node, slices } = gpuNode('n', 1, { initialized });
+      const plan = planOf({ templates, claims, pendingPods: pods, nodes: [node], resourceSlices: slices });
+      expect(plan.placements).toMatchObject([{ node: 'n', pods: ['default/pod-0'] }]);
+      expect(podCounts(plan)).toEqual([1]);
+    }
+    const { node } = gpuNode('n', 1);
+    expect(planOf({ templates, claims, pendingPods: pods, nodes: [node] }).placements).toEqual([]);
+  });
+
+  it('keep the pods of an allocated claim', () => {
+    const one = sharing('p', 'd');
+    const [first, second] = [gpuNode('m', 1), gpuNode('n', 1)];
+    const parts = { templates, nodes: [first.node, second.node], resourceSlices: [...first.slices, ...second.slices] };
+    const own = held(claim([request('r')], { name: 'd' }), one, 'n');
+    expect(planOf({ ...parts, claims: [own], pendingPods: [one] }).placements).toMatchObject([{ node: 'n' }]);
+    const alone = planOf({ templates, claims: [own], pendingPods: [one] });
+    expect(alone.claims).toEqual([]);
+    expect(refusalText(alone, 'p')).toContain(
+      'in-cluster allocation topology is incompatible with NodeClaim requirements (ResourceClaim=default/d)',
+    );
+  });
+});
+
+describe('the removal of a node', () => {
+  const templates = { b: template(devices(1)) };
+
+  /** Two nodes, the first with a pod that claims its device. */
+  function moving(free: number, more: Partial<ClusterParts> = {}) {
+    const user = running(sharing('p', 'd'), 'm');
+    const [first, second] = [gpuNode('m', 1, { pods: [user] }), gpuNode('n', free)];
+    const claims = [held(claim([request('r')], { name: 'd' }), user, 'm')];
+    const parts = {
+      templates: {},
+      nodes: [first.node, second.node],
+      resourceSlices: [...first.slices, ...second.slices],
+    };
+    const prepared = prepare(clusterOf({ claims, ...parts, ...more }), DRA);
+    return prepared.solve({ leaving: new Set([first.node.providerId]), pendingPods: [user] });
+  }
+
+  it('moves the pod to a free device elsewhere', () => {
+    expect(moving(1).placements).toMatchObject([{ node: 'n', pods: ['default/p'] }]);
+  });
+
+  it('moves the pod to a new node with the device', () => {
+    expect(typesOf(moving(0, { templates }))).toEqual([['b']]);
+  });
+
+  it('is impossible if no other device exists', () => {
+    const plan = moving(0);
+    expect([plan.claims, plan.placements]).toEqual([[], []]);
+    expect(refusalText(plan, 'p')).toContain(NONE);
+  });
+
+  it('moves two pods that share a claim to one node', () => {
+    const users = ['p', 'q'].map((name) => running(sharing(name, 'd'), 'm'));
+    const [first, second] = [gpuNode('m', 1, { pods: users }), gpuNode('n', 1)];
+    const own = held(claim([request('r')], { name: 'd' }), users[0] as Pod, 'm');
+    const reservedFor = users.map(({ metadata }) => ({
+      resource: 'pods',
+      name: metadata.name,
+      uid: metadata.uid ?? '',
+    }));
+    const prepared = prepare(
+      clusterOf({
+        claims: [{ ...own, status: { ...own.status, reservedFor } }],
+        nodes: [first.node, second.node],
+        resourceSlices: [...first.slices, ...second.slices],
+      }),
+      DRA,
+    );
+    const both = prepared.solve({ leaving: new Set([first.node.providerId]), pendingPods: users });
+    expect(both.placements).toMatchObject([{ node: 'n', pods: ['default/p', 'default/q'] }]);
+    // the claim keeps its devices while one of its pods stays
+    const one = prepared.solve({ leaving: new Set([first.node.providerId]), pendingPods: users.slice(1) });
+    expect([one.placements, one.claims]).toEqual([[], []]);
+    // an earlier simulation does not change a later one
+    const again = prepared.solve({ leaving: new Set([first.node.providerId]), pendingPods: users });
+    expect(again.placements).toEqual(both.placements);
+  });
+});

@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { virtualPods } from '../../../../src/engine/capacity-buffers.ts';
+import { planOf, pod } from '../build.ts';
+
+describe('virtual pods', () => {
+  it('are distinguished from real pods with equal specs', () => {
+    const real = pod('real', { cpu: '1', nodeSelector: { 'kubernetes.io/hostname': 'h' } });
+    const [virtual] = virtualPods({ metadata: { name: 'b', namespace: 'default', uid: 'b' } }, real, 1, 0);
+    if (virtual === undefined) throw new Error('no virtual pod');
+    const alike: Pod = { ...virtual, spec: real.spec };
+    for (const pendingPods of [
+      [alike, real],
+      [real, alike],
+    ])
+      expect(planOf({ pendingPods }).refusals.get('default/real')?.code).toBe('ignored');
+  });
+});
