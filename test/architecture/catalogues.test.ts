@@ -1,4 +1,4 @@
-/** What is public of the operator, metrics and events, is declared in the catalogues and nowhere else. */
+/** Public metrics and events of the operator are declared in the catalogues only. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -10,14 +10,14 @@ const sources = readdirSync(SRC, { recursive: true, withFileTypes: true })
   .map((entry) => join(entry.parentPath, entry.name))
   .map((file) => ({ path: relative(SRC, file), text: readFileSync(file, 'utf8') }));
 
-/** Functions that declare, by the folder of their catalogue. */
+/** Functions that create declarations, by the folder of their catalogue. */
 describe.each([
   ['observe/metrics', /\b(?:counter|gauge|histogram|summary)\b/],
   ['observe/events', /\bevent\b/],
 ])('%s', (folder, declaring) => {
   const files = sources.filter(({ path }) => path.startsWith(`${folder}/`));
 
-  it('alone declares', () => {
+  it('is the only folder that creates declarations', () => {
     const users = sources.filter(
       ({ path, text }) =>
         !path.startsWith(`${folder}/`) &&
@@ -28,7 +28,7 @@ describe.each([
     expect(users.map(({ path }) => path)).toEqual([]);
   });
 
-  it('lists every file of its own in its catalogue', () => {
+  it('has every file in its catalogue', () => {
     const catalogue = files.find(({ path }) => path.endsWith('/catalogue.ts'))?.text ?? '';
     const names = files.map(({ path }) => path.slice(folder.length + 1));
     expect(names.length).toBeGreaterThan(2);
@@ -37,7 +37,7 @@ describe.each([
 });
 
 describe('events', () => {
-  it('are made of their declarations', () => {
+  it('are created from their declarations', () => {
     const literals = sources.filter(
       ({ path, text }) =>
         !path.startsWith('local/') &&

@@ -1,4 +1,4 @@
-/** Decision notes can be found: each has a number, a status and a date, and stands in the index. */
+/** Each decision note has a number, a status and a date, and is listed in the index. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -8,12 +8,12 @@ const NOTES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 const index = readFileSync(join(FOLDER, 'README.md'), 'utf8');
 
 describe('decision notes', () => {
-  it('have a number each', () => {
+  it('have distinct numbers', () => {
     const numbers = NOTES.map((name) => Number(name.slice(0, 4)));
     expect(numbers.filter((number, at) => !(number > 0) || numbers.indexOf(number) !== at)).toEqual([]);
   });
 
-  it.each(NOTES)('%s has a title, a status and a date, and stands in the index with them', (name) => {
+  it.each(NOTES)('%s has a title, a status and a date, and is listed in the index', (name) => {
     const text = readFileSync(join(FOLDER, name), 'utf8');
     const [, number, title, status, date] =
       /^# (\d+)\. (.+)\n\nStatus: (accepted|replaced by \d+) · (\d{4}-\d{2}-\d{2})\n/.exec(text) ?? [];

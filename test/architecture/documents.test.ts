@@ -1,4 +1,4 @@
-/** Documents and comments name only files and decision notes that exist. */
+/** Documents and comments refer only to existing files and decision notes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -20,7 +20,7 @@ const files = [
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   ),
 ];
-/** Every file by each end of its path that begins with the name of a file or folder. */
+/** Every end of every file's path that starts at the name of a file or folder. */
 const ends = new Set(files.flatMap((file) => file.split('/').map((_, at, parts) => parts.slice(at).join('/'))));
 const notes = new Set(files.flatMap((file) => /^docs\/decisions\/(\d{4})-/.exec(file)?.[1] ?? []));
 
@@ -39,12 +39,12 @@ const missingNotes = (text: string): readonly string[] =>
 describe('documents', () => {
   const documents = files.filter((file) => /^(README|CONTRIBUTING|SECURITY|docs\/.*|src\/.*)\.md$/.test(file));
 
-  it.each(documents)('%s names only files and notes that exist', (path) => {
+  it.each(documents)('%s refers only to existing files and notes', (path) => {
     const text = read(path);
     expect([...missingFiles(text, IN_DOCUMENTS), ...missingNotes(text)]).toEqual([]);
   });
 
-  it('say how many files each walk through the code crosses', () => {
+  it('state the number of files of each walk through the code', () => {
     const walks = read('docs/architecture.md').matchAll(/^### .*, file by file$([\s\S]*?)(?=^##)/gm);
     const counts = [...walks].map(([, section = '']) => {
       const listed = new Set([...section.matchAll(/^\d+\. `([\w/.-]+)`/gm)].map(([, file]) => file));
@@ -54,7 +54,7 @@ describe('documents', () => {
     for (const { listed, said } of counts) expect(listed).toBe(said);
   });
 
-  it('of the engine names only files of the engine', () => {
+  it('of the engine refer only to files of the engine', () => {
     const folder = join(ROOT, 'src/engine');
     const names = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path)));
     const named = read('src/engine/README.md').match(/\b[\w-]+\.ts\b/g) ?? [];
@@ -65,7 +65,7 @@ describe('documents', () => {
 describe('comments', () => {
   const sources = files.filter((file) => file.endsWith('.ts'));
 
-  it('name only files and notes that exist', () => {
+  it('refer only to existing files and notes', () => {
     const missing = sources.flatMap((path) => {
       const text = read(path).match(COMMENT)?.join('\n') ?? '';
       return [...missingFiles(text, IN_COMMENTS), ...missingNotes(text)].map((name) => `${path}: ${name}`);
@@ -73,7 +73,7 @@ describe('comments', () => {
     expect(missing).toEqual([]);
   });
 
-  it('are searched in samples too', () => {
+  it('with invalid references are detected in a sample', () => {
     const gone = 'gone.ts';
     const sample = `/** As in \`engine/${gone}\`, docs/decisions/${9999}. */
       const url = 'http://host/gone.js'; // see ${gone}, decision ${9998}`;

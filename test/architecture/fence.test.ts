@@ -1,4 +1,4 @@
-/** Writes to Kubernetes and to AWS leave the process through clients that check a fence: src/kube/fence.ts. */
+/** Writes to Kubernetes and to AWS use clients that check a fence: src/kube/fence.ts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -16,7 +16,7 @@ const filesWith = (pattern: RegExp): readonly string[] =>
     .sort();
 
 describe('the fence', () => {
-  it('is always open only where no lease is needed', () => {
+  it('is permanently open only if no lease is required', () => {
     expect(filesWith(/\bopenFence\(/)).toEqual([
       'kube/lead.ts', // the election's own requests
       'main.ts', // an operator without leader election
@@ -36,12 +36,12 @@ describe('the fence', () => {
     expect(filesWith(/\bnew (?!STS|Http)[A-Z]\w*Client\(/)).toEqual(['aws/clients.ts']);
   });
 
-  it('is gone around by no other request of the operator', () => {
+  it('is not bypassed by any other request of the operator', () => {
     const operator = /^(?:api|aws|cloud|controllers|engine|engine-worker|kube|observe|state)\/|^main\.ts$/;
     const requests = filesWith(/\bfetch\(|\bhttps?Request\b|\b(?:http|https)\.request\(|\bundici\b/);
     expect(requests.filter((file) => operator.test(file))).toEqual([
-      'aws/clients.ts', // metadata of the instance
-      'aws/instancetypes/discovery.ts', // a parameter of this name
+      'aws/clients.ts', // instance metadata
+      'aws/instancetypes/discovery.ts', // a parameter with this name
       'aws/signed.ts', // reads of zonal shifts
       'kube/transport.ts', // behind the fence
     ]);

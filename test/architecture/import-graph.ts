@@ -1,4 +1,4 @@
-/** What the files of src import, type imports included. Paths are relative to src. */
+/** Imports of the files of src, including type imports. Paths are relative to src. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -6,7 +6,7 @@ export const SRC = resolve(import.meta.dirname, '../../src');
 
 export interface Import {
   readonly from: string;
-  /** A path for files of src, else the package's name. */
+  /** Path of a file in src, or name of a package. */
   readonly target: string;
 }
 
@@ -23,7 +23,7 @@ export const imports: readonly Import[] = sources.flatMap((file) =>
 
 export const isInside = (target: string): boolean => target.endsWith('.ts');
 
-/** The shortest way from a file back to itself, per file that is on such a circle and on none that was found before. */
+/** Returns the shortest import circle through each file, except files on circles that were found before. */
 export function circlesOf(edges: readonly Import[]): readonly (readonly string[])[] {
   const targets = new Map<string, string[]>();
   for (const { from, target } of edges) targets.set(from, [...(targets.get(from) ?? []), target]);
@@ -56,7 +56,9 @@ function pathTo(end: string, start: string, cameFrom: ReadonlyMap<string, string
   return path;
 }
 
-/** Pairs of folders with the same parent whose files import each other in both directions, with the imports of either. */
+/**
+ * Returns pairs of folders with the same parent whose files import each other in both directions, with these imports.
+ */
 export function mutualFolders(
   edges: readonly Import[],
 ): readonly { readonly folders: string; readonly imports: readonly string[] }[] {
@@ -74,7 +76,7 @@ export function mutualFolders(
   });
 }
 
-/** The folders in which the ways to two files part; none where one of the files lies above the other. */
+/** Returns the folders in which the paths of both files diverge. Returns no folders if one path contains the other. */
 function siblings(from: string, target: string): readonly string[] {
   const [one, other] = [dirname(from).split('/'), dirname(target).split('/')];
   const depth = one.findIndex((name, at) => name !== other[at]);

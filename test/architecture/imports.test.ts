@@ -1,10 +1,10 @@
-/** Walks every import of src and holds it against the allowed directions of docs/architecture.md. */
+/** Compares every import of src with the allowed directions of docs/architecture.md. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { circlesOf, imports, isInside, mutualFolders, SRC, sources } from './import-graph.ts';
 
-/** Which areas each area may import; its own files are always allowed. */
+/** Areas that each area may import. Imports within an area are always allowed. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   api: ['lib'],
@@ -25,10 +25,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: ['live', 'replay', 'local', 'aws', 'state', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],
 };
-/** Entry points, which see everything. The demo starts the operator as a process of its own. */
+/** Entry points, which may import every area. The demo starts the operator as a separate process. */
 const ENTRIES = new Set(['main.ts', 'operator-process.ts', 'program.ts', 'cli.ts', 'version.ts']);
 
-/** Packages that talk to the outside or keep time; pure areas may not import them. */
+/** Packages that perform I/O or read the clock. Pure areas must not import them. */
 const IMPURE = /^(node:(?!assert|util)|@aws-sdk|@kubernetes|pino|prom-client|undici)/;
 
 const areaOf = (path: string): string => path.split('/')[0] ?? path;
@@ -39,7 +39,7 @@ const isPure = (path: string): boolean =>
   (areaOf(path) === 'lib' && imports.some(({ from, target }) => target === path && isPure(from)));
 
 describe('imports', () => {
-  it('finds the sources', () => {
+  it('exist for the source files', () => {
     expect(sources.length).toBeGreaterThan(20);
     expect(imports.length).toBeGreaterThan(50);
   });
@@ -57,12 +57,12 @@ describe('imports', () => {
     expect(imports.filter(({ from, target }) => target === 'main.ts' && !ENTRIES.has(from))).toEqual([]);
   });
 
-  it('resolve to files that exist', () => {
+  it('resolve to existing files', () => {
     const known = new Set(sources.map((file) => relative(SRC, file)));
     expect(imports.filter(({ target }) => isInside(target) && !known.has(target))).toEqual([]);
   });
 
-  it('of packages are the dependencies, and tools are development dependencies', () => {
+  it('of packages match the dependencies, and development tools are development dependencies', () => {
     const manifest = readFileSync(join(SRC, '../package.json'), 'utf8');
     const { dependencies } = JSON.parse(manifest) as { readonly dependencies: Readonly<Record<string, string>> };
     const packages = imports
@@ -72,7 +72,7 @@ describe('imports', () => {
     expect([...new Set(packages)].sort()).toEqual(Object.keys(dependencies).sort());
   });
 
-  it('keep engine and api pure', () => {
+  it('do not make the engine and the API impure', () => {
     const wrong = imports.filter(({ from, target }) => isPure(from) && IMPURE.test(target));
     expect(wrong.map(({ from, target }) => `${from} → ${target}`)).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe('imports', () => {
 /** Types of whole objects. Workers have only the fields that engine/input.ts declares. */
 const WHOLE_OBJECTS = /^import type \{[^}]*\b(?:Pod|Node|NodeClaim|StateNode)\b[^}]*\} from/m;
 
-it('solving takes the types of what workers receive', () => {
+it('of the solver use the types that workers receive', () => {
   const solving = sources.filter((file) => /engine\/(?:solver\/|topology\/|packing\/|solve\.ts)/.test(file));
   expect(solving.length).toBeGreaterThan(30);
   const wrong = solving.filter((file) => WHOLE_OBJECTS.test(readFileSync(file, 'utf8')));
@@ -95,13 +95,13 @@ describe('circles', () => {
   };
   const inside = imports.filter(({ target }) => isInside(target));
 
-  it('are found through several files', () => {
+  it('are detected through several files', () => {
     const edges = ['a.ts → b.ts', 'b.ts → c.ts', 'c.ts → d.ts', 'c.ts → a.ts', 'e.ts → a.ts'].map(edge);
     expect(circlesOf(edges)).toEqual([['a.ts', 'b.ts', 'c.ts']]);
     expect(circlesOf(edges.slice(0, 3))).toEqual([]);
   });
 
-  it('are found between folders with the same parent', () => {
+  it('are detected between folders with the same parent', () => {
     const edges = ['x/a/1.ts → x/b/2.ts', 'x/b/deep/3.ts → x/a/4.ts', 'x/5.ts → x/a/1.ts', 'x/a/1.ts → x/6.ts'].map(
       edge,
     );
@@ -111,11 +111,11 @@ describe('circles', () => {
     expect(mutualFolders(edges.slice(0, 1).concat(edges.slice(2)))).toEqual([]);
   });
 
-  it('are not there between files, whose types count as well', () => {
+  it('do not exist between files, including type imports', () => {
     expect(circlesOf(inside)).toEqual([]);
   });
 
-  it('are not there between folders with the same parent', () => {
+  it('do not exist between folders with the same parent', () => {
     expect(mutualFolders(inside)).toEqual([]);
   });
 });
@@ -137,7 +137,7 @@ describe('sources', () => {
     expect([...listed].map(([, name]) => name).sort()).toEqual(folders.map(({ name }) => name).sort());
   });
 
-  it('hold no file of more than 600 lines', () => {
+  it('have at most 600 lines', () => {
     const long = sources.filter((file) => readFileSync(file, 'utf8').split('\n').length > 600);
     expect(long.map((file) => relative(SRC, file))).toEqual([]);
   });

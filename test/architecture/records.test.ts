@@ -1,6 +1,6 @@
 /**
- * Objects that serve as maps of users' keys are read by `own` of src/lib/own.ts: `constructor` and `toString` are valid
- * names of labels, and every plain object has members of these names.
+ * Objects that map users' keys must be read with `own` of src/lib/own.ts: `constructor` and `toString` are valid names
+ * of labels, and every plain object has members with these names.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -9,13 +9,13 @@ import { parseSync } from '@swc/core';
 
 const SRC = resolve(import.meta.dirname, '../../src');
 
-/** Names under which the sources hold maps of users' keys. */
+/** Names of maps of users' keys in the sources. */
 const MAPS = new Set(
   'labels annotations tags matchLabels nodeSelector requests limits capacity allocatable'.split(' '),
 );
-/** Keys of the sources' own. */
+/** Constant keys of the sources. */
 const CONSTANT = /^[A-Z][A-Z0-9_]*$/;
-/** Positions in typed arrays of the same names. */
+/** Positions in typed arrays with the same names. */
 const POSITIONS = new Set(['at', 'dimension', 'position']);
 
 interface Syntax {
@@ -55,7 +55,7 @@ function faultsIn(node: unknown): string[] {
 
 const faultsOf = (text: string): string[] => faultsIn(parseSync(text, { syntax: 'typescript', target: 'es2022' }).body);
 
-describe('maps of keys of users', () => {
+describe("maps of users' keys", () => {
   it.each([
     ['pod.metadata.labels?.[key]', ['labels[key]']],
     ['node.labels[constraint.topologyKey]', ['labels[topologyKey]']],
@@ -67,7 +67,7 @@ describe('maps of keys of users', () => {
     expect(faultsOf(text)).toEqual(faults);
   });
 
-  it('are read by `own`', () => {
+  it('are read with `own`', () => {
     const files = readdirSync(SRC, { recursive: true, withFileTypes: true }).filter(
       (entry) => entry.isFile() && entry.name.endsWith('.ts') && entry.name !== 'own.ts',
     );

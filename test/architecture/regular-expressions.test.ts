@@ -1,6 +1,6 @@
 /**
- * No text of a user may keep the event loop busy: every regular expression of the sources is held against a checker for
- * super-linear back-tracking, and played against texts that repeat what each of its parts wants.
+ * Text from users must not block the event loop. Every regular expression of the sources is checked for super-linear
+ * backtracking, and tested with texts that repeat each of its parts.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -17,7 +17,7 @@ interface Found {
   readonly flags: string;
 }
 
-/** Files that make expressions of texts, with the reason why these cannot be anybody's. */
+/** Files that compile expressions from texts, with the reason why users cannot supply these texts. */
 const COMPILED: Readonly<Record<string, string>> = {
   'aws/answers/unread.ts': 'of names of elements that stand in the file; its test has what takes longest',
   'local/kubernetes/kubelets/userdata/mime.ts': 'of names of headers that stand in the file',
@@ -45,7 +45,7 @@ for (const entry of readdirSync(SRC, { recursive: true, withFileTypes: true })) 
   walk(parseSync(text, { syntax: 'typescript', target: 'es2022' }), relative(SRC, path));
 }
 
-/** A short text that the node matches, or nearly so. */
+/** Returns a short text that matches the node, or almost matches it. */
 function sample(node: AST.Node): string {
   switch (node.type) {
     case 'Pattern':
@@ -67,7 +67,7 @@ function sample(node: AST.Node): string {
   }
 }
 
-/** A character of a class; of a negated one, the first of a few that it admits. */
+/** Returns a character of a class. For a negated class, returns the first of a few characters that match. */
 function member(node: AST.CharacterClass): string {
   if (node.negate) return ['a', '0', ' ', '/', '"', '!'].find((each) => new RegExp(node.raw).test(each)) ?? '';
   const [first] = node.elements;
@@ -75,7 +75,9 @@ function member(node: AST.CharacterClass): string {
   return first.type === 'CharacterClassRange' ? String.fromCodePoint(first.min.value) : sample(first as AST.Node);
 }
 
-/** What the expression is fed with: the beginning of each of its alternatives up to each element, and each element alone. */
+/**
+ * Returns the inputs for the expression: each alternative truncated after each of its elements, and each element alone.
+ */
 function pumps({ source, flags }: Found): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (alternatives: readonly AST.Alternative[]): void => {
@@ -95,10 +97,13 @@ function pumps({ source, flags }: Found): ReadonlySet<string> {
 }
 
 const LENGTH = 100_000;
-/** Linear ones take a few milliseconds, quadratic ones a second or more. */
+/** Linear expressions take a few milliseconds, quadratic ones a second or more. */
 const LIMIT_MS = 200;
 
-/** The text that takes the expression too long, if there is one. Of the processor's time, whatever else is going on. */
+/**
+ * Returns a text for which the expression takes too long, if there is one. Measures CPU time, so that other processes
+ * have no influence.
+ */
 function slowText(expression: Found): string | undefined {
   const { source, flags } = expression;
   const regExp = new RegExp(source, flags);
@@ -132,17 +137,17 @@ describe('the checks', () => {
 });
 
 describe('regular expressions', () => {
-  it('are found', () => {
+  it('are found in the sources', () => {
     expect(literals.length).toBeGreaterThan(150);
   });
 
-  it('take a time that is linear in the text', () => {
+  it('take linear time', () => {
     const unique = [...new Map(literals.map((each) => [`/${each.source}/${each.flags}`, each])).entries()];
     const wrong = unique.filter(([, each]) => backtracks(each) || slowText(each) !== undefined);
     expect(wrong.map(([text, { file }]) => `${file}: ${text}`)).toEqual([]);
   });
 
-  it('are made of texts only where these are ours', () => {
+  it('are compiled from texts only if users cannot supply these texts', () => {
     expect([...compiling].sort()).toEqual(Object.keys(COMPILED).sort());
   });
 });

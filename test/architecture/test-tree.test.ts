@@ -1,4 +1,4 @@
-/** The tree of test/unit mirrors src: what tests a folder of src lies in the folder of that name. */
+/** The tree of test/unit mirrors src. Tests of a folder of src are in the folder with the same name. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -6,7 +6,7 @@ import { SRC } from './import-graph.ts';
 
 const UNIT = resolve(import.meta.dirname, '../unit');
 
-/** Folders of tests of what is not in src. */
+/** Folders with tests of code outside of src. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   bench: 'test/bench, whose programs are not run by tests otherwise',
   charts: 'the Helm charts',
@@ -22,7 +22,7 @@ const folders = new Set(
 );
 
 describe('folders of unit tests', () => {
-  it('are there', () => {
+  it('exist', () => {
     expect(folders.size).toBeGreaterThan(30);
   });
 
@@ -33,7 +33,7 @@ describe('folders of unit tests', () => {
     expect(strangers).toEqual([]);
   });
 
-  it('are otherwise those that are listed, each with what it is about', () => {
+  it('outside of src all have tests', () => {
     expect(Object.keys(ELSEWHERE).filter((folder) => !folders.has(folder))).toEqual([]);
   });
 });

@@ -27,7 +27,7 @@ const CRDS = [
 const MATRIX: readonly (readonly [string, Values])[] = [
   ['defaults', {}],
   [
-    'values of older releases, which are ignored',
+    'values of earlier releases, which are ignored',
     { webhook: { enabled: true, port: 8443 }, logConfig: { enabled: true }, settings: { aws: { clusterName: 'old' } } },
   ],
   [
@@ -42,7 +42,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
     },
   ],
   [
-    'another place for the pods',
+    'another placement of the pods',
     {
       replicas: 1,
       hostNetwork: true,
@@ -114,7 +114,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
     },
   ],
   [
-    'numbers and truth values as texts',
+    'numbers and booleans as strings',
     {
       replicas: '3',
       revisionHistoryLimit: '5',
@@ -136,7 +136,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
     },
   ],
   [
-    'nothing where there are defaults',
+    'null instead of defaults',
     {
       affinity: null,
       topologySpreadConstraints: null,
@@ -152,7 +152,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
     },
   ],
   [
-    'names of its own and more rights',
+    'names and additional permissions',
     {
       fullnameOverride: 'scaler',
       podDisruptionBudget: { name: 'scaler', maxUnavailable: '50%' },
@@ -235,7 +235,7 @@ describe('the charts', () => {
     expect(/name: IGNORE_DRA_REQUESTS\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(ignores);
   });
 
-  it('name the value that cannot be meant, and what it may be', async () => {
+  it('reject invalid values with their path and the allowed values', async () => {
     await expect(rendered({ settings: { spotRisk: 'much' } })).rejects.toThrow("at '/settings/spotRisk'");
     await expect(rendered({ settings: { preferencePolicy: 'Sometimes' } })).rejects.toThrow(
       "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
@@ -248,7 +248,7 @@ describe('the charts', () => {
     await expect(rendered({ controller: { metrics: { port: -1 } } })).rejects.toThrow("at '/controller/metrics/port'");
   }, 60_000);
 
-  it('say what comes next, and what is missing', async () => {
+  it('print the next steps, and report missing prerequisites and unknown values', async () => {
     const notes = await cluster.helm(
       'install',
       'trial',
@@ -270,14 +270,14 @@ describe('the charts', () => {
     );
   }, 60_000);
 
-  it('refuse to install an image that nobody named, and say how to name one', async () => {
+  it('refuse to install without an image repository, and print the required option', async () => {
     const values = { settings: { clusterName: CLUSTER_NAME } };
     await expect(cluster.install('karpenter', values, '--skip-crds')).rejects.toThrow(
       /controller\.image\.repository is not set.*--set controller\.image\.repository=/,
     );
   }, 60_000);
 
-  it('install on a real cluster, whose pods all become available', async () => {
+  it('install on a real cluster, and all pods become available', async () => {
     await cluster.install('karpenter-crd', { webhook: { enabled: true, serviceName: 'old' } });
     const notes = await cluster.install('karpenter', VALUES, '--skip-crds', '--wait', '--timeout', '60s');
     expect(notes).toContain('STATUS: deployed');
@@ -287,7 +287,7 @@ describe('the charts', () => {
     expect(table).toMatch(/karpenter +2\/2 +2 +2/);
   }, 120_000);
 
-  it('gives its pods the token of its account, which the account itself gives nobody', async () => {
+  it('mount the token of the service account into their pods only', async () => {
     const get = async (what: string, path: string): Promise<string> =>
       cluster.kubectl('get', what, '-n', NAMESPACE, '-o', `jsonpath={${path}}`);
     expect(await get('serviceaccount/karpenter', '.automountServiceAccountToken')).toBe('false');
@@ -311,7 +311,7 @@ describe('the charts', () => {
   }, 60_000);
 
   it.each(MATRIX)(
-    'render the same objects as ever, which the server takes, with %s',
+    'render the same objects as in the snapshot, which the server accepts, with %s',
     async (_, values) => {
       const text = await rendered(values);
       expect(text).toMatchSnapshot();
@@ -362,7 +362,7 @@ describe('the charts', () => {
     expect(env).toMatchObject({ LOG_LEVEL: 'debug', BATCH_IDLE_DURATION: '3s' });
   }, 120_000);
 
-  it('leave CRDs and what users made when the operator is uninstalled', async () => {
+  it("keep CRDs and users' objects when the operator is uninstalled", async () => {
     for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml']) await applyText(cluster, await exampleText(file));
     await cluster.helm('uninstall', 'karpenter', '--namespace', NAMESPACE, '--wait');
     expect(await exists('/apis/karpenter.sh/v1/nodepools/default')).toBe(true);
@@ -380,12 +380,12 @@ describe('the charts', () => {
     expect(left.split('\n').filter((line) => line !== '' && !line.startsWith('pod/'))).toEqual([]);
   }, 180_000);
 
-  it('take the CRDs and what is of them away with the CRD chart', async () => {
+  it('delete the CRDs and their objects when the CRD chart is uninstalled', async () => {
     await cluster.helm('uninstall', 'karpenter-crd', '--namespace', NAMESPACE, '--wait');
     for (const name of CRDS) expect(await exists(crd(name))).toBe(false);
   }, 180_000);
 
-  it('adopt CRDs that the main chart brought, when they are labelled as helm asks', async () => {
+  it('adopt CRDs of the main chart if they have the labels that helm requires', async () => {
     await cluster.install('karpenter', VALUES);
     for (const name of CRDS) expect(await exists(crd(name))).toBe(true);
     await expect(cluster.install('karpenter-crd', {})).rejects.toThrow('invalid ownership metadata');

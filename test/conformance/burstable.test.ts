@@ -1,4 +1,7 @@
-/** Plans over AWS's own catalogue in which the smallest burstable types look cheapest, with surplus CPU credits in prices. */
+/**
+ * Plans with AWS's own instance types, among which the smallest burstable types appear cheapest. Prices include surplus
+ * CPU credits.
+ */
 import { describe, expect, it } from '@jest/globals';
 import type { SolveOptions } from '../../src/engine/model.ts';
 import { solve } from '../../src/engine/solve.ts';

@@ -56,7 +56,7 @@ describe('the drift hash of', () => {
     expect(tried.filter((test) => ours(test) !== test.hash)).toEqual([]);
   });
 
-  it('every EC2NodeClass in version v5 is the recorded one, and never the one of version v6', () => {
+  it('every EC2NodeClass with hash version v5 has the recorded hash, which differs from its hash in version v6', () => {
     expect(v5.length).toBeGreaterThan(60);
     expect(v5.filter(([, { spec }]) => spec.kubelet !== undefined).length).toBeGreaterThan(6);
     expect(v5.filter(([, nodeClass, hash]) => !matchesV5Hash(nodeClass, CA, hash)).map(([name]) => name)).toEqual([]);

@@ -1,4 +1,7 @@
-/** Kubernetes' scheduling rules read anew, with plain labels and numbers, so that the engine is not its own judge. */
+/**
+ * Independent implementation of Kubernetes' scheduling rules with plain labels and numbers, so that the engine does not
+ * judge itself.
+ */
 
 export interface Expression {
   readonly key: string;
@@ -112,7 +115,7 @@ export const selected = ({ matchLabels = {}, matchExpressions = [] }: Selector, 
   Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
   matchExpressions.every((expression) => holds(expression, labels));
 
-/** Why a pod may not run on a node with these labels and taints. */
+/** Returns the reason why a pod must not run on a node with these labels and taints. */
 export function objection(spec: PodSpec, labels: Labels, taints: readonly Taint[]): string | undefined {
   for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) {
     if (labels[key] !== value) return `node selector ${key}=${value}`;

@@ -1,6 +1,6 @@
 /**
- * `karpenter simulate` on the cases: each result must be valid, leave pending what Karpenter 1.14.1 leaves pending, with
- * the same words, and cost no more.
+ * `karpenter simulate` on the cases. Each result must be valid and must not cost more than Karpenter 1.14.1's. It must
+ * leave the same pods pending, for the same reasons.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { simulate } from '../../src/cli/simulate.ts';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
 
 const CASES = join(import.meta.dirname, 'cases');
-/** Ties are broken at will: a result this little dearer counts as equal. */
+/** Allowed relative difference of prices, because ties are broken arbitrarily. */
 const PRICE_SLACK = 1.005;
 
 interface Expected {
@@ -23,8 +23,8 @@ const names = readdirSync(CASES).filter((name) => /^\d/.test(name));
 const read = (name: string, file: string): string => readFileSync(join(CASES, name, file), 'utf8');
 
 /**
- * The node class label of the reference's test provider stands where ours has the EC2NodeClass. NodePools that take no
- * part are named in ours alone.
+ * Replaces the node class label of the reference's test provider by the EC2NodeClass label. Only our text names
+ * excluded NodePools.
  */
 const comparable = (text: string): string =>
   text
@@ -32,8 +32,9 @@ const comparable = (text: string): string =>
     .replaceAll(/karpenter\.(test\.sh\/testnodeclass|k8s\.aws\/ec2nodeclass) In \[default\], /g, '');
 
 /**
- * Of pods refused before solving the cases do not tell why, and in mixed ones daemons have alternatives in their affinity,
- * which the engine counts another way (see its README): there only who stays pending is compared.
+ * Reports whether reasons are comparable. The volume cases have no reasons for pods that are rejected before
+ * scheduling. In mixed cases daemons have alternative affinity terms, which the engine counts differently (see its
+ * README).
  */
 const wordsAreKnown = (name: string): boolean => !/-(volumes|mix)$/.test(name);
 

@@ -1,4 +1,4 @@
-/** The judge of simulations must see what is wrong. */
+/** The judge of simulations must detect invalid results. */
 import { describe, expect, it } from '@jest/globals';
 import type { SimulatedClaim, SimulationAnswer } from '../../src/cli/render/plan.ts';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
@@ -74,7 +74,7 @@ const apart = {
 const two = [claim('web-0'), claim('web-1')];
 
 describe('problemsOf', () => {
-  it('finds nothing wrong with a sound result', () => {
+  it('accepts a valid result', () => {
     expect(problemsOf([pool, web()], types, result(...two))).toEqual([]);
   });
 

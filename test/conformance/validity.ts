@@ -1,4 +1,4 @@
-/** Whether a simulation's result is one that a cluster would let happen: every rule, over the whole result. */
+/** Checks that a cluster would accept the result of a simulation, with every rule over the whole result. */
 import type { SimulatedClaim, SimulationAnswer } from '../../src/cli/render/plan.ts';
 import {
   type Amounts,

@@ -175,7 +175,7 @@ async function isReady(name: string): Promise<boolean> {
 describe('corrupted responses of AWS, by call:', () => {
   it.each(INPUTS)('$name', play);
 
-  it('cause no needless launches and leave nothing behind', async () => {
+  it('cause no unnecessary launches, and all test instances are terminated', async () => {
     await hostile.until(
       'end of all nodes and NodeClasses',
       async () =>

@@ -62,5 +62,5 @@ describe('the ports handle', () => {
     await hostile.expectHealthy();
   });
 
-  it('and leave nothing behind', () => expectBounded(hostile));
+  it('all of these within the memory limits of the operator', () => expectBounded(hostile));
 });

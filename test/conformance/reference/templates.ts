@@ -1,4 +1,6 @@
-/** What NodePools can buy: instance types by the daemons that will run on them, and the domains of topology keys. */
+/**
+ * Launchable nodes of NodePools: instance types grouped by the daemon pods on them, and the domains of topology keys.
+ */
 
 import type { Pod, Taint, Toleration } from '../../../src/api/kubernetes.ts';
 import { WELL_KNOWN_LABELS } from '../../../src/api/labels.ts';
@@ -39,10 +41,10 @@ import {
 export const OPEN: OpenKeys = WELL_KNOWN_LABELS;
 export const CLOSED: OpenKeys = new Set();
 
-/** Labels that only stand in for what a node will have: they are no requirements of the claim. */
+/** Placeholder labels that a node will have. They are not requirements of the NodeClaim. */
 export const SIMULATED = ['karpenter.sh/registered', 'karpenter.sh/initialized'];
 
-/** Lists never change, and each is read thousands of times. */
+/** Cache of parsed requirements. Lists never change, and each is read thousands of times. */
 const read = new WeakMap<readonly Requirement[], Requirements>();
 
 function fixedRequirements(list: readonly Requirement[]): Requirements {
@@ -53,7 +55,7 @@ function fixedRequirements(list: readonly Requirement[]): Requirements {
 
 export const typeRequirements = (type: InstanceType): Requirements => fixedRequirements(type.requirements);
 
-/** Huge pages are taken from memory. */
+/** Returns the allocatable resources. Huge pages reduce the available memory. */
 function allocatable({ capacity, overhead }: InstanceType): Resources {
   const reserved = sum(overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold);
   const free: Record<string, number> = {};
@@ -70,7 +72,7 @@ export const offered = (type: InstanceType, requirements: Requirements): readonl
     (each) => each.available && compatible(requirements, fixedRequirements(each.requirements), OPEN),
   );
 
-/** Keys of which the types have too few values, with the number that they have. */
+/** Returns keys for which the types have too few values, with the number of their values. */
 export const tooFewValues = (types: Iterable<InstanceType>, requirements: Requirements) =>
   [...requirements].flatMap(([key, { minValues }]) => {
     const found = new Set([...types].flatMap((type) => [...valuesAt(typeRequirements(type), key).listed]));
@@ -87,7 +89,8 @@ export class Daemon {
     this.requests = podRequests(pod);
     this.ports = hostPorts(pod);
     this.#pod = toleratingPreferences(pod) ?? pod;
-    // Decision 17, "DaemonSets with several required node affinity terms": all of them, for each type and each node.
+    // Decision 17, "DaemonSets with several required node affinity terms": all terms count, for each type and each
+    // node.
     this.#alternatives = alternativesOf(pod.spec.nodeSelector, requiredTerms(pod));
   }
 
@@ -106,7 +109,7 @@ export interface DaemonGroup {
   readonly ports: readonly HostPort[];
 }
 
-/** The types that remain with these requirements for such pods. */
+/** Returns the types that match these requirements and fit these pods. */
 export function remainingTypes(
   requirements: Requirements,
   requests: Resources,
@@ -130,7 +133,7 @@ export interface Template {
   readonly requirements: Requirements;
   readonly taints: readonly Taint[];
   readonly groups: readonly DaemonGroup[];
-  /** What may still be bought, by resource; each new claim takes its largest type off. */
+  /** Remaining limits by resource. Each new NodeClaim reduces them by its largest type. */
   readonly remaining: Map<string, number>;
 }
 
@@ -175,7 +178,7 @@ function remainingOf(pool: NodePool, nodes: readonly StateNode[]): Map<string, n
   return new Map(limits.map(([name, limit]) => [name, limit - (used[name] ?? 0)]));
 }
 
-/** Heavier pools first; of equal weights, the name that sorts last. */
+/** Sorts by descending weight. For equal weights, the last name comes first. */
 export const inOrder = (pools: readonly PoolInput[]): readonly PoolInput[] =>
   pools.toSorted(
     ({ nodePool: a }, { nodePool: b }) =>
@@ -188,7 +191,7 @@ export interface TemplateParts {
   readonly minValuesAreStrict: boolean;
 }
 
-/** Nothing for a pool of which no type remains. */
+/** Returns undefined if no type of the pool remains. */
 export function templateOf({ nodePool, instanceTypes }: PoolInput, parts: TemplateParts): Template | undefined {
   const requirements = templateRequirements(nodePool);
   const types = remainingTypes(requirements, {}, [{ types: instanceTypes, overhead: {}, ports: [] }], []);

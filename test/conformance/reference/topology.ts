@@ -1,4 +1,7 @@
-/** Spread, affinity and anti-affinity: what pods were counted in which domain, and where the next one may go. */
+/**
+ * Topology spread, affinity and anti-affinity: counts of pods per domain, and the domains that are allowed for the next
+ * pod.
+ */
 import type {
   LabelSelector,
   Pod,
@@ -37,11 +40,14 @@ interface Rule {
   readonly filter?: NodeFilter;
 }
 
-/** A rule with the pods whose it is, and with the number of selected pods in each domain. */
+/** A rule with the pods that own it, and the number of selected pods in each domain. */
 interface Group extends Rule {
   readonly counts: Map<string, number>;
   readonly owners: Set<string>;
-  /** Holds for the pods that it selects instead of those whose it is: theirs is the required anti-affinity of others. */
+  /**
+   * True if the rule applies to the pods that it selects instead of its owners. Required anti-affinity of other pods is
+   * such a rule.
+   */
   readonly isInverse: boolean;
 }
 
@@ -59,14 +65,14 @@ const selectorText = (selector: LabelSelector | undefined): string => {
   return [...new Set([...exact, ...others])].sort().join(';');
 };
 
-/** Decision 17, "Spread of pods that differ in their nodeSelector": each filter counts on its own. */
+/** Decision 17, "Spread of pods that differ in their nodeSelector": each filter has a separate count. */
 const filterText = ({ alternatives, tolerations }: NodeFilter): string =>
   JSON.stringify([
     alternatives?.map((each) => [...each].map(([key, values]) => `${key} ${textOf(values)}`).sort()) ?? null,
     tolerations ?? null,
   ]);
 
-/** The rules of two pods with the same text are one. `minDomains` is that of whoever comes first. */
+/** Rules with equal text are shared. `minDomains` is the value of the first owner. */
 const ruleText = ({ type, key, namespaces, maxSkew, selector, filter }: Rule): string =>
   [type, key, [...namespaces].sort(), maxSkew, selectorText(selector), filter ? filterText(filter) : ''].join('#');
 
@@ -100,14 +106,14 @@ export interface TopologyParts {
   readonly preferencesCount: boolean;
 }
 
-/** Where a pod is to go, and what it asks for itself. */
+/** A pod with its requirements, and the place for which they are evaluated. */
 export interface Request {
   readonly pod: Pod;
   /** Without preferences. */
   readonly required: Requirements;
-  /** Those of the place, the pod and its volumes at once. */
+  /** Combined requirements of the place, the pod and its volumes. */
   readonly joined: Requirements;
-  /** Of what is there already, which for a claim is all that is joined. */
+  /** Requirements of the place before the pod. For a NodeClaim these are the combined requirements. */
   readonly place: Requirements;
   readonly open: OpenKeys;
 }
@@ -137,7 +143,7 @@ export class ReferenceTopology {
     }
   }
 
-  /** Takes up the rules of a pod in its present form. */
+  /** Adds the rules of a pod in its present form. */
   update(pod: Pod): void {
     for (const group of this.#groups.values()) group.owners.delete(uidOf(pod));
     for (const term of requiredAntiAffinity(pod)) this.#inverseGroup(pod, term).owners.add(uidOf(pod));
@@ -149,7 +155,7 @@ export class ReferenceTopology {
     }
   }
 
-  /** A claim is a domain of the rules by host. */
+  /** Adds a NodeClaim as a domain of the rules by host. */
   addHost(hostname: string): void {
     this.#hosts.push(hostname);
     for (const { key, counts } of [...this.#groups.values(), ...this.#inverse.values()]) {
@@ -223,7 +229,7 @@ export class ReferenceTopology {
       .flatMap((node) => domainOf(node, key) ?? []);
   }
 
-  /** Without a selector all running pods of the namespaces are counted, though no pod to place is selected. */
+  /** A rule without a selector counts all running pods of its namespaces, but selects no pending pod. */
   #countRunning({ key, namespaces, selector, filter, counts }: Group): void {
     for (const { pod, node } of this.#running) {
       const isSelected = selector === undefined || selects(selector, pod.metadata.labels);
@@ -233,11 +239,12 @@ export class ReferenceTopology {
     }
   }
 
-  /** The joined requirements with a domain for each rule, or nothing when one cannot be met. */
+  /** Returns the joined requirements with a domain for each rule, or undefined if a rule has no valid domain. */
   narrowed({ pod, required, joined, place, open }: Request): Requirements | undefined {
     const chosen: Requirements[] = [];
     for (const group of this.#binding(pod)) {
-      // Decision 17, "Pods that keep others away by a label that nodes do not have": the rule holds where its pods are.
+      // Decision 17, "Pods that keep others away by a label that nodes do not have": the rule applies in domains of its
+      // owners.
       if (group.isInverse && !place.has(group.key) && !open.has(group.key)) continue;
       const domains = nextDomains(group, pod, valuesAt(required, group.key), valuesAt(joined, group.key));
       if (domains.length === 0) return undefined;
@@ -254,7 +261,7 @@ export class ReferenceTopology {
     ];
   }
 
-  /** Counts a pod where it was put. It may be in any of several domains: anti-affinity keeps clear of all of them. */
+  /** Counts a placed pod. If its domain is not yet determined, anti-affinity excludes all its possible domains. */
   record(pod: Pod, place: Place): void {
     for (const group of this.#groups.values()) {
       if (!selectsPod(group, pod) || !passes(group.filter, place)) continue;
@@ -293,7 +300,7 @@ function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
   };
 }
 
-/** The only host that the place can be, if it is a place that exists or is planned. */
+/** Returns the only possible host of the place, if the place is an existing or planned node. */
 const hostIn = ({ key }: Rule, { isComplement, listed }: Values): string | undefined =>
   key === HOSTNAME && !isComplement && listed.size === 1 ? [...listed][0] : undefined;
 
@@ -313,8 +320,9 @@ const domainsIn = ({ counts }: Group, ...all: readonly Values[]): readonly strin
   [...counts.keys()].sort().filter((domain) => all.every((values) => allows(values, domain)));
 
 /**
- * One of the emptiest domains. Any of equal ones will do: the engine takes the cheapest, which is the first by name where zones
- * cost the same, as in drawn clusters. Hosts are compared with an empty one, which can be bought.
+ * Returns one of the domains with the fewest pods. Any of them is valid. The engine chooses the cheapest, which is the
+ * first by name if zones have equal prices, as in random clusters. Hosts are compared with an empty host, because a new
+ * node can be launched.
  */
 function spreadDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
   const { key, counts, maxSkew, minDomains = 0 } = group;
@@ -327,7 +335,7 @@ function spreadDomains(group: Group, pod: Pod, asked: Values, offered: Values, h
   return eligible.toSorted((a, b) => after(a) - after(b)).slice(0, 1);
 }
 
-/** The first pod of a group that asks for itself may go anywhere. */
+/** The first pod of a group that selects itself may use any domain. */
 function affinityDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
   const isFull = (domain: string): boolean => Boolean(group.counts.get(domain));
   const isFirst = selectsPod(group, pod) && !domainsIn(group, asked).some(isFull);

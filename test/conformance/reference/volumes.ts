@@ -1,4 +1,4 @@
-/** Where a pod's volumes can be, and how many of them a node takes. */
+/** Topology of a pod's volumes, and limits of attached volumes per node. */
 import type { NodeSelectorTerm, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
 import type { Snapshot, StateNode } from '../../../src/engine/model.ts';
 import { keyOf, namespaceOf } from './pods.ts';
@@ -21,7 +21,10 @@ export class ReferenceVolumes {
     );
   }
 
-  /** The places of which one must do for all volumes: combinations that contradict themselves only if there are no others. */
+  /**
+   * Returns alternative requirements, one of which must hold for all volumes. Contradictory combinations remain only if
+   * all are contradictory.
+   */
   alternatives(pod: Pod): readonly Requirements[] {
     let all: readonly Requirements[] = [];
     for (const [, claim] of this.#claimsOf(pod)) {
@@ -38,7 +41,7 @@ export class ReferenceVolumes {
     return all.length > 0 ? all : [new Map()];
   }
 
-  /** Its claims by the driver that attaches them. */
+  /** Returns the claims of the pod with their CSI drivers. */
   attachments(pod: Pod): readonly (readonly [driver: string, claim: string])[] {
     return this.#claimsOf(pod).flatMap(([id, claim]) => {
       const driver = this.#driverOf(claim);
@@ -70,7 +73,7 @@ export class ReferenceVolumes {
       );
     }
     const volume = this.#volumeOf(claim);
-    // the node of a local volume may be gone, and its pod is to start elsewhere then
+    // the node of a local volume may be deleted, and the pod must be able to start on another node
     const isLocal = Boolean(volume?.local ?? volume?.hostPath);
     return (volume?.nodeAffinity?.required?.nodeSelectorTerms ?? [])
       .filter(({ matchExpressions = [] }: NodeSelectorTerm) => matchExpressions.length > 0)
@@ -89,7 +92,7 @@ export class ReferenceVolumes {
   }
 }
 
-/** What is attached to one node. */
+/** Volumes that are attached to one node. */
 export class Attached {
   readonly #claims = new Map<string, Set<string>>();
   readonly #limits: ReadonlyMap<string, number>;

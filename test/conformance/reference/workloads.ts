@@ -1,4 +1,4 @@
-/** Random pods with every rule that the scheduler knows, and their volumes. */
+/** Random pods with every rule that the scheduler supports, and their volumes. */
 import type {
   Affinity,
   LabelSelector,
@@ -124,7 +124,7 @@ const nodeSelector = (draw: Draw): Readonly<Record<string, string>> =>
     { rack: 'r1' },
   ]);
 
-/** What DaemonSets may ask for as well. */
+/** Additional parts of DaemonSet pods. */
 export const daemonParts = (draw: Draw): PodParts => ({
   cpu: '100m',
   memory: '64Mi',
@@ -158,7 +158,7 @@ const storageClass = (name: string, more: Partial<StorageClass>): StorageClass =
 
 const allowed = (key: string, ...values: readonly string[]) => ({ matchLabelExpressions: [{ key, values }] });
 
-/** Pods of a cluster, one workload after the other, and the volumes that they bring with them. */
+/** Pods of a cluster, one workload after another, with their volumes. */
 export class Workloads {
   readonly persistentVolumes: PersistentVolume[] = [];
   readonly persistentVolumeClaims: PersistentVolumeClaim[] = [];
@@ -176,7 +176,7 @@ export class Workloads {
     this.#draw = draw;
   }
 
-  /** Its pods share what they ask for, but not their volumes. */
+  /** Creates pods that share their requirements, but not their volumes. */
   pods(name: string, count: number, more: PodParts = {}): readonly Pod[] {
     const draw = this.#draw;
     const shared = { ...podParts(draw), ...more };
@@ -185,7 +185,7 @@ export class Workloads {
       const volumes = hasVolumes ? some(draw, 2, () => this.#volume(shared.namespace ?? 'default')) : [];
       const own = pod(`${name}-${at}`, { ...shared, volumes });
       const creationTimestamp = draw.maybe(0.2, () => new Date(1.7e12 + draw.below(3) * 1000).toISOString());
-      // not the builder's UIDs, which depend on what was built before
+      // Does not use the UIDs of the builder, because they depend on previously built objects.
       const uid = String(this.#uids++).padStart(8, '0');
       return { ...own, metadata: { ...own.metadata, uid, ...(creationTimestamp ? { creationTimestamp } : {}) } };
     });

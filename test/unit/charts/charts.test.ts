@@ -17,7 +17,7 @@ describe('charts', () => {
   it.each([
     'karpenter',
     'karpenter-crd',
-  ])('%s has the one version of the product, and names the one of Karpenter', (name) => {
+  ])('%s has the version of the product, and names the compatible version of Karpenter', (name) => {
     const { version } = yaml('../package.json');
     expect(VERSION).toBe(version);
     expect(yaml(`${name}/Chart.yaml`)).toMatchObject({
@@ -30,18 +30,18 @@ describe('charts', () => {
     });
   });
 
-  it('have no image that others could publish: the user names the repository, and the version is the tag', () => {
+  it('have no default image repository, because another publisher could own it, and use the version as the tag', () => {
     expect(at(yaml('karpenter/values.yaml'), 'controller.image')).toEqual({ repository: '', tag: '', digest: '' });
     expect(text('../README.md')).toContain(` -t "$IMAGE:${VERSION}" . && docker push`);
     expect(text('../README.md')).toContain(`karpenter-ts-${VERSION}.tgz`);
   });
 
-  it('leave values of older releases alone: karpenter-crd has no schema', () => {
+  it('accept values of earlier releases, because karpenter-crd has no schema', () => {
     expect(readdirSync(new URL('karpenter-crd/', root))).not.toContain('values.schema.json');
   });
 });
 
-describe('the schema of the values of charts/karpenter', () => {
+describe('the values schema of charts/karpenter', () => {
   const schema = JSON.parse(text('karpenter/values.schema.json')) as Tree;
   const values = yaml('karpenter/values.yaml');
 
@@ -50,7 +50,7 @@ describe('the schema of the values of charts/karpenter', () => {
     return isTree(tree) ? [tree, ...Object.values(tree).flatMap(objects)] : [];
   };
 
-  it('refuses no value because it does not know it', () => {
+  it('accepts unknown values', () => {
     const strict = objects(schema).filter(
       ({ additionalProperties, required, propertyNames, patternProperties }) =>
         additionalProperties === false || required || propertyNames || patternProperties,
@@ -58,7 +58,7 @@ describe('the schema of the values of charts/karpenter', () => {
     expect(strict).toEqual([]);
   });
 
-  it('knows each value that the chart declares, and no other', () => {
+  it('contains exactly the values that the chart declares', () => {
     const declared = (tree: Tree, path: string): string[] =>
       Object.entries(tree).flatMap(([key, value]) =>
         isTree(value) && isTree(at(schema, `properties.${`${path}${key}`.replaceAll('.', '.properties.')}.properties`))
@@ -107,7 +107,7 @@ describe('values of charts/karpenter', () => {
     expect(at(values, path)).toEqual(value);
   });
 
-  it('are all used by some template', () => {
+  it('are all used by a template', () => {
     const leaves = (tree: Tree, path: string): string[] =>
       Object.entries(tree).flatMap(([key, value]) =>
         isTree(value) && Object.keys(value).length > 0 && !opaque.includes(`${path}${key}`)
@@ -119,12 +119,12 @@ describe('values of charts/karpenter', () => {
     expect(unused).toEqual([]);
   });
 
-  /** Rendered whole, so that no template names what is in them. */
+  /** Values that templates render as a whole, without the names of their fields. */
   const opaque = ['strategy', 'podSecurityContext', 'nodeSelector', 'affinity', 'dashboards.labels'];
 });
 
 describe('templates of charts/karpenter', () => {
-  it('ask for no value that values.yaml does not declare', () => {
+  it('use only values that values.yaml declares', () => {
     const values = yaml('karpenter/values.yaml');
     const asked = templates.flatMap((template) =>
       [...template.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path = '']) => path.replace(/\.$/, '')),

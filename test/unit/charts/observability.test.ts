@@ -1,6 +1,6 @@
 /**
- * Dashboards and alerts ask for metrics and labels that the default view serves, and each alert has its paragraph in the
- * runbook. `test/cluster/prometheus.test.ts` has a Prometheus evaluate every query.
+ * Dashboards and alerts use only metrics and labels that the default view serves, and the runbook has a section for
+ * each alert. `test/cluster/prometheus.test.ts` evaluates every query in Prometheus.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
@@ -16,7 +16,7 @@ const statuses = (['nodeclaim', 'node', 'nodepool', 'ec2nodeclass'] as const).fl
   return Object.values(statusDeclarations({ prefix: statusPrefix(kind), buckets: 'transition', ...fields }));
 });
 const declared = new Map<string, MetricDeclaration>([...METRICS, ...statuses].map((metric) => [metric.name, metric]));
-/** Added by Prometheus, or of every histogram. */
+/** Labels that Prometheus adds or that every histogram has. */
 const ANY = ['instance', 'job', 'le'];
 
 const declarationOf = (series: string): MetricDeclaration | undefined => {
@@ -47,7 +47,7 @@ describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as co
   uid,
   panels,
 }) => {
-  it('has panels that lie side by side, each with an id, a title and queries', () => {
+  it('have dashboard panels that do not overlap, each with an id, a title and queries', () => {
     expect(uid).toMatch(/^karpenter-[a-z-]+$/);
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(panels.length).toBeGreaterThan(8);
@@ -62,7 +62,7 @@ describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as co
     expect(cells.every((cell) => Number.parseInt(cell, 10) < 24)).toBe(true);
   });
 
-  it('names series by labels that they have', () => {
+  it('use only labels that the metric has', () => {
     for (const { targets = [] } of panels)
       for (const { expr, legendFormat } of targets)
         for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
@@ -84,11 +84,11 @@ describe('the runbook', () => {
     for (const part of ['**Meaning**', '**Check**', '**Remedy**']) expect(section).toContain(part);
   });
 
-  it('has a section only for existing alerts', () => {
+  it('has sections for existing alerts only', () => {
     expect([...sections.keys()].filter((name) => !alerts().some(({ alert }) => alert === name))).toEqual([]);
   });
 
-  it('is told of by every alert with a severity and a summary', () => {
+  it('is linked by every alert, and every alert has a severity and a summary', () => {
     for (const { labels, annotations } of alerts()) {
       expect(['critical', 'warning', 'info']).toContain(labels.severity);
       expect(annotations.summary).not.toBe('');

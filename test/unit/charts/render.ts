@@ -1,6 +1,6 @@
 /**
- * What `helm template` makes of the chart, kept as a fixture because tests cannot rely on helm. Run this file to write
- * it anew after a change of the chart; `HELM` names the binary if it is not on the path.
+ * Renders the chart with `helm template` into a fixture, because tests cannot rely on helm. After a change of the
+ * chart, run this file to renew the fixture. `HELM` is the path of the helm binary if it is not in `PATH`.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -30,10 +30,10 @@ const VALUES = [
   'controller.resources.limits.memory=1Gi',
 ];
 
-/** As of a cluster with the Prometheus operator. */
+/** API of a cluster with the Prometheus operator. */
 const OPERATOR_API = ['--api-versions', 'monitoring.coreos.com/v1'];
 
-/** Stands for everything that rendering depends on, but for the CRDs. */
+/** Returns a digest of all files that affect the rendered chart, except the CRDs. */
 export function chartDigest(): string {
   const [templates = [], dashboards = []] = ['templates', 'dashboards'].map((folder) =>
     readdirSync(new URL(`${folder}/`, chart))
@@ -49,7 +49,7 @@ export function chartDigest(): string {
 
 const digestLine = (): string => `# digest of the chart: ${chartDigest()}\n`;
 
-/** The rendered objects as YAML; `current` says whether the chart is still the one that was rendered. */
+/** Returns the rendered objects as YAML. `current` is false if the chart has changed since it was rendered. */
 export function rendered(): { readonly yaml: string; readonly current: boolean } {
   const yaml = readFileSync(fixture, 'utf8');
   return { yaml, current: yaml.startsWith(digestLine()) };

@@ -44,14 +44,14 @@ const find = (kind: string, name: string): Manifest => {
 };
 
 describe('the rendered chart', () => {
-  it('is rendered from the chart as it is (else run test/unit/charts/render.ts)', () => {
+  it('is up to date with the chart (if not, run test/unit/charts/render.ts)', () => {
     expect(rendered().current).toBe(true);
   });
 
-  it('is taken by an API server as it is', async () => {
+  it('is accepted by an API server without changes', async () => {
     const server = await startApiServer({ clock: steadyClock(), host: '127.0.0.1' });
     try {
-      // its definition is the Prometheus operator's
+      // the Prometheus operator owns this CRD
       const known = manifests.filter(({ kind }) => kind !== 'PrometheusRule');
       for (const object of [...customResourceDefinitions(), ...known]) {
         expect(() => server.objects.create(object, { fieldValidation: 'Strict' })).not.toThrow();
@@ -61,7 +61,7 @@ describe('the rendered chart', () => {
     }
   });
 
-  it('holds each object once, labelled as the release', () => {
+  it('contains each object once, with the labels of the release', () => {
     const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? '-'} ${metadata.name}`).sort();
     expect(names).toEqual([
       'ClusterRole - karpenter',
@@ -92,7 +92,7 @@ describe('the rendered chart', () => {
     }
   });
 
-  it('has the dashboards and the rules as they are, templates of alerts included', () => {
+  it('contains the dashboards and rules unchanged, including templates of alerts', () => {
     for (const { file, ...dashboard } of dashboards()) {
       const { metadata, data } = find('ConfigMap', `karpenter-dashboard-${file.replace('.json', '')}`) as Manifest & {
         readonly data: Readonly<Record<string, string>>;
@@ -104,7 +104,7 @@ describe('the rendered chart', () => {
     expect(spec).toEqual(parse(readFileSync(RULES_FILE, 'utf8')));
   });
 
-  it('creates the ConfigMaps that the operator fills, without data, and lets it write to no other', () => {
+  it('creates the ConfigMaps that the operator fills, without data, and grants write access to these ConfigMaps only', () => {
     const names = ['karpenter-history', 'karpenter-spot-risk'];
     for (const name of names) {
       const { metadata, ...rest } = find('ConfigMap', name);
@@ -120,7 +120,7 @@ describe('the rendered chart', () => {
     ]);
   });
 
-  it('mounts the price book where the controller looks for it', () => {
+  it('mounts the price book at the path that the controller reads', () => {
     const book = find('ConfigMap', 'karpenter-price-book') as Manifest & { readonly data: Record<string, string> };
     const [[key, content]] = Object.entries(book.data) as [[string, string]];
     const { book: read, problems } = readPriceBook(content, key);
@@ -134,7 +134,7 @@ describe('the rendered chart', () => {
     expect(spec.volumes).toEqual([{ name: 'price-book', configMap: { name: book.metadata.name } }]);
   });
 
-  it('gives the controller an environment that it can read', () => {
+  it('sets only environment variables that the controller can parse', () => {
     const deployment = find('Deployment', 'karpenter') as DeploymentManifest;
     const env = deployment.spec.template.spec.containers[0]?.env ?? [];
     const values = Object.fromEntries(env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])));
@@ -158,7 +158,7 @@ describe('the rendered chart', () => {
     ['', 'pods', ['delete', 'get', 'list', 'watch']],
     ['', 'nodes', ['delete', 'get', 'list', 'patch', 'update', 'watch']],
     ['policy', 'poddisruptionbudgets', ['get', 'list', 'watch']],
-  ])('lets the controller do with %s %s: %p', (group, resource, verbs) => {
+  ])('allows the controller to use %s %s: %p', (group, resource, verbs) => {
     const rules = find('ClusterRole', 'karpenter-core').rules ?? [];
     const allowed = rules
       .filter((rule) => rule.apiGroups.includes(group) && rule.resources.includes(resource))

@@ -17,8 +17,8 @@ function pair(): { copies: SentLists; held: ReceivedLists; messages: ListMessage
 
 const numbered = (count: number): readonly Item[] => Array.from({ length: count }, (_, at) => ({ name: `item-${at}` }));
 
-describe('copies in a thread', () => {
-  it('follow their list, of which only what changes goes over', async () => {
+describe('copied lists in a worker', () => {
+  it('receive only the changes of the sent list', async () => {
     const { copies, held, messages } = pair();
     const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
     await copies.send({ name: 'nodes', items: [a, b] });
@@ -32,7 +32,7 @@ describe('copies in a thread', () => {
     expect(messages).toEqual([]);
   });
 
-  it('take an object that differs for another one', async () => {
+  it('replace an object if its content changed', async () => {
     const { copies, held } = pair();
     const [a, b] = [{ name: 'a' }, { name: 'b' }];
     await copies.send({ name: 'nodes', items: [a, b] });
@@ -40,7 +40,7 @@ describe('copies in a thread', () => {
     expect(new Set(held.items('nodes'))).toEqual(new Set([{ name: 'a2' }, { name: 'b' }]));
   });
 
-  it('go over in parts, in the form that they are given', async () => {
+  it('receive long lists in parts, in the requested form', async () => {
     const { copies, held, messages } = pair();
     const items = numbered(600);
     await copies.send({ name: 'pods', items, formOf: ({ name }) => ({ short: name.slice(5) }) });
@@ -48,7 +48,7 @@ describe('copies in a thread', () => {
     expect(held.items('pods')).toEqual(items.map(({ name }) => ({ short: name.slice(5) })));
   });
 
-  it('of lists that were never shown are empty', () => {
+  it('are empty if the list was never sent', () => {
     expect(pair().held.items('nodes')).toEqual([]);
   });
 });

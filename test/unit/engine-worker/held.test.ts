@@ -1,4 +1,4 @@
-/** What an engine worker holds of each node: thousands of times this is most of its heap. */
+/** Memory per node in an engine worker. In a cluster with thousands of nodes this is most of the worker's heap. */
 import { expect, it } from '@jest/globals';
 import { type Kind, NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
@@ -16,12 +16,12 @@ import { virtualClock } from '../virtualclock.ts';
 
 const SIZE = { nodes: 1_000, pods: 10_000 };
 
-/** As EC2's nodes have them. */
+/** Labels in the number that EC2 nodes have. */
 const LABELS = Object.fromEntries(
   Array.from({ length: 20 }, (_, at) => [`karpenter.k8s.aws/instance-property-${at}`, `value-${at}`]),
 );
 
-/** As informers keep it. */
+/** Returns the object in the form in which informers keep it. */
 const asReceived = <T extends KubeObject>(kind: Kind<T>, object: object): T =>
   trimmedObject(kind, JSON.parse(JSON.stringify(object)) as T);
 
@@ -38,7 +38,7 @@ function nodesOf(): readonly StateNode[] {
   return cluster.nodes();
 }
 
-it('takes little in a worker', async () => {
+it('a worker needs less than 25 kB per node', async () => {
   const items = nodesOf();
   const held = new ReceivedLists(keptOnce);
   const sent = new SentLists((message) => held.receive(structuredClone(message)));
@@ -50,7 +50,7 @@ it('takes little in a worker', async () => {
   expect(bytes).toBeLessThan(25_000);
 });
 
-it('forgets what was replaced before the next request', async () => {
+it('a worker releases a replaced object before the next request', async () => {
   const held = new ReceivedLists();
   const sent = new SentLists((message) => held.receive(structuredClone(message)));
   const replaced = async (): Promise<WeakRef<object>> => {

@@ -8,7 +8,7 @@ import { benchmarkTypes } from '../../bench/catalogue.ts';
 interface Pair {
   readonly shown: SentTypes;
   readonly held: ReceivedTypes;
-  /** Bytes that went over since this was asked last. */
+  /** Returns the number of bytes sent since the previous call. */
   bytes(): number;
 }
 
@@ -32,7 +32,7 @@ function pair(): Pair {
 
 const all = benchmarkTypes(400).map(sharedType);
 
-/** The list with one offering sold out; another type's every time. */
+/** Returns the list with one unavailable offering. Each position changes another type. */
 const soldOut = (at: number): readonly InstanceType[] =>
   all.with(
     at % all.length,
@@ -44,8 +44,8 @@ const soldOut = (at: number): readonly InstanceType[] =>
     }),
   );
 
-describe('lists of instance types in a thread', () => {
-  it('are equal to those that were shown', async () => {
+describe('lists of instance types in a worker', () => {
+  it('equal the sent lists', async () => {
     const { shown, held } = pair();
     const id = await shown.send(all);
     expect(held.list(id)).toEqual(all);
@@ -61,7 +61,7 @@ describe('lists of instance types in a thread', () => {
     expect(held.list(id)?.[0]?.cpuCredits).toEqual(cpuCredits);
   });
 
-  it('share what is equal', async () => {
+  it('share equal parts', async () => {
     const { shown, held } = pair();
     const [first, second] = [await shown.send(all), await shown.send(soldOut(3))].map((id) => held.list(id) ?? []);
     expect(first?.filter((type, at) => type !== second?.[at])).toHaveLength(1);
@@ -70,7 +70,7 @@ describe('lists of instance types in a thread', () => {
     expect(first?.[7]?.offerings[0]?.requirements).toBe(first?.[8]?.offerings[0]?.requirements);
   });
 
-  it('come and go a thousand times: what changed goes over, and nothing stays that no question needs', async () => {
+  it('receive only the changes of a thousand updates, and release unused parts', async () => {
     const { shown, held, bytes } = pair();
     await shown.send(all);
     shown.keep(new Set([all]));
@@ -84,18 +84,18 @@ describe('lists of instance types in a thread', () => {
       expect(held.size).toBe(atFirst);
       expect(shown.size.parts).toBe(held.size);
     }
-    // numbers of the list's types, the type that changed, the one that came back
+    // the type numbers of the list, the changed type, and the restored type
     expect(bytes() / 1_000).toBeLessThan(3_000);
     expect(wholeList).toBeGreaterThan(50_000);
     shown.keep(new Set());
     expect(held.size).toBe(0);
   });
 
-  it('of many NodePools cost little more than one', async () => {
+  it('of many NodePools need little more memory than one list', async () => {
     const { shown, held, bytes } = pair();
     await shown.send(all);
     const [atFirst] = [held.size, bytes()];
-    // NodeClasses with other kubelet settings
+    // NodeClasses with different kubelet settings
     const others = Array.from({ length: 10 }, (_, at) =>
       all.map((type) => sharedType({ ...type, capacity: { ...type.capacity, pods: 10 * at + 1 } })),
     );
@@ -105,7 +105,7 @@ describe('lists of instance types in a thread', () => {
     expect(bytes() / 10 / all.length).toBeLessThan(250);
   });
 
-  it('go over in parts, between which others have their turn', async () => {
+  it('are received in parts, and other work runs between the parts', async () => {
     const sizes: number[] = [];
     let pauses = 0;
     const shown = new SentTypes((message) => {
@@ -118,7 +118,7 @@ describe('lists of instance types in a thread', () => {
     expect(Math.max(...sizes)).toBeLessThan(1_100);
   });
 
-  it('are refused when a part has not come', () => {
+  it('are rejected if a part is missing', () => {
     const { held } = pair();
     const parts = [[9, { kind: 'list', of: [5] }]] as const;
     expect(() => held.receive({ kind: 'types', parts })).toThrow('its part 5 is missing');

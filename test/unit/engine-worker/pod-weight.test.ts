@@ -1,4 +1,6 @@
-/** Pods of any size are copied to threads in parts that block for no longer than usual ones. */
+/**
+ * Pods are copied to workers in parts. A part with large pods must not block for longer than a part with usual pods.
+ */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { type ListMessage, SentLists } from '../../../src/engine-worker/copied-lists.ts';
@@ -10,7 +12,7 @@ const names = (count: number, length = 60): readonly string[] =>
   Array.from({ length: count }, (_, at) => `${at}-`.padEnd(length, 'x'));
 const map = (count: number) => Object.fromEntries(names(count).map((name) => [name, name]));
 
-/** Each with some 300 kB. */
+/** Pods of about 300 kB each. */
 const HUGE: readonly {
   readonly what: string;
   readonly parts?: PodParts;
@@ -71,14 +73,14 @@ const podOf = (name: string, parts: PodParts, metadata: Partial<Pod['metadata']>
 };
 
 describe('the weight of a pod', () => {
-  it('is that of about one for the usual pod, which 250 of go over at a stretch', async () => {
+  it('is about one for a usual pod, so that 250 pods are sent in one part', async () => {
     const messages: ListMessage[] = [];
     const items = Array.from({ length: 500 }, (_, at) => podOf(`p-${at}`, { cpu: '1', memory: '1Gi' }));
     await new SentLists((message) => void messages.push(message)).send({ name: 'pods', items, weightOf: weightOfPod });
     expect(messages.map((message) => message.kind === 'put' && message.items.length)).toEqual([250, 250]);
   });
 
-  it.each(HUGE)('lets few go over at a stretch that have huge $what', async ({ parts = {}, metadata = {} }) => {
+  it.each(HUGE)('limits the number of pods per part if they have huge $what', async ({ parts = {}, metadata = {} }) => {
     const sizes: number[] = [];
     const copies = new SentLists((message) => void sizes.push(JSON.stringify(message).length));
     const items = Array.from({ length: 20 }, (_, at) => podOf(`p-${at}`, parts, metadata));

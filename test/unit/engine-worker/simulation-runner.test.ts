@@ -1,4 +1,4 @@
-/** Disruption's simulations in an engine worker. */
+/** Disruption simulations in an engine worker. */
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
@@ -80,17 +80,17 @@ function decide(simulations: SimulationRunner, cluster: Cluster, method: Method,
   return simulations.decide(input, method, methodInputOn(simulations, cluster, input), signal);
 }
 
-/** The cluster without some nodes, all other objects the same ones. */
+/** Returns the cluster without these nodes. All other objects are identical. */
 const without = (cluster: Cluster, ...names: readonly string[]): Cluster => ({
   ...cluster,
   snapshot: { ...cluster.snapshot, nodes: cluster.snapshot.nodes.filter(({ name }) => !names.includes(name)) },
 });
 
-describe('the simulations in a thread', () => {
+describe('simulations in a worker', () => {
   const thread = new WorkerSimulationRunner();
   afterAll(() => thread.close());
 
-  it.each([multiNode, singleNode, swap])('decides as the one in this thread does: $name', async (method) => {
+  it.each([multiNode, singleNode, swap])('decide like simulations in the main thread: $name', async (method) => {
     const cluster = clusterOf(SHAPE);
     const expected = await decide(localSimulationRunner(), cluster, method);
     expect(expected.commands).not.toEqual([]);
@@ -101,7 +101,7 @@ describe('the simulations in a thread', () => {
     );
   });
 
-  it('follows the cluster as it changes', async () => {
+  it('follow changes of the cluster', async () => {
     const full = clusterOf(SHAPE);
     const steps = [
       full,
@@ -115,7 +115,7 @@ describe('the simulations in a thread', () => {
       );
   });
 
-  it('copies long lists in parts, so that nothing else waits long', async () => {
+  it('receive long lists in parts, so that other work is not blocked for long', async () => {
     const sent = jest.spyOn(Worker.prototype, 'postMessage');
     const cluster = clusterOf({ ...SHAPE, offered: /./ });
     const types = Math.max(...[...cluster.pools.values()].map(({ instanceTypes }) => instanceTypes.length));
@@ -129,7 +129,7 @@ describe('the simulations in a thread', () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(types);
   });
 
-  it('answers single simulator, those too that come to nothing', async () => {
+  it('return the result of a single simulation, or undefined if a node is marked for deletion', async () => {
     const cluster = clusterOf(SHAPE);
     const input = inputOf(cluster);
     const ids = ['aws:///node-00000', 'aws:///node-00003'];
@@ -143,7 +143,7 @@ describe('the simulations in a thread', () => {
     expect(await thread.simulate(going, ids, { sparesQuietNodes: true })).toBeUndefined();
   });
 
-  it('knows what keeps pods where they are', async () => {
+  it('respect annotations and PodDisruptionBudgets that keep pods on their nodes', async () => {
     const cluster = clusterOf(SHAPE);
     const [first, second, ...others] = cluster.snapshot.nodes;
     if (first === undefined || second === undefined) throw new Error('the cluster has too few nodes');
@@ -152,7 +152,7 @@ describe('the simulations in a thread', () => {
       ...pod,
       metadata: { ...pod.metadata, annotations: { 'karpenter.sh/do-not-disrupt': '3h', note: 'of no interest' } },
     }));
-    // a budget that lets no healthy pod go, and one pod that is not
+    // a budget that blocks the eviction of healthy pods, and one unhealthy pod
     const sick = changed(second, (pod) => ({
       ...pod,
       metadata: { ...pod.metadata, labels: { app: 'sick' } },
@@ -176,18 +176,18 @@ describe('the simulations in a thread', () => {
       const found = await ask(thread);
       expect(found).toEqual(await ask(localSimulationRunner()));
       const placed = [...(found?.claims ?? []), ...(found?.plan.placements ?? [])].flatMap(({ pods }) => pods);
-      expect(placed.length).toBe(node === fixed ? 0 : node.pods.length - 1); // all but the daemon's
+      expect(placed.length).toBe(node === fixed ? 0 : node.pods.length - 1); // all except the daemon pod
     }
   });
 
-  it('keeps questions that come at once apart', async () => {
+  it('do not mix concurrent requests', async () => {
     const clusters = [1, 2, 3].map((seed) => clusterOf({ ...SHAPE, seed }));
     const found = await Promise.all(clusters.map((cluster) => decide(thread, cluster, singleNode)));
     for (const [at, cluster] of clusters.entries())
       expect(found[at]).toEqual(await decide(localSimulationRunner(), cluster, singleNode));
   });
 
-  it('decides among more NodePools than it keeps lists of instance types', async () => {
+  it('support more NodePools than the number of retained lists of instance types', async () => {
     const names = Array.from({ length: 40 }, (_, at) => `pool-${at}`);
     const shared = clusterOf({ ...SHAPE, pools: names.map((name) => ({ name, capacityTypes: ['on-demand'] })) });
     const listed = [...shared.pools].map(([name, pool]) => [name, { ...pool, instanceTypes: [...pool.instanceTypes] }]);
@@ -198,7 +198,7 @@ describe('the simulations in a thread', () => {
     for (let round = 0; round < 2; round++) expect(await decide(thread, cluster, singleNode)).toEqual(expected);
   });
 
-  it('tells what went wrong, and works on', async () => {
+  it('return the error of a failed request, and continue with the next request', async () => {
     const cluster = clusterOf(SHAPE);
     const broken = { ...cluster, snapshot: { ...cluster.snapshot, persistentVolumeClaims: [{} as never] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
@@ -209,7 +209,7 @@ describe('the simulations in a thread', () => {
     expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);
   });
 
-  it('starts anew when something could not be copied', async () => {
+  it('start a new worker if an object could not be copied', async () => {
     const cluster = clusterOf(SHAPE);
     const [first, ...others] = cluster.snapshot.nodes;
     const odd = { ...first, labels: { odd: () => undefined } } as never;
@@ -218,7 +218,7 @@ describe('the simulations in a thread', () => {
     expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localSimulationRunner(), cluster, multiNode));
   });
 
-  it('stops a search that is called off, and starts anew', async () => {
+  it('stop if the request is cancelled, and start a new worker', async () => {
     const cluster = clusterOf({ ...SHAPE, nodes: 60 });
     const stop = new AbortController();
     const found = decide(thread, cluster, singleNode, stop.signal);
@@ -228,7 +228,7 @@ describe('the simulations in a thread', () => {
     expect((await decide(thread, clusterOf(SHAPE), multiNode)).commands).toHaveLength(1);
   });
 
-  it('fails what is under way when it is closed, and starts anew', async () => {
+  it('fail in-flight requests when the runner is closed, and start a new worker', async () => {
     const cluster = clusterOf(SHAPE);
     const found = decide(thread, cluster, singleNode);
     const failed = expect(found).rejects.toThrow('The disruption worker ended');

@@ -1,4 +1,4 @@
-/** What follows when a thread of the engine hangs or dies, played by a worker that does so on demand. */
+/** Reactions to an engine worker that hangs or exits. The tests run a worker that does so on demand. */
 import { BroadcastChannel } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { POD } from '../../../src/api/kinds.ts';
@@ -20,7 +20,7 @@ const OPTIONS: SolveOptions = {
   deadlineMs: 60_000,
 };
 
-/** Answers that nothing is to be done, unless it is shown a pod whose name says what becomes of the worker. */
+/** Worker that returns an empty plan, unless the name of a pod requests that it hang or throw an error. */
 const WORKER = `
   import { BroadcastChannel, parentPort, workerData } from 'node:worker_threads';
   const names = new Set();
@@ -46,7 +46,7 @@ const WORKER = `
 `;
 const url = new URL(`data:text/javascript,${encodeURIComponent(WORKER)}`);
 
-/** Time that passes when the test says so. */
+/** Clock that advances only when the test advances it. */
 class Hands implements Clock {
   #nowMs = 0;
   readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();
@@ -90,12 +90,14 @@ function snapshotOf(...names: readonly string[]): Snapshot {
   };
 }
 
-describe('a thread of the engine', () => {
+describe('an engine worker', () => {
   const clock = new Hands();
   let solver: WorkerSolver | undefined;
   afterEach(() => solver?.close());
 
-  /** Lets the time of a question pass whenever a worker hangs. Answers the time that it all took. */
+  /**
+   * Advances the clock past the deadline of the request whenever a worker hangs. Returns the total time of the work.
+   */
   async function played<T>(work: Promise<T>): Promise<{ readonly answer: T; readonly tookMs: number }> {
     const startedMs = clock.now();
     const channel = new BroadcastChannel('hanging');
@@ -107,7 +109,7 @@ describe('a thread of the engine', () => {
     }
   }
 
-  it('that hangs is ended, and solves without the pod that it worked on, which is refused', async () => {
+  it('that hangs is terminated, and its successor refuses the pod that it was evaluating', async () => {
     const metrics = createMetrics();
     const logged: string[] = [];
     solver = new WorkerSolver({ clock, url });
@@ -117,15 +119,15 @@ describe('a thread of the engine', () => {
     const key = [...plan.refusals.keys()];
     expect(key).toEqual([expect.stringContaining('default/hang')]);
     expect([...plan.refusals.values()][0]?.text).toContain('the solver worker ended, probably because of this pod');
-    // its deadline and a margin, then the pause before another thread is started
+    // the deadline with its margin, and the pause before the next worker starts
     expect(tookMs).toBe(91_000);
     expect(logged).toEqual(['an engine worker ended, starting a new one']);
     expect(await metrics.text()).toContain('karpenter_engine_worker_restarts_total{worker="solver",reason="hung"} 1');
-    // it is left out of the next solve as well, which takes no time for it
+    // the next solve skips the pod as well, and therefore takes no time for it
     expect((await played(solver.solve(snapshot, OPTIONS))).tookMs).toBe(0);
   });
 
-  it('that dies is followed by another, which does without the pod', async () => {
+  it('that exits is replaced, and its successor skips the pod', async () => {
     solver = new WorkerSolver({ clock, url });
     const { answer: plan } = await played(solver.solve(snapshotOf('app', 'throw'), OPTIONS));
     expect([...plan.refusals.keys()]).toEqual([expect.stringContaining('default/throw')]);
@@ -146,7 +148,7 @@ describe('supervision', () => {
   const pods = [light, ...heavy];
   const lightKey = `${light.metadata.namespace}/${light.metadata.name}`;
 
-  it('suspects no light pod that was merely worked on when memory ran out, and of the heavy ones more each time', () => {
+  it('suspects heavy pods after an out-of-memory exit, twice as many each time, but not the light pod under evaluation', () => {
     const suspects = new Suspects(new Hands());
     const supervision = new Supervision(new Hands(), suspects);
     const held: number[] = [];
@@ -158,13 +160,13 @@ describe('supervision', () => {
     expect(suspects.among([light]).size).toBe(0);
   });
 
-  it('suspects the pod that a thread hangs on, whatever it is like', () => {
+  it('suspects the pod on which a worker hangs, regardless of its size', () => {
     const suspects = new Suspects(new Hands());
     new Supervision(new Hands(), suspects).died(died('hung', lightKey), pods, 'solve');
     expect([...suspects.among(pods).keys()]).toEqual([lightKey]);
   });
 
-  it('pauses longer each time, up to a minute, until a thread answers', async () => {
+  it('doubles its pause after each exit, up to one minute, until a worker returns a result', async () => {
     const pauses: number[] = [];
     const clock = new Hands();
     const supervision = new Supervision(
@@ -180,7 +182,7 @@ describe('supervision', () => {
     expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  it('counts ends of one request whatever becomes of others', () => {
+  it('counts worker exits per request, regardless of the results of other requests', () => {
     const suspects = new Suspects(new Hands());
     const supervision = new Supervision(new Hands(), suspects);
     for (let ends = 0; ends < 2; ends++) {
@@ -194,7 +196,7 @@ describe('supervision', () => {
   });
 });
 
-describe('a worker whose threads go on ending', () => {
+describe('a worker that exits repeatedly', () => {
   const clock = new Hands();
   const logged: string[] = [];
   const reports = { metrics: createMetrics(), log: { ...silent, error: (text: string) => void logged.push(text) } };
@@ -208,7 +210,7 @@ describe('a worker whose threads go on ending', () => {
   };
   const hung = (pod?: string): EngineWorkerEnd => new EngineWorkerEnd('solver', 'hung', { text: 'is ended', pod });
 
-  it('is given up after ten ends in ten minutes, which is logged once, until one answers', () => {
+  it('fails the health check after ten exits in ten minutes, logs this once, and recovers with a result', () => {
     const supervision = supervised();
     const die = (ms: number): void => {
       clock.advance(ms);
@@ -228,13 +230,13 @@ describe('a worker whose threads go on ending', () => {
     supervision.check();
   });
 
-  it('is not given up for ends that come quickly one after the other', () => {
+  it('does not fail the health check after many exits in quick succession', () => {
     const supervision = supervised();
     for (let ends = 0; ends < 50; ends++) supervision.died(hung(), [], 'solve');
     supervision.check();
   });
 
-  it('is not given up for a few ends that are far apart', () => {
+  it('does not fail the health check after a few exits with long intervals', () => {
     const supervision = supervised();
     for (let ends = 1; ends < GIVEN_UP.ends; ends++) {
       clock.advance(GIVEN_UP.spanMs);
@@ -243,7 +245,7 @@ describe('a worker whose threads go on ending', () => {
     supervision.check();
   });
 
-  it('is not given up while there are pods to leave out, however many', () => {
+  it('does not fail the health check while there are suspected pods to skip', () => {
     const supervision = supervised();
     const [pod] = snapshotOf('a').pendingPods;
     if (pod === undefined) throw new Error('there is no pod');
@@ -262,9 +264,9 @@ describe('a worker whose threads go on ending', () => {
   });
 
   it.each([
-    ['ends as it starts', new URL('data:text/javascript,throw new Error("no room")'), 'ended: no room'],
+    ['exits during its start', new URL('data:text/javascript,throw new Error("no room")'), 'ended: no room'],
     ['cannot be started', new URL('http://127.0.0.1/worker.js'), 'cannot be started: '],
-  ])('fails the check of a solver whose thread %s', async (_, worker, text) => {
+  ])('the check of a solver fails if its worker %s', async (_, worker, text) => {
     const solver = new WorkerSolver({ clock, url: worker });
     const snapshot = snapshotOf('app');
     const limit = clock.now() + GIVEN_UP.spanMs + 120_000;
@@ -274,8 +276,8 @@ describe('a worker whose threads go on ending', () => {
   });
 });
 
-describe('the board', () => {
-  it('shows the pod that is worked on, shortened to what names can be', () => {
+describe('the progress board', () => {
+  it('shows the pod under evaluation, truncated to the maximum length of names', () => {
     const board = newBoard();
     const writer = boardWriter(board);
     if (light === undefined) throw new Error('there is no pod');

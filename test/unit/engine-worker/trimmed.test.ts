@@ -20,7 +20,7 @@ describe('trimmed objects', () => {
     expect(textOf(solve(trimmed(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
   });
 
-  it('leave out what nobody looks at, and keep what rules look at', () => {
+  it('keep only the fields that scheduling rules read', () => {
     const own = pod('web', { cpu: '1', hostPort: 80, labels: { app: 'web' } });
     const fat: Pod = {
       ...own,
@@ -30,12 +30,12 @@ describe('trimmed objects', () => {
     expect(trimmedPod(fat)).toEqual({ ...own, status: { phase: 'Running' } });
   });
 
-  it('keep what a pod was given while it is being resized', () => {
+  it('keep the allocated resources of a pod during its resize', () => {
     const containerStatuses = [{ name: 'app', allocatedResources: { cpu: '2' } }];
     expect(trimmedPod({ ...pod('web'), status: { containerStatuses } }).status).toEqual({ containerStatuses });
   });
 
-  it('keep the conditions of pods that are False', () => {
+  it('keep the False conditions of pods', () => {
     const unscheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const;
     const conditions = [
       { ...unscheduled, message: '0/3 nodes are available' },

@@ -1,4 +1,4 @@
-/** The solver in a thread of its own. */
+/** The solver in a worker thread. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
@@ -38,7 +38,7 @@ function snapshotOf(pods: number): Snapshot {
   };
 }
 
-/** NodePools with a list of instance types each, and a pod for each of them. */
+/** Returns a snapshot with NodePools that have separate lists of instance types, and with one pod for each NodePool. */
 function snapshotOfPools(count: number): Snapshot {
   const world = new World();
   for (let at = 0; at < count; at++) {
@@ -53,13 +53,13 @@ function snapshotOfPools(count: number): Snapshot {
   return { ...snapshotOf(0), pools, pendingPods };
 }
 
-/** The same pools with lists of their own. */
+/** Returns the same pools with copies of their lists. */
 const relisted = (snapshot: Snapshot): Snapshot => ({
   ...snapshot,
   pools: snapshot.pools.map(({ nodePool, instanceTypes }) => ({ nodePool, instanceTypes: [...instanceTypes] })),
 });
 
-/** How many lists of instance types the threads hold after each message. */
+/** Returns the number of lists of instance types that the worker holds after each message. */
 function listsHeld(messages: readonly StateMessage[]): readonly number[] {
   const held = new Set<number>();
   return messages.map((message) => {
@@ -69,11 +69,11 @@ function listsHeld(messages: readonly StateMessage[]): readonly number[] {
   });
 }
 
-describe('the solver in a thread', () => {
+describe('the solver in a worker', () => {
   const solver = new WorkerSolver();
   afterAll(() => solver.close());
 
-  it('answers what the solver in this thread answers, again and again', async () => {
+  it('returns the same plans as the solver in the main thread, for repeated and concurrent requests', async () => {
     const snapshot = snapshotOf(40);
     const plan = await localSolver()(snapshot, OPTIONS);
     expect(plan.claims.length).toBeGreaterThan(0);
@@ -133,7 +133,7 @@ describe('the solver in a thread', () => {
     await own.close();
   });
 
-  it('survives a warm-up that fails', async () => {
+  it('continues after a failed warm-up', async () => {
     const own = new WorkerSolver();
     const broken = { ...snapshotOf(1), persistentVolumeClaims: [{}] } as unknown as Snapshot;
     await own.solve.warmUp?.(broken, OPTIONS);
@@ -141,10 +141,10 @@ describe('the solver in a thread', () => {
     await own.close();
   });
 
-  it('collects its garbage when it is told to, and works on', async () => {
+  it('collects garbage on request, and continues', async () => {
     const own = new WorkerSolver();
     const post = jest.spyOn(Worker.prototype, 'postMessage');
-    // there is nothing to collect before its first solve
+    // before its first solve there is no garbage
     expect(own.isIdle).toBe(true);
     await own.giveBack();
     expect(post).not.toHaveBeenCalled();
@@ -157,11 +157,11 @@ describe('the solver in a thread', () => {
     expect(await total()).toBeLessThan(before - 2 ** 20);
     expect((await own.solve(snapshotOf(1_000), OPTIONS)).claims).toHaveLength(claims.length);
     await own.close();
-    // one that has ended has nothing to give
+    // a worker that has exited has no memory to release
     await own.giveBack();
   });
 
-  it('lets this thread go on while it works', async () => {
+  it('does not block the main thread', async () => {
     const snapshot = snapshotOf(5_000);
     let turns = 0;
     let isDone = false;
@@ -173,17 +173,18 @@ describe('the solver in a thread', () => {
       await nextTurn();
     }
     expect((await work).claims.flatMap(({ pods }) => pods)).toHaveLength(5_000);
-    // 20 turns copy the pods; all others come while the thread works, which in this one would be a single turn
+    // Copying the pods takes 20 turns. The remaining turns run while the worker solves; a solve in this thread would be
+    // one turn.
     expect(turns).toBeGreaterThan(100);
   });
 
-  it('tells what went wrong, and works on', async () => {
+  it('returns the error of a failed request, and continues with the next request', async () => {
     const broken = { ...snapshotOf(1), persistentVolumeClaims: [{}] } as unknown as Snapshot;
     await expect(solver.solve(broken, OPTIONS)).rejects.toThrow(/undefined/);
     expect((await solver.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);
   });
 
-  it('forgets what went over only in part: the next solve misses nothing', async () => {
+  it('discards a partial copy, so that the next solve has all pods', async () => {
     const snapshot = snapshotOf(600);
     const uncloneable = { metadata: { name: 'odd' }, spec: { containers: [], odd: () => undefined } };
     const broken = { ...snapshot, pendingPods: [...snapshot.pendingPods, uncloneable] } as unknown as Snapshot;
@@ -192,7 +193,7 @@ describe('the solver in a thread', () => {
     expect(plan.claims.flatMap(({ pods }) => pods)).toHaveLength(600);
   });
 
-  it('holds the instance types of every NodePool of a question, however many they are', async () => {
+  it('holds the instance types of every NodePool in a request, regardless of their number', async () => {
     const snapshot = snapshotOfPools(40);
     const plan = await localSolver()(snapshot, OPTIONS);
     expect(plan.claims).toHaveLength(40);
@@ -203,7 +204,7 @@ describe('the solver in a thread', () => {
     expect(plans.map(({ claims }) => claims.length)).toEqual([40, 39, 40, 40]);
   });
 
-  it('copies no list again that is still in use, and forgets those that are not', async () => {
+  it('does not copy a list that is still in use, and releases unused lists', async () => {
     const own = new WorkerSolver();
     const sent = jest.spyOn(Worker.prototype, 'postMessage');
     const snapshot = snapshotOfPools(40);
@@ -222,11 +223,11 @@ describe('the solver in a thread', () => {
     sent.mockRestore();
     await own.close();
     expect(held.at(-1)).toBe(40);
-    // while a question is sent, its lists come beside those of the one before
+    // during a request, its lists exist in addition to the lists of the previous request
     expect(Math.max(...held)).toBe(80);
   });
 
-  it('makes do with NodePools that have no instance types', async () => {
+  it('accepts NodePools without instance types', async () => {
     const snapshot = snapshotOfPools(2);
     const [first, second] = snapshot.pools;
     if (first === undefined || second === undefined) throw new Error('there are too few NodePools');
@@ -234,7 +235,7 @@ describe('the solver in a thread', () => {
     expect(claims).toHaveLength(1);
   });
 
-  it('takes a list that is not there for an error', async () => {
+  it('throws an error if a list is missing', async () => {
     const held = new WorkerState(undefined);
     const [pool] = snapshotOfPools(1).pools;
     if (pool === undefined) throw new Error('there is no NodePool');
@@ -248,7 +249,7 @@ describe('the solver in a thread', () => {
     expect(() => withTypes(id)).toThrow('is missing');
   });
 
-  it('ends its thread, and not the process, when the thread needs more heap than it may have', async () => {
+  it('terminates its worker instead of the process if the worker exceeds its heap limit', async () => {
     const own = new WorkerSolver({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
     const numbers = Array.from({ length: 100 }, () => Array.from({ length: 100_000 }, (_, at) => at / 3));
     const large = { ...snapshotOf(1), nowMs: numbers } as unknown as Snapshot;
@@ -256,7 +257,7 @@ describe('the solver in a thread', () => {
     await own.close();
   });
 
-  it('starts anew after its thread ended', async () => {
+  it('starts a new worker if the previous worker has exited', async () => {
     await solver.close();
     expect((await solver.solve(snapshotOf(1), OPTIONS)).claims).toHaveLength(1);
   });

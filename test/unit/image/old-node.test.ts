@@ -1,4 +1,4 @@
-/** `bin/karpenter.js` beside an npm package `node` that is older than it needs. */
+/** `bin/karpenter.js` with an installed npm package `node` that is too old. */
 import { spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 const BIN = join(import.meta.dirname, '../../../bin/karpenter.js');
-/** Of processes; a chain without an end reaches it within seconds. */
+/** Limit on process starts. A chain of processes without end reaches it within seconds. */
 const MOST = 5;
 
 describe('karpenter on an old Node.js', () => {

@@ -1,4 +1,4 @@
-/** What is delivered, file by file: the image's bundle, and the npm package, which runs where nothing else is installed. */
+/** Contents of the release artifacts: the bundle in the image, and the npm package, which has no dependencies. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -22,7 +22,7 @@ const PARTS =
     ' ',
   );
 const LIMIT_MS = 240_000;
-/** What the image's build is told, since it has no git. */
+/** Build argument of the image, because its build has no git metadata. */
 const REVISION = '0123456789abcdef';
 
 interface Packed {
@@ -30,7 +30,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-describe('what is delivered', () => {
+describe('release artifacts', () => {
   const folder = mkdtempSync(join(tmpdir(), 'karpenter-package-'));
   const checkout = join(folder, 'checkout');
   const empty = join(folder, 'empty');
@@ -54,7 +54,7 @@ describe('what is delivered', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const filesOf = (path: string): readonly string[] => readdirSync(join(checkout, path));
-  /** The own sources in the bundles of a folder. */
+  /** Returns our own sources in the bundles of a folder. */
   const sourcesIn = (path: string): readonly string[] =>
     filesOf(path)
       .filter((name) => name.endsWith('.map'))
@@ -63,7 +63,7 @@ describe('what is delivered', () => {
       )
       .flatMap((source) => /(?:^|\/)(src\/.*)$/.exec(source)?.[1] ?? []);
 
-  it('the image holds the bundle of the operator, and of its own files nothing else', () => {
+  it('the image contains the bundle of the operator only', () => {
     const stages = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^FROM /m);
     const copied = [...(stages.at(-1) ?? '').matchAll(/^(?:COPY|ADD) (.*)$/gm)].map(([, what]) => what);
     expect(copied).toEqual([
@@ -76,14 +76,14 @@ describe('what is delivered', () => {
     expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).toSorted());
   });
 
-  it('the bundles know the revision that they were built from', () => {
+  it('the bundles contain their source revision', () => {
     for (const path of ['dist/operator', 'dist/cli']) {
       const code = filesOf(path).filter((name) => name.endsWith('.js'));
       expect(code.some((name) => readFileSync(join(checkout, path, name), 'utf8').includes(REVISION))).toBe(true);
     }
   });
 
-  it('the bundle of the operator has neither the local world nor the command line in it', () => {
+  it('the bundle of the operator contains neither the local cluster nor the command line', () => {
     const sources = sourcesIn('dist/operator');
     expect(sources).toEqual(
       expect.arrayContaining(['src/main.ts', 'src/engine/solve.ts', 'src/engine-worker/worker.ts']),
@@ -92,14 +92,14 @@ describe('what is delivered', () => {
     expect(sourcesIn('dist/cli')).toContain('src/local/world.ts');
   });
 
-  it('the bundle of the operator is plain ASCII, so that no thread keeps two bytes for each of its letters', () => {
+  it('the bundle of the operator is plain ASCII, because V8 would otherwise store two bytes per character', () => {
     const codes = filesOf('dist/operator').filter((name) => name.endsWith('.js'));
     const texts = codes.map((name) => [name, readFileSync(join(checkout, 'dist/operator', name), 'utf8')] as const);
     expect(texts.filter(([, text]) => /[^\0-\x7f]/.test(text)).map(([name]) => name)).toEqual([]);
     expect(texts.map(([, text]) => text).join()).toContain('|\\u00b5s|');
   });
 
-  it('the npm package holds bundles, manifests and charts, but no sources and no source maps', () => {
+  it('the npm package contains bundles, manifests and charts, but no sources and no source maps', () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths).toEqual(
       expect.arrayContaining([
@@ -124,12 +124,12 @@ describe('what is delivered', () => {
     expect(paths.filter((path) => /\.(ts|map)$/.test(path))).toEqual([]);
   });
 
-  it('the manifest of the npm package names no dependencies', () => {
+  it('the manifest of the npm package lists no dependencies', () => {
     const manifest = JSON.parse(readFileSync(join(empty, 'node_modules/karpenter-ts/package.json'), 'utf8')) as object;
     expect(Object.keys(manifest).filter((field) => /dependencies|scripts|overrides/i.test(field))).toEqual([]);
   });
 
-  it('the npm package needs no other', () => {
+  it('the npm package installs without other packages', () => {
     const installed = readdirSync(join(empty, 'node_modules')).filter((name) => !name.startsWith('.'));
     expect(installed).toEqual(['karpenter-ts']);
   });
@@ -150,7 +150,7 @@ describe('what is delivered', () => {
     expect(JSON.parse(String(simulated.stdout))).toHaveProperty('nodeClaims');
   });
 
-  it('the npm package replays several sets at a time', () => {
+  it('the npm package replays several variants in parallel', () => {
     const examples = join(empty, 'node_modules/karpenter-ts/examples/replay');
     const what = ['-f', join(examples, 'nodepool.yaml'), '--trace', join(examples, 'tiny.jsonl'), '--until', '2m'];
     const sets = ['--compare', 'a=--packing=compatible', '--compare', 'b=', '--parallel', '2'];
@@ -163,7 +163,7 @@ describe('what is delivered', () => {
     ]);
   });
 
-  it('the npm package says in one line that a replay needs more memory', () => {
+  it('the npm package reports in one line that a replay needs more memory', () => {
     const examples = join(empty, 'node_modules/karpenter-ts/examples/replay');
     const what = ['-f', join(examples, 'nodepool.yaml'), '--trace', join(examples, 'tiny.jsonl'), '--until', '2m'];
     const { status, stdout, stderr } = karpenter(process.execPath, 'replay', ...what, '--memory', '256Mi');
@@ -173,7 +173,7 @@ describe('what is delivered', () => {
     );
   });
 
-  describe('on an old Node.js', () => {
+  describe('with an old Node.js', () => {
     const shim = join(folder, 'old.mjs');
     beforeAll(() =>
       writeFileSync(
@@ -188,7 +188,7 @@ describe('what is delivered', () => {
         env: { PATH: '' },
       });
 
-    it('says in one line what to do', () => {
+    it('prints the remedy in one line', () => {
       expect(onOldNode('--version')).toMatchObject({
         status: 1,
         stdout: '',
@@ -198,7 +198,7 @@ describe('what is delivered', () => {
       });
     });
 
-    it('runs on the one that was installed beside it, and answers its exit code', () => {
+    it('uses the installed npm package node, and returns its exit code', () => {
       const beside = join(empty, 'node_modules/node');
       symlinkSync(join(ROOT, 'node_modules/node'), beside);
       try {

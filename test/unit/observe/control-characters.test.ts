@@ -11,7 +11,7 @@ const everyControl = [
   ...[0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069],
 ].filter((code) => code !== 9 && code !== 10);
 
-/** An output that keeps what reaches the terminal. */
+/** Returns an output that records the text that reaches the terminal. */
 function terminal(): { readonly output: Output & Writable; readonly shown: () => string } {
   const chunks: Buffer[] = [];
   const output = new Writable({
@@ -35,7 +35,7 @@ describe('the filter for control characters', () => {
     'CRLF\r\n',
     'accents é, 漢字, 🙂, עברית',
     '\u001b[1mbold\u001b[22m',
-  ])('leaves %j as it is', (text) => {
+  ])('does not change %j', (text) => {
     expect(escapeControls(text)).toBe(text);
   });
 
@@ -50,7 +50,7 @@ describe('the filter for control characters', () => {
     expect(escapeControls(text)).toBe(escaped);
   });
 
-  it('covers texts and bytes, and characters that are split between chunks', () => {
+  it('covers strings and bytes, and characters that are split between chunks', () => {
     const { output, shown } = terminal();
     filterOutputs([output]);
     output.write('a\u001b[2J');
@@ -59,7 +59,7 @@ describe('the filter for control characters', () => {
     expect(shown()).toBe('a\\u001b[2Jb\\u009bé🙂');
   });
 
-  it('is there once, and lets sequences of the program through', () => {
+  it("is installed once, and does not escape the program's own sequences", () => {
     const { output, shown } = terminal();
     filterOutputs([output]);
     filterOutputs([output]);
@@ -68,7 +68,7 @@ describe('the filter for control characters', () => {
     expect(shown()).toBe('\r\u001b[2K\r\u001b[2Kname \\u001b[2J');
   });
 
-  it.each(['json', 'yaml'] as const)('leaves the value of %s as it is', async (format) => {
+  it.each(['json', 'yaml'] as const)('does not change the value of %s', async (format) => {
     const texts = everyControl.map((code) => String.fromCharCode(code));
     const value = {
       texts,

@@ -23,13 +23,13 @@ function logger(options: Partial<LoggerOptions> = {}): {
 }
 
 describe('createLogger', () => {
-  it('says nothing of a revision that is not known', () => {
+  it('omits an unknown revision', () => {
     const { log, texts } = logger({ commit: '' });
     log.info('hello');
     expect(texts[0]).not.toContain('commit');
   });
 
-  it('writes control characters as escapes, which read as the same text', () => {
+  it('writes control characters as JSON escapes of the same text', () => {
     const { log, texts, lines } = logger();
     const name = 'a\u001b[2Jb\u007fc\u009b31md\u202ee';
     log.with({ NodeClaim: { name } }).info(name, { name, error: new Error(name) });
@@ -64,7 +64,7 @@ describe('createLogger', () => {
     ]);
   });
 
-  it('writes errors as text with their causes, and the codes of AWS failures', () => {
+  it('writes errors as text with their causes, and with the codes of AWS failures', () => {
     const { log, lines } = logger();
     const aws = Object.assign(new Error('You are not authorized'), {
       name: 'UnauthorizedOperation',
@@ -81,7 +81,7 @@ describe('createLogger', () => {
     expect(lines()[0]).not.toHaveProperty('aws-operation-name');
   });
 
-  it('names the request to the API server that failed, also below others', () => {
+  it('names the failed request to the API server, also if it is the cause of another error', () => {
     const { log, lines } = logger();
     const failed = Object.assign(new Error('no'), { request: 'PATCH /api/v1/nodes/a' });
     log.error('Reconciler error', { error: failed });
@@ -104,13 +104,13 @@ describe('createLogger', () => {
     expect(lines().map((line) => line.level)).toEqual(written);
   });
 
-  it('names the caller at level debug alone', () => {
+  it('names the caller at level debug only', () => {
     const { log, lines } = logger({ level: 'debug' });
     log.info('here');
     expect(lines()[0]?.caller).toMatch(/^observe\/logger\.test\.ts:\d+$/);
   });
 
-  it('writes the first hundred of a line per second, then every hundredth', () => {
+  it('writes the first hundred copies of a line per second, then every hundredth', () => {
     let now = 0;
     const { log, lines } = logger({ now: () => now });
     for (let count = 0; count < 350; count += 1) log.info('again');

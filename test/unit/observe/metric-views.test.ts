@@ -1,4 +1,4 @@
-/** What the default view serves of a metric, by its declaration. */
+/** The default view of a metric according to its declaration. */
 import { describe, expect, it } from '@jest/globals';
 import { seriesBudget } from '../../../src/observe/metric-views.ts';
 import { counter, gauge, histogram } from '../../../src/observe/metrics/declaration.ts';
@@ -40,7 +40,7 @@ const measured = (declaration: typeof PLAIN) => (metrics: ReturnType<typeof crea
 };
 
 describe('the default view', () => {
-  it('leaves out details, and labels without a value', async () => {
+  it('omits detailed series, and labels without a value', async () => {
     expect(await linesOf(measured(PLAIN))).toEqual([
       'test_plain{node="a",pool="web",resource="cpu"} 1',
       'test_plain{node="b",pool="web",resource="cpu"} 4',
@@ -48,7 +48,7 @@ describe('the default view', () => {
     ]);
   });
 
-  it('sums over labels, or takes the largest', async () => {
+  it('aggregates over labels by sum or by maximum', async () => {
     expect(await linesOf(measured(SUMMED))).toEqual([
       'test_sum{pool="web",resource="cpu"} 5',
       'test_sum{resource="cpu"} 3',
@@ -59,7 +59,7 @@ describe('the default view', () => {
     ]);
   });
 
-  it('keeps apart series whose labels differ only in their names', async () => {
+  it('does not merge series that have equal values of different labels', async () => {
     const lines = await linesOf((metrics) => {
       metrics.gauge(SUMMED).set({ node: 'a', pool: 'x' }, 1);
       metrics.gauge(SUMMED).set({ node: 'a', resource: 'x' }, 2);
@@ -67,7 +67,7 @@ describe('the default view', () => {
     expect(lines).toEqual(['test_sum{pool="x"} 1', 'test_sum{resource="x"} 2']);
   });
 
-  it('serves some buckets of a histogram, which count as before', async () => {
+  it('serves some buckets of a histogram, with cumulative counts', async () => {
     const lines = await linesOf((metrics) => {
       for (const seconds of [0.5, 1.5, 3, 100]) metrics.histogram(TIMES).observe(seconds);
     });
@@ -80,7 +80,7 @@ describe('the default view', () => {
     ]);
   });
 
-  it('has no trace of what it leaves out', async () => {
+  it('does not mention omitted metrics', async () => {
     const metrics = createMetrics({ view: 'budget' });
     metrics.counter(ABSENT).inc();
     expect(await metrics.text()).toBe('');
@@ -88,8 +88,8 @@ describe('the default view', () => {
   });
 });
 
-describe('the view of Karpenter', () => {
-  it('serves all of it, with labels that have no value', async () => {
+describe('the Karpenter view', () => {
+  it('serves all metrics, and labels without a value', async () => {
     const all = { view: 'karpenter' } as const;
     expect(await linesOf(measured(SUMMED), all)).toContain('test_sum{node="c",pool="",resource="disk"} 30');
     expect(await linesOf((metrics) => metrics.counter(ABSENT).inc(), all)).toEqual(['test_absent_total 1']);
@@ -98,7 +98,7 @@ describe('the view of Karpenter', () => {
   });
 });
 
-describe('the budget of series', () => {
+describe('the series budget', () => {
   const watched = async (view: View, series: number) => {
     const metrics = createMetrics(view);
     const seen: { readonly series: number; readonly budget: number | undefined }[] = [];
@@ -107,12 +107,12 @@ describe('the budget of series', () => {
     return { text: await metrics.text(), seen };
   };
 
-  it('allows 3,000 at 3 nodes and 20,000 at 1,000', () => {
+  it('allows 3,000 series at 3 nodes and 20,000 at 1,000', () => {
     expect(seriesBudget(3)).toBeLessThanOrEqual(3_000);
     expect(seriesBudget(1_000)).toBeLessThanOrEqual(20_000);
   });
 
-  it('is served with the number of series, and drops nothing', async () => {
+  it('is served with the number of series, and does not drop series', async () => {
     const { text, seen } = await watched({ view: 'budget' }, 4_000);
     expect(text.match(/^test_plain\{/gm)).toHaveLength(4_000);
     expect(text).toContain('\nkarpenter_metrics_series 4002\n');
@@ -121,7 +121,7 @@ describe('the budget of series', () => {
     expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toHaveLength(4_002);
   });
 
-  it('is none of the view of Karpenter', async () => {
+  it('does not exist in the Karpenter view', async () => {
     const { text, seen } = await watched({ view: 'karpenter' }, 10);
     expect(text).toContain('\nkarpenter_metrics_series 11\n');
     expect(text).not.toContain('karpenter_metrics_series_budget');

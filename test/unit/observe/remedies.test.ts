@@ -1,11 +1,11 @@
-/** Every error line says what to do about it. */
+/** Every error line has a remedy. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { REMEDIES, remedyFor } from '../../../src/observe/remedies.ts';
 
 const SRC = join(import.meta.dirname, '../../../src');
-/** Not the operator. */
+/** Folders that are not part of the operator. */
 const ELSEWHERE = /^(local|cli)\//;
 
 /** Calls of `log.error`, with their text up to the end of the statement. */
@@ -24,7 +24,7 @@ const messagesIn = (text: string): readonly string[] =>
   [...text.matchAll(/(?:^|[?:]|\()\s*(?:'([^']+)'|`([^`]+)`)/g)].map(([, plain, template]) => plain ?? template ?? '');
 
 describe('an error line', () => {
-  it('is found wherever it is written', () => {
+  it('is found at every call site', () => {
     expect(calls.length).toBeGreaterThan(45);
   });
 
@@ -35,7 +35,7 @@ describe('an error line', () => {
     for (const message of messages) expect(REMEDIES).toHaveProperty([message ?? '']);
   });
 
-  it('names the permission that a denied call needs', () => {
+  it('names the missing permission of a denied call', () => {
     const fields = {
       'aws-error-code': 'UnauthorizedOperation',
       'aws-service-name': 'EC2',

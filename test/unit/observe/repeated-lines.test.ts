@@ -1,4 +1,4 @@
-/** What lasts is logged when it changes, and then with a count. */
+/** A persistent condition is logged when it changes, and then with a count. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -19,8 +19,8 @@ function logging(level: LoggerOptions['level'] = 'info') {
   return { lines, time, of };
 }
 
-describe('a failure that lasts', () => {
-  it('is written at once, then after 5, 10, 20 … minutes with how often', () => {
+describe('a persistent failure', () => {
+  it('is logged immediately, then after 5, 10, 20 … minutes with the number of repetitions', () => {
     const { lines, time, of } = logging();
     for (; time.ms < 60 * MINUTE; time.ms += 10_000) of('default').error('Reconciler error', { error: 'no subnets' });
     expect(lines.map(({ time: at, repeated }) => [String(at).slice(14, 19), repeated])).toEqual([
@@ -31,7 +31,7 @@ describe('a failure that lasts', () => {
     ]);
   });
 
-  it('is written at once when it changes, and about each object', () => {
+  it('is logged immediately if it changes, and for each object', () => {
     const { lines, of } = logging();
     of('a').error('Reconciler error', { error: 'no subnets' });
     of('b').error('Reconciler error', { error: 'no subnets' });
@@ -47,32 +47,32 @@ describe('a failure that lasts', () => {
     ]);
   });
 
-  it('is the same with another number or id in it', () => {
+  it('is the same failure if only numbers or ids differ', () => {
     const { lines, of } = logging();
     of('a').error('failed', { error: 'request 0d6a3f1c-8b5e-4b8a-9a51-6a1f2c3d4e5f took 12 s' });
     of('a').error('failed', { error: 'request 1d6a3f1c-8b5e-4b8a-9a51-6a1f2c3d4e5f took 9 s' });
     expect(lines).toHaveLength(1);
   });
 
-  it('is written again when it comes back after it was over', () => {
+  it('is logged again if it recurs after a pause', () => {
     const { lines, time, of } = logging();
     of('a').error('failed', { error: 'no subnets' });
     time.ms += 31 * MINUTE;
     of('a').error('failed', { error: 'no subnets' });
     expect(lines.map(({ repeated }) => repeated)).toEqual([undefined, undefined]);
-    // also by a clock that was set back
+    // also if the clock was set back
     time.ms -= 40 * MINUTE;
     of('a').error('failed', { error: 'no subnets' });
     expect(lines).toHaveLength(3);
   });
 
-  it('is written each time for those who debug', () => {
+  it('is logged each time at level debug', () => {
     const { lines, of } = logging('debug');
     for (let count = 0; count < 5; count++) of('a').error('failed', { error: 'no subnets' });
     expect(lines).toHaveLength(5);
   });
 
-  it('takes a bounded memory: of very many, the first are forgotten', () => {
+  it('needs bounded memory, because the oldest of many failures are forgotten', () => {
     const repeats = repeatedLines(() => 0);
     for (let index = 0; index < 5_000; index++) repeats(`line ${index}`);
     expect(repeats('line 4999')).toBeUndefined();
@@ -81,7 +81,7 @@ describe('a failure that lasts', () => {
 });
 
 describe('a line of a reconcile', () => {
-  it('is left out while all of it is the same', () => {
+  it('is omitted while the whole line stays the same', () => {
     const { lines, of } = logging();
     for (let count = 0; count < 3; count++) of('a').info('no dynamic nodepools found');
     of('a').info('found provisionable pod(s)', { duration: '1s' });
@@ -93,7 +93,7 @@ describe('a line of a reconcile', () => {
     ]);
   });
 
-  it('is written each time that nodes are bought, or a worker ends', () => {
+  it('is logged each time if it reports a launch or a worker exit', () => {
     const { lines, of } = logging();
     for (let count = 0; count < 3; count++) {
       of('').info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: 1, pods: 1 });
@@ -102,7 +102,7 @@ describe('a line of a reconcile', () => {
     expect(lines).toHaveLength(6);
   });
 
-  it.each([...REPEATED_EVENTS])('is one that the operator writes: %s', (message) => {
+  it.each([...REPEATED_EVENTS])('exists in the sources of the operator: %s', (message) => {
     const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('repeated-lines.ts') && !path.endsWith('remedies.ts'))
       .map((path) => readFileSync(join(SRC, path), 'utf8'));

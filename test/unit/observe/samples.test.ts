@@ -6,8 +6,8 @@ import { OwnedSeries } from '../../../src/observe/owned-series.ts';
 const DECLARED = gauge<'name' | 'resource'>({ name: 'test_amount', help: 'An\namount', labels: ['name', 'resource'] });
 const ODD = 'a "quoted" \\ name\nof two lines';
 
-describe('samples that are read at a scrape', () => {
-  it('are written as prom-client writes those that it holds', async () => {
+describe('samples that are read during a scrape', () => {
+  it('have the format of prom-client', async () => {
     const [held, read] = [createMetrics(), createMetrics()];
     const values = [0, 1.5, -2e21, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN];
     for (const [at, value] of values.entries())
@@ -19,13 +19,13 @@ describe('samples that are read at a scrape', () => {
     expect(await read.text()).toBe(await held.text());
   });
 
-  it('leave the head of a metric without any', async () => {
+  it('keep the header of a metric without samples', async () => {
     const metrics = createMetrics();
     metrics.readAtScrape(DECLARED, () => []);
     expect(await metrics.text()).toBe('# HELP test_amount An\\namount\n# TYPE test_amount gauge\n');
   });
 
-  it('come in pieces between which others have their turn', async () => {
+  it('are written in parts, and other work runs between the parts', async () => {
     const metrics = createMetrics();
     metrics.readAtScrape(DECLARED, () =>
       Array.from({ length: 1_050 }, (_, at) => ({ labels: { name: String(at), resource: '' }, value: at })),
@@ -56,7 +56,7 @@ describe('series of an owner', () => {
     expect(await lines(metrics)).toEqual([]);
   });
 
-  it('have no labels twice, which would spoil the scrape: the last of them counts', async () => {
+  it('keep only the last of several series with equal labels, because duplicates make a scrape invalid', async () => {
     const metrics = createMetrics();
     const labels = { name: 'a' };
     new OwnedSeries(metrics, DECLARED).set('a', [

@@ -1,4 +1,7 @@
-/** How much of a scrape is done in one turn of the event loop, counted in samples: time would depend on the machine. */
+/**
+ * Limits the work of a scrape in one turn of the event loop. The test counts samples, because time depends on the
+ * machine.
+ */
 import { describe, expect, it } from '@jest/globals';
 import { gauge } from '../../../src/observe/metrics/declaration.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
@@ -6,7 +9,7 @@ import { inSteps } from '../../../src/process/rendered-answer.ts';
 
 const LABELS = ['node', 'pool'] as const;
 const SAMPLES = 20_000;
-/** Of each metric, once in each view. */
+/** Metrics with one series per view. */
 const METRICS = {
   written: { declaration: gauge({ name: 'test_written', help: 'Written', labels: LABELS }), isDetail: false },
   detail: { declaration: gauge({ name: 'test_detail', help: 'Left out', labels: LABELS }), isDetail: true },
@@ -17,7 +20,7 @@ const METRICS = {
 } as const;
 const STEP = 100;
 
-/** What was read since it was last reset. */
+/** Number of samples read since the last reset. */
 interface Work {
   samples: number;
   total: number;
@@ -39,7 +42,7 @@ function measuring(view: 'budget' | 'karpenter', only = Object.values(METRICS)) 
 }
 
 describe.each(['budget', 'karpenter'] as const)('a scrape in the view %s', (view) => {
-  it('reads few samples for each of its parts, whether they are written, left out or summed', async () => {
+  it('reads few samples for each of its parts, including omitted and aggregated samples', async () => {
     const { metrics, work } = measuring(view);
     let longest = 0;
     for await (const _ of metrics.parts()) {
@@ -62,7 +65,7 @@ describe.each(['budget', 'karpenter'] as const)('a scrape in the view %s', (view
       next = setImmediate(turn);
     };
     let next = setImmediate(turn);
-    // as if each took 20 microseconds: 200 in 4 ms, and the part that it is at then
+    // 20 microseconds per sample: 200 samples in 4 ms, and the rest of the current part
     await inSteps(metrics.parts(), () => work.total * 0.02);
     clearImmediate(next);
     count();

@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { reportSeries } from '../../../src/observe/scrape.ts';
 import { recordingLog } from '../kube/fakes.ts';
 
-describe('a report of the number of series', () => {
+describe('the report of too many series', () => {
   const byMetric = new Map([
     ['small', 1],
     ['large', 5_000],
   ]);
 
-  it('is written once until there are fewer again, and names the largest metrics and a remedy', () => {
+  it('is logged once until the number falls, and names the largest metrics and a remedy', () => {
     const { log, lines } = recordingLog();
     const report = reportSeries(log);
     for (const series of [3_000, 5_001, 5_002, 3_000, 5_003]) report({ series, budget: 3_000, byMetric });
@@ -24,7 +24,7 @@ describe('a report of the number of series', () => {
     });
   });
 
-  it('is not written where there is no budget', () => {
+  it('is not logged if there is no budget', () => {
     const { log, lines } = recordingLog();
     reportSeries(log)({ series: 100_000, budget: undefined, byMetric });
     expect(lines).toEqual([]);

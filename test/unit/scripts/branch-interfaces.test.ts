@@ -1,4 +1,4 @@
-/** The generator of the table of branch network interfaces, on AWS's table as gofmt writes it. */
+/** The generator of the table of branch network interfaces, with AWS's table as formatted by gofmt. */
 import { describe, expect, it } from '@jest/globals';
 import { branchLimits, branchTable } from '../../../scripts/branch-interfaces.ts';
 import { BRANCH_INTERFACES } from '../../../src/aws/instancetypes/branchinterfacetable.ts';
@@ -23,7 +23,7 @@ const source = (...entries: readonly string[]): string =>
   `package vpc\n\nvar Limits = map[string]*VPCLimits{\n${entries.join('')}}\n`;
 
 describe('the table of branch network interfaces', () => {
-  it('has the types that trunk, by family, from small to large', () => {
+  it('contains the types that support trunking, by family and size', () => {
     const limits = branchLimits(
       source(
         entry('m7i-flex.large', true, 3),
@@ -39,7 +39,7 @@ describe('the table of branch network interfaces', () => {
     );
   });
 
-  it('is the same when it is written from itself', () => {
+  it('does not change if it is generated from itself', () => {
     const entries = Object.entries(BRANCH_INTERFACES).flatMap(([family, sizes]) =>
       sizes.split(' ').map((pair) => {
         const [size = '', limit] = pair.split(':');

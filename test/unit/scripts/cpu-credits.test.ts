@@ -1,4 +1,4 @@
-/** The generator of the table of CPU credits, on AWS's page as HTML and as Markdown. */
+/** The generator of the table of CPU credits, with AWS's page as HTML and as Markdown. */
 import { describe, expect, it } from '@jest/globals';
 import { creditTable, earnedCredits } from '../../../scripts/cpu-credits.ts';
 import { EARNED_CREDITS } from '../../../src/aws/instancetypes/cpu-credit-table.ts';
@@ -11,7 +11,7 @@ describe('the table of CPU credits', () => {
   it.each([
     ['Markdown', markdown],
     ['HTML', html],
-  ])('has the types of the page in %s by family, from small to large', (_, row) => {
+  ])('has the types of the page in %s, ordered by family and size', (_, row) => {
     const page = [row('t3.2xlarge', '192'), row('t3.nano', '6'), row('t2.2xlarge', '81.6')].join('');
     expect(creditTable(earnedCredits(page), 'somewhere')).toContain(
       "Source: somewhere.\n */\nexport const EARNED_CREDITS: Readonly<Record<string, string>> = {\n  t2: '2xlarge:81.6',\n  t3: 'nano:6 2xlarge:192',\n};\n",
@@ -22,7 +22,7 @@ describe('the table of CPU credits', () => {
     expect(earnedCredits('A t3.small has 2 vCPUs, and t2.micro earns six credits.').size).toBe(0);
   });
 
-  it('is the same when it is written from itself', () => {
+  it('does not change if it is generated from itself', () => {
     const page = Object.entries(EARNED_CREDITS)
       .flatMap(([family, sizes]) =>
         sizes.split(' ').map((pair) => {

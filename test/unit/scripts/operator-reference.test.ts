@@ -7,12 +7,12 @@ import { AWS_GATES, CORE_GATES } from '../../../src/process/feature-gates.ts';
 import { environmentName } from '../../../src/process/options.ts';
 import { OPTIONS, VARIABLES } from '../../../src/process/settings.ts';
 
-/** The first cells of the rows of all tables. */
+/** Returns the first cells of the rows of all tables. */
 const firstCells = (page: string): readonly string[] =>
   [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, cell = '']) => cell);
 
 describe('reference pages', () => {
-  it('name every metric, event and setting', () => {
+  it('list every metric, event and setting', () => {
     expect(firstCells(metricsPage())).toEqual(METRICS.map(({ name }) => name));
     expect(firstCells(eventsPage())).toEqual(EVENTS.map(({ reason }) => reason));
     expect(firstCells(settingsPage())).toEqual([
@@ -23,7 +23,7 @@ describe('reference pages', () => {
     ]);
   });
 
-  it('tell types, labels, quantiles and buckets of metrics', () => {
+  it('contain types, labels, quantiles and buckets of metrics', () => {
     const page = metricsPage();
     expect(page).toContain('| `karpenter_nodes_created_total` | counter | `nodepool`, `zone` | Nodes that joined');
     expect(page).toContain('| `karpenter_nodes_allocatable` | gauge | labels of a node, `resource_type` |');
@@ -31,7 +31,7 @@ describe('reference pages', () => {
     expect(page).toContain('Buckets from 1 to 1000, 34 of them.');
   });
 
-  it('tell for how long events are dropped', () => {
+  it('contain the period for which repeated events are dropped', () => {
     const page = eventsPage();
     expect(page).toContain('| uid of the pod | 5 minutes |');
     expect(page).toContain('| uid of the NodePool | 1 minute |');
@@ -39,7 +39,7 @@ describe('reference pages', () => {
     expect(page).toMatch(/^\| `LeaderElection` .* \| {2}\| {2}\|$/m);
   });
 
-  it('tell variables and defaults of settings', () => {
+  it('contain variables and defaults of settings', () => {
     for (const { flag } of Object.values(OPTIONS)) expect(settingsPage()).toContain(`\`${environmentName(flag)}\``);
     expect(settingsPage()).toContain('| `10s` |');
   });

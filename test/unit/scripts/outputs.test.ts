@@ -43,7 +43,7 @@ const offerings: PoolOfferings = {
 };
 
 describe('schemas of outputs', () => {
-  it('are there for every command that prints JSON', () => {
+  it('exist for every command that prints JSON', () => {
     const printing = async (): Promise<readonly string[]> =>
       everyCommand(described(await wholeProgram()))
         .filter(({ options }) => options.some(({ long, choices }) => long === '--output' && choices.includes('json')))
@@ -57,7 +57,7 @@ describe('schemas of outputs', () => {
     ['moves', [move]],
     ['offerings', [offerings]],
     ['doctor', [{ level: 'warning', subject: 'ec2:DescribeSubnets', message: 'is denied', fix: 'allow it' }]],
-  ])('of %s fit what is printed', (name, value) => {
+  ])('of %s accept the printed output', (name, value) => {
     expect(strictly(schemaOf(name), value)).toEqual([]);
   });
 
@@ -66,7 +66,7 @@ describe('schemas of outputs', () => {
     ['moves', [{ ...move, state: 'odd' }], /\/0\/state/],
     ['offerings', { ...offerings }, /array/],
     ['nothing', [], /no such schema/],
-  ])('of %s fit nothing else', (name, value, message) => {
+  ])('of %s reject invalid output', (name, value, message) => {
     expect(strictly(schemaOf(name), value).join('; ')).toMatch(message);
   });
 });

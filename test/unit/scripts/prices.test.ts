@@ -1,4 +1,4 @@
-/** The generator of the built-in price table, on price lists as AWS publishes them. */
+/** The generator of the built-in price table, with price lists as AWS publishes them. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const LISTED: readonly Item[] = [
   { type: 'm5.xlarge', usd: '0.1920000000' },
   { type: 'm5.metal', usd: '4.6080000000', family: 'Compute Instance (bare metal)', tenancy: 'Dedicated' },
 ];
-/** None of them is the price of a Linux instance on demand. */
+/** Prices of other products, which are not prices of Linux on-demand instances. */
 const OTHERS: readonly Item[] = [
   { type: 'm5.large', usd: '0.1', tenancy: 'Dedicated' },
   { type: 'm5.large', usd: '0.2', os: 'Windows' },
@@ -139,13 +139,13 @@ describe('the price list of AWS', () => {
     expect([...(await pricesInCsv(each(csvOf([...OTHERS, ...LISTED, ...OTHERS]))))]).toEqual(EXPECTED);
   });
 
-  it('is not read where nothing names its columns', async () => {
+  it('is rejected if no line names the columns', async () => {
     await expect(pricesInCsv(each(['<html>']))).rejects.toThrow('no line begins with "SKU"');
   });
 });
 
-describe('the written table', () => {
-  it('has a line for each family, from small to large', () => {
+describe('the generated table', () => {
+  it('has a line for each family, ordered by size', () => {
     const prices = new Map([...EXPECTED, ['c7i-flex.large', 0.08], ['mac2.metal', 0.65]] as [string, number][]);
     expect(priceTable(prices, 'a test')).toContain(
       "{\n  'c7i-flex': 'large=0.08',\n  m5: 'large=0.096 xlarge=0.192 metal=4.608',\n};\n",
@@ -166,7 +166,7 @@ describe('npm run renew:prices', () => {
 
   const many = Array.from({ length: 600 }, (_, index) => ({ type: `m${index}.large`, usd: '0.5' }));
 
-  it('writes the table from a file of either form, and from an address', async () => {
+  it('generates the table from files in both formats, and from a URL', async () => {
     writeFileSync(join(folder, 'index.csv'), `${csvOf([...many, ...LISTED]).join('\n')}\n`);
     expect(await renew(join(folder, 'index.csv'))).toContain('Wrote 602 prices');
     expect(table()).toContain("  m5: 'large=0.096 xlarge=0.192 metal=4.608',\n");
@@ -188,7 +188,7 @@ describe('npm run renew:prices', () => {
     }
   });
 
-  it('leaves the table as it is when the list is no whole region', async () => {
+  it('does not change the table if the list does not cover a whole region', async () => {
     const before = table();
     writeFileSync(join(folder, 'part.csv'), csvOf(LISTED).join('\n'));
     await expect(renew(join(folder, 'part.csv'))).rejects.toThrow('has 3 instance types, which is no whole region');

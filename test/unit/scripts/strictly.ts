@@ -1,4 +1,4 @@
-/** Holds values against the schemas of what verbs print, and allows no field that a schema does not know. */
+/** Validates values against the output schemas of commands, and rejects fields that a schema does not declare. */
 import type { TSchema } from 'typebox';
 import * as schemas from 'typebox/schema';
 

@@ -81,7 +81,7 @@ describe('examples', () => {
     expect(text).toMatch(/\nExamples:\n {2}# at a file\n {2}karpenter look now\.yaml\n$/);
   });
 
-  it('are there for every verb, and can be parsed', async () => {
+  it('exist for every verb, and can be parsed', async () => {
     const commands = everyCommand(described(await wholeProgram())).filter(
       ({ commands: nested }) => nested.length === 0,
     );
@@ -89,7 +89,7 @@ describe('examples', () => {
     const known = new Map(commands.map((command) => [command.path.join(' '), command]));
     for (const command of commands)
       for (const { command: line } of command.examples) {
-        // what is quoted is a value, such as arguments of the operator
+        // quoted text is a value, such as arguments of the operator
         const flags = line.replaceAll(/'[^']*'|"[^"]*"/g, '').match(/(?<=karpenter [^|]*\s)--[a-z-]+/g) ?? [];
         expect(
           flags.filter((flag) => !known.get(command.path.join(' '))?.options.some(({ long }) => long === flag)),

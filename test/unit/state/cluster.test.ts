@@ -103,7 +103,7 @@ function putPod(name: string, nodeName?: string, more: Partial<Pod['metadata']> 
 }
 
 describe('a state node', () => {
-  it('is there from the launch of its claim on, with what was promised', () => {
+  it('exists from the launch of its NodeClaim, with the capacity and labels that the NodeClaim promises', () => {
     putClaim();
     expect(cluster.nodes()).toMatchObject([
       {
@@ -119,7 +119,7 @@ describe('a state node', () => {
     ]);
   });
 
-  it('is the Node with what the claim promised filled in until it is initialised', () => {
+  it('combines the Node with the promises of its NodeClaim until it is initialized', () => {
     putClaim();
     putNode({ [REGISTERED_LABEL]: 'true' });
     const [node] = cluster.nodes();
@@ -128,7 +128,7 @@ describe('a state node', () => {
     expect(node?.taints.map(({ key }) => key)).toEqual(['team']);
   });
 
-  it('has all of its own taints and nothing but its own capacity after that', () => {
+  it('has exactly its own taints and capacity after it is initialized', () => {
     putClaim();
     putNode({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' });
     const [node] = cluster.nodes();
@@ -137,7 +137,7 @@ describe('a state node', () => {
     expect(node?.taints).toHaveLength(4);
   });
 
-  it('knows the pods that are bound to it, as they come and go', () => {
+  it('lists the pods that are bound to it', () => {
     putClaim();
     putNode();
     expect(cluster.nodes()[0]?.pods).toEqual([]);
@@ -148,7 +148,7 @@ describe('a state node', () => {
     expect(cluster.nodeByProviderId(ID)?.pods).toEqual([]);
   });
 
-  it('outlives either half, but not both', () => {
+  it('exists until both its Node and its NodeClaim are deleted', () => {
     const claim = putClaim();
     const node = putNode();
     stores.store(NODE).remove(node);
@@ -162,7 +162,7 @@ describe('a state node', () => {
     { node: { providerID: '', labels: { [NODEPOOL_LABEL]: 'default' } }, known: false },
     { node: { providerID: 'x', labels: { [NODEPOOL_LABEL]: 'default' } }, known: false },
     { node: { providerID: 'x', labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }, known: true },
-  ])('is kept for an unmanaged Node with $node: $known', ({ node: { providerID, labels }, known }) => {
+  ])('exists for an unmanaged Node with $node: $known', ({ node: { providerID, labels }, known }) => {
     const node = versioned<Node>({
       apiVersion: 'v1',
       kind: 'Node',
@@ -174,13 +174,13 @@ describe('a state node', () => {
     expect(cluster.nodeByName('other') !== undefined).toBe(known);
   });
 
-  it('ignores claims on NodeClasses of other providers', () => {
+  it('ignores NodeClaims on NodeClasses of other providers', () => {
     putClaim({ spec: { nodeClassRef: { ...nodeClassRef, group: 'other.example.com' }, requirements: [] } });
     expect(cluster.nodes()).toEqual([]);
     expect(cluster.synced()).toBe(true);
   });
 
-  it('is marked by this process, by the deletion of its claim and by the end of its instance', () => {
+  it('is marked for deletion by this process, by the deletion of its NodeClaim, or by the end of its instance', () => {
     const isMarked = (): boolean | undefined => cluster.nodes()[0]?.markedForDeletion;
     const claim = putClaim();
     putNode();
@@ -203,16 +203,14 @@ describe('a state node', () => {
     expect(isMarked()).toBe(true);
   });
 
-  it('remembers until when pods are expected', () => {
+  it('records until when it is nominated for pods', () => {
     putClaim();
     cluster.nominate(ID, 20_000);
     putNode();
     expect(cluster.nodes()[0]?.nominatedUntilMs).toBe(clock.now() + 20_000);
   });
 
-  it.each([
-    -3_600_000, 3_600_000,
-  ])('expects pods for no longer or shorter when the time is put by %d ms', async (ms) => {
+  it.each([-3_600_000, 3_600_000])('keeps the remaining nomination time if the clock is set by %d ms', async (ms) => {
     putClaim();
     cluster.nominate(ID, 20_000);
     expect(cluster.nodes()).toHaveLength(1);
@@ -232,7 +230,7 @@ describe('synced', () => {
     expect(other.synced()).toBe(true);
   });
 
-  it('is false while a claim waits for its instance', () => {
+  it('is false while a NodeClaim waits for its instance', () => {
     putClaim({ status: {} });
     expect(cluster.synced()).toBe(false);
     putClaim();
@@ -240,26 +238,26 @@ describe('synced', () => {
   });
 
   it.each([
-    { when: 'lives', ending: false, finalizers: ['example.com/other'], synced: false },
+    { when: 'exists', ending: false, finalizers: ['example.com/other'], synced: false },
     {
-      when: 'is ending, its launch perhaps still in hand',
+      when: 'is being deleted and may still be launching',
       ending: true,
       finalizers: [TERMINATION_FINALIZER],
       synced: false,
     },
     {
-      when: 'is ending and only held back by somebody else',
+      when: 'is being deleted and waits for a finalizer of another component',
       ending: true,
       finalizers: ['example.com/other'],
       synced: true,
     },
-  ])('is $synced while a claim without an instance $when', ({ ending, finalizers, synced }) => {
+  ])('is $synced while a NodeClaim without an instance $when', ({ ending, finalizers, synced }) => {
     const deletion = ending ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
     putClaim({ metadata: { name: 'claim-1', finalizers, ...deletion }, status: {} });
     expect(cluster.synced()).toBe(synced);
   });
 
-  it('counts a claim from its creation, before the informers show it', async () => {
+  it('counts a NodeClaim from its creation, before the informers show it', async () => {
     const claim = versioned<NodeClaim>({
       apiVersion: 'karpenter.sh/v1',
       kind: 'NodeClaim',
@@ -275,7 +273,7 @@ describe('synced', () => {
     expect(cluster.synced()).toBe(true);
   });
 
-  it('does not wait for a tracked claim that came and went', () => {
+  it('does not wait for a tracked NodeClaim that has been deleted', () => {
     const claim = putClaim({ status: {} });
     stores.store(NODE_CLAIM).remove(claim);
     expect(cluster.synced()).toBe(true);
@@ -292,7 +290,7 @@ describe('consolidationState', () => {
     return cluster.consolidationState() !== before;
   };
 
-  it('moves with nodes, marks, bindings and deletions', () => {
+  it('changes with nodes, marks, bindings and deletions', () => {
     expect(changedBy(() => putClaim())).toBe(true);
     expect(changedBy(() => putNode())).toBe(false);
     expect(changedBy(() => putNode({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' }))).toBe(true);
@@ -304,7 +302,7 @@ describe('consolidationState', () => {
     expect(changedBy(() => cluster.nominate(ID, 1))).toBe(false);
   });
 
-  it('moves with the generation of NodePools and their readiness, not with the rest of their status', () => {
+  it('changes with the generation and readiness of NodePools, but not with the rest of their status', () => {
     const put = (generation: number, ready: 'True' | 'False' | 'Unknown' = 'True', nodes = 1): void =>
       stores.store(NODE_POOL).put(
         versioned({
@@ -323,7 +321,9 @@ describe('consolidationState', () => {
     expect(changedBy(() => put(2, 'True'))).toBe(true);
   });
 
-  it.each([0, -3_600_000])('moves by itself after five minutes, when the time is put by %d ms', async (ms) => {
+  it.each([
+    0, -3_600_000,
+  ])('changes after five minutes without another cause, even if the clock is set by %d ms', async (ms) => {
     const before = cluster.consolidationState();
     clock.put(ms);
     await clock.advance(299_000);
@@ -334,7 +334,7 @@ describe('consolidationState', () => {
 });
 
 describe('poolTotals', () => {
-  it('sums the nodes of a pool that stay', () => {
+  it('sums the nodes of a pool, without nodes marked for deletion', () => {
     putClaim();
     putNode({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' });
     expect(cluster.poolTotals('default')).toEqual({ cpu: 4000, nodes: 1 });
@@ -343,7 +343,7 @@ describe('poolTotals', () => {
     expect(cluster.poolTotals('default')).toEqual({});
   });
 
-  it('are added up again only where the capacity of nodes changed', () => {
+  it('is computed again only if the capacity of nodes changed', () => {
     const ready = { [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' };
     putClaim();
     putNode(ready);
@@ -442,14 +442,14 @@ describe('takeSnapshot', () => {
       spec: { nodeName: 'node-1', containers: [{ name: 'main' }], affinity: { nodeAffinity: term } },
     });
 
-  it('makes a daemon pod of the template, with limits as requests, while there is no live one', () => {
+  it('creates a daemon pod from the template, with limits as requests, if there is no live daemon pod', () => {
     daemonSet();
     const [pod] = daemonPods();
     expect(pod?.spec.containers[0]?.resources?.requests).toEqual({ cpu: '100m' });
     expect(pod?.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'DaemonSet', uid: 'uid-agent' });
   });
 
-  it('takes the newest live pod, freed from the node that it was pinned to', () => {
+  it('uses the newest live pod, without its affinity to its own node', () => {
     daemonSet();
     const pin = {
       nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In' as const, values: ['node-1'] }] }],
@@ -461,7 +461,7 @@ describe('takeSnapshot', () => {
     expect(pod?.spec.affinity?.nodeAffinity).toEqual({});
   });
 
-  it('shows the same daemon pod until it is another, whatever else changes', () => {
+  it('returns the identical daemon pod until the pod changes', () => {
     daemonSet();
     const [template] = daemonPods();
     expect(daemonPods()[0]).toBe(template);
@@ -474,7 +474,7 @@ describe('takeSnapshot', () => {
     expect(daemonPods()[0]).not.toBe(live);
   });
 
-  it("puts the template's own node affinity in the place of the pin", () => {
+  it("replaces the affinity to the pod's node by the node affinity of the template", () => {
     const own = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'gpu', operator: 'Exists' as const }] }] };
     daemonSet({ nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: own } });
     const pin = {

@@ -18,7 +18,7 @@ describe('RegistrationHealth', () => {
     expect(health.status('pool')).toBe(is);
   });
 
-  it('holds an outcome once that is told again, but others of the same thing', () => {
+  it('counts repeated reports of one outcome once, but counts other outcomes of the same NodeClaim', () => {
     const health = new RegistrationHealth();
     for (let time = 0; time < 3; time += 1) health.record('pool', false, 'a/Registered');
     expect(health.statusWith('pool', false, 'a/Registered')).toBe('healthy');
@@ -28,7 +28,7 @@ describe('RegistrationHealth', () => {
     expect(health.status('pool')).toBe('unhealthy');
   });
 
-  it('foresees what the next outcome will make of it', () => {
+  it('predicts the status after the next outcome', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean()), fc.boolean(), (outcomes, next) => {
         const health = new RegistrationHealth();
@@ -40,7 +40,7 @@ describe('RegistrationHealth', () => {
     );
   });
 
-  it('is unknown again once cleared', () => {
+  it('is unknown after it is cleared', () => {
     const health = new RegistrationHealth();
     health.record('pool', true);
     health.clear('pool');
@@ -49,7 +49,7 @@ describe('RegistrationHealth', () => {
 });
 
 describe('PodTimings', () => {
-  it('measures from the first sight to the first decision, once', () => {
+  it('measures the time from the first observation to the first decision, once', () => {
     const timings = new PodTimings();
     timings.acknowledge('a', 100);
     timings.acknowledge('a', 200);
@@ -64,7 +64,7 @@ describe('PodTimings', () => {
     });
   });
 
-  it('takes back what a refusal disproves', () => {
+  it('discards times that a refusal contradicts', () => {
     const timings = new PodTimings();
     timings.acknowledge('a', 100);
     timings.placed('a', true, 200);
@@ -73,7 +73,7 @@ describe('PodTimings', () => {
     expect(timings.get('a')).toEqual({ acknowledgedMs: 100, decidedMs: 200 });
   });
 
-  it('does not measure pods that were never seen pending', () => {
+  it('does not measure pods that were never observed as pending', () => {
     const timings = new PodTimings();
     expect(timings.placed('a', false, 200)).toBeUndefined();
     expect(timings.get('a')).toEqual({ schedulableMs: 200, decidedMs: 200 });

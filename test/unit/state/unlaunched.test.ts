@@ -22,19 +22,19 @@ function claim(name: string, reason?: string): NodeClaim {
   };
 }
 
-describe('claims without an instance', () => {
+describe('NodeClaims without an instance', () => {
   it.each([
-    { when: 'nothing was tried yet', reason: undefined, awaited: true },
-    { when: 'the launch has just begun', reason: 'AwaitingReconciliation', awaited: true },
+    { when: 'no launch was attempted', reason: undefined, awaited: true },
+    { when: 'the launch has started', reason: 'AwaitingReconciliation', awaited: true },
     { when: 'the launch failed', reason: 'LaunchFailed', awaited: false },
-  ])('are awaited ($awaited) when $when', ({ reason, awaited }) => {
+  ])('are awaited ($awaited) if $when', ({ reason, awaited }) => {
     const unlaunched = new UnlaunchedClaims(settableClock());
     unlaunched.put(claim('a', reason));
     expect(unlaunched.isAwaited).toBe(awaited);
     expect(unlaunched.overdue()).toHaveLength(awaited ? 0 : 1);
   });
 
-  it('are awaited for a minute from when they were first seen', async () => {
+  it('are awaited for one minute after they were first observed', async () => {
     const clock = settableClock();
     const unlaunched = new UnlaunchedClaims(clock);
     unlaunched.put(claim('a'));
@@ -45,7 +45,7 @@ describe('claims without an instance', () => {
     expect(unlaunched.isAwaited).toBe(false);
   });
 
-  it('keep the pods that they were made for until they are launched or going', () => {
+  it('keep their pods until they are launched or deleted', () => {
     const unlaunched = new UnlaunchedClaims(settableClock());
     for (const name of ['a', 'b', 'c']) {
       unlaunched.created(name, [`default/${name}`]);
@@ -58,17 +58,17 @@ describe('claims without an instance', () => {
   });
 });
 
-describe('overdue claims as nodes', () => {
+describe('nodes of overdue NodeClaims', () => {
   const types = [instanceType('a', { cpu: 4 }), instanceType('b', { cpu: 8 }), instanceType('c', { cpu: 64 })];
   const pools = [{ nodePool: nodePool('default'), instanceTypes: types }];
 
-  it('count as the largest of their own instance types, and take no pods', () => {
+  it('have the capacity of the largest of their instance types, and accept no pods', () => {
     const [node] = overdueNodes([{ claim: claim('x', 'LaunchFailed'), pods: new Set(['default/p']) }], pools);
     expect(node).toMatchObject({ capacity: { cpu: 8000, nodes: 1 }, allocatable: { pods: -1 }, pods: [] });
     expect(node?.labels).toEqual({ 'karpenter.sh/nodepool': 'default', 'topology.kubernetes.io/zone': 'zone-a' });
   });
 
-  it('count as what they ask for when nothing is known of their types', () => {
+  it('have the requested capacity if their instance types are unknown', () => {
     const [node] = overdueNodes([{ claim: claim('x', 'LaunchFailed'), pods: undefined }], []);
     expect(node).toMatchObject({ capacity: { cpu: 3000, nodes: 1 }, allocatable: { cpu: 3000 } });
   });

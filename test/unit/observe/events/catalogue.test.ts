@@ -8,7 +8,7 @@ import { NOMINATED, POD_HELD } from '../../../../src/observe/events/pods.ts';
 const pod: KubeObject = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pod', namespace: 'default' } };
 
 describe('the catalogue of events', () => {
-  it('declares each reason once for each kind of object, and always of one type', () => {
+  it('declares each reason once per kind of object, always with the same type', () => {
     const places = EVENTS.flatMap(({ reason, about }) => about.map((kind) => `${reason} of ${kind}`));
     expect(places.filter((place, index) => places.indexOf(place) !== index)).toEqual([]);
     const types = Map.groupBy(EVENTS, ({ reason }) => reason);
@@ -27,7 +27,7 @@ describe('the catalogue of events', () => {
 });
 
 describe('eventOf', () => {
-  it('takes reason, type, window and limit from the declaration', () => {
+  it('copies reason, type, window and limit from the declaration', () => {
     const held = POD_HELD.message('noon', 'why');
     expect(eventOf(POD_HELD, pod, { message: held, dedupe: ['a'] })).toEqual({
       object: pod,
@@ -41,7 +41,7 @@ describe('eventOf', () => {
     expect(nominated.limit).toEqual({ name: 'nominated', qps: 5, burst: 10 });
   });
 
-  it('wants a key where one is declared, and nowhere else', () => {
+  it('requires a key if the declaration has one, and otherwise forbids it', () => {
     expect(eventOf(LEADER_ELECTION, pod, { message: 'text' })).not.toHaveProperty('dedupe');
     // @ts-expect-error no key is declared
     eventOf(LEADER_ELECTION, pod, { message: 'text', dedupe: ['a'] });

@@ -1,4 +1,4 @@
-/** What the operator remembers: bounded, and the same after a restart. */
+/** The history that the operator records. It is bounded, and it survives a restart. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { CostHours, HOUR_MS, MOST_HOURS, MOST_POOLS, OTHER_POOLS } from '../../../../src/observe/history/cost-hours.ts';
@@ -34,7 +34,7 @@ const disrupted = (id: string): Disrupted => ({
 const texts = (history: ReturnType<typeof newHistory>): readonly string[] => [...historyTexts(history)];
 
 describe('costs', () => {
-  it('are averages over the samples of an hour; a NodePool that comes later cost nothing before', () => {
+  it('are averages of the samples in an hour, with zero for samples before a NodePool existed', () => {
     const hours = new CostHours();
     hours.sample(at(0), pools({ web: 1 }));
     hours.sample(at(59), pools({ web: 3, batch: 4 }));
@@ -52,7 +52,7 @@ describe('costs', () => {
     expect(hours.hours[0]?.hourMs).toBe(at(600));
   });
 
-  it('name the dearest NodePools, and sum up the others without losing any', () => {
+  it('list the most expensive NodePools, and sum up the remaining NodePools', () => {
     const hours = new CostHours();
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`pool-${index}`, index]));
     for (const minute of [0, 1, 2]) hours.sample(at(minute), pools(many));
@@ -62,7 +62,7 @@ describe('costs', () => {
     expect([...(hour?.nodePools.values() ?? [])].reduce((sum, { effective }) => sum + effective, 0)).toBeCloseTo(1_225);
   });
 
-  it('of an hour in which the operator was restarted are those of both processes', () => {
+  it('of an hour with a restart include the samples of both processes', () => {
     const before = newHistory();
     for (let minute = 0; minute < 30; minute += 1) before.hours.sample(at(minute), pools({ web: 1 }));
     const history = newHistory();
@@ -71,7 +71,7 @@ describe('costs', () => {
     expect(history.hours.hours).toEqual([{ hourMs: START, samples: 31, nodePools: pools({ web: 2 }) }]);
   });
 
-  it('stay in order when the clock is set back', () => {
+  it('stay in order if the clock is set back', () => {
     const hours = new CostHours();
     for (const minute of [120, 0, 180, 60, 61]) hours.sample(at(minute), pools({ web: 1 }));
     expect(hours.hours.map(({ hourMs, samples }) => [(hourMs - START) / HOUR_MS, samples])).toEqual([
@@ -84,7 +84,7 @@ describe('costs', () => {
 });
 
 describe('decisions', () => {
-  it('are the latest, and learn what was launched and what became of them', () => {
+  it('are limited to the latest, and include the launched instance and the outcome', () => {
     const { decisions } = newHistory();
     for (let index = 0; index < MOST_DECISIONS + 5; index += 1) decisions.record(bought(`claim-${index}`));
     expect(decisions.entries).toHaveLength(MOST_DECISIONS);
@@ -102,7 +102,7 @@ describe('decisions', () => {
 });
 
 describe('a history', () => {
-  it('is the same after a restart, to the millionth of a USD', () => {
+  it('does not change in a restart, up to a millionth of a USD', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ hour: fc.nat(2_000), usd: fc.double({ min: 0, max: 1e4, noNaN: true }) }), {
@@ -127,7 +127,7 @@ describe('a history', () => {
     );
   });
 
-  it('keeps surplus CPU credits, and reads amounts that were stored without them', () => {
+  it('stores surplus CPU credits, and reads amounts that were stored without them', () => {
     const history = newHistory();
     const sampled = new Map([
       ['burstable', cost(2, 0.5)],
@@ -144,7 +144,7 @@ describe('a history', () => {
     expect(after.hours.hours[0]?.nodePools).toEqual(sampled);
   });
 
-  it('is written ever shorter without its older part', () => {
+  it('is offered in shorter forms, each without more of the oldest entries', () => {
     const history = newHistory();
     for (let index = 0; index < 100; index += 1) {
       history.decisions.record(bought(`claim-${index}`));
@@ -165,13 +165,13 @@ describe('a history', () => {
     ['null', 'null'],
     ['a later version', JSON.stringify({ version: 2, hours: [], decisions: [] })],
     ['without hours', JSON.stringify({ version: 1, decisions: [] })],
-  ])('that is %s is refused, and nothing is taken of it', (_, text) => {
+  ])('that is %s is rejected completely', (_, text) => {
     const history = newHistory();
     expect(() => restoreHistory(history, text)).toThrow();
     expect(history.hours.hours).toEqual([]);
   });
 
-  it('leaves out entries that cannot be read', () => {
+  it('skips invalid entries', () => {
     const hours = [
       null,
       7,

@@ -8,7 +8,7 @@ import { createMetrics } from '../../../../src/observe/metrics.ts';
 const PREFIX = /^(karpenter|controller_runtime|workqueue|client_go|operator|leader_election|aws_sdk_go|nodejs_thread)_/;
 
 describe('the catalogue of metrics', () => {
-  it('declares no name twice', () => {
+  it('declares each name once', () => {
     const names = METRICS.map(({ name }) => name);
     expect(names.length).toBeGreaterThan(100);
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
@@ -27,7 +27,7 @@ describe('the catalogue of metrics', () => {
     expect(metric.buckets.length).toBeGreaterThan(0);
   });
 
-  it('is what a registry takes, type by type', async () => {
+  it('can be registered completely, with all types', async () => {
     const metrics = createMetrics();
     for (const each of METRICS) {
       if (each.type === 'counter') metrics.counter(each);
@@ -41,20 +41,20 @@ describe('the catalogue of metrics', () => {
 });
 
 describe('a declaration', () => {
-  it('is not a literal, and checks labels', () => {
+  it('is required instead of a literal, and checks labels', () => {
     const metrics = createMetrics();
     // @ts-expect-error a name at a call site
     expect(() => metrics.counter('karpenter_x_total')).toThrow();
-    // @ts-expect-error what looks like a declaration
+    // @ts-expect-error a literal instead of a declaration
     metrics.counter({ type: 'counter', name: 'karpenter_x_total', help: 'X', labels: [] });
-    // @ts-expect-error another type
+    // @ts-expect-error the type of another metric
     createMetrics().gauge(NODES_CREATED);
-    // @ts-expect-error a label that is not declared
+    // @ts-expect-error an undeclared label
     expect(() => metrics.counter(NODES_CREATED).inc({ node: 'a' })).toThrow();
     metrics.counter(NODES_CREATED).inc({ zone: 'a' });
   });
 
-  it('measures durations by default in buckets up to ten minutes', () => {
+  it('has default buckets for durations up to ten minutes', () => {
     expect(DURATION_BUCKETS.at(-1)).toBe(600);
   });
 });

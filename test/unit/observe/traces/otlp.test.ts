@@ -1,4 +1,4 @@
-/** Spans on their way to a collector over HTTP. */
+/** Export of spans to a collector over HTTP. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
 import { openTracer } from '../../../../src/observe/traces/otlp.ts';
@@ -27,7 +27,7 @@ const counted = async (result: string): Promise<number> =>
   Number(new RegExp(`karpenter_traces_spans_total{result="${result}"} (\\d+)`).exec(await metrics.text())?.[1]);
 
 describe('spans', () => {
-  it('arrive with parents, times, attributes and failures when the tracer is closed', async () => {
+  it('are exported with parents, times, attributes and failures when the tracer is closed', async () => {
     const { tracer } = open();
     const root = tracer.start('root', { atMs: 1_000_000, attributes: { name: 'a', absent: undefined } });
     const child = tracer.start('child', { atMs: 1_000_250, parent: root, isRequest: true });
@@ -55,14 +55,14 @@ describe('spans', () => {
     expect(await counted('exported')).toBe(2);
   });
 
-  it('end no earlier than they began, should the clock be set back', async () => {
+  it('end no earlier than they began if the clock is set back', async () => {
     const { tracer } = open();
     tracer.start('root', { atMs: 5_000 }).end(4_000);
     await tracer.close();
     expect(collector.spans).toMatchObject([{ startMs: 5_000, endMs: 5_000 }]);
   });
 
-  it('are sent by the ratio that is asked for, whole traces at a time', async () => {
+  it('are sampled with the configured ratio, in complete traces', async () => {
     const { tracer } = open({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
     for (let at = 0; at < 200; at += 1) {
       const root = tracer.start('root', { atMs: 0 });
@@ -76,7 +76,7 @@ describe('spans', () => {
     expect(collector.spans).toHaveLength(2 * roots.length);
   });
 
-  it('are dropped, and counted, beyond the queue', async () => {
+  it('are dropped and counted if the queue is full', async () => {
     collector.answer = 'nothing';
     const { tracer } = open({ OTEL_BSP_MAX_QUEUE_SIZE: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '200' });
     for (let at = 0; at < 25; at += 1) tracer.start('root', { atMs: at }).end(at);
@@ -85,7 +85,7 @@ describe('spans', () => {
     expect(await counted('failed')).toBe(10);
   });
 
-  it('are tried again when the collector is busy for a moment', async () => {
+  it('are exported again if the collector is temporarily unavailable', async () => {
     collector.answer = 503;
     const { tracer, lines } = open();
     tracer.start('root', { atMs: 0 }).end(1);
@@ -97,16 +97,16 @@ describe('spans', () => {
     expect(lines).toEqual([]);
   });
 
-  it('are not waited for without end', async () => {
+  it('do not delay shutdown indefinitely', async () => {
     collector.answer = 'nothing';
-    // the exporter would wait longer than this test may take
+    // the exporter would wait longer than the limit of this test
     const { tracer } = open({ OTEL_EXPORTER_OTLP_TIMEOUT: '3600000' });
     tracer.start('root', { atMs: 0 }).end(1);
     await tracer.close();
     expect(collector.spans).toEqual([]);
   });
 
-  it('that a collector refuses are named without its words, which may repeat a token', async () => {
+  it('that a collector rejects are logged without its response, which could contain a token', async () => {
     collector.answer = 401;
     const { tracer, lines } = open({ OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret-token' });
     tracer.start('root', { atMs: 0 }).end(1);

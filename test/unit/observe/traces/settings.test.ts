@@ -1,4 +1,4 @@
-/** What OpenTelemetry's environment variables mean, and what becomes of those that cannot be used. */
+/** OpenTelemetry's environment variables, and how invalid ones are handled. */
 import { describe, expect, it } from '@jest/globals';
 import { parseTracing, TRACING_VARIABLES } from '../../../../src/observe/traces/settings.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
@@ -7,18 +7,21 @@ const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
 const parsed = (env: Record<string, string>) => parseTracing({ ...COLLECTOR, ...env });
 
-describe('traces', () => {
+describe('tracing', () => {
   it.each([
     { when: 'nothing is set', env: {} },
     { when: 'the endpoint is empty', env: { OTEL_EXPORTER_OTLP_ENDPOINT: '' } },
-    { when: 'only other things are set', env: { OTEL_SERVICE_NAME: 'nodes', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' } },
-    { when: 'there is to be no exporter', env: { ...COLLECTOR, OTEL_TRACES_EXPORTER: 'none' } },
+    {
+      when: 'only unrelated variables are set',
+      env: { OTEL_SERVICE_NAME: 'nodes', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    },
+    { when: 'the exporter is none', env: { ...COLLECTOR, OTEL_TRACES_EXPORTER: 'none' } },
     { when: 'the SDK is disabled', env: { ...COLLECTOR, OTEL_SDK_DISABLED: 'TRUE' } },
-  ])('are off when $when', ({ env }) => {
+  ])('is disabled if $when', ({ env }) => {
     expect(parseTracing(env)).toEqual({ tracing: undefined, problems: [] });
   });
 
-  it('go to /v1/traces of the endpoint, and have the defaults of OpenTelemetry', () => {
+  it('sends spans to /v1/traces of the endpoint, with the defaults of OpenTelemetry', () => {
     const { tracing, problems } = parsed({});
     expect(problems).toEqual([]);
     expect(tracing).toMatchObject({
@@ -37,11 +40,11 @@ describe('traces', () => {
   it.each([
     { base: 'http://collector:4318/', url: 'http://collector:4318/v1/traces' },
     { base: 'https://collector/otlp', url: 'https://collector/otlp/v1/traces' },
-  ])('go to $url for the endpoint $base', ({ base, url }) => {
+  ])('uses $url for the endpoint $base', ({ base, url }) => {
     expect(parsed({ OTEL_EXPORTER_OTLP_ENDPOINT: base }).tracing?.url).toBe(url);
   });
 
-  it('heed what is set for traces alone before what is set for all signals', () => {
+  it('prefers variables for traces to variables for all signals', () => {
     const { tracing, problems } = parsed({
       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/in',
       OTEL_EXPORTER_OTLP_HEADERS: 'a=1,b=2',
@@ -65,7 +68,7 @@ describe('traces', () => {
     { sampler: 'traceidratio', argument: '0.25', is: 0.25 },
     { sampler: 'parentbased_traceidratio', argument: '0', is: 0 },
     { sampler: 'traceidratio', is: 1 },
-  ])('are sent by the part $is for the sampler $sampler', ({ sampler, argument = '', is }) => {
+  ])('samples with ratio $is for the sampler $sampler', ({ sampler, argument = '', is }) => {
     const env = { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument };
     expect(parsed(env)).toMatchObject({ tracing: { ratio: is }, problems: [] });
   });
@@ -80,7 +83,7 @@ describe('traces', () => {
       env: { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
       says: /PROTOCOL "http\/json" is not supported, traces are disabled: set/,
     },
-  ])('are off, with a reason and a remedy, for $env', ({ env, says }) => {
+  ])('is disabled, with a reason and a remedy, for $env', ({ env, says }) => {
     const { tracing, problems } = parsed(env);
     expect(tracing).toBeUndefined();
     expect(problems).toEqual([expect.stringMatching(says)]);
@@ -92,7 +95,7 @@ describe('traces', () => {
     { name: 'OTEL_BSP_SCHEDULE_DELAY', value: '-1', is: { delayMs: 5_000 } },
     { name: 'OTEL_EXPORTER_OTLP_COMPRESSION', value: 'brotli', is: { compression: 'none' } },
     { name: 'OTEL_TRACES_SAMPLER', value: 'jaeger_remote', is: { ratio: 1 } },
-  ])('say that $name "$value" cannot be used, and go on', ({ name, value, is }) => {
+  ])('reports that $name "$value" is ignored, and uses the default', ({ name, value, is }) => {
     const { tracing, problems } = parsed({ [name]: value });
     expect(tracing).toMatchObject(is);
     expect(problems).toEqual([
@@ -100,7 +103,7 @@ describe('traces', () => {
     ]);
   });
 
-  it('say what is wrong with a list without a word of its values', () => {
+  it('reports invalid list entries without their values', () => {
     const { tracing, problems } = parsed({ OTEL_EXPORTER_OTLP_HEADERS: 'good=1,secret-token,bad=%zz,=x' });
     expect(tracing?.headers()).toEqual({ good: '1' });
     expect(problems).toHaveLength(3);
@@ -108,20 +111,20 @@ describe('traces', () => {
     expect(problems[0]).toContain('OTEL_EXPORTER_OTLP_HEADERS');
   });
 
-  it('keep their headers out of settings that somebody prints', () => {
+  it('does not include the headers in printed settings', () => {
     const env = { CLUSTER_NAME: 'demo', ...COLLECTOR, OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret-token' };
     const settings = parseSettings([], env);
     expect(settings.tracing?.headers()).toEqual({ authorization: 'secret-token' });
     expect(JSON.stringify(settings)).not.toContain('secret-token');
   });
 
-  it('never keep the operator from starting', () => {
+  it('does not prevent the operator from starting', () => {
     const { tracing, ignored } = parseSettings([], { CLUSTER_NAME: 'demo', OTEL_EXPORTER_OTLP_ENDPOINT: '::' });
     expect(tracing).toBeUndefined();
     expect(ignored).toEqual([expect.stringContaining('OTEL_EXPORTER_OTLP_ENDPOINT')]);
   });
 
-  it('are documented by the variables that count', () => {
+  it('documents every variable that it reads', () => {
     const asked = new Set<string>();
     const env = new Proxy(COLLECTOR as Record<string, string>, {
       get: (target, name: string) => {
