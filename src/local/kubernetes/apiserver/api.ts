@@ -1,4 +1,4 @@
-/** The API server without its port: the objects, the rules that they are held to, and the controllers inside. */
+/** The API server without its HTTP port: objects, validation rules, and controllers that run in the server. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Clock } from '../../../lib/clock.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -17,23 +17,23 @@ import { ObjectStore } from './storage/store.ts';
 
 export interface ApiOptions {
   readonly clock: Clock;
-  /** Events kept per resource for watches to resume from. Default 20 000. */
+  /** Number of events that are kept per resource, so that watches can resume. Default 20 000. */
   readonly historyLimit?: number;
-  /** Makes names and UIDs. Default: that of the machine. */
+  /** Source of names and UIDs. Default: the random numbers of the machine. */
   readonly random?: Randomness;
 }
 
 export interface Api {
   readonly core: Core;
-  /** The operations that requests ask for. */
+  /** Operations on objects. */
   readonly objects: Objects;
-  /** Creates or replaces a CustomResourceDefinition; its resource is served when this returns. */
+  /** Creates or replaces a CustomResourceDefinition. When the call returns, its resource is served. */
   install(crd: unknown): ApiObject;
-  /** Ends the controllers inside. */
+  /** Stops the controllers in the server. */
   stop(): void;
 }
 
-/** With the namespaces, priority classes and services that every cluster has. */
+/** Creates the server with the namespaces, priority classes and services of every cluster. */
 export function openApi({ clock, historyLimit = 20_000, random = MACHINE }: ApiOptions): Api {
   const store = new ObjectStore(historyLimit);
   const registry = createRegistry();
@@ -64,7 +64,7 @@ function install(objects: Objects, crd: unknown): ApiObject {
   }
 }
 
-/** Serves custom resources while their definitions are stored. */
+/** Serves custom resources as long as their definitions exist. */
 function serveDefinitions(store: ObjectStore, registry: Registry): void {
   store.subscribe(({ type, entry, before }) => {
     const storage = entry.object.metadata.name;

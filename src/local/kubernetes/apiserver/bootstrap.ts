@@ -1,4 +1,4 @@
-/** What every cluster has from its first moment. */
+/** Objects that exist in every new cluster. */
 import type { Objects } from './objects.ts';
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];

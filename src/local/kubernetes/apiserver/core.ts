@@ -1,4 +1,4 @@
-/** What every operation of the server works on. */
+/** State and options that all operations of the server share. */
 import type { Clock } from '../../../lib/clock.ts';
 import type { Registry } from './resources/registry.ts';
 import type { ObjectStore } from './storage/store.ts';
@@ -10,25 +10,25 @@ export interface Core {
   readonly random: Randomness;
 }
 
-/** What names and UIDs are made of. */
+/** Random source of names and UIDs. */
 export interface Randomness {
-  /** A whole number from 0 to below `limit`. */
+  /** Returns an integer from 0 (inclusive) to `limit` (exclusive). */
   below(limit: number): number;
   uuid(): string;
 }
 
 export interface WriteOptions {
-  /** Does everything but store the result. */
+  /** Performs the operation without storing its result. */
   readonly dryRun?: boolean | undefined;
-  /** What unknown fields lead to: an error, a warning or nothing. Default Warn. */
+  /** Reaction to unknown fields: an error, a warning, or none. Default Warn. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined;
   /** Receives the texts of warnings. */
   readonly warnings?: string[] | undefined;
-  /** Writes status alone. */
+  /** Writes the status only. */
   readonly subresource?: 'status' | undefined;
-  /** Who manages the fields that this changes; without one, whoever managed them goes on to. */
+  /** Manager of the changed fields. If it is undefined, the fields keep their managers. */
   readonly fieldManager?: string | undefined;
-  /** The subresource that the manager wrote; default `subresource`. */
+  /** Subresource that the manager wrote. Default `subresource`. */
   readonly writtenAs?: 'status' | 'scale' | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Trouble on demand: what tests switch on to see how clients bear it. */
+/** Faults that tests inject to observe the reaction of clients. */
 import { StatusError } from './status.ts';
 
 export interface RequestView {
@@ -9,28 +9,28 @@ export interface RequestView {
 }
 
 export interface FailureOptions {
-  /** A pattern is held against `METHOD /path?query`. */
+  /** A regular expression is matched against `METHOD /path?query`. */
   readonly match?: RegExp | ((request: RequestView) => boolean);
   /** HTTP status; default 500. */
   readonly status?: number;
-  /** Reason of the Status; default follows the HTTP status. */
+  /** Reason of the Status. Default: the reason of the HTTP status. */
   readonly reason?: string;
   readonly message?: string;
-  /** How many requests fail; default all until cleared. */
+  /** Number of requests that fail. Default: all until the fault is cleared. */
   readonly times?: number;
   readonly retryAfterSeconds?: number;
 }
 
 export interface Faults {
-  /** Breaks the connection of every open watch. */
+  /** Closes the connection of every open watch. */
   dropWatches(): void;
-  /** Forgets the history: watches and list pages from older revisions get 410 Gone. */
+  /** Discards the history. Watches and list pages from older revisions then receive 410 Gone. */
   expireHistory(): void;
-  /** Makes matching requests fail; answers a function that ends it. */
+  /** Makes matching requests fail. Returns a function that ends the fault. */
   failRequests(options: FailureOptions): () => void;
-  /** Ends every failure made by `failRequests`. */
+  /** Ends all faults of `failRequests`. */
   clear(): void;
-  /** Real milliseconds that each request waits before it is served. */
+  /** Real milliseconds by which each request is delayed. */
   latencyMs: number;
 }
 
@@ -49,7 +49,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 export interface FaultSwitches extends Faults {
-  /** The failure that the request must suffer, if any. Counts it. */
+  /** Returns the fault that applies to the request, if any, and counts it. */
   failureOf(request: RequestView): StatusError | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The part of JSONPath that printer columns and scale paths use: fields, indexes, wildcards and equality filters. */
+/** The subset of JSONPath for printer columns and scale paths: fields, indexes, wildcards and equality filters. */
 import { isRecord } from './json.ts';
 
 type Step = (value: unknown) => readonly unknown[];
@@ -29,7 +29,7 @@ function literal(written: string): unknown {
   return Number(written);
 }
 
-/** `@.type=="Ready"`, `@.ready==true`, or `@.name` for presence. */
+/** Parses `@.type=="Ready"`, `@.ready==true`, or `@.name` for presence. */
 function filter(expression: string): Step {
   const parsed = /^\s*@((?:[^=!<>\\]|\\.)+)(?:(==|!=)(.+))?$/.exec(expression);
   if (!parsed) return () => [];
@@ -67,7 +67,7 @@ function compile(path: string): JsonPath {
 
 const compiled = new Map<string, JsonPath>();
 
-/** Compiles a path such as `.status.conditions[?(@.type=="Ready")].status`; braces around it are allowed. */
+/** Compiles a path such as `.status.conditions[?(@.type=="Ready")].status`. The path may be in braces. */
 export function jsonPath(path: string): JsonPath {
   let found = compiled.get(path);
   if (!found) {

@@ -1,9 +1,9 @@
-/** Plain JSON as the API server holds it. Stored objects are never changed in place: writers clone first. */
+/** JSON values of the API server. Stored objects are immutable: writers must clone them first. */
 import { own, put } from '../../../lib/own.ts';
 
 export type Json = Record<string, unknown>;
 
-/** Metadata of a stored object; the server is the one place that writes it. */
+/** Metadata of a stored object. Only the server writes it. */
 export interface Metadata {
   name: string;
   generateName?: string;
@@ -30,7 +30,7 @@ export interface Owner {
   blockOwnerDeletion?: boolean;
 }
 
-/** Any object of the API, with its fields open for the server's own use. */
+/** Any object of the API, with untyped fields for the server. */
 export interface ApiObject {
   apiVersion: string;
   kind: string;
@@ -41,18 +41,21 @@ export interface ApiObject {
 export const isRecord = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The value when it is a JSON object, else an empty one. */
+/** Returns the value if it is a JSON object, otherwise an empty object. */
 export const record = (value: unknown): Json => (isRecord(value) ? value : {});
 
-/** The value when it is an array, else an empty one. */
+/** Returns the value if it is an array, otherwise an empty array. */
 export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** The array's JSON objects. */
+/** Returns the JSON objects in the array. */
 export const records = (value: unknown): readonly Json[] => list(value).filter(isRecord);
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** A deep copy, without undefined fields, as JSON has none. Much faster than `structuredClone` on plain JSON. */
+/**
+ * Returns a deep copy. Omits undefined fields, which JSON does not have. Much faster than `structuredClone` for plain
+ * JSON.
+ */
 export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map(clone) as T;
   if (!isRecord(value)) return value;
@@ -64,7 +67,7 @@ export function clone<T>(value: T): T {
   return copy as T;
 }
 
-/** Reads a path of field names; undefined where it ends early. */
+/** Reads a path of field names. Returns undefined if a field on the path is missing. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   let found = value;
   for (const name of path) {
@@ -74,7 +77,7 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   return found;
 }
 
-/** Equality of JSON values; the order of fields does not matter, an undefined field counts as absent. */
+/** Compares JSON values. The order of fields is irrelevant, and undefined fields count as missing. */
 export function equal(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {
@@ -86,8 +89,8 @@ export function equal(left: unknown, right: unknown): boolean {
   return true;
 }
 
-/** An RFC 3339 time of whole seconds, as object metadata carries it. */
+/** Formats an RFC 3339 time with whole seconds, as in object metadata. */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
-/** An RFC 3339 time with microseconds, as leases and events.k8s.io carry it. */
+/** Formats an RFC 3339 time with microseconds, as in Leases and events.k8s.io. */
 export const microTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000Z`;

@@ -1,4 +1,4 @@
-/** The server's operations without HTTP, for the rest of the local world and for tests. */
+/** Operations of the server without HTTP, for other parts of the local cluster and for tests. */
 import type { Core, DeleteOptions, WriteOptions } from './core.ts';
 import { type ApiObject, clone } from './json.ts';
 import { bind } from './operations/binding.ts';
@@ -10,7 +10,7 @@ import { read, update } from './operations/update.ts';
 import type { Resource } from './resources/registry.ts';
 import { unknownPath } from './status.ts';
 
-/** Names a kind as an object does. */
+/** Identifies a kind, as objects do. */
 export interface KindName {
   readonly apiVersion: string;
   readonly kind: string;
@@ -21,7 +21,7 @@ export interface ObjectRef extends KindName {
   readonly name: string;
 }
 
-/** Answered objects are shared with the store: read them, never change them. Failures are StatusErrors. */
+/** Returned objects are shared with the store and must not be changed. Errors are StatusErrors. */
 export interface Objects {
   get(ref: ObjectRef): ApiObject;
   find(ref: ObjectRef): ApiObject | undefined;
@@ -29,12 +29,12 @@ export interface Objects {
   create(object: unknown, options?: WriteOptions): ApiObject;
   update(object: unknown, options?: WriteOptions): ApiObject;
   patch(ref: ObjectRef, type: PatchType, patch: unknown, options?: PatchOptions): ApiObject;
-  /** Answers what is left of the object, which grace or finalizers keep. */
+  /** Returns the object if a grace period or finalizers delay its removal. */
   delete(ref: ObjectRef, options?: DeleteOptions): ApiObject | undefined;
-  /** Puts a pod on a node, by a Binding. */
+  /** Assigns a pod to a node with a Binding. */
   bind(ref: { readonly namespace: string; readonly name: string }, binding: unknown): void;
   evict(ref: { readonly namespace: string; readonly name: string }, options?: DeleteOptions): void;
-  /** Calls the listener after each change of the kind; answers a function that stops it. */
+  /** Calls the listener after each change of an object of the kind. Returns a function that stops it. */
   subscribe(kind: KindName, listener: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject) => void): () => void;
 }
 

@@ -1,4 +1,4 @@
-/** Label and field selectors, as they stand in a query and in an object's spec. */
+/** Label and field selectors, in queries and in specs. */
 import { own } from '../../../lib/own.ts';
 import { labelValueError } from './admission/names.ts';
 import type { ApiObject } from './json.ts';
@@ -80,8 +80,8 @@ function parts(selector: string): string[] {
 /**
  * Compiles a query's `labelSelector`.
  *
- * @returns undefined when it selects everything
- * @throws StatusError 400 when it cannot be parsed
+ * @returns undefined if it selects everything
+ * @throws StatusError 400 if it cannot be parsed
  */
 export function labelSelector(selector: string | undefined): Match | undefined {
   const matches = parts(selector ?? '').map(requirement);
@@ -89,7 +89,7 @@ export function labelSelector(selector: string | undefined): Match | undefined {
   return (labels) => matches.every((match) => match(labels));
 }
 
-/** Compiles a LabelSelector object. An absent one selects nothing, an empty one everything. */
+/** Compiles a LabelSelector object. An undefined selector selects nothing, an empty selector everything. */
 export function objectSelector(selector: unknown): Match {
   if (selector === undefined || selector === null) return () => false;
   const { matchLabels, matchExpressions } = record(selector);
@@ -109,7 +109,7 @@ function expressionMatches({ key, operator, values }: Record<string, unknown>, l
   return !present || !list(values).includes(own(labels, name));
 }
 
-/** The text form of a LabelSelector object, as scale's status carries it. */
+/** Formats a LabelSelector object as text, as in the status of a Scale. */
 export function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = record(selector);
   const equalities = Object.entries(record(matchLabels)).map(([key, value]) => `${key}=${text(value)}`);
@@ -121,7 +121,7 @@ export function selectorText(selector: unknown): string {
   return [...equalities.sort(), ...expressions].join(',');
 }
 
-/** Fields that may be absent from an object but still have a value for selectors. */
+/** Values for selectors of fields that may be missing. */
 const FIELD_DEFAULTS: Readonly<Record<string, string>> = { 'spec.unschedulable': 'false', 'spec.hostNetwork': 'false' };
 
 function fieldOf(object: ApiObject, path: string): string {
@@ -133,8 +133,8 @@ function fieldOf(object: ApiObject, path: string): string {
 /**
  * Compiles a query's `fieldSelector` for a resource.
  *
- * @returns undefined when it selects everything
- * @throws StatusError 400 when it names a field that the resource cannot be selected by
+ * @returns undefined if it selects everything
+ * @throws StatusError 400 if the resource does not support a field of the selector
  */
 export function fieldSelector(
   selector: string | undefined,
@@ -151,7 +151,7 @@ function fieldTerm(part: string, resource: Resource): (object: ApiObject) => boo
   const parsed = /^([^=!]+)(==|=|!=)(.*)$/.exec(part);
   if (!parsed) throw badRequest(`invalid selector: '${part}'; can't understand '${part}'`);
   const [, path = '', operator, value = ''] = parsed;
-  // Custom resources without a namespace do not have the field; built-in ones do.
+  // Cluster-scoped built-in resources support this field, cluster-scoped custom resources do not.
   const placed = resource.namespaced || resource.model !== undefined ? ['metadata.namespace'] : [];
   const known = ['metadata.name', ...placed, ...resource.selectableFields];
   if (!known.includes(path)) {

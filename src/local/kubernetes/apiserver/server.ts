@@ -1,6 +1,6 @@
 /**
- * A Kubernetes API server in memory, over plain HTTP on the loopback interface: good enough for unmodified client-node
- * informers and unmodified kubectl. Anybody on this machine may do anything with it.
+ * A Kubernetes API server in memory, over plain HTTP on the loopback interface. Unmodified client-node informers and
+ * kubectl can use it. It does not authenticate: every process on this machine has full access.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,10 +16,10 @@ import type { Objects } from './objects.ts';
 import { StatusError } from './status.ts';
 
 export interface ApiServerOptions extends ApiOptions {
-  /** 0, the default, takes any free port. */
+  /** Port. Default 0, which selects any free port. */
   readonly port?: number;
   readonly host?: '127.0.0.1';
-  /** Real milliseconds between bookmarks of a watch that asked for them. Default 10 000. */
+  /** Real milliseconds between bookmarks, for watches that requested bookmarks. Default 10 000. */
   readonly bookmarkIntervalMs?: number;
 }
 
@@ -27,18 +27,18 @@ export interface LocalApiServer {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly port: number;
-  /** A kubeconfig file's text (YAML) whose current context is this server. */
+  /** Returns a kubeconfig file (YAML) whose current context is this server. */
   kubeconfig(): string;
-  /** Ends watches and closes the port. */
+  /** Ends all watches and closes the port. */
   close(): Promise<void>;
-  /** Creates or replaces a CustomResourceDefinition; its resource is served when this returns. */
+  /** Creates or replaces a CustomResourceDefinition. When the call returns, its resource is served. */
   install(crd: unknown): ApiObject;
-  /** The same operations in process, without HTTP. */
+  /** The same operations within the process, without HTTP. */
   readonly objects: Objects;
   readonly faults: Faults;
 }
 
-/** Starts a server with the namespaces, priority classes and services that every cluster has. */
+/** Starts a server with the namespaces, priority classes and services of every cluster. */
 export async function startApiServer(options: ApiServerOptions): Promise<LocalApiServer> {
   const { core, objects, install, stop } = openApi(options);
   const watches = createWatches(options.bookmarkIntervalMs ?? 10_000);
@@ -46,7 +46,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
   const server = createServer((request, response) => {
     void serve({ core, watches, faults }, request, response);
   });
-  // informers of many kinds share few sockets otherwise
+  // otherwise informers of many kinds would have to share few sockets
   server.keepAliveTimeout = 60_000;
   const port = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
   const url = `http://127.0.0.1:${port}`;
@@ -89,7 +89,7 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  // a client that goes away in the middle of an answer is no failure
+  // a client that disconnects during a response is not an error
   response.on('error', () => response.destroy());
   response.setHeader('date', new Date(core.clock.now()).toUTCString());
   try {
@@ -106,7 +106,9 @@ async function serve(
   }
 }
 
-/** OpenAPI documents have media types of their own, which their handler looks at. */
+/**
+ * Handlers of OpenAPI documents evaluate the Accept header themselves, because these documents have other media types.
+ */
 const acceptOf = (request: IncomingMessage, path: string): string | undefined =>
   path.startsWith('/openapi/') ? undefined : request.headers.accept;
 
@@ -126,7 +128,7 @@ function kubeconfig(url: string): string {
     '- name: local',
     '  cluster:',
     `    server: ${url}`,
-    // client-node refuses plain HTTP without it
+    // without this line client-node rejects plain HTTP
     '    insecure-skip-tls-verify: true',
     'users:',
     '- name: local',

@@ -1,4 +1,4 @@
-/** Failures of the API, as the `Status` object that travels over HTTP. */
+/** Errors of the API as `Status` objects. */
 import type { Json } from './json.ts';
 
 /** One cause in a Status's details; `field` is a path such as `spec.replicas`. */
@@ -17,19 +17,19 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** What a failure is about. */
+/** Object or resource that an error concerns. */
 export interface Subject {
   readonly group: string;
   readonly plural: string;
   readonly kind: string;
 }
 
-/** A request that the server refuses. */
+/** Error of a rejected request. */
 export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: StatusDetails | undefined;
-  /** Where a list may go on, though not as it was. */
+  /** Token with which the list may continue, but inconsistently. */
   continueToken?: string;
 
   constructor(code: number, reason: string, message: string, details?: StatusDetails) {
@@ -57,7 +57,7 @@ export class StatusError extends Error {
 export const isStatus = (error: unknown, reason: string): boolean =>
   error instanceof StatusError && error.reason === reason;
 
-/** `nodepools.karpenter.sh`, or `pods` in the core group. */
+/** Returns the name with its group: `nodepools.karpenter.sh`, or `pods` in the core group. */
 export const qualified = ({ group, plural }: Subject): string => (group === '' ? plural : `${plural}.${group}`);
 const qualifiedKind = ({ group, kind }: Subject): string => (group === '' ? kind : `${kind}.${group}`);
 const about = (subject: Subject, name: string): StatusDetails => ({
@@ -98,14 +98,14 @@ export const unknownPath = (): StatusError =>
 
 export const expired = (message: string): StatusError => new StatusError(410, 'Expired', message);
 
-/** @param retryAfterSeconds 0 leaves the wait to the client */
+/** @param retryAfterSeconds 0 leaves the delay to the client */
 export const tooManyRequests = (message: string, causes: readonly Cause[] = [], retryAfterSeconds = 0): StatusError =>
   new StatusError(429, 'TooManyRequests', message, {
     ...(causes.length > 0 && { causes }),
     ...(retryAfterSeconds > 0 && { retryAfterSeconds }),
   });
 
-/** A 422 whose message lists the causes as a real server does. */
+/** Returns a 422 error with a message that lists the causes as a real server does. */
 export function invalid(subject: Subject, name: string, causes: readonly Cause[]): StatusError {
   const lines = causes.map((cause) => (cause.field ? `${cause.field}: ${cause.message}` : cause.message));
   const listed = lines.length === 1 ? lines[0] : `[${[...new Set(lines)].join(', ')}]`;
@@ -119,7 +119,7 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
 
 const quoted = (value: unknown): string => JSON.stringify(value) ?? 'null';
 
-/** Builders of causes with the messages of Kubernetes' field errors. */
+/** Constructors of causes with the messages of Kubernetes' field errors. */
 export const invalidValue = (field: string, value: unknown, detail: string): Cause => ({
   field,
   reason: 'FieldValueInvalid',
@@ -146,7 +146,7 @@ export const fieldForbidden = (field: string, detail: string): Cause => ({
   message: `Forbidden: ${detail}`,
 });
 
-/** The answer to a delete that removed the object at once, and with a code to what was created. */
+/** Returns the Status of a delete that removed the object immediately, or with a code the Status of a create. */
 export const success = (details?: StatusDetails, code?: number): Json => ({
   kind: 'Status',
   apiVersion: 'v1',

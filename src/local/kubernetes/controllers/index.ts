@@ -1,4 +1,4 @@
-/** The controllers of kube-controller-manager that a cluster with an autoscaler cannot do without. */
+/** Controllers of kube-controller-manager that a cluster with an autoscaler requires. */
 import type { Parts } from '../../parts.ts';
 import { type NodeLifecycleOptions, startNodeLifecycle } from './node-lifecycle.ts';
 import { startPodGc } from './pod-gc.ts';
@@ -9,7 +9,7 @@ import { startJobs } from './workloads/job.ts';
 import { startReplicaSets } from './workloads/replicaset.ts';
 import { startStatefulSets } from './workloads/statefulset.ts';
 
-/** Starts them all; they end with `parts.signal`. */
+/** Starts all controllers. They stop when `parts.signal` is aborted. */
 export async function startWorkloads(parts: Parts, options: NodeLifecycleOptions = {}): Promise<void> {
   await Promise.all([
     startDeployments(parts),

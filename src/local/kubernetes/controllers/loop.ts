@@ -1,4 +1,4 @@
-/** A level-based control loop over keys: one at a time per key, with retries; only the latest state counts. */
+/** A level-based control loop with retries. It processes each key sequentially, and uses only the latest state. */
 import type { Clock } from '../../../lib/clock.ts';
 
 export interface LoopOptions {
@@ -6,13 +6,13 @@ export interface LoopOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   log(message: string): void;
-  /** Brings the object of this key towards its wish; a number asks for another look after so many milliseconds. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a reconciler that needs no other look just returns
+  /** Reconciles the object of this key. A returned number schedules another run after this number of milliseconds. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a reconciler that needs no other run just returns
   reconcile(key: string): Promise<number | undefined | void>;
 }
 
 export interface Loop {
-  /** Has the key looked at soon, or after a while. */
+  /** Schedules the key, immediately or after a delay. */
   add(key: string, afterMs?: number): void;
 }
 
@@ -24,7 +24,7 @@ export function startLoop({ name, clock, signal, log, reconcile }: LoopOptions):
   const waiting = new Set<string>();
   const running = new Set<string>();
   const failures = new Map<string, number>();
-  /** Keys to be looked at after a while; one timer each. */
+  /** Delayed keys, with one timer each. */
   const later = new Map<string, { readonly dueAt: number; readonly cancel: () => void }>();
   let workers = 0;
 
@@ -62,7 +62,7 @@ export function startLoop({ name, clock, signal, log, reconcile }: LoopOptions):
     const pending = later.get(key);
     const dueAt = clock.now() + afterMs;
     if (pending && afterMs > 0 && pending.dueAt <= dueAt) return;
-    // The earlier look decides anew whether another one is needed.
+    // The earlier run decides whether another run is necessary.
     pending?.cancel();
     later.delete(key);
     if (afterMs > 0) {
@@ -70,7 +70,7 @@ export function startLoop({ name, clock, signal, log, reconcile }: LoopOptions):
       return;
     }
     waiting.add(key);
-    // After the present turn, so that a burst of changes makes one visit.
+    // Runs after the current turn, so that a burst of changes leads to one run.
     queueMicrotask(pump);
   };
   signal.addEventListener('abort', () => {

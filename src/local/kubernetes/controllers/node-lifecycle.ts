@@ -1,4 +1,7 @@
-/** Nodes whose kubelet is silent become Unknown; taints follow the Ready condition; NoExecute taints evict pods. */
+/**
+ * Sets the Ready condition of nodes with a silent kubelet to Unknown, updates taints according to the Ready condition,
+ * and evicts pods because of NoExecute taints.
+ */
 
 import { getCondition } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
@@ -15,7 +18,7 @@ import { tolerates } from '../scheduler/taints.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { deletePod, isActive, nodeNameOf } from './workloads/pods.ts';
 
-/** Without a sign of life for this long a node is Unknown. */
+/** A node is Unknown if it sends no heartbeat for this long. */
 const GRACE_MS = 40_000;
 const CHECK_MS = 5_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -30,7 +33,7 @@ const PRESSURE: Readonly<Record<string, string>> = {
   NetworkUnavailable: 'node.kubernetes.io/network-unavailable',
 };
 
-/** The taints that follow from a node's state. */
+/** Returns the taints that follow from a node's state. */
 export function wantedTaints(node: Node): readonly Taint[] {
   const taints: Taint[] = [];
   const add = (key: string, ...effects: Taint['effect'][]): void => {
@@ -48,7 +51,7 @@ export function wantedTaints(node: Node): readonly Taint[] {
 const MANAGED: ReadonlySet<string> = new Set([NOT_READY, UNREACHABLE, UNSCHEDULABLE, ...Object.values(PRESSURE)]);
 const idOf = ({ key, effect }: Taint): string => `${key}:${effect}`;
 
-/** The node's taints with the managed ones put right; undefined when they are right already. */
+/** Returns the node's taints with corrected managed taints, or undefined if they are already correct. */
 export function correctedTaints(node: Node, now: number): readonly Taint[] | undefined {
   const present = node.spec?.taints ?? [];
   const wanted = wantedTaints(node);
@@ -61,7 +64,7 @@ export function correctedTaints(node: Node, now: number): readonly Taint[] | und
   return kept.length === present.length && added.length === 0 ? undefined : [...kept, ...added];
 }
 
-/** When NoExecute taints end a pod: undefined never, else a time. */
+/** Returns the time at which NoExecute taints evict a pod, or undefined if they never do. */
 export function evictionTime(pod: Pod, taints: readonly Taint[], now: number): number | undefined {
   let earliest: number | undefined;
   for (const taint of taints) {
@@ -79,7 +82,7 @@ export function evictionTime(pod: Pod, taints: readonly Taint[], now: number): n
 const statuses = ({ status }: Node): unknown => status?.conditions?.map((one) => one.status);
 
 export interface NodeLifecycleOptions {
-  /** Whether kubelets give signs of life, so that a silent one is noticed. Default true. */
+  /** True if kubelets send heartbeats, so that silent kubelets are detected. Default true. */
   readonly heartbeats?: boolean;
 }
 
@@ -96,7 +99,7 @@ class NodeLifecycle {
   readonly #leases: Cache<Lease>;
   readonly #pods: Cache<Pod>;
   readonly #report: Report;
-  /** When each node's lease or status last moved, by this process's own watch. */
+  /** Time of the last observed change of each node's lease or status. */
   readonly #lastSeen: Map<string, number>;
   readonly #loop: Loop;
   readonly #evictions: Loop;
@@ -183,7 +186,7 @@ class NodeLifecycle {
     );
   }
 
-  /** Kubelets of the local world share this process: a pause of its own must not look like their silence. */
+  /** Kubelets of the local cluster run in this process. A pause of the process must not appear as their silence. */
   #tick(): void {
     const pausedMs = this.#clock.now() - this.#lastTick - CHECK_MS;
     if (pausedMs > CHECK_MS) for (const [name, seen] of this.#lastSeen) this.#lastSeen.set(name, seen + pausedMs);
@@ -219,7 +222,7 @@ class NodeLifecycle {
     const node = this.#nodes.get({ name: pod.spec.nodeName });
     const due = node && evictionTime(pod, node.spec?.taints ?? [], this.#clock.now());
     if (due === undefined) return undefined;
-    // A taint that waits may be gone when it is due; the node's next look asks again.
+    // The taint may be removed before this time. The next run for the node checks again.
     if (due > this.#clock.now()) return undefined;
     this.#report(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
     await deletePod(this.#parts, pod);

@@ -1,4 +1,4 @@
-/** Deletes pods that nothing will finish: their node is gone, or they were never assigned and are being deleted. */
+/** Deletes pods that no kubelet will terminate: their node is gone, or they are being deleted and were never bound. */
 import { NODE, POD } from '../../../api/kinds.ts';
 import type { Pod } from '../../../api/kubernetes.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
@@ -10,7 +10,7 @@ import { isOver } from '../scheduler/cluster.ts';
 import { startLoop } from './loop.ts';
 import { deletePod, nodeNameOf } from './workloads/pods.ts';
 
-/** How long a node must be away, so that a late watch does not cost pods their life. */
+/** Delay after the disappearance of a node, so that a late watch event does not delete pods. */
 const QUARANTINE_MS = 5_000;
 
 export async function startPodGc(parts: Parts): Promise<void> {

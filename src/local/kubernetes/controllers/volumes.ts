@@ -1,4 +1,4 @@
-/** Persistent volumes: makes them for claims, binds the two, and removes what is released. */
+/** Persistent volumes: provisions volumes for claims, binds both, and deletes released volumes. */
 
 import { NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../api/kinds.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../../api/kubernetes.ts';
@@ -15,7 +15,7 @@ import { ownerReference } from './workloads/pods.ts';
 const EBS_DRIVER = 'ebs.csi.aws.com';
 const BOUND_BY = 'pv.kubernetes.io/bind-completed';
 
-/** The volume that a class makes for a claim in a zone. */
+/** Returns the volume that a storage class provisions for a claim in a zone. */
 export function provisionedVolume(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass & { readonly reclaimPolicy?: string },
@@ -61,7 +61,7 @@ class Volumes {
   readonly #report: Report;
   readonly #loop: Loop;
   readonly #release: Loop;
-  /** Makes the claims of a pod's generic ephemeral volumes. */
+  /** Creates the claims of a pod's generic ephemeral volumes. */
   readonly #ephemeral: Loop;
 
   constructor(parts: Parts) {
@@ -99,7 +99,7 @@ class Volumes {
     this.#volumes.subscribe((now) => {
       const owner = now?.spec.claimRef;
       if (owner?.name) this.#loop.add(keyOf({ name: owner.name, namespace: owner.namespace }));
-      // its claim may have gone before anybody saw the volume
+      // its claim may have been deleted before the volume was observed
       if (now && (!owner || owner.uid)) this.#release.add(now.metadata.name);
     });
     this.#classes.subscribe(() => {
@@ -118,7 +118,9 @@ class Volumes {
     ]);
   }
 
-  /** A zone for a claim that does not wait for a pod: those of the class in turn, else of any node. */
+  /**
+   * Returns a zone for a claim with immediate binding: the zones of the class in turn, otherwise the zone of any node.
+   */
   #anyZone(claim: PersistentVolumeClaim, storageClass: StorageClass): string | undefined {
     const allowed = (storageClass.allowedTopologies ?? []).flatMap((term) =>
       (term.matchLabelExpressions ?? []).flatMap(({ values }) => values),
@@ -149,7 +151,7 @@ class Volumes {
     }
   }
 
-  /** A free volume for a claim whose class does not wait for its pod. */
+  /** Returns a free volume for a claim with immediate binding. */
   #free(claim: PersistentVolumeClaim): PersistentVolume | undefined {
     const mode = this.#classes.get({ name: claim.spec.storageClassName ?? '' })?.volumeBindingMode;
     if (mode === 'WaitForFirstConsumer') return undefined;
@@ -185,14 +187,14 @@ class Volumes {
     if (volume) await this.#bind(claim, volume);
   }
 
-  /** Keeps a volume's phase, and deletes it when its claim is gone and its policy says so. */
+  /** Updates a volume's phase. Deletes the volume if its claim is gone and its reclaim policy is Delete. */
   async #reclaim(name: string): Promise<void> {
     await this.#claims.synced;
     const volume = this.#volumes.get({ name });
     const phase = volume && this.#phaseOf(volume);
     if (!phase) return;
     try {
-      // Before the deletion, because a volume that is Bound is held.
+      // Before the deletion, because a Bound volume is protected.
       await this.#setPhase(volume, phase);
       const goes = phase === 'Released' && volume.spec.persistentVolumeReclaimPolicy === 'Delete';
       if (goes && !volume.metadata.deletionTimestamp) await this.#client.delete(PERSISTENT_VOLUME, volume.metadata);
@@ -201,7 +203,7 @@ class Volumes {
     }
   }
 
-  /** Undefined while a volume and its claim are being bound. */
+  /** Returns undefined while a volume and its claim are being bound. */
   #phaseOf({ metadata, spec: { claimRef } }: PersistentVolume): 'Available' | 'Bound' | 'Released' | undefined {
     if (!claimRef) return 'Available';
     const claim = this.#claims.get({ name: claimRef.name ?? '', namespace: claimRef.namespace });

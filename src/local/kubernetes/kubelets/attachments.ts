@@ -1,4 +1,4 @@
-/** Attaches the CSI volumes of bound pods to their nodes and detaches them when the last pod is gone. */
+/** Attaches the CSI volumes of bound pods to their nodes, and detaches them when the last pod is gone. */
 
 import { createHash } from 'node:crypto';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../api/kinds.ts';
@@ -12,16 +12,16 @@ import { nodeNameOf } from '../controllers/workloads/pods.ts';
 import { isOver } from '../scheduler/cluster.ts';
 import { claimUses } from '../scheduler/volumes.ts';
 
-/** From the last pod's end to the volume being free. */
+/** Time between the end of the last pod and the detachment of the volume. */
 const DETACH_MS = 2_000;
 
 const attachmentName = (volume: string, node: string): string =>
   `csi-${createHash('sha256').update(`${volume}/${node}`).digest('hex')}`;
 
-/** An index of attachments: by the name of their volume. */
+/** Index of attachments by the name of their volume. */
 const attachedVolume = ({ spec }: VolumeAttachment): string | undefined => spec.source?.persistentVolumeName;
 
-/** Starts the loop; its keys are `volume/node`. */
+/** Starts the loop. Its keys are `volume/node`. */
 export async function startAttachments(parts: Parts): Promise<void> {
   await new Attachments(parts).start();
 }
@@ -54,11 +54,11 @@ class Attachments {
 
   async start(): Promise<void> {
     this.#pods.subscribe((now, before) => this.#look(now ?? before));
-    // A claim may vanish together with its pod, whose volumes nobody knows any more.
+    // A claim can be deleted together with its pod. The pod's volumes can then no longer be determined.
     this.#claims.subscribe((now, before) => {
       if (now === undefined && before?.spec.volumeName) this.#lookWhereAttached(before.spec.volumeName);
     });
-    // After a restart: what is attached may not be used any more.
+    // After a restart, attached volumes may no longer be in use.
     this.#attachments.subscribe((now) => {
       const { nodeName, source } = now?.spec ?? {};
       if (nodeName && source?.persistentVolumeName) this.#loop.add(`${source.persistentVolumeName}/${nodeName}`);

@@ -1,4 +1,4 @@
-/** What a machine has and what it offers to pods, as EC2's images and the kubelet work it out. */
+/** Capacity and allocatable resources of a machine, as computed by EC2's images and the kubelet. */
 
 import { formatQuantity, parseQuantity } from '../../../api/quantity.ts';
 import { own } from '../../../lib/own.ts';
@@ -15,14 +15,20 @@ export interface Resources {
   readonly allocatable: ResourceTexts;
 }
 
-/** Pods that the addresses of a machine's first network card allow: one per secondary address, two on the host. */
+/**
+ * Returns the maximum number of pods for the addresses of the first network card: one per secondary address, and two on
+ * the host network.
+ */
 export function maxPodsOfNetwork({ NetworkInfo: network }: LocalInstance['hardware']): number {
   const card = network?.NetworkCards?.[network.DefaultNetworkCardIndex ?? 0];
   const interfaces = card?.MaximumNetworkInterfaces ?? network?.MaximumNetworkInterfaces ?? 0;
   return interfaces > 0 ? interfaces * ((network?.Ipv4AddressesPerInterface ?? 1) - 1) + 2 : 110;
 }
 
-/** The CPU that EKS images keep for the system, in thousandths: 6 %, 1 %, 0.5 % and 0.25 % of further and further cores. */
+/**
+ * Returns the CPU that EKS images reserve for the system, in millicores: 6 %, 1 %, 0.5 % and 0.25 % of successive
+ * cores.
+ */
 function reservedCpuMilli(cores: number): number {
   const tiers = [
     [1, 60],
@@ -40,7 +46,7 @@ function reservedCpuMilli(cores: number): number {
   return milli;
 }
 
-/** An eviction threshold: a share of the capacity or an amount; 100 % switches it off. */
+/** Parses an eviction threshold: a percentage of the capacity or an amount. 100 % disables it. */
 function threshold(text: string | undefined, capacity: number, fallback: number): number {
   if (text === undefined) return fallback;
   if (!text.endsWith('%')) return parseQuantity(text);
@@ -55,7 +61,7 @@ function storageBytes(instance: LocalInstance, config: KubeletConfig): number {
   return (data?.sizeGiB ?? 20) * GIB;
 }
 
-/** Devices by the name that their plugin offers them under. */
+/** Returns device counts by their resource names. */
 export function devices({ hardware, interfaces }: Pick<LocalInstance, 'hardware' | 'interfaces'>): ResourceTexts {
   const { GpuInfo, NeuronInfo } = hardware;
   const counts: Record<string, number> = {};
@@ -78,9 +84,9 @@ export function devices({ hardware, interfaces }: Pick<LocalInstance, 'hardware'
 }
 
 /**
- * Capacity and allocatable of a machine.
+ * Returns capacity and allocatable resources of a machine.
  *
- * @param memoryOverhead share of the memory that the hypervisor and the kernel keep
+ * @param memoryOverhead share of the memory that the hypervisor and the kernel use
  */
 export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memoryOverhead: number): Resources {
   const { hardware } = instance;
@@ -91,7 +97,7 @@ export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memo
   const networkPods = maxPodsOfNetwork(hardware);
   const wanted = config.maxPods ?? networkPods;
   const pods = config.podsPerCore ? Math.min(wanted, config.podsPerCore * cores) : wanted;
-  // EKS images size the reservation by the network's pods; Bottlerocket by its own maximum.
+  // EKS images compute the reservation from the network's pod limit, Bottlerocket from its configured maximum.
   const reservedFor = config.dataDevice === undefined ? networkPods : pods;
   const reserved: Record<string, string> = {
     cpu: `${reservedCpuMilli(cores)}m`,
@@ -102,7 +108,7 @@ export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memo
   const kept = (name: string): number =>
     parseQuantity(own(reserved, name) ?? 0) + parseQuantity(own(config.systemReserved, name) ?? 0);
   const pages = config.hugePages ?? { '2Mi': 0, '1Gi': 0 };
-  // What is set aside in pages is no other memory any more.
+  // Huge pages reduce the available memory.
   const paged = pages['2Mi'] * 2 * MIB + pages['1Gi'] * GIB;
   const free = (name: string, capacity: number, evicted: number): number =>
     Math.max(0, capacity - kept(name) - evicted);

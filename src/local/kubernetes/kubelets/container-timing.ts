@@ -1,10 +1,10 @@
 /**
- * How long containers take to become ready and to stop. No process runs here: a probe fails when its command can only fail,
- * and otherwise succeeds as early as its settings allow.
+ * Times until containers become ready and stop. No process runs. A probe fails if its command can only fail; otherwise
+ * it succeeds as early as its settings allow.
  */
 import type { Container, Pod } from '../../../api/kubernetes.ts';
 
-/** A container with the fields that only a kubelet reads. */
+/** A container with additional fields that only a kubelet reads. */
 export interface RunContainer extends Container {
   readonly command?: readonly string[];
   readonly args?: readonly string[];
@@ -25,13 +25,13 @@ interface Probe extends Handler {
   readonly successThreshold?: number;
 }
 
-/** A command as text: `sh -c "sleep 5"` as well as `sleep 5`. */
+/** Returns a command as text, for example `sh -c "sleep 5"` or `sleep 5`. */
 const lineOf = (handler: Handler | undefined): string => (handler?.exec?.command ?? []).join(' ');
 
-/** `false` or `exit 1`, alone or as all that a shell runs. */
+/** Matches `false` or `exit 1`, alone or as the whole script of a shell. */
 const ALWAYS_FAILS = /^(?:\S*sh -\w*c )?(?:\S*\/)?(?:false|exit [1-9]\d*)$/;
 
-/** Milliseconds until a probe has succeeded as often as it must; undefined when it never does. */
+/** Returns the milliseconds until a probe reaches its success threshold, or undefined if it never does. */
 function successMs(probe: Probe | undefined): number | undefined {
   if (!probe) return 0;
   if (ALWAYS_FAILS.test(lineOf(probe).trim())) return undefined;
@@ -39,20 +39,20 @@ function successMs(probe: Probe | undefined): number | undefined {
   return 1000 * (initialDelaySeconds + (successThreshold - 1) * periodSeconds);
 }
 
-/** From the start of a container to its readiness, in milliseconds; undefined when a probe keeps it from that. */
+/** Returns the milliseconds from the start of a container to its readiness, or undefined if a probe prevents it. */
 export function readyAfterMs({ startupProbe, readinessProbe }: RunContainer): number | undefined {
   const startupMs = successMs(startupProbe);
   const readinessMs = successMs(readinessProbe);
   if (startupMs === undefined || readinessMs === undefined) return undefined;
-  // both count from the start; readiness is looked at when the startup probe has succeeded
+  // both times start with the container; readiness counts only after the startup probe has succeeded
   return Math.max(startupMs, readinessMs);
 }
 
-/** When some of a pod's containers become ready, in milliseconds from their start, earliest first. */
+/** Returns the times at which a pod's containers become ready, in milliseconds from their start, in ascending order. */
 export const readyTimesMs = ({ spec }: Pod): readonly number[] =>
   [...new Set(spec.containers.flatMap((container) => readyAfterMs(container) ?? []))].sort((a, b) => a - b);
 
-/** How long a pod's preStop hooks run before its containers are told to stop, in milliseconds. */
+/** Returns the milliseconds that a pod's preStop hooks run before its containers are stopped. */
 export function preStopMs({ spec }: Pod): number {
   const hooks = spec.containers.map(({ lifecycle }: RunContainer) => lifecycle?.preStop);
   const seconds = hooks.map((hook) => hook?.sleep?.seconds ?? Number(/\bsleep\s+(\d+)/.exec(lineOf(hook))?.[1] ?? 0));

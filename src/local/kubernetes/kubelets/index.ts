@@ -1,4 +1,4 @@
-/** The machines of the local AWS as nodes of the local cluster. */
+/** Runs the instances of the local AWS as nodes of the local cluster. */
 
 import { NODE, POD } from '../../../api/kinds.ts';
 import type { Clock } from '../../../lib/clock.ts';
@@ -16,7 +16,7 @@ export interface KubeletsOptions {
   readonly parts: Parts;
   readonly instances: LocalInstances;
   readonly region: string;
-  /** A machine whose user data names another cluster or endpoint never joins. */
+  /** Instances whose user data contains another cluster or endpoint never join. */
   readonly clusterName: string;
   readonly endpoint: string;
   readonly kubeletVersion: string;
@@ -24,13 +24,13 @@ export interface KubeletsOptions {
 }
 
 export interface Kubelets {
-  /** A fault: the kubelet of an instance or node stops reporting and reacting. */
+  /** Injects a fault: the kubelet of an instance or node stops reporting and reacting. */
   hang(instanceOrNode: string): void;
-  /** Ends that fault. */
+  /** Ends this fault. */
   resume(instanceOrNode: string): void;
 }
 
-/** A small seeded generator (mulberry32): the same seed makes the same delays. */
+/** Returns a small seeded generator (mulberry32). Equal seeds produce equal delays. */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -47,7 +47,10 @@ const OFF: ReadonlySet<InstanceState> = new Set(['stopping', 'stopped', 'shuttin
 
 const MOST_CONFIGS = 100;
 
-/** Lets every running instance join after its boot and die with it, until `parts.signal` ends. */
+/**
+ * Lets every running instance join after its boot, and removes its kubelet when the instance ends, until `parts.signal`
+ * is aborted.
+ */
 export async function startKubelets(setup: KubeletsOptions): Promise<Kubelets> {
   return new Machines(setup).start();
 }
@@ -65,13 +68,13 @@ class Machines {
   readonly #options: KubeletOptions;
   readonly #random: () => number;
   readonly #context: KubeletContext;
-  /** By instance id, from power-on. */
+  /** Kubelets by instance id, from the start of the instance. */
   readonly #machines: Map<string, Kubelet | 'booting'>;
-  /** Those of them that run, by the name of their node: a machine may have the address of one that is on its way out. */
+  /** Running kubelets by the name of their node. A machine may reuse the address of a terminating machine. */
   readonly #byNode = new Map<string, Set<Kubelet>>();
-  /** By user data. */
+  /** Parsed configurations by user data. */
   readonly #configs = new Map<string, KubeletConfig>();
-  /** Given addresses. */
+  /** Number of assigned addresses. */
   #podIps = 0;
 
   constructor(setup: KubeletsOptions) {
@@ -119,7 +122,7 @@ class Machines {
     return `100.${64 + (this.#podIps >> 16)}.${(this.#podIps >> 8) & 255}.${this.#podIps & 255}`;
   }
 
-  /** Machines of one launch template have the same user data. */
+  /** Parses user data once, because machines of one launch template share it. */
   #configOf(userData: string): KubeletConfig {
     const config = this.#configs.get(userData) ?? decodeUserData(userData);
     if (this.#configs.size >= MOST_CONFIGS) this.#configs.clear();
@@ -164,7 +167,7 @@ class Machines {
     if (machine instanceof Kubelet) this.#forget(machine);
     if (machine instanceof Kubelet) await machine.die();
     if (instance.state !== 'terminated') return;
-    // The cloud's node controller removes the nodes of machines that are no more.
+    // Deletes the nodes of terminated machines, as the cloud's node controller does.
     const node = this.#caches.of(NODE).get({ name: instance.privateDnsName });
     if (node?.spec?.providerID !== providerIdOf(instance) || node.metadata.deletionTimestamp) return;
     await this.#client.delete(NODE, node.metadata, { uid: node.metadata.uid });

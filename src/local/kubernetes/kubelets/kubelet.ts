@@ -1,4 +1,4 @@
-/** One machine's kubelet: registers the node, keeps it alive, runs and stops its pods. */
+/** The kubelet of one machine: registers the node, sends heartbeats, and starts and stops its pods. */
 import { getCondition } from '../../../api/conditions.ts';
 import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
@@ -25,7 +25,7 @@ export interface KubeletContext {
   readonly options: KubeletOptions;
   readonly region: string;
   readonly kubeletVersion: string;
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   random(): number;
   nextPodIp(): string;
   readonly report: Report;
@@ -37,13 +37,13 @@ export class Kubelet {
   readonly #context: KubeletContext;
   readonly #instance: LocalInstance;
   readonly #config: KubeletConfig;
-  /** Ends with the machine. */
+  /** Aborted when the machine ends. */
   readonly #life: AbortController;
-  /** How far each pod has come, by uid. */
+  /** Stage of each pod, by UID. */
   readonly #stages = new Map<string, Stage>();
   #registered = false;
   #ready = false;
-  /** A fault: the machine is up, its kubelet hangs. */
+  /** Injected fault: the machine runs, but its kubelet hangs. */
   #hangs = false;
 
   constructor(instance: LocalInstance, config: KubeletConfig, context: KubeletContext) {
@@ -63,7 +63,7 @@ export class Kubelet {
     return this.#life.signal;
   }
 
-  /** Registers the node, reports it Ready and renews its lease until the machine dies. */
+  /** Registers the node, reports it Ready, and renews its lease until the machine ends. */
   async run(): Promise<void> {
     const { parts, options } = this.#context;
     await this.#persist('registration', () => this.#register());
@@ -87,7 +87,7 @@ export class Kubelet {
     }
   }
 
-  /** Takes in a change of a pod that is bound to this node. */
+  /** Applies a change of a pod that is bound to this node. */
   pod(pod: Pod): void {
     if (!this.#registered || this.#hangs || this.#signal.aborted) return;
     const uid = pod.metadata.uid ?? '';
@@ -97,7 +97,7 @@ export class Kubelet {
       this.#stages.set(uid, 'stopping');
       void this.#stopPod(pod);
     } else if (stage === undefined && pod.status?.phase === 'Running') {
-      // It ran before this kubelet came up, and still does.
+      // The pod was running before this kubelet started, and still runs.
       this.#stages.set(uid, 'running');
       this.#correct(pod);
     } else if (stage === 'running') {
@@ -108,7 +108,7 @@ export class Kubelet {
     }
   }
 
-  /** The cluster took the pods of a silent node for unready; the kubelet that speaks again knows better. */
+  /** Reports pods as ready again after a hang, because the cluster has marked pods of the silent node as not ready. */
   #correct(pod: Pod): void {
     if (getCondition(pod, 'Ready')?.reason !== 'NodeNotReady') return;
     void this.#once('pod', () => this.#writeStatus(pod, readyAgain(pod, this.#context.parts.clock.now())));
@@ -118,7 +118,7 @@ export class Kubelet {
     this.#stages.delete(pod.metadata.uid ?? '');
   }
 
-  /** The machine is shut down: the node says so and its pods end without grace. */
+  /** Shuts the machine down: reports this on the node, and ends its pods without a grace period. */
   async die(): Promise<void> {
     if (this.#signal.aborted) return;
     this.#life.abort();
@@ -128,7 +128,7 @@ export class Kubelet {
     await Promise.all(this.#pods().map((pod) => this.#once('shutdown', () => this.#killPod(pod))));
   }
 
-  /** Switches the hanging fault on or off. */
+  /** Starts or ends the hanging fault. */
   hang(hangs: boolean): void {
     this.#hangs = hangs;
     if (!hangs) this.#syncPods();
@@ -148,7 +148,7 @@ export class Kubelet {
     for (const pod of this.#pods()) this.pod(pod);
   }
 
-  /** Without a pod network only pods on the host's network start. */
+  /** If the pod network is not ready, only pods on the host network start. */
   #mayStart(pod: Pod): boolean {
     const isPending = (pod.status?.phase ?? 'Pending') === 'Pending';
     return isPending && (this.#ready || pod.spec.hostNetwork === true);
@@ -172,7 +172,7 @@ export class Kubelet {
       node = await client.create(NODE, wanted);
     } catch (error) {
       const present = isConflict(error) ? await client.find(NODE, wanted.metadata) : undefined;
-      // The node of an earlier machine with this address has to go first.
+      // The node of an earlier machine with the same address must be deleted first.
       if (present?.spec?.providerID !== providerIdOf(instance)) throw error;
       node = present;
     }
@@ -207,7 +207,7 @@ export class Kubelet {
     return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status !== 'True') ?? false;
   }
 
-  /** Reports the node Ready, or not with a reason. */
+  /** Reports the node as Ready, or as not ready with a reason. */
   async #report(trouble?: string): Promise<void> {
     const { client, clock, caches } = this.#context.parts;
     const now = clock.now();
@@ -217,7 +217,7 @@ export class Kubelet {
     await client.patch(NODE, { name: this.nodeName }, patch, { subresource: 'status', type: 'strategic' });
   }
 
-  /** Accelerators are offered once their device plugin has started. */
+  /** Accelerators become available after their device plugin has started. */
   async #offerDevices(): Promise<void> {
     const { parts, options } = this.#context;
     const offered = devices(this.#instance);
@@ -259,7 +259,7 @@ export class Kubelet {
     await this.#persist('pod', () => this.#writeStatus(pod, finished(pod, parts.clock.now())), isOver);
   }
 
-  /** Reports the containers ready that are so only some time after their start. */
+  /** Reports containers as ready if they become ready some time after their start. */
   async #becomeReady(pod: Pod, report: (upMs: number) => Promise<void>, isRunning: () => boolean): Promise<void> {
     const { clock } = this.#context.parts;
     const startedAt = clock.now();
@@ -271,13 +271,13 @@ export class Kubelet {
     }
   }
 
-  /** Writes on top of the newest state of the pod; does nothing when the pod is gone. */
+  /** Updates the newest state of the pod. Does nothing if the pod is gone. */
   async #writeStatus(pod: Pod, status: Record<string, unknown>): Promise<void> {
     const patch = { metadata: { uid: pod.metadata.uid }, status: { ...status, ...complete(status.conditions) } };
     try {
       await this.#context.parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
-      // A successor of the same name has another uid, which the server takes for a conflict.
+      // A successor with the same name has another UID, which leads to a conflict.
       if (!isGone(error) && !isConflict(error)) throw error;
     }
   }
@@ -307,7 +307,7 @@ export class Kubelet {
       await this.#writeStatus(pod, killed(pod, this.#context.parts.clock.now()));
   }
 
-  /** Tries until it works or the machine dies. */
+  /** Retries until the step succeeds or the machine ends. */
   async #persist(what: string, step: () => Promise<void>, stillWanted: () => boolean = () => true): Promise<void> {
     const { clock } = this.#context.parts;
     while (!this.#signal.aborted && stillWanted()) {
@@ -316,7 +316,7 @@ export class Kubelet {
     }
   }
 
-  /** Answers whether the step worked; a failure is logged unless the machine or the world has ended. */
+  /** Returns whether the step succeeded. Logs a failure, unless the machine or the cluster has ended. */
   async #once(what: string, step: () => Promise<void>): Promise<boolean> {
     const { parts } = this.#context;
     try {
@@ -330,7 +330,10 @@ export class Kubelet {
   }
 }
 
-/** In a strategic merge what is left out stays: a condition without a reason has to lose the one that it had. */
+/**
+ * A strategic merge patch keeps omitted fields. Therefore a condition without a reason must remove its previous reason
+ * explicitly.
+ */
 const complete = (conditions: unknown): { readonly conditions?: readonly unknown[] } =>
   Array.isArray(conditions)
     ? { conditions: conditions.map((condition) => ({ reason: null, message: null, ...condition })) }

@@ -17,7 +17,7 @@ import type { KubeletConfig } from './userdata/index.ts';
 export const EBS_DRIVER = 'ebs.csi.aws.com';
 export const EBS_ZONE_LABEL = 'topology.ebs.csi.aws.com/zone';
 
-/** Every node starts with it; it goes when the node is Ready. */
+/** Initial taint of every node. It is removed when the node is Ready. */
 export const NOT_READY: Taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
 
 export const providerIdOf = (instance: LocalInstance): string => `aws:///${instance.zone}/${instance.id}`;
@@ -31,7 +31,7 @@ export interface Registration {
   readonly now: number;
 }
 
-/** Node conditions as the kubelet reports them. */
+/** Returns the node conditions that the kubelet reports. */
 export function nodeConditions(ready: boolean, message: string): readonly Omit<Condition, 'lastTransitionTime'>[] {
   const fine = (type: string, reason: string, text: string) =>
     ({ type, status: 'False', reason, message: text }) as const;
@@ -45,7 +45,7 @@ export function nodeConditions(ready: boolean, message: string): readonly Omit<C
   ];
 }
 
-/** Conditions with the times that nodes carry. */
+/** Returns the conditions with the times that node conditions have. */
 export const stamped = (conditions: readonly Condition[], now: number): readonly Condition[] =>
   conditions.map((one) => ({
     ...one,
@@ -114,7 +114,7 @@ export function nodeObject({ instance, config, resources, region, kubeletVersion
   };
 }
 
-/** What the EBS CSI driver on the node registers. */
+/** Returns the object that the EBS CSI driver on the node registers. */
 export function csiNode(node: Node, instance: LocalInstance, volumeLimit: number): CSINode {
   const driver = {
     name: EBS_DRIVER,

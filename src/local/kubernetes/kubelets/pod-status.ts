@@ -1,4 +1,4 @@
-/** What a kubelet says about its pods. */
+/** Pod statuses that a kubelet reports. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
 import { timestamp } from '../../../lib/times.ts';
@@ -11,7 +11,10 @@ type Change = Omit<Condition, 'lastTransitionTime'>;
 interface Running {
   readonly podIp: string;
   readonly hostIp: string;
-  /** When its containers started, and for how many milliseconds they count as up: those whose probes need longer are not ready. */
+  /**
+   * Start of the containers, and the milliseconds for which they have been running. Containers whose probes need longer
+   * are not ready.
+   */
   readonly startedAt: number;
   readonly upMs: number;
   readonly now: number;
@@ -41,7 +44,7 @@ const unready = (containers: readonly Container[]) =>
     message: `containers with unready status: [${containers.map(({ name }) => name).join(' ')}]`,
   }) as const;
 
-/** The kubelet has seen the pod and pulls its images. */
+/** Status of a pod whose images are being pulled. */
 export function starting(pod: Pod, hostIp: string, now: number): Status {
   const waiting = { waiting: { reason: 'ContainerCreating' } };
   return {
@@ -63,7 +66,7 @@ const exited = (now: number, exitCode: number, startedAt: string): Status => ({
   terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt: timestamp(now) },
 });
 
-/** All containers run, and are ready unless a probe of theirs needs more time. */
+/** Status of a pod with all containers running. Containers are ready unless their probes need more time. */
 export function running(pod: Pod, { podIp, hostIp, startedAt, upMs, now }: Running): Status {
   const state = { running: { startedAt: timestamp(startedAt) } };
   const isReady = (container: Container): boolean => (readyAfterMs(container) ?? Number.POSITIVE_INFINITY) <= upMs;
@@ -99,7 +102,7 @@ export function running(pod: Pod, { podIp, hostIp, startedAt, upMs, now }: Runni
   };
 }
 
-/** The pod ran all the time, whatever others thought; it is ready when its containers are. */
+/** Status of a pod that ran all the time although it was reported as not ready. It is ready if its containers are. */
 export function readyAgain(pod: Pod, now: number): Status {
   const containers = getCondition(pod, 'ContainersReady');
   const ready = { status: 'True', reason: 'ContainersReady' } as const;
@@ -107,7 +110,7 @@ export function readyAgain(pod: Pod, now: number): Status {
   return { conditions: conditions(pod, now, [{ type: 'Ready', ...change }]) };
 }
 
-/** The pod ran to its end. */
+/** Status of a pod that ran to completion. */
 export function finished(pod: Pod, now: number): Status {
   const over = { status: 'False', reason: 'PodCompleted' } as const;
   const startedAt = pod.status?.startTime ?? timestamp(now);
@@ -125,7 +128,7 @@ export function finished(pod: Pod, now: number): Status {
   };
 }
 
-/** The machine goes away under the pod. */
+/** Status of a pod whose machine was shut down. */
 export function killed(pod: Pod, now: number): Status {
   const message = 'Pod was terminated in response to imminent node shutdown.';
   const over = { status: 'False', reason: 'PodFailed' } as const;
@@ -141,7 +144,7 @@ export function killed(pod: Pod, now: number): Status {
   };
 }
 
-/** How long a pod that may end runs: the seconds of a `sleep` in its command, else ten. */
+/** Returns the runtime of a pod that completes: the seconds of a `sleep` in its command, otherwise ten seconds. */
 export function durationMs(pod: Pod): number {
   const [container] = pod.spec.containers as readonly RunContainer[];
   const line = [...(container?.command ?? []), ...(container?.args ?? [])].join(' ');

@@ -1,4 +1,4 @@
-/** Resource amounts as whole numbers, so that sums stay exact: CPU in thousandths, everything else in base units. */
+/** Resource amounts as integers, so that sums are exact: CPU in millicores, all other resources in base units. */
 import type { Container, Pod, PodSpec, QuantityList } from '../../../api/kubernetes.ts';
 import { milliValue, parseQuantity } from '../../../api/quantity.ts';
 import { own } from '../../../lib/own.ts';
@@ -21,19 +21,20 @@ function raiseTo(sum: Sum, amounts: Amounts): void {
   for (const [name, amount] of Object.entries(amounts)) sum[name] = Math.max(own(sum, name) ?? 0, amount);
 }
 
-/** A container that only sets a limit requests as much. */
+/** A container with a limit but no request requests its limit. */
 const requestsOf = (container: Container): Amounts =>
   amountsOf({ ...container.resources?.limits, ...container.resources?.requests });
 
 const known = new WeakMap<PodSpec, Amounts>();
 const knownScored = new WeakMap<PodSpec, Amounts>();
 
-/** Requests of a container that sets none, for scores: nodes with many such pods count as busy. */
+/** Requests that scores assume for a container without requests, so that nodes with many such pods count as busy. */
 const SMALL: Amounts = { cpu: 100, memory: 200 * 2 ** 20 };
 
 /**
- * What a pod takes from a node: its containers and sidecars together, or its largest init container beside the
- * sidecars started before it, plus overhead; requests of the whole pod replace the sum. `pods: 1` is included.
+ * Returns the resources that a pod needs on a node: the sum of its containers and sidecars, or its largest init
+ * container with the sidecars that start before it, plus overhead. Pod-level requests replace the sum. `pods: 1` is
+ * included.
  */
 export function podRequests({ spec }: Pod): Amounts {
   const found = known.get(spec) ?? requestsOfSpec(spec);
@@ -41,14 +42,14 @@ export function podRequests({ spec }: Pod): Amounts {
   return found;
 }
 
-/** Requests for scores: containers without a request for CPU or memory count as small ones. */
+/** Returns requests for scores. Containers without a request for CPU or memory count as small ones. */
 export function scoredRequests({ spec }: Pod): Amounts {
   const found = knownScored.get(spec) ?? requestsOfSpec(spec, SMALL);
   knownScored.set(spec, found);
   return found;
 }
 
-/** @param missing requests of containers that do not set them */
+/** @param missing assumed requests of containers without requests */
 function requestsOfSpec(spec: PodSpec, missing: Amounts = {}): Amounts {
   const total: Sum = {};
   for (const container of spec.containers) add(total, { ...missing, ...requestsOf(container) });

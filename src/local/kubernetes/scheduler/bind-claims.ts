@@ -1,11 +1,11 @@
-/** Gets a pod's unbound claims their volumes, once its node is chosen and before it is bound there. */
+/** Binds a pod's unbound claims to volumes after its node is chosen, and before the pod is bound. */
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
 import type { Cache } from '../../cache.ts';
 import type { Parts } from '../../parts.ts';
 import { claimUses, reaches, satisfies } from './volumes.ts';
 
-/** Tells the provisioner for which node to make the volume. */
+/** Annotation with the node for which the provisioner creates the volume. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
 const PATIENCE_MS = 600_000;
@@ -20,9 +20,9 @@ function openClaims(pod: Pod, claims: Cache<PersistentVolumeClaim>): readonly Pe
 }
 
 /**
- * Reserves a free volume for each unbound claim, or names the node to the provisioner, and waits until all are bound.
+ * Reserves a free volume for each unbound claim, or requests one from the provisioner, and waits until all are bound.
  *
- * @throws Error when they are not bound after ten minutes
+ * @throws Error if they are not bound after ten minutes
  */
 export async function bindClaims(pod: Pod, node: Node, { client, caches, clock, signal }: Parts): Promise<void> {
   const claims = caches.of(PERSISTENT_VOLUME_CLAIM);

@@ -1,4 +1,4 @@
-/** The scheduler's picture of the cluster, kept up to date by changes instead of being rebuilt for each pod. */
+/** The scheduler's view of the cluster. Changes update it, so that it is not rebuilt for each pod. */
 import {
   CSI_NODE,
   NAMESPACE,
@@ -29,7 +29,7 @@ const attracts = (pod: Pod): 0 | 1 => (hasAffinity(pod) ? 1 : 0);
 const zoneOf = ({ metadata: { labels } }: Node): string =>
   `${own(labels, REGION_LABEL) ?? ''}/${own(labels, ZONE_LABEL) ?? ''}`;
 
-/** A node's view that counts its pods; pods may be known before their node. */
+/** View of a node that counts its pods. Pods may be observed before their node. */
 class Place implements NodeView {
   node: Node;
   allocatable: Amounts = {};
@@ -65,7 +65,7 @@ class Place implements NodeView {
     this.known = true;
   }
 
-  /** Answers what was there under this key. */
+  /** Returns the previous pod with this key. */
   put(key: string, pod: Pod): Pod | undefined {
     const requests = podRequests(pod);
     const before = this.#pods.get(key);
@@ -80,7 +80,7 @@ class Place implements NodeView {
     return before?.pod;
   }
 
-  /** Answers what was there under this key. */
+  /** Returns the removed pod with this key. */
   take(key: string): Pod | undefined {
     const entry = this.#pods.get(key);
     if (!entry) return undefined;
@@ -97,12 +97,12 @@ class Place implements NodeView {
     add(this.scored, scoredRequests(pod), sign);
   }
 
-  /** Whether any of its pods has pod affinity or anti-affinity. */
+  /** True if any of its pods has pod affinity or anti-affinity. */
   get hasAffinity(): boolean {
     return this.#withAffinity > 0;
   }
 
-  /** Whether any of its pods has required anti-affinity. */
+  /** True if any of its pods has required anti-affinity. */
   get isRepelling(): boolean {
     return this.#repelling > 0;
   }
@@ -115,7 +115,7 @@ class Place implements NodeView {
 export class Cluster implements ClusterView {
   readonly #caches: Caches;
   readonly #places = new Map<string, Place>();
-  /** Where each pod is counted. */
+  /** Name of the node on which each pod is counted. */
   readonly #whereabouts = new Map<string, string>();
   readonly #repelling = new Set<Place>();
   readonly #withAffinity = new Set<Place>();
@@ -130,7 +130,7 @@ export class Cluster implements ClusterView {
     this.#selectors = new DefaultSelectors(caches);
     caches.of(NODE).subscribe((now, before) => this.#node(now, before));
     caches.of(POD).subscribe((now, before) => this.#pod(now, before));
-    // anti-affinity may be about the labels of namespaces
+    // anti-affinity may select the labels of namespaces
     caches.of(NAMESPACE).subscribe(() => {
       this.#version += 1;
     });
@@ -149,7 +149,7 @@ export class Cluster implements ClusterView {
     return this.#withAffinity.size === 0 ? [] : [...this.#withAffinity].filter((place) => place.known);
   }
 
-  /** Another number after each change of the nodes, of what runs on them, and of namespaces. */
+  /** Changes after each change of nodes, of their pods, and of namespaces. */
   get version(): number {
     return this.#version;
   }
@@ -162,12 +162,12 @@ export class Cluster implements ClusterView {
   csiNode = (name: string) => this.#caches.of(CSI_NODE).get({ name });
   defaultSelector = (pod: Pod) => this.#selectors.of(pod);
 
-  /** Counts a pod on a node before the API server has said so. */
+  /** Counts a pod on a node before the API server confirms the binding. */
   assume(pod: Pod, nodeName: string): void {
     this.#count(keyOf(pod.metadata), { ...pod, spec: { ...pod.spec, nodeName } });
   }
 
-  /** Takes back an assumption that the API server refused. */
+  /** Reverts an assumption that the API server rejected. */
   forget(pod: Pod): void {
     const key = keyOf(pod.metadata);
     const present = this.#caches.of(POD).get(pod.metadata);
@@ -211,7 +211,7 @@ export class Cluster implements ClusterView {
     const replaced = now !== undefined && before !== undefined && now.metadata.uid !== before.metadata.uid;
     if (replaced) this.#drop(key);
     if (!now || isOver(now)) this.#drop(key);
-    // A pod without a node may be assumed on one: its binding is on the way.
+    // A pod without a node may be assumed on a node while its binding is in progress.
     else if (now.spec.nodeName) this.#count(key, now);
   }
 

@@ -1,4 +1,4 @@
-/** Pods that belong together by their Services and their controller, which system default constraints spread. */
+/** Selectors of pods with the same Services and controller. System default constraints spread such pods. */
 import { REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../../../api/kinds.ts';
 import type { LabelSelector, Pod, Service } from '../../../api/kubernetes.ts';
 import type { Cache, Caches } from '../../cache.ts';
@@ -13,7 +13,7 @@ const byNamespace = ({ metadata }: Service): string | undefined => metadata.name
 
 export class DefaultSelectors {
   readonly #services: Cache<Service>;
-  /** By API version and kind. */
+  /** Controllers by API version and kind. */
   readonly #controllers: Readonly<Record<string, ControllerSelector>>;
 
   constructor(caches: Caches) {
@@ -30,7 +30,9 @@ export class DefaultSelectors {
     };
   }
 
-  /** The labels of the Services and the controller that select the pod; undefined without any. */
+  /**
+   * Returns the combined labels of the Services and the controller that select the pod, or undefined if there are none.
+   */
   of(pod: Pod): LabelSelector | undefined {
     const { namespace = '', labels, ownerReferences } = pod.metadata;
     const owner = ownerReferences?.find(({ controller }) => controller);

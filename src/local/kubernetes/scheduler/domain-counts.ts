@@ -1,42 +1,42 @@
-/** How many pods of a kind there are in each domain of a topology, kept up to date by what changes. */
+/** Number of matching pods in each domain of a topology. Changes update the counts. */
 import type { LabelSelector, Pod, StringMap } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
 import { matchesLabels } from './selectors.ts';
 
-/** Pods that are spread, and over what. */
+/** Pods to count, and their topology. */
 export interface Spread {
   readonly namespace: string | undefined;
   readonly selector: LabelSelector | undefined;
   readonly topologyKey: string;
-  /** Labels that a node must have to be counted, the topology key among them. */
+  /** Labels that a counted node must have, including the topology key. */
   readonly nodeLabels: readonly string[];
 }
 
-/** What is counted of a node. */
+/** Properties of a node that are counted. */
 export interface Place {
-  /** False for one whose Node is not there. */
+  /** False if the Node object does not exist. */
   readonly known: boolean;
   readonly labels: StringMap;
   readonly pods: readonly Pod[];
 }
 
-/** Pods that are counted of a node, and its domain. */
+/** Counted pods of a node, and its domain. */
 export interface Part {
   readonly domain: string;
   readonly pods: number;
 }
 
 export interface Counted {
-  /** Pods by domain; domains without pods have 0. */
+  /** Number of pods by domain. Domains without pods have 0. */
   readonly pods: ReadonlyMap<string, number>;
-  /** The part of one node; undefined if the node lacks one of the labels. */
+  /** Returns the counts of one node, or undefined if the node does not have all of the labels. */
   on(node: object): Part | undefined;
 }
 
 const isEmpty = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
   matchExpressions.length === 0 && Object.keys(matchLabels).length === 0;
 
-/** Whether a pod is one of those that are spread. Terminating pods do not count, and an empty selector counts no pod. */
+/** Reports whether a pod matches. Terminating pods do not match, and an empty selector matches no pod. */
 const isSpread = ({ namespace, selector }: Spread, { metadata }: Pod): boolean =>
   metadata.namespace === namespace &&
   metadata.deletionTimestamp === undefined &&
@@ -44,26 +44,26 @@ const isSpread = ({ namespace, selector }: Spread, { metadata }: Pod): boolean =
   !isEmpty(selector) &&
   matchesLabels(selector, metadata.labels);
 
-/** More than the workloads of a large cluster have: each has one or two. */
+/** More than the number of workloads in a large cluster. Each workload has one or two spreads. */
 const MOST_SPREADS = 2_000;
 
 export class DomainCounts {
   readonly #places: ReadonlyMap<string, Place>;
   readonly #counts = new Map<string, Count>();
-  /** By a label that all pods have which are counted; by '' where their selector does not say one. */
+  /** Counts by a label that all matching pods have. Counts without such a label are under ''. */
   readonly #byLabel = new Map<string, Set<Count>>();
 
-  /** @param places all that are to be counted, kept up to date by the caller */
+  /** @param places all nodes to count; the caller updates them */
   constructor(places: ReadonlyMap<string, Place>) {
     this.#places = places;
   }
 
-  /** A node came, went, or has other labels. */
+  /** A node was created or deleted, or its labels have changed. */
   placeChanged(place: Place): void {
     for (const count of this.#counts.values()) count.take(place);
   }
 
-  /** A pod of the place came, went, or is another than before. */
+  /** A pod of the node was added, removed or changed. */
   podChanged(place: Place, before: Pod | undefined, now: Pod | undefined): void {
     if (this.#counts.size === 0) return;
     for (const [pod, sign] of [[before, -1] as const, [now, 1] as const]) {
@@ -74,7 +74,7 @@ export class DomainCounts {
     }
   }
 
-  /** Counts pods over the nodes that have all labels that are asked for. */
+  /** Returns the counts over the nodes that have all required labels. */
   of(spread: Spread): Counted {
     const key = JSON.stringify([spread.namespace, spread.topologyKey, spread.nodeLabels, spread.selector]);
     const known = this.#counts.get(key);
@@ -87,7 +87,7 @@ export class DomainCounts {
     return count;
   }
 
-  /** Those that are asked for are soon there again. */
+  /** Discards all counts. Counts in use are soon computed again. */
   #forgetAll(): void {
     this.#counts.clear();
     this.#byLabel.clear();
@@ -101,7 +101,7 @@ function labelOf(selector: LabelSelector | undefined): string {
   return first === undefined ? '' : labelled(...first);
 }
 
-/** Of one kind of pods. */
+/** Counts of one spread. */
 class Count implements Counted {
   readonly pods = new Map<string, number>();
   readonly #spread: Spread;
@@ -117,7 +117,7 @@ class Count implements Counted {
     return this.#parts.get(node);
   }
 
-  /** Counts the pods of a place anew. */
+  /** Counts the pods of a node again. */
   take(place: Place): void {
     const before = this.#parts.get(place);
     if (before !== undefined) this.#add(before.domain, -1, -before.pods);

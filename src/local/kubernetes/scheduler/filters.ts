@@ -1,4 +1,4 @@
-/** The filters in kube-scheduler's order: a node is reported with the reasons of the first that refuses it. */
+/** The filters in kube-scheduler's order. A node is reported with the reasons of the first filter that rejects it. */
 import type { Pod, Taint } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
 import { podRequests } from './amounts.ts';
@@ -14,7 +14,7 @@ import { volumeBinding } from './volumes.ts';
 
 const UNSCHEDULABLE: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 
-/** Cordoned nodes take only pods that tolerate the unschedulable taint. */
+/** Cordoned nodes accept only pods that tolerate the unschedulable taint. */
 export const nodeUnschedulable: Filter = (pod) => {
   if (!untolerated([UNSCHEDULABLE], pod.spec.tolerations, ['NoSchedule'])) return undefined;
   return ({ node }) => (node.spec?.unschedulable ? ['node(s) were unschedulable'] : undefined);
@@ -38,14 +38,16 @@ const demandsOf = (pod: Pod): readonly Demand[] =>
     .filter(([, amount]) => amount > 0)
     .map(([name, amount]) => ({ name, amount }));
 
-/** What `resourcesFit` asks of a node, without the reasons. */
+/** Returns the result of `resourcesFit` without reasons. */
 function hasRoom(demands: readonly Demand[], { allocatable, requested }: NodeView): boolean {
   for (const { name, amount } of demands)
     if (amount > (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0)) return false;
   return true;
 }
 
-/** Requests within what is left of the node, the number of pods included. Every shortage is reported. */
+/**
+ * Requests must fit into the remaining resources of the node, including the number of pods. All shortages are reported.
+ */
 export const resourcesFit: Filter = (pod) => {
   const requests = demandsOf(pod).map((demand) => ({
     ...demand,
@@ -76,10 +78,10 @@ export const FILTERS: readonly Filter[] = [
 
 export type Verdict =
   | { readonly fits: readonly NodeView[] }
-  /** In kube-scheduler's words. */
+  /** Message in kube-scheduler's words. */
   | { readonly message: string };
 
-/** Finds the nodes that can run a pod, or says why there is none. */
+/** Returns the nodes that can run a pod, or the reason why there are none. */
 export function feasibleNodes(
   pod: Pod,
   cluster: ClusterView,
@@ -97,7 +99,7 @@ export function feasibleNodes(
     checks.push(answer);
     if (filter !== resourcesFit) besideRoom.push(answer);
   }
-  // most nodes of a full cluster have no room, and reasons are asked for only where no node fits
+  // most nodes of a full cluster have no room, and reasons are necessary only if no node fits
   const demands = filters.includes(resourcesFit) ? demandsOf(pod) : [];
   const fits = search.find(
     cluster.nodes,
@@ -106,7 +108,7 @@ export function feasibleNodes(
   return fits.length > 0 ? { fits } : { message: messageOf(checks, cluster.nodes) };
 }
 
-/** Why none of the nodes fits, in kube-scheduler's words. */
+/** Returns the reason why no node fits, in kube-scheduler's words. */
 function messageOf(checks: readonly Check[], nodes: readonly NodeView[]): string {
   const reasons = new Map<string, number>();
   for (const node of nodes)

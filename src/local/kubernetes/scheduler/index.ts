@@ -1,4 +1,4 @@
-/** A scheduler with kube-scheduler's filters, scores, queue and words; it does not preempt. */
+/** A scheduler with kube-scheduler's filters, scores, queue and messages. It does not support preemption. */
 
 import { getCondition } from '../../../api/conditions.ts';
 import {
@@ -36,7 +36,7 @@ const isWaiting = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp === undefined &&
   (pod.spec.schedulerName ?? NAME) === NAME;
 
-/** Whether a change of a node can make room for a pod. Heartbeats cannot. */
+/** Reports whether a change of a node can make room for a pod. Heartbeats cannot. */
 function matters(now: Node, before: Node | undefined): boolean {
   const isSame = (of: (node: Node) => unknown): boolean => sameJson(of(now), before && of(before));
   return !(
@@ -52,7 +52,7 @@ export interface SchedulerOptions {
   readonly tieBreak?: TieBreak | undefined;
 }
 
-/** Starts the scheduler; it ends with `parts.signal`. */
+/** Starts the scheduler. It stops when `parts.signal` is aborted. */
 export async function startScheduler(parts: Parts, options: SchedulerOptions = {}): Promise<void> {
   await new Scheduler(parts, options).start();
 }
@@ -70,7 +70,7 @@ class Scheduler {
   readonly #search = new NodeSearch();
   readonly #tieBreak: SchedulerOptions['tieBreak'];
   readonly #report: Report;
-  /** Pods whose binding is on the way. */
+  /** Pods whose binding is in progress. */
   readonly #binding: Set<string>;
   #planned: boolean;
   #cancelTimer: () => void;
@@ -220,7 +220,7 @@ class Scheduler {
   #settled(pod: Pod, before: Pod | undefined): void {
     this.#queue.remove(pod);
     if (isOver(pod)) this.#retry();
-    // A pod that came to run may be what others want to be near.
+    // Pods with affinity may depend on a newly bound pod.
     else if (pod.spec.nodeName && !before?.spec.nodeName) this.#retry('drawn');
   }
 

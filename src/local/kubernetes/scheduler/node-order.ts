@@ -1,4 +1,4 @@
-/** Order in which the scheduler evaluates nodes: the zones take turns, and within a zone the oldest node comes first. */
+/** Order in which the scheduler evaluates nodes: zones alternate, and within a zone the oldest node comes first. */
 export class NodeOrder<T> {
   /** Zones by the age of their oldest node. */
   readonly #zones = new Map<string, Set<T>>();

@@ -1,20 +1,20 @@
-/** In clusters of more than a hundred nodes, the scheduler rates only some of the nodes that fit. */
+/** In clusters of more than a hundred nodes, the scheduler scores only some of the feasible nodes. */
 
-/** Fewest nodes that fit with which a search may end. */
+/** Minimum number of feasible nodes with which a search may end. */
 const FEWEST = 100;
 const FEWEST_PERCENT = 5;
 
-/** Number of nodes that fit after which a search ends: 50 % of all nodes, in large clusters less. */
+/** Returns the number of feasible nodes after which a search ends: 50 % of all nodes, and less in large clusters. */
 function enoughOf(nodes: number): number {
   const percent = Math.max(FEWEST_PERCENT, 50 - Math.floor(nodes / 125));
   return Math.max(FEWEST, Math.floor((nodes * percent) / 100));
 }
 
-/** Each search begins at the node at which the one before ended, so that all nodes have the same chance. */
+/** Each search starts at the node at which the previous search ended, so that all nodes have the same chance. */
 export class NodeSearch {
   #start = 0;
 
-  /** Returns the nodes that fit, up to the number that is enough. */
+  /** Returns feasible nodes, up to this number. */
   find<T>(nodes: readonly T[], fits: (node: T) => boolean): readonly T[] {
     const enough = enoughOf(nodes.length);
     const found: T[] = [];

@@ -3,7 +3,7 @@ import { own } from '../../../lib/own.ts';
 import { matchesLabels, withLabelKeys } from './selectors.ts';
 import type { Check, ClusterView, Filter } from './view.ts';
 
-/** A term of `owner`, ready to be held against other pods. */
+/** A compiled term of `owner`. */
 export interface Term {
   readonly topologyKey: string;
   matches(other: Pod): boolean;
@@ -25,20 +25,20 @@ export function termOf(term: PodAffinityTerm, owner: Pod, cluster: ClusterView):
   };
 }
 
-/** Topology values, as `key=value`, in which something was found. */
+/** Topology values, as `key=value`, with matching pods. */
 type Places = Set<string>;
 
 const placeOf = (key: string, value: string): string => `${key}=${value}`;
 
-/** What a pod must not share a place with. */
+/** Returns the terms of the pod's required anti-affinity. */
 export const antiTerms = (pod: Pod): readonly PodAffinityTerm[] =>
   pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
-/** Whether the pod has pod affinity or anti-affinity of any kind. */
+/** Reports whether the pod has pod affinity or anti-affinity. */
 export const hasAffinity = ({ spec }: Pod): boolean =>
   spec.affinity?.podAffinity !== undefined || spec.affinity?.podAntiAffinity !== undefined;
 
-/** Where pods live that refuse this one. */
+/** Returns topology values with pods that reject this pod. */
 function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
   const places: Places = new Set();
   for (const { labels, pods } of cluster.repelling)
@@ -51,7 +51,7 @@ function forbiddenByOthers(pod: Pod, cluster: ClusterView): Places {
   return places;
 }
 
-/** Where pods live that meet any (for refusal) or all (for attraction) of the terms. */
+/** Returns topology values with pods that match any of the terms (anti-affinity) or all of them (affinity). */
 function placesOf(terms: readonly Term[], cluster: ClusterView, mode: 'some' | 'every'): Places {
   const places: Places = new Set();
   for (const { labels, pods } of cluster.nodes)
@@ -66,7 +66,7 @@ function placesOf(terms: readonly Term[], cluster: ClusterView, mode: 'some' | '
   return places;
 }
 
-/** Required pod affinity and anti-affinity, and the anti-affinity of the pods that run already. */
+/** Required pod affinity and anti-affinity, and the required anti-affinity of running pods. */
 export const interPodAffinity: Filter = (pod, cluster): Check | undefined => {
   const compile = (terms: readonly PodAffinityTerm[] = []): readonly Term[] =>
     terms.map((term) => termOf(term, pod, cluster));
@@ -77,7 +77,7 @@ export const interPodAffinity: Filter = (pod, cluster): Check | undefined => {
 
   const near = placesOf(wanted, cluster, 'every');
   const far = placesOf(avoided, cluster, 'some');
-  // The first pod of a group that attracts itself may start anywhere.
+  // The first pod of a group with affinity to itself may run anywhere.
   const first = near.size === 0 && wanted.every((term) => term.matches(pod));
 
   return ({ labels }) => {

@@ -9,7 +9,7 @@ interface HostPort {
 
 const ANY = new Set(['', '0.0.0.0', '::']);
 
-/** The ports of the node that a pod's containers and sidecars take. */
+/** Returns the host ports of a pod's containers and sidecars. */
 export function hostPorts(pod: Pod): readonly HostPort[] {
   const sidecars = (pod.spec.initContainers ?? []).filter((container) => container.restartPolicy === 'Always');
   return [...pod.spec.containers, ...sidecars].flatMap((container) =>
@@ -23,7 +23,7 @@ export function hostPorts(pod: Pod): readonly HostPort[] {
 const clash = (a: HostPort, b: HostPort): boolean =>
   a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || ANY.has(a.ip) || ANY.has(b.ip));
 
-/** Host ports that no pod on the node has taken. */
+/** Host ports must not be used by another pod on the node. */
 export const nodePorts: Filter = (pod) => {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return undefined;

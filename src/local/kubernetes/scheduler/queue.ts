@@ -1,13 +1,13 @@
-/** Pods that wait for a node: the ready ones by priority, the refused ones until something changes. */
+/** Pending pods: ready pods by priority, and refused pods that wait for a change. */
 import type { Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
 
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 10_000;
-/** A refused pod is looked at again after this long even when nothing seems to have changed. */
+/** Maximum time until a refused pod is tried again without a relevant change. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** What a change may help: pods that want to be near others, those with affinity of any kind, those with volumes, or all. */
+/** Pods that a change may help: all pods, pods with pod affinity, pods with any affinity, or pods with volumes. */
 export type Helped = 'all' | 'drawn' | 'choosy' | 'with-volumes';
 
 const IS_HELPED: Readonly<Record<Helped, (pod: Pod) => boolean>> = {
@@ -23,13 +23,13 @@ interface Entry {
   readonly since: number;
   attempts: number;
   refusedAt: number;
-  /** Not looked at before this time. */
+  /** Time before which the pod is not tried. */
   dueAt: number;
 }
 
 export class SchedulingQueue {
   readonly #entries = new Map<string, Entry>();
-  /** Those that wait for something to change, by what may help them: with each pod that is bound somebody asks. */
+  /** Refused pods by the changes that may help them. Each binding of a pod reads one of these sets. */
   readonly #aside: Readonly<Record<Helped, Set<Entry>>> = {
     all: new Set(),
     drawn: new Set(),
@@ -37,7 +37,7 @@ export class SchedulingQueue {
     'with-volumes': new Set(),
   };
 
-  /** Adds a pod or takes in its new state. */
+  /** Adds a pod or updates its state. */
   put(pod: Pod, now: number): void {
     const key = keyOf(pod.metadata);
     const entry = this.#entries.get(key);
@@ -56,7 +56,7 @@ export class SchedulingQueue {
     this.#back(entry);
   }
 
-  /** Something changed that may help refused pods: they come back after their back-off. */
+  /** Returns refused pods to the queue after a change that may help them. Their back-off still applies. */
   retry(helped: Helped = 'all'): void {
     for (const entry of this.#aside[helped]) {
       entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));
@@ -64,12 +64,12 @@ export class SchedulingQueue {
     }
   }
 
-  /** Takes it from those that were put aside. */
+  /** Removes the pod from the refused pods. */
   #back(entry: Entry): void {
     for (const helped of ALL_HELPED) this.#aside[helped].delete(entry);
   }
 
-  /** Puts a pod aside that found no node. */
+  /** Moves a pod without a feasible node to the refused pods. */
   refuse(pod: Pod, now: number): void {
     const entry = this.#entries.get(keyOf(pod.metadata));
     if (!entry) return;
@@ -79,7 +79,7 @@ export class SchedulingQueue {
     for (const helped of ALL_HELPED) if (IS_HELPED[helped](entry.pod)) this.#aside[helped].add(entry);
   }
 
-  /** The pods that are due, highest priority first, then those that wait longest. */
+  /** Returns the pods that are due, by descending priority, then by waiting time. */
   due(now: number): readonly Pod[] {
     return [...this.#entries.values()]
       .filter((entry) => entry.dueAt <= now)
@@ -87,7 +87,7 @@ export class SchedulingQueue {
       .map(({ pod }) => pod);
   }
 
-  /** When the next pod is due; undefined when none waits. */
+  /** Returns the time at which the next pod is due, or undefined if no pod is pending. */
   nextDue(): number | undefined {
     let next: number | undefined;
     for (const { dueAt } of this.#entries.values()) if (next === undefined || dueAt < next) next = dueAt;

@@ -1,4 +1,4 @@
-/** What kept pods off all nodes, so that their like need not be tried on the same nodes again. */
+/** Refusals of pods, so that equal pods are not tried on the same nodes again. */
 import type { Pod } from '../../../api/kubernetes.ts';
 import type { Cluster } from './cluster.ts';
 import type { Verdict } from './filters.ts';
@@ -14,7 +14,7 @@ export class Refusals {
     this.#cluster = cluster;
   }
 
-  /** Why a pod like this one found no node, if nothing has changed since. */
+  /** Returns the refusal of an equal pod, if the cluster has not changed since. */
   of(pod: Pod): Refusal | undefined {
     if (this.#version !== this.#cluster.version || this.#found.size === 0) return undefined;
     const face = faceOf(pod);
@@ -30,7 +30,7 @@ export class Refusals {
   }
 }
 
-/** All that the filters look at; undefined where they look at other objects than nodes and the pods on them. */
+/** Returns all fields that the filters read, or undefined if filters read objects other than nodes and their pods. */
 function faceOf({ metadata, spec }: Pod): string | undefined {
   if ((spec.volumes?.length ?? 0) > 0 || spec.affinity !== undefined) return undefined;
   return JSON.stringify([metadata.namespace, metadata.labels, spec]);

@@ -1,4 +1,4 @@
-/** Label selectors and node selectors, as Kubernetes matches them. */
+/** Label selectors and node selectors with the semantics of Kubernetes. */
 import type {
   LabelSelector,
   Node,
@@ -9,7 +9,7 @@ import type {
 } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
 
-/** An absent selector matches nothing, an empty one everything. */
+/** An undefined selector matches nothing, an empty selector everything. */
 export function matchesLabels(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
   if (selector === undefined) return false;
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (own(labels, key) !== value) return false;
@@ -44,7 +44,7 @@ function compares(
   return left !== undefined && right !== undefined && holds(left, right);
 }
 
-/** A term without any requirement matches no node. */
+/** A term without requirements matches no node. */
 export function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Node): boolean {
   if (matchExpressions.length + matchFields.length === 0) return false;
   const labels = node.metadata.labels ?? {};
@@ -57,7 +57,7 @@ export function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSel
 export const matchesAnyTerm = (terms: readonly NodeSelectorTerm[], node: Node): boolean =>
   terms.some((term) => matchesTerm(term, node));
 
-/** Whether the node meets the pod's nodeSelector and required node affinity. */
+/** Reports whether the node matches the pod's nodeSelector and required node affinity. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (own(labels, key) !== value) return false;
@@ -65,7 +65,7 @@ export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   return required === undefined || matchesAnyTerm(required.nodeSelectorTerms, node);
 }
 
-/** Adds `matchLabelKeys` (and the mismatching ones) to a selector, with the pod's own values. */
+/** Adds `matchLabelKeys` and `mismatchLabelKeys` to a selector, with the pod's own values. */
 export function withLabelKeys(
   selector: LabelSelector | undefined,
   pod: Pod,

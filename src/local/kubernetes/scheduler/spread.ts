@@ -5,14 +5,17 @@ import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.
 import { toleratesNode } from './taints.ts';
 import type { Check, ClusterView, Filter, NodeView } from './view.ts';
 
-/** The constraints of one strictness. */
+/** Returns the hard or soft constraints of a pod. */
 export const constraintsOf = (
   pod: Pod,
   whenUnsatisfiable: TopologySpreadConstraint['whenUnsatisfiable'],
 ): readonly TopologySpreadConstraint[] =>
   (pod.spec.topologySpreadConstraints ?? []).filter((one) => one.whenUnsatisfiable === whenUnsatisfiable);
 
-/** Whether the constraint counts the node's domain: it keeps nodes out that the pod could not use anyway. */
+/**
+ * Reports whether the constraint counts the node's domain. Its policies exclude nodes that the pod could not use
+ * anyway.
+ */
 function counts(constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeView): boolean {
   return (
     (constraint.nodeAffinityPolicy === 'Ignore' || matchesNodeSelection(pod, node)) &&
@@ -20,20 +23,20 @@ function counts(constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeVi
   );
 }
 
-/** Whether it does so for every node, whatever it is. */
+/** Reports whether the constraint counts all nodes. */
 const countsAll = ({ nodeTaintsPolicy }: TopologySpreadConstraint, { spec }: Pod): boolean =>
   nodeTaintsPolicy !== 'Honor' &&
   spec.nodeSelector === undefined &&
   spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution === undefined;
 
 export interface Domains {
-  /** Matching pods per value of the topology key. */
+  /** Number of matching pods per value of the topology key. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Whether the pod itself is one of those that are spread. */
+  /** True if the pod itself matches the selector. */
   readonly self: boolean;
 }
 
-/** Counts a constraint's pods over all nodes that have the labels. */
+/** Counts a constraint's pods over all nodes with the labels. */
 export function podsOf(
   { topologyKey, labelSelector, matchLabelKeys }: TopologySpreadConstraint,
   nodeLabels: readonly string[],
@@ -44,7 +47,7 @@ export function podsOf(
   return cluster.domainCounts.of({ namespace: pod.metadata.namespace, selector, topologyKey, nodeLabels });
 }
 
-/** Counts a constraint's pods in each of its domains, over the nodes that it counts and that have the labels. */
+/** Counts a constraint's pods in each domain, over nodes that have the labels and that the constraint includes. */
 export function domainsOf(
   constraint: TopologySpreadConstraint,
   nodeLabels: readonly string[],
@@ -64,14 +67,14 @@ export function domainsOf(
   return { counts: found, self };
 }
 
-/** Topology spread constraints that must hold. */
+/** Hard topology spread constraints. */
 export const topologySpread: Filter = (pod, cluster): Check | undefined => {
   const constraints = constraintsOf(pod, 'DoNotSchedule');
   if (constraints.length === 0) return undefined;
   const keys = constraints.map(({ topologyKey }) => topologyKey);
   const compiled = constraints.map((constraint) => {
     const { counts: found, self } = domainsOf(constraint, keys, pod, cluster);
-    // Missing domains count as empty ones; without any domain the minimum is 0, too.
+    // Missing domains count as empty. If there is no domain, the minimum is 0, too.
     const least = found.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...found.values());
     return { key: constraint.topologyKey, maxSkew: constraint.maxSkew, found, self, least };
   });
@@ -80,7 +83,7 @@ export const topologySpread: Filter = (pod, cluster): Check | undefined => {
       const domain = own(labels, key);
       if (domain === undefined)
         return ["node(s) didn't match pod topology spread constraints (missing required label)"];
-      // A domain that no counted node has holds nothing yet.
+      // A domain without included nodes is empty.
       const skew = (found.get(domain) ?? 0) + (self ? 1 : 0) - least;
       if (skew > maxSkew) return ["node(s) didn't match pod topology spread constraints"];
     }

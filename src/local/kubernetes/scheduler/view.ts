@@ -1,4 +1,4 @@
-/** What the filters look at: nodes with the pods on them, and the objects around. */
+/** Input of the filters: nodes with their pods, and related objects. */
 import type {
   CSINode,
   LabelSelector,
@@ -18,7 +18,7 @@ export interface NodeView {
   readonly name: string;
   readonly labels: StringMap;
   readonly allocatable: Amounts;
-  /** Sum of the requests of `pods`, `pods` counted as a resource. */
+  /** Sum of the requests of `pods`, including the number of pods as a resource. */
   readonly requested: Amounts;
   /** Sum of the requests of `pods` for scores. */
   readonly scored: Amounts;
@@ -27,12 +27,15 @@ export interface NodeView {
 
 export interface ClusterView {
   readonly nodes: readonly NodeView[];
-  /** Those with pods that have required anti-affinity. */
+  /** Nodes with pods that have required anti-affinity. */
   readonly repelling: readonly NodeView[];
   /** Nodes with pods that have any pod affinity or anti-affinity. */
   readonly withAffinity: readonly NodeView[];
   readonly domainCounts: Pick<DomainCounts, 'of'>;
-  /** Selects the pods that system default constraints spread the pod with; undefined if they do not apply. */
+  /**
+   * Returns a selector of the pods among which system default constraints spread the pod, or undefined if they do not
+   * apply.
+   */
   defaultSelector(pod: Pod): LabelSelector | undefined;
   namespace(name: string): Namespace | undefined;
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
@@ -42,17 +45,17 @@ export interface ClusterView {
   csiNode(name: string): CSINode | undefined;
 }
 
-/** Answers why the pod cannot run on the node; undefined when it can as far as this filter is concerned. */
+/** Returns the reasons why the pod cannot run on the node, or undefined if this filter accepts the node. */
 export type Check = (node: NodeView) => readonly string[] | undefined;
 
-/** The pod fits nowhere, whatever the nodes are. */
+/** Reason why the pod fits on no node at all. */
 export interface PodRefusal {
   readonly refusal: string;
 }
 
 /**
- * One of kube-scheduler's filters: looks at the pod and the cluster once and answers a check for single nodes,
- * undefined when the filter has nothing to say about this pod.
+ * One of kube-scheduler's filters. Evaluates the pod and the cluster once, and returns a check for single nodes.
+ * Returns undefined if the filter does not apply to this pod.
  */
 export type Filter = (pod: Pod, cluster: ClusterView) => Check | PodRefusal | undefined;
 

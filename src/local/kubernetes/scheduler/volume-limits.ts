@@ -2,7 +2,10 @@ import type { Pod } from '../../../api/kubernetes.ts';
 import type { ClusterView, Filter } from './view.ts';
 import { claimUses } from './volumes.ts';
 
-/** Identities of the CSI volumes that a pod mounts, with their driver; a volume to be made is known by its claim. */
+/**
+ * Returns identities of the CSI volumes that a pod mounts, with their drivers. Unprovisioned volumes are identified by
+ * their claim.
+ */
 function csiVolumes(pod: Pod, cluster: ClusterView): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const namespace = pod.metadata.namespace ?? '';
@@ -18,7 +21,7 @@ function csiVolumes(pod: Pod, cluster: ClusterView): ReadonlyMap<string, string>
   return found;
 }
 
-/** The attach limits that the node's CSI drivers report; a volume in use on the node already costs nothing. */
+/** Attach limits that the node's CSI drivers report. Volumes that are already in use on the node do not count again. */
 export const volumeLimits: Filter = (pod, cluster) => {
   const wanted = csiVolumes(pod, cluster);
   if (wanted.size === 0) return undefined;

@@ -9,7 +9,7 @@ export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 /** A claim that a pod mounts. */
 export interface ClaimUse {
   readonly name: string;
-  /** The claim is made for this pod by the ephemeral volume controller. */
+  /** True if the ephemeral volume controller creates the claim for this pod. */
   readonly ephemeral: boolean;
 }
 
@@ -22,13 +22,13 @@ export function claimUses(pod: Pod): readonly ClaimUse[] {
   return uses;
 }
 
-/** Whether the volume can be used from the node. */
+/** Reports whether the volume can be used from the node. */
 export function reaches(volume: PersistentVolume, node: Node): boolean {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms;
   return terms === undefined || matchesAnyTerm(terms, node);
 }
 
-/** Whether a new volume of the class may be made for the node. */
+/** Reports whether a new volume of the class may be provisioned for the node. */
 export function allowsTopology(storageClass: StorageClass, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   const terms = storageClass.allowedTopologies ?? [];
@@ -45,7 +45,7 @@ interface VolumeSpec {
   readonly accessModes?: readonly string[];
 }
 
-/** Whether a free volume satisfies a claim: class, size and access modes. */
+/** Reports whether a free volume satisfies a claim: class, size and access modes. */
 export function satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const spec = volume.spec as PersistentVolume['spec'] & VolumeSpec;
   const reserved = spec.claimRef;
@@ -59,7 +59,7 @@ export function satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim
   );
 }
 
-/** What the pod's claims ask of a node, or why it can run nowhere now. */
+/** Returns the requirements of the pod's claims on a node, or the reason why no node is feasible now. */
 function demands(
   pod: Pod,
   cluster: ClusterView,
@@ -89,7 +89,7 @@ function demands(
   return { bound, open };
 }
 
-/** Bound volumes must be reachable; unbound claims need a free volume there, or a class that can make one. */
+/** Bound volumes must be reachable. Unbound claims need a reachable free volume, or a class that can provision one. */
 export const volumeBinding: Filter = (pod, cluster): Check | PodRefusal | undefined => {
   if (claimUses(pod).length === 0) return undefined;
   const wanted = demands(pod, cluster);

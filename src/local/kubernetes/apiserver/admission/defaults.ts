@@ -1,4 +1,4 @@
-/** The defaults that a real API server gives to built-in objects. Each changes the object that it is handed. */
+/** Defaults of built-in objects as a real API server sets them. Each function changes its argument. */
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
 import { conditionTimes, missing, specOf } from './fill.ts';
 import { podDefaults, podStatusDefaults } from './pod-defaults.ts';
@@ -45,7 +45,7 @@ function claim(object: ApiObject): void {
   missing(object, { status: { phase: 'Pending' } });
 }
 
-/** So are those of what containers do and did. */
+/** Fills in the times of container states. */
 function containerTimes(object: ApiObject): void {
   for (const status of records(record(object.status).containerStatuses)) {
     for (const state of [record(status.state), record(status.lastState)]) {
@@ -164,9 +164,10 @@ const DEFAULTS: Readonly<Record<string, (object: ApiObject, part?: 'status') => 
 };
 
 /**
- * Fills in the defaults of a built-in object of this storage name, in place.
+ * Sets the defaults of a built-in object of this storage name, in place.
  *
- * @param part `status` where the rest is that of a stored object, which has its defaults and is not to be changed
+ * @param part `status` if only the status is written. The stored object already has its other defaults, and they must
+ * not change.
  */
 export function applyDefaults(storage: string, object: ApiObject, part?: 'status'): void {
   DEFAULTS[storage]?.(object, part);

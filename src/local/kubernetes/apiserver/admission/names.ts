@@ -1,4 +1,4 @@
-/** Name rules of Kubernetes, with the messages of its field errors. */
+/** Kubernetes' rules for names, with the messages of its field errors. */
 
 const LABEL =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
@@ -11,25 +11,25 @@ const VALUE =
 
 const tooLong = (limit: number): string => `must be no more than ${limit} bytes`;
 
-/** Why the text is no DNS label (63 characters at most); undefined when it is one. */
+/** Returns an error if the text is not a DNS label of at most 63 characters. */
 export function labelNameError(name: string): string | undefined {
   if (name.length > 63) return tooLong(63);
   return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name) ? undefined : LABEL;
 }
 
-/** Why the text is no DNS subdomain (253 characters at most); undefined when it is one. */
+/** Returns an error if the text is not a DNS subdomain of at most 253 characters. */
 export function subdomainError(name: string): string | undefined {
   if (name.length > 253) return tooLong(253);
   return /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name) ? undefined : SUBDOMAIN;
 }
 
-/** Names of path segments: roles and other objects whose names are looser. */
+/** Returns an error if the text is not a valid path segment. Roles and some other kinds allow such names. */
 export function pathSegmentError(name: string): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`;
   return /[/%]/.test(name) ? `may not contain '${name.includes('/') ? '/' : '%'}'` : undefined;
 }
 
-/** Why the text is no label key; undefined when it is one. */
+/** Returns an error if the text is not a valid label key. */
 export function labelKeyError(key: string): string | undefined {
   const slash = key.indexOf('/');
   const name = key.slice(slash + 1);
@@ -42,7 +42,7 @@ export function labelKeyError(key: string): string | undefined {
   return /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/.test(name) ? undefined : QUALIFIED;
 }
 
-/** Why the text is no label value; undefined when it is one. */
+/** Returns an error if the text is not a valid label value. */
 export function labelValueError(value: string): string | undefined {
   if (value.length > 63) return tooLong(63);
   return /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/.test(value) ? undefined : VALUE;

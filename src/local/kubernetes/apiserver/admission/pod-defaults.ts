@@ -3,7 +3,7 @@ import { own } from '../../../../lib/own.ts';
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
 import { missing } from './fill.ts';
 
-/** What holds for a pod template as well as for a pod. */
+/** Sets defaults that apply to pods and pod templates. */
 export function podSpecDefaults(spec: Json): void {
   missing(spec, {
     restartPolicy: 'Always',
@@ -45,7 +45,7 @@ function containerDefaults(container: Json, hostNetwork: boolean): void {
   }
 }
 
-/** A limit without a request is also the request. */
+/** If a resource has a limit but no request, the request is set to the limit. */
 function requestsFromLimits(container: Json): void {
   const resources = record(container.resources);
   if (!isRecord(resources.limits)) return;
@@ -54,7 +54,9 @@ function requestsFromLimits(container: Json): void {
 
 const TOLERATED = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
-/** Every pod tolerates a lost node for five minutes, unless it says otherwise. */
+/**
+ * Adds tolerations for unreachable and not-ready nodes for five minutes, unless the pod already has such tolerations.
+ */
 function lostNodeTolerations(spec: Json): void {
   const tolerations = records(spec.tolerations);
   const added = TOLERATED.filter(
@@ -75,14 +77,14 @@ export function podDefaults(pod: ApiObject): void {
   podStatusDefaults(pod);
 }
 
-/** Those of the status alone. */
+/** Sets the defaults of the status only. */
 export function podStatusDefaults(pod: ApiObject): void {
   if (!isRecord(pod.spec)) return;
   const status = record(pod.status);
   pod.status = { ...status, phase: status.phase ?? 'Pending', qosClass: status.qosClass ?? qosClass(pod.spec) };
 }
 
-/** Guaranteed, Burstable or BestEffort, from CPU and memory of every container. */
+/** Returns Guaranteed, Burstable or BestEffort, depending on CPU and memory of every container. */
 function qosClass(spec: Json): string {
   const containers = [...records(spec.containers), ...records(spec.initContainers)].map((container) => {
     const resources = record(container.resources);

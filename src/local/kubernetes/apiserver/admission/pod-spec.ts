@@ -1,4 +1,4 @@
-/** Checks of pod specs, in pods and in templates. */
+/** Validation of pod specs, in pods and in templates. */
 
 import { compareQuantities } from '../../../../api/quantity.ts';
 import { own } from '../../../../lib/own.ts';
@@ -7,7 +7,7 @@ import { type Cause, duplicate, fieldForbidden, invalidValue, required } from '.
 import { labelCauses } from './labels.ts';
 import { labelNameError } from './names.ts';
 
-/** @param path where the spec stands in its object */
+/** @param path path of the spec in its object */
 export function podSpecCauses(spec: unknown, path: string): Cause[] {
   if (!isRecord(spec)) return [required(path)];
   const containers = records(spec.containers);
@@ -43,7 +43,7 @@ function resourceCauses(resources: Json, path: string): Cause[] {
   return needsMore ? [...causes, fieldForbidden(path, 'HugePages require cpu or memory')] : causes;
 }
 
-/** A request may not be above its limit; of what a node cannot share out twice, the two must be the same. */
+/** A request must not exceed its limit. If a resource cannot be overcommitted, both must be equal. */
 function requestCause(name: string, request: string, limit: unknown, path: string): Cause | undefined {
   const isShared = !isExtended(name) && !isHugePages(name);
   if (limit === undefined) {
@@ -56,7 +56,7 @@ function requestCause(name: string, request: string, limit: unknown, path: strin
   return invalidValue(`${path}.requests`, request, `must be ${rule} to ${name} limit of ${String(limit)}`);
 }
 
-/** Resources of vendors are named under their domains. */
+/** Extended resources have the domain of their vendor as a prefix. */
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');

@@ -1,4 +1,4 @@
-/** Admission that looks beyond the object: the pod's priority from its class, the claim's storage class. */
+/** Admission that reads other objects: the pod's priority from its class, and the storage class of claims. */
 import { own } from '../../../../lib/own.ts';
 import type { ApiObject } from '../json.ts';
 import { record, text } from '../json.ts';
@@ -10,7 +10,7 @@ const PODS = { group: '', plural: 'pods', kind: 'Pod' };
 /**
  * Sets the pod's priority from its class, or from the global default class, in place.
  *
- * @throws StatusError 403 when the class does not exist
+ * @throws StatusError 403 if the class does not exist
  */
 export function admitPriority(pod: ApiObject, store: ObjectStore): void {
   const spec = record(pod.spec);
@@ -30,7 +30,9 @@ export function admitPriority(pod: ApiObject, store: ObjectStore): void {
 
 const TOPOLOGY = ['topology.kubernetes.io/region', 'topology.kubernetes.io/zone'];
 
-/** The pod's labels with where its node stands; undefined when the pod has no node or its node says nothing. */
+/**
+ * Returns the pod's labels with the topology labels of its node. Returns undefined if the node has no topology labels.
+ */
 export function topologyLabels(pod: ApiObject, node: string, store: ObjectStore): Record<string, string> | undefined {
   const labels = node === '' ? undefined : store.get('nodes', undefined, node)?.object.metadata.labels;
   const found = TOPOLOGY.flatMap((key): [string, string][] =>
@@ -41,7 +43,7 @@ export function topologyLabels(pod: ApiObject, node: string, store: ObjectStore)
 
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
-/** Gives a claim without a storage class the default one, in place. */
+/** Sets the default storage class of a claim without a storage class, in place. */
 export function admitStorageClass(claim: ApiObject, store: ObjectStore): void {
   const spec = record(claim.spec);
   if (spec.storageClassName !== undefined) return;

@@ -2,10 +2,10 @@
 import { type ApiObject, at, record } from '../json.ts';
 import type { ObjectStore } from '../storage/store.ts';
 
-/** Where the addresses of services come from. */
+/** Address range of services. */
 export const SERVICE_CIDR = '172.20.0.0/16';
 
-/** Gives a service the next free address of SERVICE_CIDR, in place, unless it has one or wants none. */
+/** Assigns the next free address of SERVICE_CIDR to a service, in place, unless it has an address or is headless. */
 export function assignClusterIp(service: ApiObject, store: ObjectStore): void {
   const spec = record(service.spec);
   if (spec.type === 'ExternalName') return;

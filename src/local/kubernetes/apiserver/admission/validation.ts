@@ -1,4 +1,7 @@
-/** Checks of objects before they are stored: metadata of all of them, and what matters most of built-in specs. */
+/**
+ * Validation of objects before they are stored: metadata of all objects, and the most important rules of built-in
+ * specs.
+ */
 import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';
@@ -17,7 +20,7 @@ function nameError(resource: Resource, name: string): string | undefined {
 }
 
 function nameCauses(resource: Resource, { name, generateName }: ApiObject['metadata']): Cause[] {
-  // a dash may stand at its end, because more follows
+  // a trailing dash is valid, because a suffix follows
   const wrongPrefix = generateName ? nameError(resource, generateName.replace(/.-$/s, 'a')) : undefined;
   const causes = wrongPrefix ? [invalidValue('metadata.generateName', generateName, wrongPrefix)] : [];
   if (!name) return [...causes, required('metadata.name', 'name or generateName is required')];
@@ -40,7 +43,7 @@ function ownerCauses(owner: NonNullable<ApiObject['metadata']['ownerReferences']
   ];
 }
 
-/** What is wrong with an object's metadata. */
+/** Returns the causes why an object's metadata is invalid. */
 export function metadataCauses(resource: Resource, { metadata }: ApiObject): Cause[] {
   const causes = nameCauses(resource, metadata);
   causes.push(...labelCauses(metadata.labels, 'metadata.labels'));
@@ -75,7 +78,7 @@ function workloadCauses(object: ApiObject, old?: ApiObject): Cause[] {
   return causes;
 }
 
-/** Fields of a pod's spec that may change after its creation, beside the images of containers. */
+/** Fields of a pod's spec that may change after its creation, in addition to the images of containers. */
 const MUTABLE_POD_FIELDS: ReadonlySet<string> = new Set([
   'activeDeadlineSeconds',
   'terminationGracePeriodSeconds',
@@ -89,7 +92,7 @@ function mayChange(field: string, before: Json, after: Json): boolean {
   if (field === 'containers' || field === 'initContainers') {
     return equal(withoutImages(before[field]), withoutImages(after[field]));
   }
-  // nodeSelector and affinity may still change while the pod is held back by a gate
+  // nodeSelector and affinity may change while the pod has a scheduling gate
   if (field === 'nodeSelector' || field === 'affinity') return records(before.schedulingGates).length > 0;
   return MUTABLE_POD_FIELDS.has(field);
 }
@@ -97,7 +100,7 @@ function mayChange(field: string, before: Json, after: Json): boolean {
 const withoutImages = (containers: unknown): readonly Json[] =>
   records(containers).map((container) => ({ ...container, image: '', imagePullPolicy: '' }));
 
-/** Tolerations of a pod may be added, and may change in how long they last. */
+/** Tolerations of a pod may be added, and their durations may change. */
 function tolerationCauses(before: Json, after: Json): Cause[] {
   const lasting = (toleration: Json): Json => ({ ...toleration, tolerationSeconds: undefined });
   const kept = records(after.tolerations).map(lasting);
@@ -156,7 +159,7 @@ function budgetCauses(budget: ApiObject): Cause[] {
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-/** Each key and effect once, and effects that exist. */
+/** Each combination of key and effect must be unique, and the effect must exist. */
 function taintCauses(node: ApiObject): Cause[] {
   const seen = new Set<string>();
   return records(at(node, 'spec', 'taints')).flatMap((taint, i) => {
@@ -171,7 +174,7 @@ function taintCauses(node: ApiObject): Cause[] {
   });
 }
 
-/** An event stands in the namespace of what it is about, or in default when that has none. */
+/** An event must be in the namespace of its object, or in `default` if the object is cluster-scoped. */
 function eventCauses(event: ApiObject): Cause[] {
   const about = text(record(event.involvedObject ?? event.regarding).namespace);
   const { namespace = '' } = event.metadata;
@@ -240,7 +243,7 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
   'storageclasses.storage.k8s.io': (object) => (text(object.provisioner) === '' ? [required('provisioner')] : []),
 };
 
-/** What is wrong with a built-in object; `old` is the object that it replaces. */
+/** Returns the causes why a built-in object is invalid. `old` is the object that it replaces. */
 export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject): Cause[] {
   return CHECKS[resource.storage]?.(object, old) ?? [];
 }

@@ -1,9 +1,9 @@
-/** Defaults of what makes pods: deployments, sets, jobs and their kin. Each changes the object that it is handed. */
+/** Defaults of Deployments, StatefulSets, Jobs and other workloads. Each function changes its argument. */
 import { type ApiObject, isRecord, type Json, record } from '../json.ts';
 import { conditionTimes, missing, specOf } from './fill.ts';
 import { podSpecDefaults } from './pod-defaults.ts';
 
-/** The pod template of a spec, with its defaults. */
+/** Returns the pod template of a spec, with its defaults. */
 export function template(spec: Json): Json {
   const found = record(spec.template);
   if (isRecord(found.spec)) podSpecDefaults(found.spec);
@@ -58,13 +58,13 @@ function statefulSet(object: ApiObject): void {
   missing(record(object.status), { availableReplicas: 0, replicas: 0 });
 }
 
-/** An object without labels has those of its pods. */
+/** An object without labels gets the labels of its pod template. */
 function labelLike({ metadata }: ApiObject, pods: Json): void {
   const labels = record(pods.metadata).labels as Record<string, string> | undefined;
   if (labels) metadata.labels ??= { ...labels };
 }
 
-/** Labels of the pods stand for those that the controller lacks, and for its selector. */
+/** A controller without labels or selector gets the labels of its pod template. */
 function replicationController(object: ApiObject): void {
   const spec = specOf(object);
   missing(spec, { replicas: 1 });
@@ -91,7 +91,7 @@ function job(object: ApiObject): void {
   labelLike(object, template(spec));
 }
 
-/** A new job finds its pods by its own id. */
+/** The selector of a new Job matches the Job's UID. */
 export function selectOwnPods(object: ApiObject): void {
   const spec = specOf(object);
   const pods = record(spec.template);

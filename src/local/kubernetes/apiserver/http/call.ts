@@ -1,4 +1,4 @@
-/** One request under way. */
+/** One request in progress. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Core } from '../core.ts';
 import type { Json } from '../json.ts';
@@ -19,7 +19,7 @@ export interface Call {
 
 const BODY_LIMIT = 64 * 1024 * 1024;
 
-/** @throws when the client goes away or sends more than 64 MiB */
+/** @throws if the client disconnects or sends more than 64 MiB */
 export async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -38,7 +38,7 @@ export function sendText(call: Call, text: string, contentType: string, code = 2
   response.end(call.method === 'HEAD' ? undefined : text);
 }
 
-/** Sends JSON that is text already. */
+/** Sends serialized JSON. */
 export const sendJson = (call: Call, json: string, code = 200): undefined => {
   if (call.wanted.yaml) sendText(call, encoded(JSON.parse(json) as Json, call.wanted), 'application/yaml', code);
   else sendText(call, json, 'application/json', code);
@@ -58,12 +58,12 @@ export function sendError(response: ServerResponse, error: StatusError): undefin
   response.end(text);
 }
 
-/** Adds warnings to the head of the answer, which clients show to their users. */
+/** Adds warnings to the headers of the response. Clients show them to their users. */
 export const warn = ({ response }: Call, warnings: readonly string[]): undefined => {
   for (const text of warnings) response.appendHeader('warning', `299 - ${JSON.stringify(text)}`);
 };
 
-/** Does something and adds the warnings that it collects, those of a failure too. */
+/** Runs a function and adds the warnings that it collects, even if it throws. */
 export function warned<T>(call: Call, warnings: readonly string[], act: () => T): T {
   try {
     return act();

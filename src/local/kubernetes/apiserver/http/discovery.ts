@@ -1,4 +1,4 @@
-/** Discovery documents: which groups, versions and resources there are. */
+/** Discovery documents with the served groups, versions and resources. */
 import type { Json } from '../json.ts';
 import { groupVersion, type Registry, type Resource, VERBS } from '../resources/registry.ts';
 import { REVIEWS } from './reviews.ts';
@@ -26,7 +26,7 @@ interface Subresource {
 
 const READ_WRITE = ['get', 'patch', 'update'];
 
-/** Groups of the kinds that subresources take, where it is not the resource's own. */
+/** Groups of the kinds that subresources use, if they differ from the group of the resource. */
 const SUBRESOURCE_GROUPS: Readonly<Record<string, readonly [string, string]>> = {
   Eviction: ['policy', 'v1'],
   TokenRequest: ['authentication.k8s.io', 'v1'],
@@ -38,7 +38,7 @@ function subresource(resource: Resource, name: string, kind: string, verbs: read
   return { name, group, version, kind, verbs };
 }
 
-/** What can be done with subresources that are not only created. */
+/** Verbs of subresources that support more than create. */
 const SUBRESOURCE_VERBS: Readonly<Record<string, readonly string[]>> = {
   log: ['get'],
   finalize: ['update'],
@@ -59,7 +59,7 @@ function served(resource: Resource): Served {
     group,
     version,
     kind,
-    // Namespaces go one by one.
+    // Namespaces cannot be deleted as a collection.
     verbs: resource.storage === 'namespaces' ? VERBS.filter((verb) => verb !== 'deletecollection') : VERBS,
     ...(shortNames.length > 0 && { shortNames }),
     ...(categories.length > 0 && { categories }),
@@ -97,7 +97,7 @@ function byPriority(left: string, right: string): number {
   return (b[0] ?? 0) - (a[0] ?? 0) || (b[1] ?? 0) - (a[1] ?? 0) || (b[2] ?? 0) - (a[2] ?? 0);
 }
 
-/** Kubernetes' own groups in the order in which it lists them; clients show and search resources in that order. */
+/** Kubernetes' own groups in their order in discovery. Clients display and search resources in this order. */
 const GROUPS: readonly string[] = [
   '',
   'apps',
@@ -119,7 +119,7 @@ const GROUPS: readonly string[] = [
   'resource.k8s.io',
 ];
 
-/** The others follow, by name. */
+/** Sorts the remaining groups by name. */
 function byGroup(left: string, right: string): number {
   const [a, b] = [GROUPS.indexOf(left), GROUPS.indexOf(right)];
   if (a >= 0 || b >= 0) return (a < 0 ? GROUPS.length : a) - (b < 0 ? GROUPS.length : b);
@@ -134,7 +134,7 @@ const inOrder = (left: Served, right: Served): number =>
   byPriority(left.version, right.version) ||
   byName(left, right);
 
-/** Group → version → resources, the preferred version first. */
+/** Returns group → version → resources, with the preferred version first. */
 function tree(registry: Registry): Map<string, Map<string, Served[]>> {
   const groups = new Map<string, Map<string, Served[]>>();
   const all = [...registry.all().map(served), ...reviews()];
@@ -162,13 +162,13 @@ export function groupList(registry: Registry): Json {
   return { kind: 'APIGroupList', apiVersion: 'v1', groups };
 }
 
-/** `/apis/GROUP`; undefined when there is no such group. */
+/** Returns `/apis/GROUP`, or undefined if the group does not exist. */
 export function groupDocument(registry: Registry, name: string): Json | undefined {
   const versions = tree(registry).get(name);
   return versions && { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(name, versions) };
 }
 
-/** `/api/v1` and `/apis/GROUP/VERSION`; undefined when there is none. */
+/** Returns `/api/v1` or `/apis/GROUP/VERSION`, or undefined if the version does not exist. */
 export function resourceList(registry: Registry, group: string, version: string): Json | undefined {
   const found = tree(registry).get(group)?.get(version);
   if (!found) return undefined;
@@ -205,7 +205,7 @@ function aggregatedResource(one: Served): Json {
   };
 }
 
-/** `/api` (core group) or `/apis` (the others) in the aggregated form, all in one document. */
+/** Returns `/api` (core group) or `/apis` (named groups) in the aggregated form, in one document. */
 export function aggregatedList(registry: Registry, core: boolean): Json {
   const items = [...tree(registry)]
     .filter(([name]) => (name === '') === core)

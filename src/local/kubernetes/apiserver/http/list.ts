@@ -1,4 +1,4 @@
-/** Lists: selection, paging and the meaning of resourceVersion. */
+/** Lists: selection, pagination and the semantics of resourceVersion. */
 import type { Core } from '../core.ts';
 import type { Json } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -15,7 +15,10 @@ export interface Selection {
   readonly selectsAll: boolean;
 }
 
-/** What the query's selectors keep. @throws StatusError 400 */
+/**
+ * Returns the selection of the query's selectors.
+ * @throws StatusError 400
+ */
 export function selection(query: URLSearchParams, resource: Resource, namespace: string | undefined): Selection {
   const labels = labelSelector(query.get('labelSelector') ?? undefined);
   const fields = fieldSelector(query.get('fieldSelector') ?? undefined, resource);
@@ -31,10 +34,10 @@ export function selection(query: URLSearchParams, resource: Resource, namespace:
 
 const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
-/** In a token: whatever there is now. */
+/** Revision in a token that means the latest state. */
 const NOW = -1;
 
-/** Where a page goes on: the revision of the first page and the last key sent. */
+/** Start of the next page: the revision of the first page and the last key sent. */
 interface Position {
   readonly rv: number;
   readonly start: string;
@@ -47,15 +50,15 @@ function position(text: string): Position {
     const { rv, start } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Position;
     if (Number.isInteger(rv) && typeof start === 'string') return { rv, start };
   } catch {
-    // falls through to the error that a malformed token gets
+    // falls through to the error for malformed tokens
   }
   throw badRequest('continue key is not valid: the token was not created by this server');
 }
 
 /**
- * The revision that a client names.
+ * Returns the requested revision.
  *
- * @param malformed the error for what is no number; default that of a list
+ * @param malformed the error if it is not a number; the default is the error of a list
  */
 export function revisionOf(
   text: string,
@@ -67,7 +70,10 @@ export function revisionOf(
   throw malformed(`resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`);
 }
 
-/** The revision from which a client wants a list. @throws StatusError 504 when it is in the future */
+/**
+ * Returns the requested revision of a list.
+ * @throws StatusError 504 if it is in the future
+ */
 function listableRevision(core: Core, text: string): number {
   const revision = revisionOf(text);
   if (revision > core.store.revision) {
@@ -129,20 +135,20 @@ function page({ core, query }: Call, resource: Resource, namespace: string | und
       resourceVersion: String(revision),
       ...(more && {
         continue: token({ rv: revision, start: last.key }),
-        // Under a selector the rest has not been counted.
+        // If there is a selector, the remaining items have not been counted.
         ...(selectsAll && { remainingItemCount: rest.length - entries.length }),
       }),
     },
   };
 }
 
-/** The refusal of a query whose parts do not go together. */
+/** Returns the error for contradictory query parameters. */
 export function invalidListOptions(why: string): StatusError {
   const cause = fieldForbidden('resourceVersionMatch', why);
   return invalid({ group: 'meta.k8s.io', plural: '', kind: 'ListOptions' }, '', [cause]);
 }
 
-/** Answers a list request. */
+/** Serves a list request. */
 export function serveList(call: Call, resource: Resource, namespace: string | undefined): undefined {
   const { entries, metadata } = page(call, resource, namespace);
   if (call.wanted.as === 'table') {
@@ -155,7 +161,7 @@ export function serveList(call: Call, resource: Resource, namespace: string | un
 
 /** Sends a list of whole objects. */
 export function sendList(call: Call, resource: Resource, entries: readonly Entry[], metadata: Json): undefined {
-  // Lists of custom resources say that nothing follows.
+  // Lists of custom resources contain an empty `continue` on the last page.
   const ends = resource.model === undefined && metadata.continue === undefined ? { continue: '' } : {};
   const head = { kind: resource.listKind, apiVersion: groupVersion(resource), metadata: { ...ends, ...metadata } };
   const items = entries.map((entry) => entry.itemJson(resource)).join(',');

@@ -1,4 +1,4 @@
-/** What a client can read and in which form it wants objects. */
+/** Content negotiation: media types of requests and responses. */
 import { parse, stringify } from 'yaml';
 import type { Json } from '../json.ts';
 import { badRequest, StatusError } from '../status.ts';
@@ -8,7 +8,7 @@ import { decodeProtobuf } from './protobuf.ts';
 export interface Wanted {
   readonly as: 'object' | 'table' | 'partial';
   readonly yaml: boolean;
-  /** Whether the aggregated form of discovery is understood. */
+  /** Version of aggregated discovery that the client accepts. */
   readonly aggregated?: string;
 }
 
@@ -31,7 +31,10 @@ function choice(range: string): Wanted | undefined {
   return as === '' ? PLAIN : undefined;
 }
 
-/** The first form in an Accept header that this server has. @throws StatusError 406 when there is none */
+/**
+ * Returns the first supported form in an Accept header.
+ * @throws StatusError 406 if none is supported
+ */
 export function wanted(accept: string | undefined): Wanted {
   if (!accept) return PLAIN;
   for (const range of accept.split(',')) {
@@ -46,7 +49,10 @@ export function wanted(accept: string | undefined): Wanted {
   );
 }
 
-/** A request body as JSON. @throws StatusError 400 when it cannot be parsed, 415 when it is in no known format */
+/**
+ * Parses a request body.
+ * @throws StatusError 400 if it cannot be parsed, 415 if its format is not supported
+ */
 export function parseBody(body: Buffer, contentType: string | undefined): unknown {
   const type = contentType?.split(';')[0]?.trim() ?? 'application/json';
   if (body.length === 0) return undefined;
@@ -69,7 +75,7 @@ export function parseBody(body: Buffer, contentType: string | undefined): unknow
 
 export const encoded = (value: Json, { yaml }: Wanted): string => (yaml ? stringify(value) : JSON.stringify(value));
 
-/** The includeObject parameter of table requests. */
+/** Returns the includeObject parameter of table requests. */
 export function includeOf(query: URLSearchParams): IncludeObject {
   const value = query.get('includeObject');
   return value === 'Object' || value === 'None' ? value : 'Metadata';

@@ -1,4 +1,4 @@
-/** Requests on objects: from path, query and body to the operation, and its answer. */
+/** Requests for objects: maps path, query and body to an operation, and sends its result. */
 import type { IncomingMessage } from 'node:http';
 import type { DeleteOptions, WriteOptions } from '../core.ts';
 import { at, isRecord } from '../json.ts';
@@ -32,7 +32,7 @@ const OPTIONS_KINDS: Readonly<Record<string, string>> = {
 const invalidOptions = (method: string, cause: Cause): StatusError =>
   invalid({ group: 'meta.k8s.io', plural: '', kind: OPTIONS_KINDS[method] ?? 'GetOptions' }, '', [cause]);
 
-/** @throws StatusError 422 on a value that dryRun or fieldValidation does not have */
+/** @throws StatusError 422 if dryRun or fieldValidation has an invalid value */
 export function writeOptions(
   { query, request, method }: Call,
   subresource?: 'status',
@@ -50,7 +50,7 @@ export function writeOptions(
   };
 }
 
-/** Returns the program that writes, by its user agent. */
+/** Returns the name of the writing program from its user agent. */
 function agentOf({ headers }: IncomingMessage): string {
   const [agent = ''] = (headers['user-agent'] ?? '').split('/');
   return agent || 'unknown';
@@ -62,7 +62,7 @@ function isDryRun(value: unknown, method: string): boolean {
   return values.length > 0;
 }
 
-/** Sends an object in the form that the client wants. */
+/** Sends an object in the requested form. */
 export function answer(call: Call, resource: Resource, entry: Entry, code = 200): undefined {
   if (call.wanted.as === 'table') {
     const metadata = { resourceVersion: entry.object.metadata.resourceVersion };
@@ -78,7 +78,7 @@ export function serveCreate(call: Call, resource: Resource, namespace: string | 
   answer(call, resource, entry, 201);
 }
 
-/** Requests on one object, or on its status. */
+/** Serves requests for one object or for its status. */
 export function serveObject(call: Call, target: Target, subresource?: 'status'): undefined {
   const { core, method } = call;
   const { resource } = target;
@@ -111,7 +111,10 @@ function servePatch(call: Call, target: Target, options: WriteOptions & { warnin
 
 const POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
 
-/** Options of a delete from its body and its query; the body wins. @throws StatusError 400 */
+/**
+ * Returns delete options from the body and the query. The body has precedence.
+ * @throws StatusError 400
+ */
 export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
   const options = isRecord(body) ? body : {};
   const grace = options.gracePeriodSeconds ?? query.get('gracePeriodSeconds') ?? undefined;
@@ -133,7 +136,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
   };
 }
 
-/** Kinds whose delete answers with the object even when it is gone at once. */
+/** Kinds whose delete returns the object even if it is removed immediately. */
 const RETURNS_OBJECT: ReadonlySet<string> = new Set([
   'pods',
   'services',
@@ -161,7 +164,7 @@ function serveDelete(call: Call, target: Target): undefined {
   );
 }
 
-/** Deletes every object that the selectors keep. */
+/** Deletes every object that matches the selectors. */
 export function serveDeleteCollection(call: Call, resource: Resource, namespace: string | undefined): undefined {
   const { core, query } = call;
   const options = deleteOptions(parseBody(call.body, call.request.headers['content-type']), query);
@@ -172,6 +175,6 @@ export function serveDeleteCollection(call: Call, resource: Resource, namespace:
     const { name, namespace: own } = object.metadata;
     remove(core, { resource, namespace: own, name }, options);
   }
-  // As they were, in a list.
+  // Lists the objects in their state before the deletion.
   sendList(call, resource, entries, { resourceVersion: String(revision) });
 }

@@ -1,4 +1,4 @@
-/** OpenAPI documents: enough for kubectl's apply, explain and field validation. */
+/** OpenAPI documents with the parts that kubectl needs for apply, explain and field validation. */
 import type { Json } from '../json.ts';
 import { modelShape } from '../resources/models.ts';
 import type { Registry, Resource } from '../resources/registry.ts';
@@ -10,7 +10,7 @@ const PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation', 'force', 'prett
   schema: { type: name === 'force' ? 'boolean' : 'string', uniqueItems: true },
 }));
 
-/** `api/v1`, `apis/apps/v1`: the names of the documents. */
+/** Returns the name of a document, for example `api/v1` or `apis/apps/v1`. */
 const documentName = ({ group, version }: Pick<Resource, 'group' | 'version'>): string =>
   group === '' ? `api/${version}` : `apis/${group}/${version}`;
 
@@ -23,7 +23,7 @@ export function openApiIndex(registry: Registry): Json {
   return { paths: Object.fromEntries(paths) };
 }
 
-/** `/openapi/v3/NAME`; undefined when the group version is not served. */
+/** `/openapi/v3/NAME`. Returns undefined if the group version is not served. */
 export function openApiDocument(registry: Registry, name: string): Json | undefined {
   const resources = registry.all().filter((resource) => documentName(resource) === name);
   if (resources.length === 0) return undefined;
@@ -44,7 +44,7 @@ export function openApiDocument(registry: Registry, name: string): Json | undefi
 const kindOf = ({ group, version, kind }: Resource): Json => ({ group, version, kind });
 const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-/** What every object has, as Kubernetes words it in place of what a definition says. */
+/** Fields of every object. Kubernetes uses these descriptions instead of the descriptions in the definition. */
 const TYPE_META: Json = {
   apiVersion: {
     type: 'string',
@@ -84,13 +84,13 @@ function builtinSchema(resource: Resource, schemas: Json): string {
   return name;
 }
 
-/** `V1Container` and `CoreV1Event` are Container and Event in version 1 to Kubernetes. */
+/** Returns the name as Kubernetes spells it: `V1Container` and `CoreV1Event` are Container and Event in version 1. */
 function schemaName({ name = 'Object' }: Shape): string {
   const [, version = '', kind = name] = /^(?:[A-Z][a-z]+)?(V\d+(?:(?:alpha|beta)\d+)?)(\D.*)$/.exec(name) ?? [];
   return `io.k8s.api.${version.toLowerCase()}.${kind}`;
 }
 
-/** Types that are not objects but have names. */
+/** Types that are not objects, but have names. */
 const NAMED_TYPES: Readonly<Record<string, Json>> = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': {
     format: 'int-or-string',
@@ -104,10 +104,10 @@ function namedType(name: string, schemas: Json): Json {
   return refTo(name);
 }
 
-/** A schema that says nothing would look to clients as if there were none. */
+/** Clients would treat an empty schema as a missing one. */
 const ANYTHING: Json = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** The schema of a shape; objects are put among the document's schemas and referred to. */
+/** Returns the schema of a shape. Adds schemas of objects to the document, and returns references to them. */
 function shapeSchema(shape: Shape, schemas: Json): Json {
   switch (shape.type) {
     case 'object':
@@ -151,8 +151,8 @@ function listSchema(shape: Shape, schemas: Json): Json {
 }
 
 /**
- * The paths of a resource's objects. The strategic media type is left out of the built-in kinds' patch operations on
- * purpose: kubectl then computes patches from its own types, which know more than these documents.
+ * Returns the paths of a resource's objects. The patch operations of built-in kinds omit the strategic media type
+ * intentionally. Therefore kubectl computes patches from its own types, which are more complete than these documents.
  */
 function pathsOf(resource: Resource, schema: string): Json {
   const base = `/${documentName(resource)}${resource.namespaced ? '/namespaces/{namespace}' : ''}/${resource.plural}`;
@@ -179,7 +179,7 @@ function pathsOf(resource: Resource, schema: string): Json {
   };
 }
 
-/** `/openapi/v2` as JSON: a document without paths, which clients that know version 3 do not need. */
+/** Returns `/openapi/v2` as JSON: a document without paths. Clients that support version 3 do not need paths. */
 export const openApiV2 = (): Json => ({
   swagger: '2.0',
   info: { title: 'Kubernetes', version: 'v1.36.0' },
@@ -187,7 +187,10 @@ export const openApiV2 = (): Json => ({
   definitions: {},
 });
 
-/** The same as protobuf (gnostic's openapi.v2.Document): swagger, info {title, version} and empty paths. */
+/**
+ * Returns the same document as protobuf (gnostic's openapi.v2.Document): swagger, info {title, version} and empty
+ * paths.
+ */
 export function openApiV2Protobuf(): Buffer {
   const field = (number: number, content: Buffer): Buffer =>
     Buffer.concat([Buffer.from([(number << 3) | 2, content.length]), content]);

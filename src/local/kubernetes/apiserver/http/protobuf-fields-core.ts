@@ -1,9 +1,10 @@
 /**
- * Field numbers of the messages that Go clients send, one message a line: `number:jsonName:type`. They are the struct tags
- * of k8s.io/api and never change; test/cluster/harness/protobuf-fields.ts writes them. An empty name is an embedded message
- * whose fields stand in its parent. Types: s text, i integer, t boolean, d double, y bytes, q quantity, T time, u time with
- * microseconds, o number or text, r raw JSON, m message; of schemas B one or a boolean, A one or a list, S one or a list of
- * text. Before them * is a pointer (kept when zero), ! a value that JSON always has, [ a list and { a map by text.
+ * Field numbers of the messages that Go clients send, one message per line: `number:jsonName:type`. They are the struct
+ * tags of k8s.io/api and never change. test/cluster/harness/protobuf-fields.ts generates them. An empty name is an
+ * embedded message, and its fields belong to its parent. Types: s text, i integer, t boolean, d double, y bytes, q
+ * quantity, T time, u time with microseconds, o number or text, r raw JSON, m message; for schemas B schema or boolean,
+ * A schema or list, S schema or list of text. Prefixes: * is a pointer (kept if zero), ! is a value that JSON always
+ * contains, [ is a list and { is a map by text.
  */
 export const CORE_FIELDS = `
 core/v1.AWSElasticBlockStoreVolumeSource 1:volumeID:!s 2:fsType:s 3:partition:i 4:readOnly:t

@@ -1,4 +1,4 @@
-/** As protobuf-fields-core.ts, of all other packages. */
+/** Field numbers of the remaining packages, in the format of protobuf-fields-core.ts. */
 export const GROUP_FIELDS = `
 admissionregistration/v1.AuditAnnotation 1:key:!s 2:valueExpression:!s
 admissionregistration/v1.ExpressionWarning 2:fieldRef:!s 3:warning:!s

@@ -1,4 +1,7 @@
-/** Reads request bodies in Kubernetes' protobuf encoding, which kubectl's typed commands and Go controllers send. */
+/**
+ * Decodes request bodies in Kubernetes' protobuf encoding. kubectl's typed commands and Go controllers send this
+ * encoding.
+ */
 import { isRecord, type Json } from '../json.ts';
 import { badRequest, StatusError } from '../status.ts';
 import { CORE_FIELDS } from './protobuf-fields-core.ts';
@@ -7,13 +10,13 @@ import { GROUP_FIELDS } from './protobuf-fields-groups.ts';
 interface Field {
   readonly name: string;
   readonly type: string;
-  /** Of messages named without a package. */
+  /** Package of messages that are named without a package. */
   readonly pkg: string;
 }
 
 type Message = ReadonlyMap<number, Field>;
 
-/** One field on the wire: its number, and a number or a run of bytes. */
+/** One encoded field: its number, and a number or bytes. */
 interface Wire {
   readonly number: number;
   readonly value: bigint | Buffer;
@@ -21,7 +24,7 @@ interface Wire {
 
 const MAGIC = Buffer.from('k8s\0');
 
-/** Packages of groups whose name is not the first label of the group. */
+/** Packages of groups if the package name is not the first label of the group. */
 const PACKAGES: Readonly<Record<string, string>> = { '': 'core', 'rbac.authorization.k8s.io': 'rbac' };
 
 let messages: ReadonlyMap<string, Message> | undefined;
@@ -47,9 +50,9 @@ function messageOf(name: string): Message | undefined {
 }
 
 /**
- * The object in a protobuf body, as its JSON.
+ * Returns the object in a protobuf body as JSON.
  *
- * @throws StatusError 415 for a kind that is only understood as JSON, 400 when the bytes are no such message
+ * @throws StatusError 415 if the kind is supported as JSON only, 400 if the bytes are not a valid message
  */
 export function decodeProtobuf(body: Buffer): Json {
   if (!body.subarray(0, 4).equals(MAGIC)) throw badRequest('the body is not a Kubernetes protobuf message');
@@ -131,12 +134,12 @@ function readField(out: Json, { name, type, pkg }: Field, wire: bigint | Buffer)
   else if (type.startsWith('*') || type.startsWith('!')) out[name] = value(inner, pkg, wire);
   else {
     const read = value(type, pkg, wire);
-    // fields that are no pointers are on the wire even when they are empty
+    // non-pointer fields are encoded even if they are empty
     if (!isEmpty(read)) out[name] = read;
   }
 }
 
-/** The value of a map's entry; a list of text is wrapped in a message of its own. */
+/** Returns the value of a map entry. A list of text is wrapped in a separate message. */
 function mapValue(type: string, pkg: string, entry: readonly Wire[]): unknown {
   const content = bytes(entry, 2);
   return type.startsWith('[')
@@ -182,20 +185,20 @@ function value(type: string, pkg: string, wire: bigint | Buffer): unknown {
 
 const SCHEMA = 'mapiextensions/v1.JSONSchemaProps';
 
-/** JSONSchemaPropsOrBool: whether anything is allowed, and the schema of what is. */
+/** JSONSchemaPropsOrBool: a boolean that allows all values, and the schema of allowed values. */
 function schemaOrBoolean(fields: readonly Wire[]): unknown {
   const schema = fields.find(({ number }) => number === 2);
   return schema ? value(SCHEMA, '', schema.value) : integer(fields, 1) !== 0;
 }
 
-/** JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray: a schema, or else a list of schemas or of names. */
+/** JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray: a schema, or a list of schemas or names. */
 function schemaOrList(fields: readonly Wire[], items: string): unknown {
   const schema = fields.find(({ number }) => number === 1);
   if (schema) return value(SCHEMA, '', schema.value);
   return fields.filter(({ number }) => number === 2).map((item) => value(items, '', item.value));
 }
 
-/** RFC 3339; empty for the zero time, which stands for none. */
+/** Returns RFC 3339, or an empty text for the zero time. */
 function time(wire: Buffer, micro: boolean): string {
   const fields = wires(wire);
   if (fields.length === 0) return '';

@@ -1,11 +1,11 @@
-/** Kinds that are asked, not stored: who am I, may I, give me a token. Everything is allowed here. */
+/** Kinds that are evaluated but not stored: access reviews and token requests. This server allows everything. */
 import { randomUUID } from 'node:crypto';
 import { at, type Json, list, record, text, timestamp } from '../json.ts';
 
 /** Identity of every client of this server. */
 const USER = { username: 'admin', uid: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Answers by group, version and plural. */
+/** Responses by group, version and plural. */
 export const REVIEWS: Readonly<Record<string, { kind: string; namespaced?: boolean; answer(body: Json): Json }>> = {
   'authentication.k8s.io/v1/tokenreviews': {
     kind: 'TokenReview',
@@ -42,7 +42,10 @@ function allow(body: Json): Json {
   return { metadata: {}, ...body, status: { allowed: true } };
 }
 
-/** The answer to a TokenRequest for a service account. The token is opaque: this server asks nobody for one. */
+/**
+ * Returns the response to a TokenRequest for a service account. The token is opaque, because this server does not check
+ * tokens.
+ */
 export function tokenRequest(body: Json, namespace: string, name: string, nowMs: number): Json {
   const seconds = Number(at(body, 'spec', 'expirationSeconds') ?? 3600);
   return {

@@ -1,4 +1,4 @@
-/** From a path to who serves it. */
+/** Maps request paths to handlers. */
 import type { Json } from '../json.ts';
 import { record } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -13,7 +13,7 @@ import { REVIEWS } from './reviews.ts';
 import { serveSubresource } from './subresources.ts';
 import type { Watches } from './watch.ts';
 
-/** What the local server says it is. */
+/** Version of the local server. */
 export const VERSION = {
   major: '1',
   minor: '36',
@@ -29,7 +29,7 @@ export const VERSION = {
 const HEALTH = new Set(['healthz', 'livez', 'readyz']);
 const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
-/** @throws StatusError for everything that the server refuses */
+/** @throws StatusError for every rejected request */
 export function route(call: Call, watches: Watches): undefined {
   const segments = call.path
     .split('/')

@@ -49,7 +49,7 @@ const serveToken: Handler = (call, target) => {
   send(call, token, 201);
 };
 
-/** Replaces the finalizers of a namespace, which is how its deletion ends. */
+/** Replaces the finalizers of a namespace. Its deletion ends with such a request. */
 const serveFinalize: Handler = (call, target) => {
   const entry = read(call.core, target);
   const next = clone(entry.object);
@@ -81,7 +81,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   portforward: refuse('A port'),
 };
 
-/** @throws StatusError 404 when the resource has no such subresource */
+/** @throws StatusError 404 if the resource does not have this subresource */
 export function serveSubresource(call: Call, target: Target, name: string): undefined {
   const { resource } = target;
   const has =

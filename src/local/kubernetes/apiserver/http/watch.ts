@@ -1,4 +1,4 @@
-/** Watches: a stream of changes from a revision on, as one JSON object a line. */
+/** Watches: a stream of changes after a revision, as one JSON object per line. */
 import type { ServerResponse } from 'node:http';
 import type { Metadata } from '../json.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
@@ -11,16 +11,16 @@ import { invalidListOptions, revisionOf, selection } from './list.ts';
 import { includeOf } from './media.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-/** A client that reads this much slower than things happen loses its watch, as it does on a real server. */
+/** Bytes that may wait for a slow client. Beyond this limit the watch is closed, as on a real server. */
 const BUFFER_LIMIT = 64 * 1024 * 1024;
 const LONGEST_SECONDS = 3600;
 
 export interface Watches {
-  /** @throws StatusError before the stream has begun */
+  /** @throws StatusError before the stream starts */
   serve(call: Call, resource: Resource, namespace: string | undefined): undefined;
   /** Breaks every connection. */
   drop(): undefined;
-  /** Ends every stream properly. */
+  /** Ends every stream gracefully. */
   end(): undefined;
 }
 
@@ -42,7 +42,7 @@ export function createWatches(bookmarkIntervalMs: number): Watches {
   };
 }
 
-/** Where a watch begins: with what is there now, or after a revision. */
+/** Returns the start of a watch: the current state, or a revision. */
 function startOf({ core, query }: Call): {
   readonly initial: boolean;
   readonly revision: number;
@@ -71,7 +71,7 @@ function serveWatch(
   const start = startOf(call);
   const missed = store.since(resource.storage, start.revision);
   response.writeHead(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' });
-  // the head goes out at once, so that clients know that the watch is open
+  // sends the headers immediately, so that clients detect the open watch
   response.flushHeaders();
   const render = renderer(call, resource);
   const write = (type: string, object: string): undefined => {
@@ -89,14 +89,14 @@ function serveWatch(
   if (start.initial)
     for (const entry of store.list(resource.storage, namespace)) if (matches(entry)) write('ADDED', render(entry));
   const tell = (change: Change): undefined => {
-    // A watch may begin in the future, and waits for it.
+    // A watch may start at a future revision. It then waits for this revision.
     if (change.revision <= start.revision) return;
     const seen = transition(change, matches);
     if (seen) write(seen.type, render(seen.entry));
   };
   for (const change of missed) tell(change);
   const bookmark = (end: boolean): undefined =>
-    // in the form of the other events: a client that asked for metadata can decode nothing else
+    // in the form of the remaining events, because a client that requested metadata cannot decode another form
     write('BOOKMARK', render(bookmarkOf(resource, store.revision, end)));
   if (start.marksEnd) bookmark(true);
   const unsubscribe = store.subscribe(tell, resource.storage);
@@ -111,7 +111,7 @@ function serveWatch(
   });
 }
 
-/** What a change means to a watch that sees only part of the objects. */
+/** Returns the event for a watch with selectors, which sees a subset of the objects. */
 function transition(change: Change, matches: (entry: Entry) => boolean): { type: string; entry: Entry } | undefined {
   const { type, entry, before, revision } = change;
   const seenBefore = before !== undefined && matches(before);
@@ -129,14 +129,14 @@ function renderer({ core, wanted, query }: Call, resource: Resource): (entry: En
   return (entry) => {
     const metadata = { resourceVersion: String(entry.revision) };
     const rows = table(resource, [entry], metadata, include, core.clock.now());
-    // The columns are sent once.
+    // The columns are sent only once.
     const shown = isFirst ? rows : { ...rows, columnDefinitions: null };
     isFirst = false;
     return JSON.stringify(shown);
   };
 }
 
-/** An object of the watched kind that carries a revision and nothing else. */
+/** Returns an object of the watched kind that contains only a revision. */
 const bookmarkOf = (resource: Resource, revision: number, initialEnd: boolean): Entry => {
   const metadata: Partial<Metadata> = {
     resourceVersion: String(revision),

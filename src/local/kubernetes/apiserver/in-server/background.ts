@@ -1,12 +1,14 @@
-/** Runs follow-up work after the write that caused it, never inside it, and each key once. */
+/** Runs follow-up work after the write that caused it, never during the write. Each pending key runs once. */
 
 export interface Background {
-  /** Runs `work` for this key soon; a key that waits already is not added twice. */
+  /** Schedules `work` for this key. A key that is already pending is not added again. */
   add(key: string): void;
   stop(): void;
 }
 
-/** @param work gets one key at a time; what it throws is reported and dropped, as a later change brings it back */
+/**
+ * @param work processes one key at a time. Errors are reported and dropped, because a later change adds the key again.
+ */
 export function background(name: string, work: (key: string) => void): Background {
   const waiting = new Set<string>();
   let scheduled: NodeJS.Immediate | undefined;

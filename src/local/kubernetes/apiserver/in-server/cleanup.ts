@@ -1,4 +1,4 @@
-/** The end of containers of objects: namespaces with their contents, definitions with their custom resources. */
+/** Deletes the contents of deleted namespaces, and the custom resources of deleted definitions. */
 import type { Core } from '../core.ts';
 import { clone, record } from '../json.ts';
 import { create } from '../operations/create.ts';
@@ -11,7 +11,7 @@ import { background } from './background.ts';
 
 const isEnding = (entry: Entry | undefined): entry is Entry => entry?.object.metadata.deletionTimestamp !== undefined;
 
-/** Starts the cleaner; answers a function that stops it. */
+/** Starts the cleaner. Returns a function that stops it. */
 export function cleanUp(core: Core): () => void {
   const namespaces = background('namespace cleanup', (name) => {
     const entry = core.store.get('namespaces', undefined, name);
@@ -37,14 +37,14 @@ export function cleanUp(core: Core): () => void {
   };
 }
 
-/** Every namespace has an account for pods that name none. */
+/** Creates the service account that pods in the namespace use by default. */
 function addServiceAccount(core: Core, namespace: string): void {
   const resource = core.registry.stored('serviceaccounts');
   if (!resource || core.store.get('serviceaccounts', namespace, 'default')) return;
   create(core, resource, namespace, { metadata: { name: 'default' } });
 }
 
-/** Deletes what is not being deleted yet; answers how many objects remain. */
+/** Deletes all objects that are not already being deleted. Returns the number of remaining objects. */
 function empty(core: Core, resource: Resource, namespace?: string): number {
   for (const { object } of core.store.list(resource.storage, namespace)) {
     if (object.metadata.deletionTimestamp !== undefined) continue;

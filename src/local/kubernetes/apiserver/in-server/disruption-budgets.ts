@@ -1,4 +1,4 @@
-/** Keeps the status of PodDisruptionBudgets: how many of their pods are healthy, and how many may go. */
+/** Updates the status of PodDisruptionBudgets: the numbers of healthy pods and of allowed disruptions. */
 
 import type { PodDisruptionBudget } from '../../../../api/kubernetes.ts';
 import { desiredHealthy } from '../../../../api/pod-disruption-budget.ts';
@@ -12,10 +12,10 @@ import type { Change } from '../storage/history.ts';
 import { background } from './background.ts';
 import { type Guarded, GuardedPods } from './guarded-pods.ts';
 
-/** An eviction that led to no deletion after this long no longer counts. */
+/** If an eviction does not lead to a deletion within this time, it no longer counts. */
 const EVICTION_TIMEOUT_MS = 120_000;
 
-/** Starts the controller; answers a function that stops it. */
+/** Starts the controller. Returns a function that stops it. */
 export function keepBudgets(core: Core): () => void {
   const guarded = new GuardedPods(core.store);
   const queue = background('disruption controller', (key) => {
@@ -43,7 +43,7 @@ export function keepBudgets(core: Core): () => void {
   };
 }
 
-/** Whether a controller of pods came, went, or wants another number of them than before. */
+/** Reports whether a controller of pods was created or deleted, or has a different number of desired replicas. */
 function wantsOthers({ type, entry, before }: Change): boolean {
   if (type !== 'MODIFIED' || before === undefined) return true;
   const [now, once] = [entry.object, before.object];
@@ -53,10 +53,10 @@ function wantsOthers({ type, entry, before }: Change): boolean {
   );
 }
 
-/** Whether it counts evicted pods, which it does for some time only. */
+/** Reports whether the budget counts evicted pods that are not yet deleted. It does so for a limited time. */
 const isAwaiting = ({ object }: Entry): boolean => at(object, 'status', 'disruptedPods') !== undefined;
 
-/** Replicas that the pods' controllers want; each counted once. */
+/** Returns the sum of desired replicas of the pods' controllers. Each controller counts once. */
 function expectedByControllers(core: Core, controllers: Iterable<Owner>): number {
   const wanted = new Map<string, number>();
   for (const owner of controllers) {
@@ -66,7 +66,7 @@ function expectedByControllers(core: Core, controllers: Iterable<Owner>): number
   return [...wanted.values()].reduce((sum, replicas) => sum + replicas, 0);
 }
 
-/** The controller at the end of the chain of owners that says how many replicas there should be. */
+/** Returns the controller at the end of the chain of owners. Its replicas are the desired number. */
 function rootController(core: Core, owner: Owner): ApiObject | undefined {
   const place = core.store.placeOf(owner.uid);
   const found = place && core.store.at(place)?.object;
@@ -109,7 +109,7 @@ function wanted(core: Core, spec: Json, guarded: Guarded): { expectedPods: numbe
   return { expectedPods, desiredHealthy: desiredHealthy(defined({ minAvailable, maxUnavailable }), expectedPods) };
 }
 
-/** Evicted pods that are neither being deleted yet nor overdue. */
+/** Returns the evicted pods that are neither being deleted nor overdue. */
 function stillDisrupted(core: Core, budget: ApiObject): Record<string, unknown> {
   const now = core.clock.now();
   const kept = Object.entries(record(at(budget, 'status', 'disruptedPods'))).filter(([name, time]) => {

@@ -1,4 +1,7 @@
-/** Garbage collection by owner references: an owner is its UID; dependents go when their last owner has gone. */
+/**
+ * Garbage collection by owner references. Owners are identified by UID. Dependents are deleted when their last owner is
+ * gone.
+ */
 import type { Core } from '../core.ts';
 import { clone, type Owner } from '../json.ts';
 import { FOREGROUND, ORPHAN, remove } from '../operations/delete.ts';
@@ -13,7 +16,7 @@ function parsed(text: string): Place {
   return { storage: text.slice(0, space), key: text.slice(space + 1) };
 }
 
-/** Starts the collector; answers a function that stops it. */
+/** Starts the collector. Returns a function that stops it. */
 export function collectGarbage(core: Core): () => void {
   const queue = background('garbage collector', (key) => {
     const place = parsed(key);
@@ -54,9 +57,9 @@ const targetOf = (core: Core, { storage }: Place, { object }: Entry) => {
 
 type Verdict = 'present' | 'absent' | 'waiting';
 
-/** Whether an owner lives, is gone, or waits in its own foreground deletion for this dependent. */
+/** Reports whether an owner exists, is gone, or waits for this dependent in its foreground deletion. */
 function verdictOn(core: Core, owner: Owner, namespace: string | undefined): Verdict {
-  // an owner of an unknown kind cannot be looked up, so it is taken to live
+  // an owner of an unknown kind cannot be read, and therefore counts as existing
   if (!core.registry.byKind(owner.apiVersion, owner.kind)) return 'present';
   const place = core.store.placeOf(owner.uid);
   const found = place && core.store.at(place)?.object;
@@ -66,7 +69,7 @@ function verdictOn(core: Core, owner: Owner, namespace: string | undefined): Ver
   return deletionTimestamp !== undefined && finalizers.includes(FOREGROUND) ? 'waiting' : 'present';
 }
 
-/** Deletes an object without living owners; takes gone owners off one that has others. */
+/** Deletes an object without existing owners. If some owners exist, removes the references to missing owners. */
 function collect(core: Core, place: Place, entry: Entry): void {
   const target = targetOf(core, place, entry);
   const { ownerReferences = [], namespace, uid } = entry.object.metadata;
@@ -84,7 +87,7 @@ function collect(core: Core, place: Place, entry: Entry): void {
   remove(core, target, { uid, propagationPolicy: foreground ? 'Foreground' : undefined });
 }
 
-/** Does what an owner's orphan or foregroundDeletion finalizer waits for, and drops it when that is done. */
+/** Performs the work of an owner's orphan or foregroundDeletion finalizer, and then removes the finalizer. */
 function release(core: Core, place: Place, entry: Entry, enqueue: (dependent: Place) => void): void {
   const target = targetOf(core, place, entry);
   const { uid = '', finalizers = [] } = entry.object.metadata;

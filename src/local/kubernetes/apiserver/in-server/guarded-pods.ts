@@ -1,4 +1,7 @@
-/** The pods of each PodDisruptionBudget and how they are, kept up to date by changes instead of being looked for among all. */
+/**
+ * Index of the pods of each PodDisruptionBudget and their health. Changes update it, so that no search over all pods is
+ * necessary.
+ */
 import { type ApiObject, at, equal, isRecord, type Owner } from '../json.ts';
 import { BUDGETS, isReady } from '../operations/eviction.ts';
 import { objectSelector } from '../selectors.ts';
@@ -8,15 +11,15 @@ import type { ObjectStore } from '../storage/store.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a budget protects, as long as it is neither Succeeded nor Failed. */
+/** Pods that a budget selects, except pods that are Succeeded or Failed. */
 export interface Guarded {
-  /** The number of its pods. */
+  /** Number of pods. */
   readonly pods: number;
-  /** Whether the pod of this name is ready and stays. */
+  /** Reports whether the pod of this name is ready and not being deleted. */
   isHealthy(name: string): boolean;
-  /** The number of those. */
+  /** Number of healthy pods. */
   readonly healthy: number;
-  /** The controllers of its pods, each once. */
+  /** Controllers of the pods, without duplicates. */
   readonly controllers: Iterable<Owner>;
 }
 
@@ -45,7 +48,7 @@ export class GuardedPods {
     this.#in(object.metadata.namespace).delete(key);
   }
 
-  /** Takes in a change of a pod; answers the keys of the budgets whose pod it is or was. */
+  /** Applies a change of a pod. Returns the keys of the budgets that select the pod now or selected it before. */
   changed({ type, entry, before }: Change): readonly string[] {
     const { metadata } = entry.object;
     const guards = this.#in(metadata.namespace);
@@ -60,7 +63,7 @@ export class GuardedPods {
     return [...now, ...once].map(({ key }) => key);
   }
 
-  /** Those of a namespace, with all of its budgets. */
+  /** Returns the guards of a namespace, including all of its budgets. */
   #in(namespace = ''): Guards {
     const known = this.#guards.get(namespace);
     if (known !== undefined) return known;
@@ -71,10 +74,12 @@ export class GuardedPods {
   }
 }
 
-/** The guards of a namespace. Most budgets select one workload by a label, by which they are found. */
+/** Guards of a namespace. Most budgets select one workload by a label, and are indexed by this label. */
 class Guards {
   readonly #all = new Map<string, Guard>();
-  /** By a label that the selector wants, as `labelled` writes it; those that want none of their own under ''. */
+  /**
+   * Guards by a label that their selector requires, as `labelled` formats it. Guards without such a label are under ''.
+   */
   readonly #byLabel = new Map<string, Map<string, Guard>>();
 
   get(key: string): Guard | undefined {
@@ -97,7 +102,7 @@ class Guards {
     if (filed?.size === 0) this.#byLabel.delete(guard.label);
   }
 
-  /** Those whose selector matches the pod's labels, in the order of their keys. */
+  /** Returns the guards whose selector matches the pod's labels, sorted by key. */
   selecting(pod: ApiObject): readonly Guard[] {
     if (this.#all.size === 0) return [];
     const found = [...(this.#byLabel.get('')?.values() ?? [])];
@@ -110,7 +115,7 @@ class Guards {
 
 const labelled = (name: string, value: string): string => `${name}=${value}`;
 
-/** A label that each selected pod has; '' where the selector does not say one. */
+/** Returns a label that each selected pod has, or '' if the selector does not require one. */
 function labelOf(selector: unknown): string {
   const wanted = at(selector, 'matchLabels');
   const [first] = isRecord(wanted) ? Object.entries(wanted) : [];
@@ -125,9 +130,9 @@ interface Pod {
 }
 
 class Guard implements Guarded {
-  /** Of the budget. */
+  /** Key of the budget. */
   readonly key: string;
-  /** What `#matches` was made of. */
+  /** Selector from which `#matches` was compiled. */
   readonly selector: unknown;
   readonly label: string;
   readonly #matches: (labels: Labels) => boolean;

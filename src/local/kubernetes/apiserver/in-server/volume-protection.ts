@@ -1,4 +1,4 @@
-/** Volumes and claims in use outlive their deletion until nobody uses them any more. */
+/** Delays the deletion of volumes and claims until they are no longer in use. */
 
 import { CLAIMS, FINALIZERS, VOLUMES } from '../admission/volumes.ts';
 import type { Core } from '../core.ts';
@@ -7,7 +7,7 @@ import { commit } from '../operations/update.ts';
 import type { Entry } from '../storage/entry.ts';
 import { background } from './background.ts';
 
-/** The claims of a pod's volumes, those that are made for the pod alone among them. */
+/** Returns the claims of a pod's volumes, including claims of ephemeral volumes. */
 const claimsOf = (pod: ApiObject): readonly string[] =>
   records(at(pod, 'spec', 'volumes')).flatMap((volume) => {
     if (volume.ephemeral !== undefined) return [`${pod.metadata.name}-${text(volume.name)}`];
@@ -16,7 +16,7 @@ const claimsOf = (pod: ApiObject): readonly string[] =>
 
 const isFinished = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(text(at(pod, 'status', 'phase')));
 
-/** Starts the protection; answers a function that stops it. */
+/** Starts the protection. Returns a function that stops it. */
 export function protectVolumes(core: Core): () => void {
   const queue = background('volume protection', (key) => {
     const [storage = '', place = ''] = key.split(' ');

@@ -1,11 +1,11 @@
-/** The binding subresource: how a scheduler puts a pod on a node. */
+/** The binding subresource, with which a scheduler assigns a pod to a node. */
 import { topologyLabels } from '../admission/pods.ts';
 import type { Core } from '../core.ts';
 import { type ApiObject, at, record, records, text, timestamp } from '../json.ts';
 import { badRequest, conflict } from '../status.ts';
 import { commit, read, type Target } from './update.ts';
 
-/** @throws StatusError 400 without a node, 409 when the pod has one already or is being deleted */
+/** @throws StatusError 400 without a node, 409 if the pod is bound or is being deleted */
 export function bind(core: Core, target: Target, body: unknown, dryRun = false): void {
   const entry = read(core, target);
   const node = text(at(body, 'target', 'name'));

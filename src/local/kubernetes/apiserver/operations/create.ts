@@ -14,13 +14,13 @@ import { keyOf, type ObjectStore } from '../storage/store.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
 import { noteManager, stampPhase } from './update.ts';
 
-/** Without vowels and look-alikes, as Kubernetes' own generator has it. */
+/** Excludes vowels and ambiguous characters, as Kubernetes' own generator does. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
 const suffix = ({ random }: Core): string =>
   Array.from({ length: 5 }, () => ALPHABET[random.below(ALPHABET.length)]).join('');
 
-/** The name of the object, made from generateName when it has none. */
+/** Returns the name of the object. Generates it from generateName if it is missing. */
 function nameOf(core: Core, { metadata }: ApiObject): string {
   if (metadata.name) return metadata.name;
   return metadata.generateName ? `${metadata.generateName.slice(0, 58)}${suffix(core)}` : '';
@@ -29,7 +29,7 @@ function nameOf(core: Core, { metadata }: ApiObject): string {
 /**
  * Creates an object.
  *
- * @param namespace of the request's path; undefined for cluster-scoped resources
+ * @param namespace namespace of the request's path; undefined for cluster-scoped resources
  * @throws StatusError 400, 403, 404 (namespace), 409 or 422
  */
 export function create(
@@ -46,11 +46,11 @@ export function create(
   if (existing) throw alreadyExists(resource, name);
 
   const object = withDefaults(resource, fresh(core, resource, namespace, sent, name));
-  // What admission adds is nobody's.
+  // Fields that admission adds have no manager.
   noteManager(core, resource, object, blank(resource), options);
   admit(core, resource, object);
   validate(resource, object);
-  // found out by the storage, which a dry run does not reach
+  // the storage checks this, but a dry run does not reach the storage
   if (sent.metadata.resourceVersion && !options.dryRun) {
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created');
   }
@@ -58,7 +58,7 @@ export function create(
   return options.dryRun ? new Entry(keyOf(namespace, name), stored, 0) : core.store.put(resource.storage, stored);
 }
 
-/** The object with server-set metadata in place of what the client sent. */
+/** Returns the object with metadata that the server sets instead of the client's values. */
 function fresh(
   core: Core,
   resource: Resource,
@@ -130,7 +130,7 @@ function checkNamespace(
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
 
-/** Taints a new node, so that no pod is scheduled to it before the node controller has seen it Ready. */
+/** Taints a new node, so that no pod is scheduled before the node controller has observed it as Ready. */
 function admitNode(node: ApiObject): void {
   const spec = record(node.spec);
   const taints = records(spec.taints);

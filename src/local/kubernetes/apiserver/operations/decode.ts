@@ -1,17 +1,17 @@
-/** Reading of a built-in object that a client sent: field types checked, unknown fields found and dropped. */
+/** Decodes a built-in object from a client: checks field types, and drops unknown fields. */
 import { put } from '../../../../lib/own.ts';
 import { isRecord, type Json } from '../json.ts';
 import { fieldShape, type Shape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';
 
 /**
- * Drops fields that the shape does not have and nulls, and writes quantities as text.
+ * Drops nulls and fields that the shape does not have, and converts quantities to text.
  *
- * @param known an object that was read before: of what is shared with it no copy is made
+ * @param known a decoded object; parts shared with it are not copied
  * @param unknown receives the paths of dropped fields
- * @param kind names the object in errors
- * @param path where the value stands in its object
- * @throws StatusError 400 where a field has the wrong type
+ * @param kind kind of the object in errors
+ * @param path path of the value in its object
+ * @throws StatusError 400 if a field has the wrong type
  */
 export function decode(
   value: unknown,
@@ -75,7 +75,7 @@ function readFields(value: unknown, shape: Shape, reading: Reading, path: string
   return out;
 }
 
-/** Kubernetes' own types leave empty maps out. */
+/** Kubernetes' own types omit empty maps. */
 const isEmptyMap = (value: unknown, { type }: Shape): boolean =>
   type === 'map' && isRecord(value) && Object.keys(value).length === 0;
 

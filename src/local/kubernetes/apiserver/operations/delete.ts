@@ -1,4 +1,4 @@
-/** Deletion of objects: preconditions, grace of pods, finalizers and what happens to dependents. */
+/** Deletion of objects: preconditions, grace periods of pods, finalizers and dependents. */
 import type { Core, DeleteOptions } from '../core.ts';
 import { type ApiObject, at, timestamp } from '../json.ts';
 import { CLEANUP, DEFINITIONS } from '../resources/crds.ts';
@@ -11,9 +11,9 @@ export const FOREGROUND = 'foregroundDeletion';
 export const ORPHAN = 'orphan';
 
 export interface Deletion {
-  /** The object as the deletion left it. */
+  /** The object after the deletion. */
   readonly entry: Entry;
-  /** False while grace or finalizers keep it. */
+  /** False while a grace period or finalizers delay the removal. */
   readonly removed: boolean;
 }
 
@@ -34,13 +34,14 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   if (options.dryRun)
     return { entry: held ? new Entry(existing.key, next, existing.revision) : existing, removed: !held };
   if (held) return { entry: commit(core, resource, existing, next), removed: false };
-  // A pod shows its last grace, and so does what was being deleted already; everything else goes as it was.
+  // Pods and objects that were already being deleted show their final grace period. Other objects are returned
+  // unchanged.
   const isGraceful = resource.storage === 'pods' || existing.object.metadata.deletionTimestamp !== undefined;
   const last = isGraceful ? new Entry(existing.key, next, existing.revision) : existing;
   return { entry: core.store.remove(resource.storage, last), removed: true };
 }
 
-/** Failed preconditions name the kind where other conflicts name the resource. */
+/** Failed preconditions name the kind. Other conflicts name the resource. */
 const byKind = (resource: Resource): Subject => ({ ...resource, plural: resource.kind });
 
 /** @throws StatusError 409 */
@@ -62,7 +63,7 @@ export function checkPreconditions(resource: Resource, { metadata }: ApiObject, 
   }
 }
 
-/** Seconds of grace: pods that run have some, everything else none. */
+/** Returns the grace period in seconds. Only running pods have one. */
 function graceOf(resource: Resource, object: ApiObject, options: DeleteOptions): number {
   if (resource.storage !== 'pods') return 0;
   const phase = at(object, 'status', 'phase');
@@ -71,7 +72,7 @@ function graceOf(resource: Resource, object: ApiObject, options: DeleteOptions):
   return typeof specified === 'number' ? Math.max(0, specified) : 30;
 }
 
-/** The object marked as being deleted; undefined when the deletion under way already says as much. */
+/** Returns the object with its deletion marks, or undefined if the deletion in progress already has the same marks. */
 function marked(core: Core, resource: Resource, object: ApiObject, options: DeleteOptions): ApiObject | undefined {
   const next: ApiObject = { ...object, metadata: { ...object.metadata } };
   const { metadata } = next;
@@ -92,7 +93,7 @@ function marked(core: Core, resource: Resource, object: ApiObject, options: Dele
       metadata.deletionGracePeriodSeconds = grace;
       changed = true;
     }
-    // a second delete of an object that nothing holds any more finishes it
+    // a second delete completes the deletion if no finalizer or grace period remains
     changed ||= grace === 0 && pending === 0;
   }
   return changed ? next : undefined;

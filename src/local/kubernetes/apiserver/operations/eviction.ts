@@ -1,4 +1,4 @@
-/** The eviction subresource: a delete that PodDisruptionBudgets may refuse. */
+/** The eviction subresource: a delete that PodDisruptionBudgets may reject. */
 import type { Core, DeleteOptions } from '../core.ts';
 import { type ApiObject, at, clone, record, records, timestamp } from '../json.ts';
 import { objectSelector } from '../selectors.ts';
@@ -15,7 +15,7 @@ const MORE_THAN_ONE =
 export const isReady = (pod: ApiObject): boolean =>
   records(at(pod, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
 
-/** The budgets whose selector matches a pod. */
+/** Returns the budgets that select a pod. */
 export function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
   return core.store
     .list(BUDGETS, pod.metadata.namespace)
@@ -25,7 +25,7 @@ export function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
 /**
  * Evicts a pod.
  *
- * @throws StatusError 404; 409 on a failed precondition; 429 when a budget forbids it; 500 when several budgets match
+ * @throws StatusError 404; 409 if a precondition fails; 429 if a budget does not allow it; 500 if several budgets match
  */
 export function evict(core: Core, target: Target, options: DeleteOptions = {}): void {
   const entry = read(core, target);
@@ -36,19 +36,19 @@ export function evict(core: Core, target: Target, options: DeleteOptions = {}): 
     const [budget] = budgets;
     if (budget && !unhealthyMayGo(pod, budget.object)) spend(core, pod, budget, options.dryRun === true);
   }
-  // Only now, so that a failed precondition has cost the budget a disruption, as on a real server.
+  // A failed precondition still uses a disruption of the budget, as on a real server.
   checkPreconditions(target.resource, pod, options);
   if (options.dryRun !== true && pod.metadata.deletionTimestamp === undefined) markDisrupted(core, target);
   remove(core, target, options);
 }
 
-/** Pods that no budget protects: finished, never started or already on their way out. */
+/** Reports whether budgets do not apply to the pod, because it is finished, not started, or being deleted. */
 function isFree(pod: ApiObject): boolean {
   const phase = String(at(pod, 'status', 'phase'));
   return ['Succeeded', 'Failed', 'Pending'].includes(phase) || pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** A pod that is not ready may go as its budget's policy for unhealthy pods says. */
+/** Reports whether the budget's policy for unhealthy pods allows the eviction of a pod that is not ready. */
 function unhealthyMayGo(pod: ApiObject, budget: ApiObject): boolean {
   if (isReady(pod)) return false;
   if (at(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow') return true;
@@ -56,7 +56,10 @@ function unhealthyMayGo(pod: ApiObject, budget: ApiObject): boolean {
   return Number(currentHealthy) >= Number(desiredHealthy) && Number(desiredHealthy) > 0;
 }
 
-/** Takes one disruption from the budget. @throws StatusError 429 when there is none */
+/**
+ * Takes one disruption from the budget.
+ * @throws StatusError 429 if no disruption is allowed
+ */
 function spend(core: Core, pod: ApiObject, entry: Entry, dryRun: boolean): void {
   const budget = entry.object;
   const { name, generation } = budget.metadata;
@@ -81,7 +84,7 @@ function spend(core: Core, pod: ApiObject, entry: Entry, dryRun: boolean): void 
   commit(core, resource, entry, next);
 }
 
-/** Notes on the pod why it goes, as a disruption condition. */
+/** Adds a disruption condition with the reason to the pod. */
 function markDisrupted(core: Core, target: Target): void {
   const entry = read(core, target);
   const next = clone(entry.object);

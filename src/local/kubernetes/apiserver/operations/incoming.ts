@@ -1,4 +1,4 @@
-/** From what a client sent to an object of the resource: identity, known fields, defaults. */
+/** Converts a request body to an object of the resource: identity, known fields, defaults. */
 import { applyDefaults } from '../admission/defaults.ts';
 import { builtinCauses, metadataCauses } from '../admission/validation.ts';
 import type { WriteOptions } from '../core.ts';
@@ -9,11 +9,11 @@ import { badRequest, type Cause, invalid, invalidValue, StatusError } from '../s
 import { decode } from './decode.ts';
 
 /**
- * Reads an object in a served version, without unknown fields.
+ * Decodes an object in a served version, without unknown fields.
  *
- * @param known the stored object, where what the body shares with it need not be read again
- * @param strictly turns unknown fields into the error of the request's kind; default is that of a create
- * @throws StatusError 400 when it is no object of the resource, or has unknown fields under Strict
+ * @param known the stored object; parts shared with it are not decoded again
+ * @param strictly converts unknown fields to the error of the request; the default is the error of a create
+ * @throws StatusError 400 if it is not an object of the resource, or has unknown fields under Strict
  */
 export function readObject(
   resource: Resource,
@@ -31,16 +31,16 @@ export function readObject(
   return resource.namespaced ? object : withoutNamespace(object);
 }
 
-/** Clients may send cluster-scoped objects with the namespace that they are in, which counts for nothing. */
+/** Ignores the namespace that clients may send with cluster-scoped objects. */
 function withoutNamespace(object: ApiObject): ApiObject {
   const { namespace: _namespace, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** Characters of a body that errors repeat. */
+/** Maximum number of characters of a body in errors. */
 const SUMMARY_LENGTH = 30;
 
-/** The body with apiVersion and kind, which clients may leave out of built-in kinds. */
+/** Returns the body with apiVersion and kind, which clients may omit for built-in kinds. */
 function identified(resource: Resource, body: Json): Json {
   const apiVersion = groupVersion(resource);
   const isCustom = resource.model === undefined;
@@ -87,7 +87,10 @@ function knownFields(resource: Resource, sent: Json, unknown: string[], known?: 
   return { ...pruned.object, apiVersion: sent.apiVersion, kind: sent.kind, metadata } as ApiObject;
 }
 
-/** Fills in defaults, in the served version. @param part `status` when only that is written */
+/**
+ * Sets defaults in the served version.
+ * @param part `status` if only the status is written
+ */
 export function withDefaults(resource: Resource, object: ApiObject, part?: 'status'): ApiObject {
   if (resource.schema) return { ...(resource.schema.applyDefaults(object) as ApiObject), metadata: object.metadata };
   applyDefaults(resource.storage, object, part);
@@ -95,21 +98,21 @@ export function withDefaults(resource: Resource, object: ApiObject, part?: 'stat
 }
 
 /**
- * Checks an object with defaults, in the served version, against the rules of its kind.
+ * Validates an object with defaults, in the served version.
  *
  * @param old the object that it replaces
- * @param part `status` when only that is written
+ * @param part `status` if only the status is written
  * @throws StatusError 422 with every cause
  */
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
   const causes: Cause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
   if (resource.schema) causes.push(...resource.schema.validate(object, old, part, causes));
-  // the rules of built-in kinds are about what only a write of the object itself can change
+  // rules of built-in kinds concern fields that a status update cannot change
   else if (old === undefined || part === undefined) causes.push(...builtinCauses(resource, object, old));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
 }
 
-/** Whether all that metadata is checked for is what was checked when the old object was stored. */
+/** Reports whether the validated parts of the metadata are equal to those of the stored object. */
 const sharesMetadata = ({ metadata }: ApiObject, old?: ApiObject): boolean =>
   metadata.name === old?.metadata.name &&
   metadata.labels === old.metadata.labels &&
@@ -117,7 +120,7 @@ const sharesMetadata = ({ metadata }: ApiObject, old?: ApiObject): boolean =>
   metadata.finalizers === old.metadata.finalizers &&
   metadata.ownerReferences === old.metadata.ownerReferences;
 
-/** The error of a patch whose result has unknown fields. */
+/** Returns the error of a patch that results in unknown fields. */
 export const patchProblem =
   (patch: unknown) =>
   (problem: string): StatusError => {

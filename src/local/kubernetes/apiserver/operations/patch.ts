@@ -24,7 +24,7 @@ const MEDIA_TYPES: Readonly<Record<string, PatchType>> = {
   'application/apply-patch+yaml': 'apply',
 };
 
-/** @throws StatusError 415 for a type that the resource does not take */
+/** @throws StatusError 415 if the resource does not support the patch type */
 export function patchType(contentType: string, resource: Resource): PatchType {
   const type = MEDIA_TYPES[contentType.split(';')[0]?.trim() ?? ''];
   if (type && !(type === 'strategic' && resource.model === undefined)) return type;
@@ -42,7 +42,10 @@ export interface PatchOptions extends WriteOptions {
   readonly force?: boolean | undefined;
 }
 
-/** Reads a patch's text: JSON, or YAML where it is an apply. @throws StatusError 400 */
+/**
+ * Parses a patch: JSON, or YAML for server-side apply.
+ * @throws StatusError 400
+ */
 export function parsePatch(type: PatchType, body: string): unknown {
   try {
     return type === 'apply' ? parse(body) : JSON.parse(body);
@@ -51,7 +54,7 @@ export function parsePatch(type: PatchType, body: string): unknown {
   }
 }
 
-/** The object that a patch makes of another; for scale and other views as well as for whole objects. */
+/** Returns the patched object. Also supports Scale and other views of objects. */
 export function patched(type: PatchType, target: unknown, patch: unknown, shape: Shape): unknown {
   if (type === 'json') return jsonPatch(target, patch);
   if (type !== 'strategic') return mergePatch(target, patch);
@@ -59,7 +62,7 @@ export function patched(type: PatchType, target: unknown, patch: unknown, shape:
 }
 
 /**
- * Patches an object; an apply creates it when it does not exist.
+ * Patches an object. Server-side apply creates it if it does not exist.
  *
  * @throws StatusError 400, 404, 409 or 422
  */
@@ -70,7 +73,7 @@ export function patch(core: Core, target: Target, type: PatchType, body: unknown
   return update(core, target, next, options, patchProblem(body));
 }
 
-/** An apply says what it is about, and nothing that the schema does not know. */
+/** Server-side apply requires the identity of the object, and rejects unknown fields. */
 function checkApplied({ resource, name }: Target, body: Json): void {
   const { apiVersion, kind } = body;
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
@@ -115,7 +118,7 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
     subresource: options.subresource,
     nowMs: core.clock.now(),
   });
-  // It says itself who manages what.
+  // The applied object already contains its managers.
   const writing = { ...options, fieldManager: undefined };
   if (!live) return create(core, resource, namespace, next, writing);
   return update(core, target, next, writing, patchProblem(body));
@@ -123,7 +126,7 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
 
 /**
  * Applies a JSON patch (RFC 6902) to a copy of the target.
- * @throws StatusError 400 when the patch is no list of operations, 422 when one of them does not apply
+ * @throws StatusError 400 if the patch is not a list of operations, 422 if an operation cannot be applied
  */
 function jsonPatch(target: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch) || !patch.every(isRecord)) {
@@ -134,7 +137,7 @@ function jsonPatch(target: unknown, patch: unknown): unknown {
   try {
     return jsonpatch.applyPatch(clone(target), clone(patch) as unknown as jsonpatch.Operation[], true).newDocument;
   } catch {
-    // A real server does not say which operation.
+    // A real server does not name the failed operation.
     throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   }
 }

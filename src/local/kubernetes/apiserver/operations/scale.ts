@@ -1,4 +1,4 @@
-/** The scale subresource, of workloads and of custom resources that declare it. */
+/** The scale subresource of workloads, and of custom resources that declare it. */
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, clone, isRecord, type Json } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
@@ -13,12 +13,18 @@ function pathsOf(resource: Resource): ScalePaths {
   return resource.scale;
 }
 
-/** The `autoscaling/v1` Scale of an object. @throws StatusError 404 */
+/**
+ * Returns the `autoscaling/v1` Scale of an object.
+ * @throws StatusError 404
+ */
 export function readScale(core: Core, target: Target): Json {
   return scaleOf(target.resource, read(core, target));
 }
 
-/** What a patch of the scale is applied to: of an object without replicas it is nothing. @throws StatusError 404 */
+/**
+ * Returns the target of a patch of the scale. Its spec is empty if the object has no replicas.
+ * @throws StatusError 404
+ */
 export function patchableScale(core: Core, target: Target): Json {
   return scaleOf(target.resource, read(core, target), true);
 }
@@ -45,13 +51,16 @@ function scaleOf(resource: Resource, entry: Entry, mayLack = false): Json {
   };
 }
 
-/** Sets an object's replicas to those of a Scale. @throws StatusError 400, 404, 409 or 422 */
+/**
+ * Sets an object's replicas from a Scale.
+ * @throws StatusError 400, 404, 409 or 422
+ */
 export function writeScale(core: Core, target: Target, scale: unknown, options: WriteOptions): Json {
   const { resource, name } = target;
   const paths = pathsOf(resource);
   const replicas = at(scale, 'spec', 'replicas') ?? 0;
   if (!Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer');
-  // Of custom resources their own schema judges.
+  // Custom resources are validated by their schema.
   if (Number(replicas) < 0 && resource.model !== undefined) {
     throw invalid({ group: 'autoscaling', plural: 'scales', kind: 'Scale' }, name, [
       invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'),

@@ -1,4 +1,4 @@
-/** Replacement of objects: optimistic locking, what a client may change, generations, and the end of finalized ones. */
+/** Replacement of objects: optimistic locking, immutable fields, generations, and the removal of finalized objects. */
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
 import { afterUpdate, entriesOf, type Writer } from '../patch/managers.ts';
@@ -9,7 +9,7 @@ import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, 
 import { Entry } from '../storage/entry.ts';
 import { readObject, toStored, validate, withDefaults } from './incoming.ts';
 
-/** Names an object of a resource. */
+/** Identifies an object of a resource. */
 export interface Target {
   readonly resource: Resource;
   readonly namespace: string | undefined;
@@ -24,7 +24,7 @@ export function read(core: Core, { resource, namespace, name }: Target): Entry {
 }
 
 /**
- * Replaces an object by what a client sent.
+ * Replaces an object by the object in a request.
  *
  * @param strictly see readObject
  * @throws StatusError 400, 404, 409 or 422
@@ -39,7 +39,7 @@ export function update(
   const { resource } = target;
   const existing = read(core, target);
   const old = existing.in(resource);
-  // what a write of the status alone shares with the stored object stays as it is
+  // a status update does not change parts that it shares with the stored object
   const known = options.subresource === 'status' ? old : undefined;
   const sent = readObject(resource, body, options, strictly, known);
   checkIdentity(target, sent, existing.object.metadata);
@@ -54,7 +54,7 @@ export function update(
   return commit(core, resource, existing, toStored(resource, object), options.dryRun === true);
 }
 
-/** Notes on an object who manages what differs from the object as it was, in place. */
+/** Sets the manager of fields that differ from the old object, in place. */
 export function noteManager(
   core: Core,
   resource: Resource,
@@ -63,7 +63,7 @@ export function noteManager(
   { fieldManager, subresource, writtenAs = subresource }: WriteOptions,
 ): void {
   if (fieldManager === undefined) return;
-  // Nobody manages the status that a create or a write of the object itself carries.
+  // The status has no manager if it is part of a create, or of an update of the object itself.
   const next = subresource === undefined && resource.status ? { ...object, status: old.status } : object;
   const writer: Writer = {
     manager: fieldManager,
@@ -76,7 +76,7 @@ export function noteManager(
   else delete object.metadata.managedFields;
 }
 
-/** Notes on a volume when its phase changed, in place. */
+/** Sets the time of a volume's phase if the phase changed, in place. */
 export function stampPhase(volume: ApiObject, old: ApiObject | undefined, nowMs: number): void {
   const status = record(volume.status);
   if (status.phase === undefined || (old && status.phase === at(old, 'status', 'phase'))) return;
@@ -84,8 +84,8 @@ export function stampPhase(volume: ApiObject, old: ApiObject | undefined, nowMs:
 }
 
 /**
- * Stores the successor of an entry: nothing when it is equal, a removal when it was waiting for its last finalizer.
- * The object is in the stored version and must be a new one.
+ * Stores the successor of an entry. Does nothing if it is equal. Removes the entry if its deletion is complete and its
+ * last finalizer was removed. The object must be new, and in the stored version.
  */
 export function commit(core: Core, resource: Resource, existing: Entry, object: ApiObject, dryRun = false): Entry {
   const before = existing.object;
@@ -98,7 +98,7 @@ export function commit(core: Core, resource: Resource, existing: Entry, object: 
     return existing;
   }
   if (before.metadata.generation !== undefined) {
-    // the start of a deletion counts as a change of what is wanted
+    // the start of a deletion increments the generation
     const deleted = object.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined;
     const changed = deleted || !equal(specOf(resource, object), specOf(resource, before));
     object.metadata.generation = before.metadata.generation + (changed ? 1 : 0);
@@ -111,7 +111,7 @@ export function commit(core: Core, resource: Resource, existing: Entry, object: 
   return core.store.put(resource.storage, object);
 }
 
-/** Deleted, its grace over, and nobody holds it any more. */
+/** Reports whether a deleted object has no more grace period and no finalizers. */
 function isFinished(resource: Resource, object: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false;
@@ -120,12 +120,12 @@ function isFinished(resource: Resource, object: ApiObject): boolean {
   return (spec?.finalizers ?? []).length === 0;
 }
 
-/** What generations count: everything but metadata and, where it is a subresource, status. */
+/** Returns the fields that generations count: all except metadata and, if it is a subresource, status. */
 function specOf(resource: Resource, object: ApiObject): Json {
   const { metadata: _metadata, apiVersion: _apiVersion, ...rest } = object;
   if (!resource.status) return rest;
   const { status: _status, ...spec } = rest;
-  // A pod is not another one for being bound.
+  // Binding a pod does not increment its generation.
   return resource.storage === 'pods' ? { ...spec, spec: { ...record(spec.spec), nodeName: undefined } } : spec;
 }
 
@@ -157,7 +157,7 @@ function checkIdentity({ resource, namespace, name }: Target, { metadata: sent }
     throw conflict(resource, name, MODIFIED);
 }
 
-/** Metadata after an update: what clients own from the new object, the rest from the old one. */
+/** Returns the metadata after an update: the client's fields from the new object, all other fields from the old one. */
 function nextMetadata(sent: Metadata, old: Metadata): Metadata {
   const { labels, annotations, finalizers, ownerReferences, managedFields, ...own } = old;
   const kept = sent.managedFields ?? managedFields;
@@ -186,7 +186,7 @@ function customNext(resource: Resource, sent: ApiObject, old: ApiObject, options
   return resource.status ? withStatus(next, clone(old.status)) : next;
 }
 
-/** Status updates of built-in kinds may change labels and annotations too; owners stay. */
+/** Status updates of built-in kinds may also change labels and annotations, but not owners. */
 function builtinNext(resource: Resource, sent: ApiObject, old: ApiObject, options: WriteOptions): ApiObject {
   const metadata = nextMetadata(sent.metadata, old.metadata);
   if (options.subresource === 'status') {
@@ -198,7 +198,7 @@ function builtinNext(resource: Resource, sent: ApiObject, old: ApiObject, option
   return resource.status ? withStatus(next, clone(old.status)) : next;
 }
 
-/** Clients replace pods by manifests that lack what admission once added. */
+/** Keeps fields that admission added, because clients replace pods by manifests without these fields. */
 function keepPodFields(next: ApiObject, old: ApiObject): void {
   const before = (old.spec ?? {}) as Json;
   const spec = { ...((next.spec ?? {}) as Json) };

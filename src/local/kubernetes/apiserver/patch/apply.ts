@@ -1,4 +1,7 @@
-/** Server-side apply: a manager states the fields it wants; what it stated before and states no more goes away. */
+/**
+ * Server-side apply: a manager declares its desired fields. Fields that it declared before and no longer declares are
+ * removed.
+ */
 import { type ApiObject, clone, type Json } from '../json.ts';
 import type { Shape } from '../resources/shape.ts';
 import { difference, type FieldSet, isEmptySet, union, withContainers } from './field-set.ts';
@@ -12,14 +15,14 @@ export interface ApplyOptions {
   readonly nowMs: number;
 }
 
-/** What is said of the metadata may be no more than what the object is called. */
+/** The manager does not own metadata if its configuration contains only identifying metadata. */
 const withoutBareMetadata = ({ 'f:metadata': metadata = {}, ...rest }: FieldSet): FieldSet =>
   isEmptySet(metadata) ? rest : { ...rest, 'f:metadata': metadata };
 
 /**
- * Applies a manager's configuration to the live object, or makes the object that is to be created.
+ * Applies a manager's configuration to the live object, or returns the object to create.
  *
- * @throws StatusError 409 when it would change a field that another manages, and `force` is not set
+ * @throws StatusError 409 if a changed field has another manager and `force` is not set
  */
 export function applyPatch(live: ApiObject | undefined, applied: Json, shape: Shape, options: ApplyOptions): ApiObject {
   const { force, ...rest } = options;
@@ -28,9 +31,9 @@ export function applyPatch(live: ApiObject | undefined, applied: Json, shape: Sh
   const others = entries.filter((entry) => !isEntryOf(writer, entry));
   const own = entries.find((entry) => isEntryOf(writer, entry));
   const fields = withoutBareMetadata(fieldsOf(manageable(applied), shape));
-  // What it stated a part of stays, with whatever nobody manages in it.
+  // Fields remain if the manager still declares a part of them, including parts without a manager.
   const dropped = difference(own?.fieldsV1 ?? {}, withContainers(fields));
-  // Whoever manages a part holds the whole that it is in.
+  // A manager of a part also owns the containers of this part.
   const removable = others.reduce((set, other) => difference(set, withContainers(other.fieldsV1)), dropped);
   const base = live && !isEmptySet(removable) ? removeFields(live, removable, shape) : live;
   const merged = clone(mergeApplied(base ?? {}, applied, shape)) as ApiObject;

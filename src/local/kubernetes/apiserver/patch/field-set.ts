@@ -1,6 +1,6 @@
 /**
- * Sets of fields in the FieldsV1 form of managedFields: `{ "f:spec": { "f:replicas": {} } }`. A field is in the set when
- * nothing is under it, or when the mark "." is.
+ * Sets of fields in the FieldsV1 form of managedFields: `{ "f:spec": { "f:replicas": {} } }`. A field belongs to the
+ * set if its node is empty or contains the mark ".".
  */
 import { own } from '../../../../lib/own.ts';
 
@@ -16,7 +16,7 @@ const isMember = (node: FieldSet): boolean => isEmptySet(node) || Object.hasOwn(
 
 const inside = (node: FieldSet): [string, FieldSet][] => Object.entries(node).filter(([name]) => name !== MARK);
 
-/** A field with what is under it; undefined when neither is in the set. */
+/** Returns a field with its children, or undefined if the set contains neither. */
 function node(isIn: boolean, under: FieldSet): FieldSet | undefined {
   if (isEmptySet(under)) return isIn ? {} : undefined;
   return isIn ? { [MARK]: {}, ...under } : under;
@@ -30,7 +30,7 @@ function combined(left: FieldSet, rule: (name: string, field: FieldSet) => Field
   return Object.fromEntries(fields);
 }
 
-/** Fields of `left` that `right` does not have. */
+/** Returns the fields of `left` that are not in `right`. */
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
   return combined(left, (name, field) => {
     const other = own(right, name);
@@ -38,7 +38,7 @@ export function difference(left: FieldSet, right: FieldSet): FieldSet {
   });
 }
 
-/** Fields that both have. */
+/** Returns the fields in both sets. */
 export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   return combined(left, (name, field) => {
     const other = own(right, name);
@@ -46,7 +46,7 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   });
 }
 
-/** Fields that either has. */
+/** Returns the fields in either set. */
 export function union(left: FieldSet, right: FieldSet): FieldSet {
   const both = combined(left, (name, field) => {
     const other = own(right, name);
@@ -55,11 +55,11 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return { ...both, ...Object.fromEntries(inside(right).filter(([name]) => !Object.hasOwn(both, name))) };
 }
 
-/** The set with everything that something of it stands in. */
+/** Returns the set with all containers of its fields. */
 export const withContainers = (set: FieldSet): FieldSet =>
   combined(set, (_, field) => node(true, withContainers(field)));
 
-/** One step of a path as Kubernetes writes it: `.replicas`, `[name="main"]`, `[="x"]`. */
+/** Formats one step of a path as Kubernetes does: `.replicas`, `[name="main"]`, `[="x"]`. */
 function step(name: string): string {
   const rest = name.slice(2);
   if (name.startsWith('f:')) return `.${rest}`;
@@ -68,7 +68,7 @@ function step(name: string): string {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
-/** Every field of the set as a path: `.spec.replicas`. */
+/** Returns every field of the set as a path: `.spec.replicas`. */
 export function pathsOf(set: FieldSet, path = ''): readonly string[] {
   return inside(set).flatMap(([name, field]) => {
     const at = `${path}${step(name)}`;

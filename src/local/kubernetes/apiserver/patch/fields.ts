@@ -1,13 +1,15 @@
-/** Fields of objects: which an object sets, which changed between two, and an object without some or with more. */
+/**
+ * Fields of objects: the fields that an object sets, changes between two objects, and removal or addition of fields.
+ */
 import { own, put } from '../../../../lib/own.ts';
 import { equal, isRecord, type Json, list } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
 
-/** Values of keys that items leave out. */
+/** Default values of keys that list items may omit. */
 const KEY_DEFAULTS: Json = { protocol: 'TCP' };
 
-/** Identity of a list item: its keys, sorted, as FieldsV1 writes them. */
+/** Returns the identity of a list item: its sorted keys in the FieldsV1 form. */
 function itemKey(item: unknown, keys: readonly string[]): string {
   const found = isRecord(item) ? item : {};
   const values = keys.map((key) => [key, found[key] ?? KEY_DEFAULTS[key]] as const);
@@ -15,7 +17,7 @@ function itemKey(item: unknown, keys: readonly string[]): string {
   return `k:${JSON.stringify(Object.fromEntries(pairs))}`;
 }
 
-/** Whether a list is merged by item rather than replaced as a whole. */
+/** Reports whether a list is merged by item instead of being replaced as a whole. */
 const isMerged = (shape: Shape): boolean => shape.type === 'list' && (shape.keys !== undefined || shape.set === true);
 
 interface Child {
@@ -23,7 +25,7 @@ interface Child {
   readonly shape: Shape;
 }
 
-/** What is under a value, by the steps of FieldsV1; undefined for what counts as a whole. */
+/** Returns the children of a value by FieldsV1 step, or undefined if the value is atomic. */
 function childrenOf(value: unknown, shape: Shape): ReadonlyMap<string, Child> | undefined {
   if (shape.atomic === true) return undefined;
   if (isRecord(value)) {
@@ -37,7 +39,7 @@ function childrenOf(value: unknown, shape: Shape): ReadonlyMap<string, Child> | 
   );
 }
 
-/** Every field that an applied object sets. Of what has parts, list items alone are fields as well. */
+/** Returns every field that an applied object sets. Containers are not fields themselves, except for list items. */
 export function fieldsOf(value: unknown, shape: Shape): FieldSet {
   const children = [...(childrenOf(value, shape) ?? [])].map(([name, child]) => {
     const inner = fieldsOf(child.value, child.shape);
@@ -46,7 +48,7 @@ export function fieldsOf(value: unknown, shape: Shape): FieldSet {
   return Object.fromEntries(children);
 }
 
-/** Every field of a value that is new as a whole, or gone. */
+/** Returns every field of a value that was added or removed as a whole. */
 function wholeOf(value: unknown, shape: Shape): FieldSet {
   const children = childrenOf(value, shape);
   if (!children || children.size === 0) return {};
@@ -55,12 +57,14 @@ function wholeOf(value: unknown, shape: Shape): FieldSet {
 }
 
 export interface Difference {
-  /** New or with another value. */
+  /** Added fields and fields with a different value. */
   readonly changed: FieldSet;
   readonly removed: FieldSet;
 }
 
-/** The fields in which two objects differ. What has parts is itself a field of the difference when it came or went. */
+/**
+ * Returns the fields in which two objects differ. A container is a field of the difference if it was added or removed.
+ */
 export function compare(before: Json, after: Json, shape: Shape): Difference {
   return within(childrenOf(before, shape), childrenOf(after, shape));
 }
@@ -86,7 +90,7 @@ function within(before: Children, after: Children): Difference {
   return { changed, removed };
 }
 
-/** The object without the leaves of the set; containers that become empty go too. */
+/** Returns the object without the leaves of the set, and without containers that this makes empty. */
 export function removeFields(value: unknown, set: FieldSet, shape: Shape): unknown {
   if (isEmptySet(set)) return undefined;
   if (Array.isArray(value)) return removeItems(value, set, shape);
@@ -111,14 +115,14 @@ function removeItems(value: readonly unknown[], set: FieldSet, shape: Shape): un
     const id = keys ? itemKey(item, keys) : `v:${JSON.stringify(item)}`;
     const inner = own(set, id);
     if (!inner) return [item];
-    // the mark "." is in the set only when the item as a whole was owned and is no more
+    // the set contains the mark "." only if the manager owned the item as a whole and no longer does
     if (!keys || '.' in inner) return [];
     const rest = removeFields(item, inner, items);
     return rest === undefined ? [] : [rest];
   });
 }
 
-/** A list merged by item keys, as apply does. */
+/** Merges a list by item keys, as server-side apply does. */
 export function mergeApplied(live: unknown, applied: unknown, shape: Shape): unknown {
   if (isRecord(applied) && shape.atomic !== true) {
     const out: Json = isRecord(live) ? { ...live } : {};

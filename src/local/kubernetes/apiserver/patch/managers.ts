@@ -1,11 +1,11 @@
-/** Who manages which field: the entries of managedFields, and how writes move fields between them. */
+/** Field ownership: the entries of managedFields, and how writes move fields between managers. */
 import { type ApiObject, type Json, record, timestamp } from '../json.ts';
 import type { Shape } from '../resources/shape.ts';
 import { StatusError } from '../status.ts';
 import { difference, type FieldSet, intersection, isEmptySet, pathsOf, union } from './field-set.ts';
 import { compare } from './fields.ts';
 
-/** Who writes an object. */
+/** Writer of an object. */
 export interface Writer {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -29,7 +29,7 @@ export const entriesOf = (object: ApiObject | undefined): readonly Managed[] =>
 export const isEntryOf = ({ manager, operation, subresource = '' }: Writer, entry: Managed): boolean =>
   entry.manager === manager && entry.operation === operation && (entry.subresource ?? '') === subresource;
 
-/** Fields of the metadata that identify the object, or that the server alone writes, and so belong to nobody. */
+/** Metadata fields without managers: fields that identify the object, and fields that only the server writes. */
 const IDENTITY = new Set([
   'name',
   'namespace',
@@ -40,14 +40,14 @@ const IDENTITY = new Set([
   'generation',
 ]);
 
-/** An object in what can be managed of it. */
+/** Returns the part of an object that can have managers. */
 export function manageable(object: Json): Json {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = object;
   const own = Object.entries(record(metadata)).filter(([name]) => !IDENTITY.has(name));
   return { ...rest, metadata: Object.fromEntries(own) };
 }
 
-/** Moves the fields in which two objects differ to the writer's entry, and takes them from all others. */
+/** Moves the changed fields to the writer's entry, and removes them from the remaining entries. */
 export function afterUpdate(
   before: Json,
   after: Json,
@@ -66,7 +66,7 @@ export function afterUpdate(
   ]);
 }
 
-/** The writer's entry with these fields; the one it had when they are the same. */
+/** Returns the writer's entry with these fields, or its previous entry if the fields are equal. */
 export function entryFor(writer: Writer, apiVersion: string, fieldsV1: FieldSet, before?: Managed): Managed {
   if (before && isSame(before.fieldsV1, fieldsV1)) return before;
   const { manager, operation, subresource, nowMs } = writer;
@@ -74,7 +74,7 @@ export function entryFor(writer: Writer, apiVersion: string, fieldsV1: FieldSet,
     manager,
     operation,
     apiVersion,
-    // Kubernetes does not note when a scale was written.
+    // Kubernetes does not record the time when a scale is written.
     ...(subresource !== 'scale' && { time: timestamp(nowMs) }),
     fieldsType: 'FieldsV1',
     fieldsV1,
@@ -85,14 +85,14 @@ export function entryFor(writer: Writer, apiVersion: string, fieldsV1: FieldSet,
 const isSame = (left: FieldSet, right: FieldSet): boolean =>
   isEmptySet(difference(left, right)) && isEmptySet(difference(right, left));
 
-/** Appliers first, then by age and name; entries without fields are left out. */
+/** Sorts apply entries first, then by age and name. Omits entries without fields. */
 export const sorted = (entries: readonly Managed[]): readonly Managed[] =>
   entries.filter(({ fieldsV1 }) => !isEmptySet(fieldsV1)).sort((left, right) => (rank(left) < rank(right) ? -1 : 1));
 
 const rank = ({ operation, time = '', manager, subresource = '' }: Managed): string =>
   [operation, time, manager, subresource].join('\0');
 
-/** @throws StatusError 409 when an apply changes fields that others manage */
+/** @throws StatusError 409 if server-side apply changes fields of other managers */
 export function checkConflicts(changed: FieldSet, others: readonly Managed[]): void {
   const found = others.flatMap((entry) =>
     pathsOf(intersection(entry.fieldsV1, changed)).map((field) => ({ who: described(entry), field })),
@@ -109,7 +109,7 @@ interface Clash {
   readonly field: string;
 }
 
-/** One clash in a line; several by manager. */
+/** Formats one conflict in a line, and several conflicts by manager. */
 function listed(found: readonly Clash[]): string {
   const [first] = found;
   if (first && found.length === 1) return `conflict with ${first.who}: ${first.field}`;

@@ -2,7 +2,7 @@
 import { own, put } from '../../../../lib/own.ts';
 import { isRecord, type Json } from '../json.ts';
 
-/** The target with the patch applied; neither is changed. */
+/** Returns the patched target. Changes neither argument. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const out: Json = isRecord(target) ? { ...target } : {};

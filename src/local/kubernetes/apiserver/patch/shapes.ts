@@ -1,4 +1,4 @@
-/** The shape of a resource's objects, and how they look before anything is written. */
+/** Shape of a resource's objects, and their content before the first write. */
 import type { Json } from '../json.ts';
 import { modelShape } from '../resources/models.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -23,7 +23,7 @@ function made({ model, schema }: Resource): Shape {
 
 const TEMPLATE = { metadata: {}, spec: { containers: [] } };
 
-/** Parts that objects of Kubernetes' own types have before anybody has written them, beside an empty spec. */
+/** Initial fields of Kubernetes' own types, in addition to an empty spec. */
 const BLANK_SPECS: Readonly<Record<string, Json>> = {
   pods: { containers: [] },
   'deployments.apps': { strategy: {}, template: TEMPLATE },
@@ -37,6 +37,6 @@ const BLANK_SPECS: Readonly<Record<string, Json>> = {
   'horizontalpodautoscalers.autoscaling': { scaleTargetRef: {} },
 };
 
-/** An object of the resource before its creation. */
+/** Returns an object of the resource before its creation. */
 export const blank = ({ model, storage }: Resource): Json =>
   model === undefined ? {} : { spec: BLANK_SPECS[storage] ?? {}, status: {} };

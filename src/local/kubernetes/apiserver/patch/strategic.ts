@@ -1,4 +1,4 @@
-/** Strategic merge patch: merges lists by the key of their type, and obeys `$patch` and its kin. */
+/** Strategic merge patch: merges lists by the merge key of their type, and supports `$patch` and related directives. */
 import { own, put } from '../../../../lib/own.ts';
 import { equal, isRecord, type Json, list, records } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
@@ -10,9 +10,9 @@ const ORDER = '$setElementOrder/';
 const RETAIN = '$retainKeys';
 
 /**
- * The target with the patch applied; neither is changed.
+ * Returns the patched target. Changes neither argument.
  *
- * @throws StatusError 400 on an unknown directive or an item without its merge key
+ * @throws StatusError 400 for an unknown directive or an item without its merge key
  */
 export function strategicPatch(target: unknown, patch: unknown, shape: Shape): unknown {
   if (!isRecord(patch)) return patch;
@@ -79,7 +79,7 @@ const withoutDirectives = (value: Json): Json =>
       .map(([name, field]) => [name, cleaned(field)]),
   );
 
-/** New content without directives and nulls, which only mean something to what is there already. */
+/** Returns new content without directives and nulls, which only affect existing content. */
 function cleaned(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(cleaned);
   return isRecord(value) ? withoutDirectives(value) : value;
@@ -94,7 +94,7 @@ function deleteItems(out: Json, patch: Json): void {
   }
 }
 
-/** Sorts the merged lists whose order the patch gives. */
+/** Sorts the merged lists for which the patch defines an order. */
 function orderItems(out: Json, patch: Json, shape: Shape, target: Json): void {
   for (const [name, wanted] of Object.entries(patch)) {
     if (!name.startsWith(ORDER)) continue;
@@ -106,8 +106,9 @@ function orderItems(out: Json, patch: Json, shape: Shape, target: Json): void {
 }
 
 /**
- * The merged list in Kubernetes' order: what the patch mentions comes in the patch's order, the rest as it was before,
- * and of two heads the one from before goes first only if it was before the other already.
+ * Returns the merged list in Kubernetes' order. Items of the patch are in the order of the patch, remaining items in
+ * their previous order. When both orders are combined, a remaining item comes first only if it was before the other
+ * item previously.
  */
 function ordered(
   merged: readonly unknown[],

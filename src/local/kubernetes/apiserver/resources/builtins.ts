@@ -2,7 +2,7 @@
 import type { ApiObject } from '../json.ts';
 import type { Registry, Resource, ScalePaths } from './registry.ts';
 
-/** Events are one resource with two faces: core/v1 and events.k8s.io/v1. They are stored as core events. */
+/** Events are one resource with two APIs: core/v1 and events.k8s.io/v1. They are stored as core events. */
 const NEW_TO_CORE: readonly (readonly [string, string])[] = [
   ['regarding', 'involvedObject'],
   ['note', 'message'],

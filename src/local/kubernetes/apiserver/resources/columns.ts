@@ -1,28 +1,31 @@
-/** Columns of the tables that `kubectl get` shows. */
+/** Columns of the tables that `kubectl get` prints. */
 import { type ApiObject, at, text } from '../json.ts';
 
 export interface Column {
   readonly name: string;
-  /** OpenAPI type; `date` cells are shown as ages. */
+  /** OpenAPI type. Cells of type `date` are displayed as ages. */
   readonly type: string;
   readonly format?: string;
   readonly description?: string;
-  /** 0 is always shown, higher ones with `-o wide`. */
+  /** Columns with priority 0 are always displayed, other columns with `-o wide`. */
   readonly priority?: number;
-  /** The cell of an object. @param nowMs for ages */
+  /**
+   * Returns the cell of an object.
+   * @param nowMs current time, for ages
+   */
   value(object: ApiObject, nowMs: number): unknown;
 }
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400, y: 31_536_000 } as const;
 
-/** Two units of time joined, the smaller one left out when it is zero: `2d3h`. */
+/** Formats two units of time, without the smaller unit if it is zero: `2d3h`. */
 function pair(seconds: number, large: keyof typeof UNITS, small: keyof typeof UNITS): string {
   const whole = Math.floor(seconds / UNITS[large]);
   const rest = Math.floor((seconds - whole * UNITS[large]) / UNITS[small]);
   return rest === 0 ? `${whole}${large}` : `${whole}${large}${rest}${small}`;
 }
 
-/** A length of time as kubectl prints it, with less detail the longer it is. */
+/** Formats a duration as kubectl does: longer durations have less detail. */
 export function humanDuration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < -1) return '<invalid>';
@@ -40,13 +43,13 @@ export function humanDuration(ms: number): string {
   return days < 2920 ? pair(seconds, 'y', 'd') : `${Math.floor(days / 365)}y`;
 }
 
-/** The age of an RFC 3339 time, or `<unknown>`. */
+/** Returns the age of an RFC 3339 time, or `<unknown>`. */
 export function age(time: unknown, nowMs: number): string {
   const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
   return Number.isNaN(ms) ? '<unknown>' : humanDuration(nowMs - ms);
 }
 
-/** A column from a function. */
+/** Returns a column whose cells are computed by a function. */
 export function column(
   name: string,
   value: Column['value'],
@@ -60,14 +63,14 @@ export const wide = (name: string, value: Column['value']): Column => column(nam
 export const NAME: Column = column('Name', ({ metadata }) => text(metadata.name), { format: 'name' });
 export const AGE: Column = column('Age', ({ metadata }, nowMs) => age(metadata.creationTimestamp, nowMs));
 
-/** `<none>` for what is empty. */
+/** Returns `<none>` for an empty value. */
 export const orNone = (value: unknown): string =>
   value === undefined || value === null || value === '' ? '<none>' : String(value);
 
-/** The text at a path. */
+/** Returns a column with the text at a path. */
 export const field = (name: string, ...path: readonly string[]): Column =>
   column(name, (object) => text(at(object, ...path)));
 
-/** What is at a path, `<none>` when nothing is. */
+/** Returns a column with the value at a path, or `<none>` if it is missing. */
 export const optional = (name: string, ...path: readonly string[]): Column =>
   column(name, (object) => orNone(at(object, ...path)));

@@ -1,4 +1,4 @@
-/** The schema of one version of a custom resource, ready for use on objects. */
+/** Compiled schema of one version of a custom resource. */
 
 import { structuralSchema } from '../../../../api/schema/structural.ts';
 import { put } from '../../../../lib/own.ts';
@@ -9,29 +9,29 @@ import { type Shape, schemaShape } from './shape.ts';
 export interface CrdSchema {
   /** Number of rules that are not evaluated. */
   readonly unknownRules: number;
-  /** As the CustomResourceDefinition has it. */
+  /** The schema in the CustomResourceDefinition. */
   readonly openapi: Json;
   readonly shape: Shape;
-  /** Drops unknown fields, and says which. */
+  /** Drops unknown fields and returns their paths. */
   prune(object: Json): { readonly object: Json; readonly unknown: readonly string[] };
   applyDefaults(object: Json): Json;
   /**
-   * @param old the object that is being replaced, for transition rules
-   * @param part `status` when only that is written
+   * @param old the object that is replaced, for transition rules
+   * @param part `status` if only the status is written
    */
   validate(object: Json, old?: Json, part?: 'status', known?: readonly Cause[]): readonly Cause[];
 }
 
 const META = 'metadata';
 
-/** The fields that pass, and the others; metadata is never among those. */
+/** Divides an object into the fields that pass the test and the remaining fields, which include metadata. */
 function divided(object: Json, passes: (part: unknown) => boolean): readonly [Json, Json] {
   const [kept, others]: [Json, Json] = [{}, {}];
   for (const [name, part] of Object.entries(object)) put(name !== META && passes(part) ? kept : others, name, part);
   return [kept, others];
 }
 
-/** The fields in the order of another object that has most of them. */
+/** Returns the fields in the order of another object, with additional fields at the end. */
 function inOrder(like: Json, fields: Json): Json {
   const ordered: Json = {};
   for (const name of Object.keys(like)) if (Object.hasOwn(fields, name)) put(ordered, name, fields[name]);
@@ -45,7 +45,10 @@ export function crdSchema(
   scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string },
 ): CrdSchema {
   const structural = structuralSchema(openapi, scale);
-  /** Parts of objects that are as this schema wants them. Writes of the status share the others with the stored object. */
+  /**
+   * Parts of objects that are already pruned and have defaults. Writes of the status share such parts with the stored
+   * object.
+   */
   const sound = new WeakSet<object>();
   const isSound = (part: unknown): boolean => typeof part === 'object' && part !== null && sound.has(part);
   return {

@@ -1,4 +1,4 @@
-/** CustomResourceDefinitions: their status, and the resources that they make appear. */
+/** CustomResourceDefinitions: their status, and the resources that they serve. */
 import { type ApiObject, at, isRecord, type Json, list, record, records, text, timestamp } from '../json.ts';
 import { jsonPath } from '../json-path.ts';
 import { AGE, age, type Column, NAME } from './columns.ts';
@@ -6,10 +6,10 @@ import { crdSchema } from './crd-schema.ts';
 import type { Resource, ScalePaths } from './registry.ts';
 
 export const DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
-/** Holds a definition until its last custom resource is gone. */
+/** Finalizer that delays the removal of a definition until its last custom resource is gone. */
 export const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** Completes a definition that is about to be stored, in place; does nothing to other kinds. */
+/** Completes a definition before it is stored, in place. Does nothing to objects of other kinds. */
 export function establish(resource: Resource, definition: ApiObject, nowMs: number): void {
   if (resource.storage !== DEFINITIONS) return;
   const spec = record(definition.spec);
@@ -36,7 +36,7 @@ function conditions(nowMs: number): Json[] {
   ];
 }
 
-/** The resources that a definition serves. */
+/** Returns the resources that a definition serves. */
 export function servedBy(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
   const spec = record(definition.spec);
   const versions = records(spec.versions);

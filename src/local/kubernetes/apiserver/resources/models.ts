@@ -1,6 +1,6 @@
 /**
- * Shapes of the built-in kinds, read from the models that @kubernetes/client-node generates from Kubernetes' own
- * OpenAPI document, with the merge keys that those models leave out.
+ * Shapes of the built-in kinds. They are read from the models of @kubernetes/client-node, which are generated from
+ * Kubernetes' own OpenAPI document. The models omit merge keys, so that this file adds them.
  */
 import * as generated from '@kubernetes/client-node';
 import { ANY, type Shape } from './shape.ts';
@@ -14,7 +14,10 @@ interface Attribute {
 const isModel = (value: unknown): value is { getAttributeTypeMap(): readonly Attribute[] } =>
   typeof value === 'function' && 'getAttributeTypeMap' in value;
 
-/** Lists that merge by a key: `Model.field` → strategic merge key, then further keys that apply uses with it. */
+/**
+ * Lists that are merged by a key: `Model.field` → strategic merge key, then further keys that server-side apply uses in
+ * addition.
+ */
 const MERGE_KEYS: Readonly<Record<string, readonly string[]>> = {
   'V1PodSpec.containers': ['name'],
   'V1PodSpec.initContainers': ['name'],
@@ -48,7 +51,7 @@ const SETS: ReadonlySet<string> = new Set([
   'V1NamespaceSpec.finalizers',
 ]);
 
-/** Maps whose values are quantities, which clients may send as numbers. */
+/** Maps of quantities. Clients may send these quantities as numbers. */
 const QUANTITY_MAPS: ReadonlySet<string> = new Set([
   'requests',
   'limits',
@@ -86,7 +89,7 @@ const ATOMIC_TYPES: ReadonlySet<string> = new Set([
   'V1Overhead',
 ]);
 
-/** Maps that are. */
+/** Maps that are replaced as a whole. */
 const ATOMIC_MAPS: ReadonlySet<string> = new Set([
   'V1PodSpec.nodeSelector',
   'V1ServiceSpec.selector',
@@ -96,7 +99,7 @@ const ATOMIC_MAPS: ReadonlySet<string> = new Set([
 const models = new Map<string, unknown>(Object.entries(generated));
 const shapes = new Map<string, Shape>();
 
-/** The shape of a generated model such as `V1Pod`; its fields are worked out when they are first asked for. */
+/** Returns the shape of a generated model such as `V1Pod`. Its fields are computed on first use. */
 export function modelShape(name: string): Shape {
   const known = shapes.get(name);
   if (known) return known;
@@ -129,7 +132,7 @@ function attribute(model: string, { baseName, type, format }: Attribute): Shape 
 
 function typed(type: string, format: string, field: string): Shape {
   const items = /^Array<(.*)>$/.exec(type)?.[1];
-  // Kubernetes has no lists of fractions.
+  // Kubernetes does not have lists of floating-point numbers.
   if (items !== undefined) return { type: 'list', items: typed(items, 'int64', field) };
   const values = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
   if (values !== undefined) {

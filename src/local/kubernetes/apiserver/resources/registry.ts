@@ -1,4 +1,4 @@
-/** What the server knows about each resource: its names, scope, subresources and how its versions convert. */
+/** Properties of each served resource: names, scope, subresources, and conversion between versions. */
 import type { ApiObject } from '../json.ts';
 import type { Column } from './columns.ts';
 import type { CrdSchema } from './crd-schema.ts';
@@ -22,27 +22,27 @@ export interface Resource {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
-  /** Versions of one resource share this name of their collection in the store. */
+  /** Name of the collection in the store. Versions of one resource share it. */
   readonly storage: string;
-  /** Has the status subresource; the main resource then ignores status. */
+  /** True if the resource has a status subresource. Writes of the main resource then ignore the status. */
   readonly status: boolean;
-  /** Counts changes of the spec in `metadata.generation`. */
+  /** True if `metadata.generation` counts changes of the spec. */
   readonly generation: boolean;
-  /** A create keeps the status that the client sends, as nodes do. */
+  /** True if a create keeps the status of the request, as for nodes. */
   readonly keepsStatus?: boolean;
   readonly scale?: ScalePaths;
-  /** Further subresources, as they stand in the path, with the kind they take. */
+  /** Additional subresources by their path segment, with the kind of their body. */
   readonly subresources: Readonly<Record<string, string>>;
-  /** Names the model of built-in fields in @kubernetes/client-node; absent for custom resources. */
+  /** Name of the model of built-in fields in @kubernetes/client-node. Undefined for custom resources. */
   readonly model?: string;
-  /** Present for custom resources. */
+  /** Schema of custom resources. */
   readonly schema?: CrdSchema;
   readonly columns?: readonly Column[];
-  /** Fields, beside metadata.name and metadata.namespace, that field selectors may name. */
+  /** Fields that field selectors support in addition to metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[];
-  /** Told to whoever uses the resource. */
+  /** Warning that requests for the resource return. */
   readonly warning?: string;
-  /** Convert between this version and the stored one; absent where they are equal. */
+  /** Conversions between this version and the stored version. Undefined if both are equal. */
   readonly toStorage?: (object: ApiObject) => ApiObject;
   readonly fromStorage?: (object: ApiObject) => ApiObject;
 }
@@ -52,17 +52,17 @@ export const groupVersion = ({ group, version }: Pick<Resource, 'group' | 'versi
 
 export const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
 
-/** All resources of a server, by group, version and plural; custom ones come and go. */
+/** All resources of a server, by group, version and plural. Custom resources are added and removed at runtime. */
 export interface Registry {
   find(group: string, version: string, plural: string): Resource | undefined;
-  /** By the apiVersion and kind that an object or an owner reference names. */
+  /** Finds a resource by the apiVersion and kind of an object or owner reference. */
   byKind(apiVersion: string, kind: string): Resource | undefined;
-  /** The version that objects are stored in. */
+  /** Returns the version in which objects are stored. */
   stored(storage: string): Resource | undefined;
   all(): readonly Resource[];
   add(resource: Resource, isStored?: boolean): void;
   removeStorage(storage: string): void;
-  /** Grows with each change, so that derived documents can be kept. */
+  /** Increases with each change, so that derived documents can be cached. */
   readonly generation: number;
 }
 
@@ -71,7 +71,7 @@ const kindKey = (apiVersion: string, kind: string): string => `${apiVersion} ${k
 export function createRegistry(): Registry {
   const served = new Map<string, Resource>();
   const stored = new Map<string, Resource>();
-  /** Those served by `kindKey`, until one comes or goes. */
+  /** Index of served resources by `kindKey`. Undefined after a change. */
   let byKind: ReadonlyMap<string, Resource> | undefined;
   let generation = 0;
   const changed = (): void => {
@@ -81,7 +81,7 @@ export function createRegistry(): Registry {
   return {
     find: (group, version, plural) => served.get(`${group}/${version}/${plural}`),
     byKind: (apiVersion, kind) => {
-      // the first of a kind counts
+      // the first resource of a kind has precedence
       byKind ??= new Map([...served.values()].reverse().map((one) => [kindKey(groupVersion(one), one.kind), one]));
       return byKind.get(kindKey(apiVersion, kind));
     },

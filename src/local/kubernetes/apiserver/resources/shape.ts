@@ -1,4 +1,4 @@
-/** The form of an object's fields, for merging, pruning and documents; the same for built-in and custom resources. */
+/** Types of fields, for merging, pruning and documents. Built-in and custom resources use the same representation. */
 import { isRecord, type Json, list, record, text } from '../json.ts';
 
 export interface Shape {
@@ -13,31 +13,31 @@ export interface Shape {
     | 'quantity'
     | 'intOrString'
     | 'any';
-  /** Of an object. */
+  /** Fields of an object. */
   readonly fields?: ReadonlyMap<string, Shape>;
-  /** Of a list or a map. */
+  /** Items of a list or a map. */
   readonly items?: Shape;
-  /** Fields that identify an item of a list to server-side apply. */
+  /** Fields that identify a list item in server-side apply. */
   readonly keys?: readonly string[];
-  /** Field that identifies an item of a list to a strategic merge patch. */
+  /** Field that identifies a list item in a strategic merge patch. */
   readonly mergeKey?: string;
-  /** A list of distinct scalars that patches merge. */
+  /** True for a list of distinct scalars that patches merge. */
   readonly set?: boolean;
-  /** Replaced and managed as a whole, whatever it consists of. */
+  /** True if the value is replaced and managed as a whole. */
   readonly atomic?: boolean;
-  /** The name of the type, for documents. */
+  /** Name of the type in documents. */
   readonly name?: string;
 }
 
 export const ANY: Shape = { type: 'any' };
 
-/** The shape of a field, or ANY where nothing is known. */
+/** Returns the shape of a field, or ANY if it is unknown. */
 export function fieldShape(shape: Shape, name: string): Shape {
   if (shape.type === 'map') return shape.items ?? ANY;
   return shape.fields?.get(name) ?? ANY;
 }
 
-/** The shape that a CustomResourceDefinition's schema describes. */
+/** Returns the shape that a CustomResourceDefinition's schema describes. */
 export function schemaShape(schema: unknown): Shape {
   const node = record(schema);
   if (node['x-kubernetes-int-or-string'] === true) return { type: 'intOrString' };

@@ -1,4 +1,4 @@
-/** One version of one object, with its JSON made once and shared by every list and watch that sends it. */
+/** One version of one object. Its JSON is serialized once and shared by every list and watch. */
 import type { ApiObject } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 
@@ -15,7 +15,7 @@ export class Entry {
     this.revision = revision;
   }
 
-  /** The object in a served version; shared, so it must not be changed. */
+  /** Returns the object in a served version. The result is shared and must not be changed. */
   in(resource: Resource): ApiObject {
     if (!resource.fromStorage) return this.object;
     const name = `${resource.group}/${resource.version}`;
@@ -34,7 +34,7 @@ export class Entry {
     return this.#json;
   }
 
-  /** As an item of a list: a real server leaves apiVersion and kind out of the items of built-in kinds. */
+  /** Returns the JSON of a list item. Like a real server, omits apiVersion and kind for built-in kinds. */
   itemJson(resource: Resource): string {
     const json = this.json(resource);
     if (resource.model === undefined) return json;
@@ -42,7 +42,7 @@ export class Entry {
     return `{${json.slice(header(apiVersion, kind).length)}`;
   }
 
-  /** The same object under another revision, as deletions are announced. */
+  /** Returns the same object with another revision, for deletion events. */
   at(revision: number): Entry {
     const metadata = { ...this.object.metadata, resourceVersion: String(revision) };
     return new Entry(this.key, { ...this.object, metadata }, revision);
@@ -51,7 +51,7 @@ export class Entry {
 
 const header = (apiVersion: string, kind: string): string => `{"apiVersion":"${apiVersion}","kind":"${kind}",`;
 
-/** JSON that starts with apiVersion and kind, so that both can be cut off. */
+/** Serializes with apiVersion and kind first, so that both can be cut off. */
 function serialised({ apiVersion, kind, ...rest }: ApiObject): string {
   return `${header(apiVersion, kind)}${JSON.stringify(rest).slice(1)}`;
 }

@@ -1,16 +1,18 @@
-/** The recent events of one collection: what watches resume from and what old revisions are rebuilt with. */
+/**
+ * Recent events of one collection. Watches resume from them, and lists at old revisions are reconstructed from them.
+ */
 import type { Entry } from './entry.ts';
 
 export interface Change {
   readonly revision: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** The object after the change; of a deletion its last state, at the revision of the deletion. */
+  /** The object after the change. For a deletion, its last state with the revision of the deletion. */
   readonly entry: Entry;
   readonly before: Entry | undefined;
 }
 
 export class History {
-  /** Changes up to here are forgotten. */
+  /** Highest revision whose changes have been discarded. */
   compacted = 0;
   readonly #limit: number;
   #changes: Change[] = [];
@@ -21,17 +23,17 @@ export class History {
 
   push(change: Change): void {
     this.#changes.push(change);
-    // drops a quarter at once: removing from the front one by one would cost a copy each
+    // discards a quarter in one step, because each removal from the front copies the array
     if (this.#changes.length > this.#limit * 1.25) this.#forget(this.#changes.length - this.#limit);
   }
 
-  /** Changes after `revision`, oldest first; undefined when some are forgotten. */
+  /** Returns the changes after `revision`, oldest first, or undefined if some of them have been discarded. */
   since(revision: number): readonly Change[] | undefined {
     if (revision < this.compacted) return undefined;
     return this.#changes.slice(this.#indexAfter(revision));
   }
 
-  /** Forgets everything up to `revision`. */
+  /** Discards all changes up to `revision`. */
   expire(revision: number): void {
     this.#forget(this.#indexAfter(revision));
     this.compacted = Math.max(this.compacted, revision);

@@ -1,4 +1,4 @@
-/** The objects themselves: collections under one revision counter, with history, owner index and listeners. */
+/** Object storage: collections with a common revision counter, with history, owner index and listeners. */
 import type { ApiObject } from '../json.ts';
 import { Entry } from './entry.ts';
 import { type Change, History } from './history.ts';
@@ -13,7 +13,7 @@ class Collection {
   readonly entries = new Map<string, Entry>();
   readonly history: History;
   readonly listeners = new Set<Listener>();
-  /** Keys in order; undefined until somebody lists them. */
+  /** Sorted keys. Undefined until the first list. */
   sortedKeys: string[] | undefined;
 
   constructor(limit: number) {
@@ -21,7 +21,7 @@ class Collection {
   }
 }
 
-/** Where the key is or would be among sorted ones. */
+/** Returns the position of the key among sorted keys, or the position at which it would be inserted. */
 function placeIn(sorted: readonly string[], key: string): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -42,14 +42,14 @@ function withdraw(sorted: string[] | undefined, key: string): void {
   if (sorted[place] === key) sorted.splice(place, 1);
 }
 
-/** Where an object with some UID lives. */
+/** Location of an object with a UID. */
 export interface Place {
   readonly storage: string;
   readonly key: string;
 }
 
 export class ObjectStore {
-  /** The resourceVersion of the newest change. */
+  /** resourceVersion of the latest change. */
   revision = 1;
   readonly #limit: number;
   readonly #collections = new Map<string, Collection>();
@@ -57,7 +57,7 @@ export class ObjectStore {
   readonly #byUid = new Map<string, Place>();
   readonly #dependents = new Map<string, Map<string, Place>>();
 
-  /** @param historyLimit changes kept per collection */
+  /** @param historyLimit number of changes that are kept per collection */
   constructor(historyLimit: number) {
     this.#limit = historyLimit;
   }
@@ -70,7 +70,7 @@ export class ObjectStore {
     return this.#collections.get(place.storage)?.entries.get(place.key);
   }
 
-  /** Every entry in order of namespace and name. */
+  /** Returns all entries, sorted by namespace and name. */
   list(storage: string, namespace?: string): readonly Entry[] {
     const collection = this.#collection(storage);
     collection.sortedKeys ??= [...collection.entries.keys()].sort();
@@ -85,7 +85,7 @@ export class ObjectStore {
     return found;
   }
 
-  /** Entries as they were at `revision`; undefined when that is forgotten. */
+  /** Returns the entries at `revision`, or undefined if this revision has been discarded. */
   listAt(storage: string, namespace: string | undefined, revision: number): readonly Entry[] | undefined {
     const changes = this.#collection(storage).history.since(revision);
     if (!changes) return undefined;
@@ -99,7 +99,7 @@ export class ObjectStore {
     return [...entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  /** Stores an object under the next revision and tells the listeners. */
+  /** Stores an object with the next revision and notifies the listeners. */
   put(storage: string, object: ApiObject): Entry {
     const collection = this.#collection(storage);
     const key = keyOf(object.metadata.namespace, object.metadata.name);
@@ -115,7 +115,7 @@ export class ObjectStore {
     return entry;
   }
 
-  /** Removes an object; answers its last state at the revision of the removal. */
+  /** Removes an object. Returns its last state with the revision of the removal. */
   remove(storage: string, entry: Entry): Entry {
     const collection = this.#collection(storage);
     const revision = ++this.revision;
@@ -127,34 +127,34 @@ export class ObjectStore {
     return gone;
   }
 
-  /** Changes after `revision`, oldest first; undefined when some of them are forgotten. */
+  /** Returns the changes after `revision`, oldest first, or undefined if some of them have been discarded. */
   since(storage: string, revision: number): readonly Change[] | undefined {
     return this.#collection(storage).history.since(revision);
   }
 
-  /** The revision up to which changes of the collection are forgotten. */
+  /** Returns the revision up to which changes of the collection have been discarded. */
   compacted(storage: string): number {
     return this.#collection(storage).history.compacted;
   }
 
-  /** Calls the listener for each change of one collection, or of all; answers a function that stops it. */
+  /** Calls the listener for each change of one collection, or of all collections. Returns a function that stops it. */
   subscribe(listener: Listener, storage?: string): () => void {
     const listeners = storage === undefined ? this.#listeners : this.#collection(storage).listeners;
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
 
-  /** Forgets all history, as a compaction does: older watches and pages then get 410 Gone. */
+  /** Discards the whole history, as a compaction does. Older watches and pages then receive 410 Gone. */
   expireHistory(): void {
     for (const collection of this.#collections.values()) collection.history.expire(this.revision);
   }
 
-  /** Where the object with this UID is; undefined when there is none. */
+  /** Returns the location of the object with this UID, or undefined if it does not exist. */
   placeOf(uid: string): Place | undefined {
     return this.#byUid.get(uid);
   }
 
-  /** Objects that name this UID in their owner references. */
+  /** Returns the objects whose owner references contain this UID. */
   dependentsOf(uid: string): readonly Place[] {
     return [...(this.#dependents.get(uid)?.values() ?? [])];
   }

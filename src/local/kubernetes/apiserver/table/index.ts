@@ -1,4 +1,4 @@
-/** Objects as rows of a `meta.k8s.io/v1` Table, which is what kubectl prints. */
+/** Objects as rows of a `meta.k8s.io/v1` Table. kubectl prints such tables. */
 import type { Json } from '../json.ts';
 import { AGE, type Column, NAME } from '../resources/columns.ts';
 import type { Resource } from '../resources/registry.ts';
@@ -25,15 +25,15 @@ const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
   'jobs.batch': JOB_COLUMNS,
 };
 
-/** Columns of built-in kinds that neither the operator nor the local world uses, such as Ingress. */
+/** Columns of built-in kinds that neither the operator nor the local cluster uses, such as Ingress. */
 const DEFAULT: readonly Column[] = [NAME, AGE];
 
 const columnsOf = ({ columns, storage }: Resource): readonly Column[] => columns ?? BUILT_IN[storage] ?? DEFAULT;
 
-/** What the rows carry beside the cells. */
+/** Part of the object that rows contain in addition to the cells. */
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
 
-/** An object with nothing but its metadata. */
+/** Returns an object with its metadata only. */
 export const partialMetadata = (entry: Entry, resource: Resource): Json => ({
   kind: 'PartialObjectMetadata',
   apiVersion: 'meta.k8s.io/v1',

@@ -1,4 +1,4 @@
-/** The columns of nodes. */
+/** Columns of nodes. */
 import { type ApiObject, at, records, text } from '../json.ts';
 import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
 
@@ -24,7 +24,7 @@ const address = (type: string) => (node: ApiObject) =>
 
 const info = (field: string) => (node: ApiObject) => text(at(node, 'status', 'nodeInfo', field)) || '<unknown>';
 
-/** The version and, as everywhere in a mixed cluster, for which processors. */
+/** Returns the version with the architecture, as in clusters with mixed architectures. */
 const kernel = (node: ApiObject): string => {
   const version = text(at(node, 'status', 'nodeInfo', 'kernelVersion'));
   if (version === '') return '<unknown>';

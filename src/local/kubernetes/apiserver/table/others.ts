@@ -1,4 +1,4 @@
-/** The columns of the remaining kinds that kubectl shows in a form of their own. */
+/** Columns of the remaining kinds that kubectl prints in a specific form. */
 import { type ApiObject, at, list, record, records, text } from '../json.ts';
 import { AGE, age, type Column, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
@@ -142,7 +142,7 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     field('Provisioner', 'provisioner'),
     field('ReclaimPolicy', 'reclaimPolicy'),
     field('VolumeBindingMode', 'volumeBindingMode'),
-    // A boolean in a column that is declared as text, as Kubernetes has it.
+    // A boolean in a text column, as in Kubernetes.
     column('AllowVolumeExpansion', (storage) => storage.allowVolumeExpansion === true),
     AGE,
   ],

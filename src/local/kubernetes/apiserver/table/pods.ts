@@ -1,4 +1,4 @@
-/** The columns of pods. */
+/** Columns of pods. */
 import { type ApiObject, at, type Json, record, records, text } from '../json.ts';
 import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
 
@@ -17,7 +17,7 @@ function ready(pod: ApiObject): string {
   return `${counted.filter((status) => status.ready === true).length}/${total}`;
 }
 
-/** The reason of a container's waiting or termination that is worth showing instead of the phase. */
+/** Returns the reason of a container's waiting or termination if it is displayed instead of the phase. */
 function containerReason(pod: ApiObject): string | undefined {
   for (const status of statuses(pod, 'containerStatuses').toReversed()) {
     const waiting = text(at(status, 'state', 'waiting', 'reason'));
@@ -29,7 +29,7 @@ function containerReason(pod: ApiObject): string | undefined {
   return undefined;
 }
 
-/** What `kubectl get pods` shows under STATUS. */
+/** Returns the STATUS column of `kubectl get pods`. */
 function status(pod: ApiObject): string {
   if (pod.metadata.deletionTimestamp !== undefined) {
     return at(pod, 'status', 'reason') === 'NodeLost' ? 'Unknown' : 'Terminating';

@@ -1,4 +1,4 @@
-/** The columns of workloads and jobs. */
+/** Columns of workloads and Jobs. */
 import { type ApiObject, at, records, text } from '../json.ts';
 import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
@@ -24,7 +24,7 @@ const SELECTOR = wide('Selector', (object) => orNone(selectorText(at(object, 'sp
 export const DEPLOYMENT_COLUMNS: readonly Column[] = [
   NAME,
   column('Ready', (d) => `${number('status', 'readyReplicas')(d)}/${number('spec', 'replicas')(d)}`),
-  // Numbers in columns that are declared as text, as Kubernetes has them.
+  // Numbers in text columns, as in Kubernetes.
   column('Up-to-date', number('status', 'updatedReplicas')),
   column('Available', number('status', 'availableReplicas')),
   AGE,

@@ -1,4 +1,4 @@
-/** The control loop of one kind of workload: each is looked at when it changes, or when something that it owns does. */
+/** Control loop of one kind of workload. It runs when a workload changes, or an object that the workload owns. */
 import type { Kind } from '../../../../api/kinds.ts';
 import { POD } from '../../../../api/kinds.ts';
 import type { KubeObject } from '../../../../api/kubernetes.ts';
@@ -9,18 +9,21 @@ import { controllerOf } from './pods.ts';
 
 export interface Control<T extends KubeObject> {
   readonly kind: Kind<T>;
-  /** What it makes. Default: pods. */
+  /** Kind of the owned objects. Default: pods. */
   readonly owns?: Kind;
-  /** What else it reads, which is there before `start` is over. */
+  /** Additional kinds that it reads. They are listed before `start` resolves. */
   readonly reads?: readonly Kind[];
-  /** Called with the loop before anything is read, to have it look at more. */
+  /** Called with the loop before the first read. May schedule further keys. */
   also?(loop: Loop): void;
-  /** Brings a workload that is not being deleted towards its spec; a number asks for another look after so many milliseconds. */
+  /**
+   * Reconciles a workload that is not being deleted. A returned number schedules another run after this number of
+   * milliseconds.
+   */
   // biome-ignore lint/suspicious/noConfusingVoidType: as in `LoopOptions`
   reconcile(object: T): Promise<number | undefined | void>;
 }
 
-/** Starts the loop. Resolves when all that it reads has been listed. */
+/** Starts the loop. Resolves when all kinds that it reads have been listed. */
 export async function control<T extends KubeObject>(parts: Parts, options: Control<T>): Promise<void> {
   const { kind, owns = POD, reads = [], also, reconcile } = options;
   const { caches } = parts;

@@ -1,18 +1,21 @@
-/** On which nodes a DaemonSet should run and does, kept by node: most changes are about one of them. */
+/**
+ * Nodes on which a DaemonSet should run and does run. The state is kept per node, because most changes concern one
+ * node.
+ */
 import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
 import type { Cache } from '../../../cache.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { belongs, nodeOf, REVISION_LABEL } from './daemon-pods.ts';
 import { controllerOf, isReady } from './pods.ts';
 
-/** What one node adds to the status. */
+/** Contribution of one node to the status. */
 interface Tally {
   readonly wanted: number;
   readonly placed: number;
   readonly misplaced: number;
   readonly ready: number;
   readonly updated: number;
-  /** Pods that are on their way in or out. */
+  /** Pods that are starting or terminating. */
   readonly unsettled: number;
 }
 
@@ -27,7 +30,7 @@ const combined = (one: Tally, other: Tally, sign: 1 | -1): Tally => ({
   unsettled: one.unsettled + sign * other.unsettled,
 });
 
-/** An index of pods: by their DaemonSet and the node that they run on or are pinned to. */
+/** Index of pods by their DaemonSet and the node to which they are bound or pinned. */
 const daemonPlace = (pod: Pod): string | undefined => {
   const owner = controllerOf(pod);
   return owner?.kind === 'DaemonSet' ? placeOf(owner.uid, nodeOf(pod)) : undefined;
@@ -40,7 +43,7 @@ const isSettled = (pod: Pod): boolean => isReady(pod) && !isLeaving(pod);
 
 export interface CoverageOptions {
   readonly set: DaemonSet;
-  /** Of its template. */
+  /** Revision of the pod template. */
   readonly revision: string;
   readonly nodes: Cache<Node>;
   readonly pods: Cache<Pod>;
@@ -51,10 +54,10 @@ export class Coverage {
   readonly #set: DaemonSet;
   readonly #nodes: Cache<Node>;
   readonly #pods: Cache<Pod>;
-  /** Names of nodes that have not been looked at since they, or the pods there, changed. */
+  /** Names of nodes that have changed, or whose pods have changed, since they were evaluated. */
   readonly #changed = new Set<string>();
   readonly #tallies = new Map<string, Tally>();
-  /** Nodes whose pod is of an earlier template. */
+  /** Nodes with a pod of an earlier template. */
   readonly #outdated = new Set<string>();
   #sum = NOTHING;
 
@@ -67,22 +70,22 @@ export class Coverage {
     for (const pod of pods.list()) if (controllerOf(pod)?.uid === set.metadata.uid) this.#changed.add(nodeOf(pod));
   }
 
-  /** Notes that a node, or what the DaemonSet has there, is not what it was. */
+  /** Marks a node as changed. */
   changed(node: string): void {
     this.#changed.add(node);
   }
 
-  /** The nodes to be looked at, which counts as done from now on. */
+  /** Returns the changed nodes, and clears the marks. */
   take(): ReadonlySet<string> {
     this.#count();
     const taken = new Set(this.#changed);
     this.#changed.clear();
-    // One pod of an old template leaves at a time, as maxUnavailable 1 has it.
+    // Replaces one outdated pod at a time, as with maxUnavailable 1.
     if (this.#sum.unsettled === 0) for (const name of this.#outdated) taken.add(name);
     return taken;
   }
 
-  /** What to delete and where to create, so that every one of these nodes that should has exactly one pod. */
+  /** Returns the pods to delete and the nodes that need a pod, so that each matching node has exactly one pod. */
   difference(names: readonly string[]): { leaving: Pod[]; missing: Node[] } {
     const leaving: Pod[] = [];
     const missing: Node[] = [];
@@ -109,7 +112,7 @@ export class Coverage {
     return { leaving, missing };
   }
 
-  /** The counts of a DaemonSet's status. */
+  /** Returns the counts of the DaemonSet's status. */
   status() {
     this.#count();
     const { wanted, placed, misplaced, ready, updated } = this.#sum;
@@ -136,7 +139,7 @@ export class Coverage {
     }
   }
 
-  /** Answers undefined for a node that is gone with all its pods. */
+  /** Returns undefined if the node and all its pods are gone. */
   #tallyOf(name: string): Tally | undefined {
     const present = this.#podsOn(name);
     const node = this.#nodes.get({ name });

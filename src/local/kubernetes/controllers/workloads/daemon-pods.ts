@@ -1,4 +1,4 @@
-/** The pods of DaemonSets: where they belong, and what they look like there. */
+/** Pods of DaemonSets: their nodes and their specs. */
 import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../../api/kubernetes.ts';
 import { matchesNodeSelection } from '../../scheduler/selectors.ts';
 import { untolerated } from '../../scheduler/taints.ts';
@@ -8,7 +8,7 @@ export const REVISION_LABEL = 'controller-revision-hash';
 
 const exists = (key: string, effect: Taint['effect']): Toleration => ({ key, operator: 'Exists', effect });
 
-/** What every DaemonSet pod tolerates. */
+/** Tolerations of every DaemonSet pod. */
 const TOLERATIONS: readonly Toleration[] = [
   exists('node.kubernetes.io/not-ready', 'NoExecute'),
   exists('node.kubernetes.io/unreachable', 'NoExecute'),
@@ -23,7 +23,7 @@ export function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): reado
   return [...tolerations, ...TOLERATIONS, ...(hostNetwork ? [HOST_NETWORK] : [])];
 }
 
-/** Whether a pod of the DaemonSet belongs on the node, and whether one that runs there may stay. */
+/** Reports whether the DaemonSet should create a pod on the node, and whether an existing pod may stay there. */
 export function belongs(set: DaemonSet, node: Node): { readonly run: boolean; readonly stay: boolean } {
   const spec = set.spec.template.spec;
   const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: '' }, spec };
@@ -35,7 +35,9 @@ export function belongs(set: DaemonSet, node: Node): { readonly run: boolean; re
   };
 }
 
-/** The pod for one node: required node affinity by the node's name replaces the terms that chose the node. */
+/**
+ * Returns the pod for one node. Required node affinity with the node's name replaces the terms that selected the node.
+ */
 export function podFor(set: DaemonSet, node: Node, revision: string): Pod {
   const pod = podOf(set.spec.template, set);
   const field = { key: 'metadata.name', operator: 'In', values: [node.metadata.name] } as const;
@@ -57,7 +59,7 @@ export function podFor(set: DaemonSet, node: Node, revision: string): Pod {
   };
 }
 
-/** The node that a daemon pod runs on or is pinned to. */
+/** Returns the node to which a daemon pod is bound or pinned. */
 export function nodeOf(pod: Pod): string {
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return pod.spec.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';

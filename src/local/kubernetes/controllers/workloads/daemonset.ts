@@ -1,4 +1,7 @@
-/** DaemonSets: one pod on every node that its selector, affinity and tolerations allow, pinned there by name. */
+/**
+ * DaemonSets: one pod on every node that its selector, affinity and tolerations allow. Pods are pinned to nodes by
+ * name.
+ */
 import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
 import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
 import { keyOf } from '../../../../kube/store.ts';
@@ -29,7 +32,7 @@ class DaemonSets {
   readonly #pods: Cache<Pod>;
   /** By the UID of the DaemonSet. */
   readonly #coverage = new Map<string, Coverage>();
-  /** Of each node its place among them all, in which they are looked at. */
+  /** Position of each node in the evaluation order. */
   readonly #places = new Map<string, number>();
   readonly #report: Report;
   #arrived = 0;
@@ -42,7 +45,7 @@ class DaemonSets {
     this.#report = eventReporter('daemonset-controller', parts);
   }
 
-  /** Notes what changed, and has those DaemonSets looked at whose nodes did. */
+  /** Records changes, and schedules the DaemonSets with changed nodes. */
   follow(loop: Loop): void {
     this.#sets.subscribe((now, before) => {
       if (now === undefined && before !== undefined) this.#coverage.delete(before.metadata.uid ?? '');
@@ -78,7 +81,7 @@ class DaemonSets {
     await writeStatus(this.#parts, DAEMON_SET, set, { ...coverage.status(), observedGeneration });
   }
 
-  /** What is known of a DaemonSet's nodes; with another template all of them are to be looked at. */
+  /** Returns the state of a DaemonSet's nodes. After a change of the template, all nodes are marked as changed. */
   #coverageOf(set: DaemonSet, revision: string): Coverage {
     const uid = set.metadata.uid ?? '';
     const known = this.#coverage.get(uid);
@@ -88,7 +91,7 @@ class DaemonSets {
     return coverage;
   }
 
-  /** As the cache lists them; those that are gone come last. */
+  /** Sorts names in the order of the cache. Deleted nodes come last. */
   #inOrder(names: Iterable<string>): readonly string[] {
     const placeOf = (name: string): number => this.#places.get(name) ?? Number.POSITIVE_INFINITY;
     return [...names].sort((one, other) => {
@@ -98,6 +101,6 @@ class DaemonSets {
   }
 }
 
-/** Whether what decides on daemon pods has changed of a node. */
+/** Reports whether a node changed in a way that affects daemon pods. */
 const matters = (now: Node | undefined, before: Node | undefined): boolean =>
   !sameJson(now?.metadata.labels, before?.metadata.labels) || !sameJson(now?.spec, before?.spec);

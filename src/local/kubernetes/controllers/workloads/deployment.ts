@@ -18,7 +18,7 @@ import { writeStatus } from './status.ts';
 
 const HASH_LABEL = 'pod-template-hash';
 const REVISION = 'deployment.kubernetes.io/revision';
-/** Replicas of the Deployment and its most pods, at the time at which a ReplicaSet got its size. */
+/** Annotations with the Deployment's replicas and maximum number of pods when a ReplicaSet was last scaled. */
 const DESIRED = 'deployment.kubernetes.io/desired-replicas';
 const MOST = 'deployment.kubernetes.io/max-replicas';
 
@@ -107,7 +107,7 @@ class Deployments {
     }
   }
 
-  /** Brings the template's own ReplicaSet to life and moves the replicas over to it. */
+  /** Scales up the ReplicaSet of the current template, and scales down the old ReplicaSets. */
   async #rollOut(deployment: Scaled, owned: readonly Scaled[], hash: string): Promise<void> {
     const current = owned.find((set) => set.metadata.labels?.[HASH_LABEL] === hash);
     const old = owned.filter((set) => set !== current);
@@ -125,7 +125,7 @@ class Deployments {
     if (!current) await this.#newSet(deployment, hash, latest + 1, step.fresh);
     else {
       if (Number(current.metadata.annotations?.[REVISION] ?? 0) < latest) {
-        // A template that comes back is the newest revision again.
+        // A template that is used again becomes the newest revision.
         const annotations = { [REVISION]: String(latest + 1) };
         this.#sets.wrote(await this.#client.patch(REPLICA_SETS, current.metadata, { metadata: { annotations } }));
       }
@@ -135,7 +135,7 @@ class Deployments {
     await this.#forget(deployment, old);
   }
 
-  /** Follows a change of the Deployment's replicas. Returns whether a ReplicaSet has another size now. */
+  /** Applies a change of the Deployment's replicas. Returns whether the size of a ReplicaSet has changed. */
   async #scale(deployment: Scaled, current: Scaled | undefined, old: readonly Scaled[]): Promise<boolean> {
     const sets = current ? [...old, current] : old;
     if (sets.length === 0) return false;
@@ -234,7 +234,7 @@ const sizeAnnotations = (deployment: Scaled): Record<typeof DESIRED | typeof MOS
   [MOST]: String(replicasOf(deployment) + limitsOf(deployment).surge),
 });
 
-/** Whether the Deployment's replicas have changed since the set got its size. */
+/** Reports whether the Deployment's replicas have changed since the set was last scaled. */
 function isOutgrown(deployment: Scaled, set: Scaled): boolean {
   const desired = set.metadata.annotations?.[DESIRED];
   return replicasOf(set) > 0 && desired !== undefined && Number(desired) !== replicasOf(deployment);

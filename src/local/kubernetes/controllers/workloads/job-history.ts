@@ -8,11 +8,11 @@ import { restartsOf } from './pods.ts';
 const FIRST_BACKOFF_MS = 10_000;
 const LONGEST_BACKOFF_MS = 600_000;
 
-/** Whether pods are replaced only after they have ended, instead of as soon as they are deleted. */
+/** Reports whether pods are replaced only after they have terminated, instead of after their deletion starts. */
 export const replacesEndedOnly = ({ spec }: Job): boolean =>
   spec.podReplacementPolicy === 'Failed' || spec.podFailurePolicy !== undefined;
 
-/** Whether the Job's policy leaves the failure out of its count. The first rule that matches decides. */
+/** Reports whether the Job's pod failure policy ignores the failure. The first matching rule decides. */
 function isIgnored({ spec }: Job, pod: Pod): boolean {
   const rule = spec.podFailurePolicy?.rules.find(({ onPodConditions = [] }) =>
     onPodConditions.some(({ type, status = 'True' }) => getCondition(pod, type)?.status === status),
@@ -39,7 +39,7 @@ export class JobHistory {
   #inARow = 0;
   #lastFailureAt = 0;
 
-  /** @param pods pods that the Job has now. If the Job has a status, it counts the ended pods already. */
+  /** @param pods current pods of the Job. If the Job has a status, it already counts the terminated pods. */
   constructor({ status }: Job, pods: readonly Pod[]) {
     this.#succeeded = status?.succeeded ?? 0;
     this.#failed = status?.failed ?? 0;
@@ -54,12 +54,12 @@ export class JobHistory {
     return this.#failed;
   }
 
-  /** Remembers a pod that the API server no longer has. */
+  /** Records a pod that was removed from the API server. */
   removed(pod: Pod): void {
     this.#removed.push(pod);
   }
 
-  /** Counts pods that have ended. A deleted pod has failed unless it succeeded before. */
+  /** Counts terminated pods. A deleted pod counts as failed, unless it had succeeded. */
   count(job: Job, pods: readonly Pod[]): void {
     const isEnded = (pod: Pod): boolean =>
       isOver(pod) || (pod.metadata.deletionTimestamp !== undefined && !replacesEndedOnly(job));
@@ -91,7 +91,7 @@ export class JobHistory {
   }
 }
 
-/** Whether containers have restarted as often as the Job's back-off limit allows. */
+/** Reports whether containers have restarted as often as the Job's back-off limit allows. */
 export const hasRestartedTooOften = ({ spec }: Job, active: readonly Pod[]): boolean => {
   if (spec.template.spec.restartPolicy !== 'OnFailure') return false;
   const restarts = active

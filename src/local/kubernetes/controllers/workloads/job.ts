@@ -1,4 +1,4 @@
-/** Jobs: pods until enough of them have succeeded or too many have failed. */
+/** Jobs: run pods until enough of them have succeeded or too many have failed. */
 
 import { POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
@@ -15,11 +15,14 @@ import { controllerUid, createPod, deletePod, isActive, isReady, podOf, podsOf }
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
-/** Returns the number of pods that should run now. @param active number of pods that run */
+/**
+ * Returns the number of pods that should run now.
+ * @param active number of running pods
+ */
 export function activeWished({ spec }: Job, succeeded: number, active: number): number {
   if (spec.suspend) return 0;
   const parallelism = spec.parallelism ?? 1;
-  // Without a number of completions the first success ends the work, and the other pods run until they end.
+  // If there is no number of completions, the Job is complete after the first success, and the remaining pods finish.
   if (spec.completions === undefined && spec.parallelism !== undefined) return succeeded > 0 ? active : parallelism;
   return Math.min(parallelism, Math.max(0, (spec.completions ?? 1) - succeeded));
 }
@@ -37,7 +40,7 @@ class Jobs {
   readonly #client: ObjectClient;
   readonly #clock: Clock;
   readonly #report: Report;
-  /** Of Jobs that are not finished, by uid. */
+  /** Histories of unfinished Jobs, by UID. */
   readonly #histories = new Map<string, JobHistory>();
 
   constructor(parts: Parts) {
@@ -53,7 +56,7 @@ class Jobs {
     });
   }
 
-  /** Creates or deletes pods. Returns the time until more of them may be created. */
+  /** Creates or deletes pods. Returns the time until more pods may be created. */
   async #adjust(job: Job, history: JobHistory, { active, terminating }: Pods): Promise<number | undefined> {
     const wished = activeWished(job, history.succeeded, active.length);
     if (active.length > wished) {
@@ -82,7 +85,7 @@ class Jobs {
     return { type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', message };
   }
 
-  /** Deletes a finished job when its time to live is over. */
+  /** Deletes a finished Job after its time to live. */
   async #expire(job: Job): Promise<number | undefined> {
     const ttlSeconds = job.spec.ttlSecondsAfterFinished;
     if (ttlSeconds === undefined) return undefined;
@@ -139,7 +142,7 @@ class Jobs {
 interface Pods {
   readonly all: readonly Pod[];
   readonly active: readonly Pod[];
-  /** Pods that are deleted and have not ended yet. */
+  /** Pods that are being deleted and have not terminated yet. */
   readonly terminating: readonly Pod[];
 }
 

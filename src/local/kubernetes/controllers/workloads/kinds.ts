@@ -1,9 +1,9 @@
-/** The workload objects with the fields that their controllers read and write. */
+/** Workload objects with the fields that their controllers read and write. */
 import type { Kind } from '../../../../api/kinds.ts';
 import { DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET } from '../../../../api/kinds.ts';
 import type { Condition, KubeObject, PersistentVolumeClaim, Workload } from '../../../../api/kubernetes.ts';
 
-/** A workload of which so many pods run at a time. */
+/** A workload with a number of replicas. */
 export interface Scaled extends Workload {
   readonly spec: Workload['spec'] & {
     readonly minReadySeconds?: number;

@@ -1,4 +1,4 @@
-/** Pods as the workload controllers see them: made from templates, counted, told to go. */
+/** Pods of workload controllers: creation from templates, counting and deletion. */
 import { createHash } from 'node:crypto';
 import { getCondition, isTrue } from '../../../../api/conditions.ts';
 import { POD } from '../../../../api/kinds.ts';
@@ -22,25 +22,25 @@ export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): Owne
   blockOwnerDeletion: true,
 });
 
-/** An index: by the uid of the controller. */
+/** Index by the UID of the controller. */
 export const controllerUid = (object: KubeObject): string | undefined => controllerOf(object)?.uid;
 
-/** An index of pods: by the name of their node. */
+/** Index of pods by the name of their node. */
 export const nodeNameOf = (pod: Pod): string | undefined => pod.spec.nodeName;
 
-/** The pods of an owner, by namespace and controller reference. */
+/** Returns the pods of an owner, by namespace and controller reference. */
 export const podsOf = ({ caches }: Parts, owner: KubeObject): readonly Pod[] =>
   caches
     .of(POD)
     .by(controllerUid, owner.metadata.uid ?? '')
     .filter((pod) => pod.metadata.namespace === owner.metadata.namespace);
 
-/** Neither at its end nor on its way there: only such pods count as replicas. */
+/** Reports whether a pod is neither finished nor being deleted. Only such pods count as replicas. */
 export const isActive = (pod: Pod): boolean => !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
 
 export const isReady = (pod: Pod): boolean => isTrue(pod, 'Ready');
 
-/** When a pod has been ready for so many seconds; undefined while it is not ready. */
+/** Returns the time at which a pod has been ready for minReadySeconds, or undefined if it is not ready. */
 export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
   if (!isReady(pod)) return undefined;
   if (minReadySeconds === 0) return 0;
@@ -50,11 +50,11 @@ export function availableAt(pod: Pod, minReadySeconds = 0): number | undefined {
 export const isAvailable = (pod: Pod, now: number, minReadySeconds = 0): boolean =>
   (availableAt(pod, minReadySeconds) ?? Number.POSITIVE_INFINITY) <= now;
 
-/** How often each container has restarted. The operator does not read this field. */
+/** Returns the number of restarts of each container. The operator does not read this field. */
 export const restartsOf = (statuses: readonly (ContainerStatus & { readonly restartCount?: number })[] = []) =>
   statuses.map(({ restartCount = 0 }) => restartCount);
 
-/** A short hash of anything that is JSON, as it stands in names and labels. */
+/** Returns a short hash of a JSON value, for names and labels. */
 export function hashOf(value: object): string {
   const known = hashes.get(value);
   if (known !== undefined) return known;
@@ -63,10 +63,12 @@ export function hashOf(value: object): string {
   return hash;
 }
 
-/** Templates are looked at much more often than they change, and are never changed in place. */
+/** Cache of hashes. Templates are read much more often than they change, and they are never changed in place. */
 const hashes = new WeakMap<object, string>();
 
-/** A pod of a template, owned by `owner`; with neither name nor prefix it is named after its owner. */
+/**
+ * Returns a pod from a template, owned by `owner`. Without a name or prefix, the pod's name is derived from its owner.
+ */
 export function podOf(template: PodTemplateSpec, owner: KubeObject, named: { readonly name?: string } = {}): Pod {
   const { labels, annotations } = template.metadata ?? {};
   return {
@@ -89,7 +91,7 @@ export async function createPod({ client, caches }: Parts, pod: Pod): Promise<vo
   caches.of(POD).wrote(await client.create(POD, pod));
 }
 
-/** Deletes a pod, gracefully unless told otherwise; one that is gone already is fine. */
+/** Deletes a pod, gracefully by default. Ignores pods that are already gone. */
 export async function deletePod({ client, caches }: Parts, pod: Pod, gracePeriodSeconds?: number): Promise<void> {
   try {
     const options = { uid: pod.metadata.uid, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };

@@ -1,4 +1,7 @@
-/** ReplicaSets: as many active pods as wished. A pod that is being deleted does not count, so it is replaced at once. */
+/**
+ * ReplicaSets: keep the desired number of active pods. A pod that is being deleted does not count, and is replaced
+ * immediately.
+ */
 import type { Pod } from '../../../../api/kubernetes.ts';
 import { eventReporter, type Parts } from '../../../parts.ts';
 import { control } from './control.ts';
@@ -17,7 +20,7 @@ import {
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 
-/** So many pods are created or deleted at once. */
+/** Maximum number of pods that are created or deleted in one step. */
 const BURST = 50;
 
 export async function startReplicaSets(parts: Parts): Promise<void> {

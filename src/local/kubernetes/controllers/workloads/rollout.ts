@@ -1,11 +1,11 @@
-/** Sizes of a Deployment's ReplicaSets: steps of a rollout, and shares after a change of the replicas during one. */
+/** Sizes of a Deployment's ReplicaSets: steps of a rollout, and proportional scaling during a rollout. */
 import type { Scaled } from './kinds.ts';
 
 export const replicasOf = (object: Scaled): number => object.spec.replicas ?? 1;
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** A count or a share of `total`. */
+/** Resolves an absolute number or a percentage of `total`. */
 export function resolveCount(value: number | string | undefined, total: number, round: 'up' | 'down'): number {
   if (typeof value === 'number') return value;
   const share = (Number.parseFloat(value ?? '25%') / 100) * total;
@@ -14,18 +14,18 @@ export function resolveCount(value: number | string | undefined, total: number, 
 
 export interface Step {
   readonly fresh: number;
-  /** Wished replicas of each old set, in the order given. */
+  /** Desired replicas of each old set, in the given order. */
   readonly old: readonly number[];
 }
 
 export interface SetState {
   readonly replicas: number;
   readonly available: number;
-  /** Pods of the set, terminating ones included. Default: its replicas. */
+  /** Number of pods of the set, including terminating pods. Default: its replicas. */
   readonly pods?: number;
 }
 
-/** Pods beyond the wished replicas and missing pods that a rollout may have at a time. */
+/** Returns the numbers of surplus and unavailable pods that a rollout may have. */
 export function limitsOf(deployment: Scaled): { readonly surge: number; readonly unavailable: number } {
   const wished = replicasOf(deployment);
   if (deployment.spec.strategy?.type === 'Recreate') return { surge: 0, unavailable: 0 };
@@ -34,7 +34,7 @@ export function limitsOf(deployment: Scaled): { readonly surge: number; readonly
   return { surge, unavailable: resolveCount(maxUnavailable, wished, 'down') || (surge === 0 ? 1 : 0) };
 }
 
-/** The next step of a rollout: how large each ReplicaSet should be now. */
+/** Returns the size of each ReplicaSet after the next step of a rollout. */
 export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly SetState[]): Step {
   const wished = replicasOf(deployment);
   if (deployment.spec.strategy?.type === 'Recreate') {
@@ -48,10 +48,10 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
 
   const floor = wished - unavailable;
   const available = fresh.available + sum(old.map((set) => set.available));
-  // Pods of the new set that are not ready yet count against what may go.
+  // New pods that are not yet available reduce the number of old pods that may be removed.
   let mayGo = total - floor - (fresh.replicas - fresh.available);
   if (mayGo <= 0) return { fresh: next, old: old.map(({ replicas }) => replicas) };
-  // Old pods that are not available go first, because they serve no requests.
+  // Unavailable old pods are removed first, because they serve no requests.
   const healthy = old.map((set) => {
     const cut = Math.min(mayGo, Math.max(0, set.replicas - set.available));
     mayGo -= cut;
@@ -68,15 +68,15 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
 
 export interface SetSize {
   readonly replicas: number;
-  /** Most pods of the whole Deployment when the set got its size; undefined if unknown. */
+  /** Maximum number of pods of the whole Deployment when the set was last scaled, or undefined if it is unknown. */
   readonly most: number | undefined;
 }
 
 /**
- * Divides a change of the Deployment's replicas between its ReplicaSets: a single set with pods gets all replicas, and
- * during a rollout each set keeps its share.
+ * Divides a change of the Deployment's replicas between its ReplicaSets. A single set with pods gets all replicas.
+ * During a rollout each set keeps its share.
  *
- * @param sets the oldest first
+ * @param sets oldest first
  */
 export function sizesAfterScaling(deployment: Scaled, sets: readonly SetSize[]): readonly number[] {
   const wished = replicasOf(deployment);
@@ -86,7 +86,7 @@ export function sizesAfterScaling(deployment: Scaled, sets: readonly SetSize[]):
   if (deployment.spec.strategy?.type === 'Recreate') return sizes;
   const most = wished === 0 ? 0 : wished + limitsOf(deployment).surge;
   const change = most - sum(sizes);
-  // The largest sets change first; of equal ones the newer gain and the older lose.
+  // The largest sets change first. Among equal sets, newer sets grow first and older sets shrink first.
   const order = active.sort((a, b) => (sizes[b] ?? 0) - (sizes[a] ?? 0) || (change > 0 ? b - a : a - b));
   let left = change;
   for (const index of order) {
@@ -100,7 +100,7 @@ export function sizesAfterScaling(deployment: Scaled, sets: readonly SetSize[]):
   return sizes;
 }
 
-/** Replicas that a set gains or loses if it keeps its share of the Deployment. */
+/** Returns the change of a set's replicas that keeps its share of the Deployment. */
 function shareOf(set: SetSize | undefined, most: number, { status }: Scaled): number {
   const { replicas = 0, most: before = status?.replicas ?? 0 } = set ?? {};
   if (most === 0) return -replicas;

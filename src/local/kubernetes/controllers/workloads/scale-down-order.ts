@@ -1,4 +1,4 @@
-/** The order in which kube-controller-manager deletes the pods of a workload that has too many. */
+/** Order in which kube-controller-manager deletes surplus pods of a workload. */
 import { getCondition } from '../../../../api/conditions.ts';
 import type { ContainerStatus, Pod } from '../../../../api/kubernetes.ts';
 import { isActive, isReady, restartsOf } from './pods.ts';
@@ -7,11 +7,14 @@ const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 const PHASES: readonly (string | undefined)[] = ['Pending', 'Unknown', 'Running'];
 const NANOSECONDS_PER_MS = 1_000_000;
 
-/** Input of a ReplicaSet beside the pods themselves. */
+/** Input for ReplicaSets in addition to the pods. */
 interface Surroundings {
   /** Pods of all ReplicaSets of the same Deployment. */
   readonly related: readonly Pod[];
-  /** Current time. Ages count by their order of magnitude, so that the youngest pods do not always go first. */
+  /**
+   * Current time. Ages are compared by their order of magnitude, so that the youngest pods are not always deleted
+   * first.
+   */
   readonly now: number;
 }
 
@@ -44,7 +47,7 @@ function crowding(related: readonly Pod[]): Comparison {
 const readySince = (pod: Pod): number => Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '');
 const createdAt = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '');
 
-/** Compares by time, the latest first; with `now`, by orders of magnitude of the ages, and by uid within the same one. */
+/** Compares times, latest first. With `now`, compares the orders of magnitude of the ages, then UIDs. */
 const latest =
   (time: (pod: Pod) => number, now: number | undefined): Comparison =>
   (a, b) => {
@@ -56,7 +59,7 @@ const latest =
     );
   };
 
-/** Whole binary logarithm of an age in nanoseconds. */
+/** Returns the integer binary logarithm of an age in nanoseconds. */
 const magnitude = (ageMs: number): number => (ageMs > 0 ? Math.trunc(Math.log2(ageMs * NANOSECONDS_PER_MS)) : -1);
 
 const mostRestarts = (statuses: readonly ContainerStatus[] | undefined): number => Math.max(0, ...restartsOf(statuses));
@@ -68,7 +71,7 @@ const sidecarRestarts = ({ spec, status }: Pod): number => {
   return mostRestarts(status?.initContainerStatuses?.filter(({ name }) => sidecars.has(name)));
 };
 
-/** Sorts pods so that the first pods are deleted first. Only ReplicaSets have surroundings. */
+/** Sorts pods in the order of their deletion. Only ReplicaSets have surroundings. */
 export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings): readonly Pod[] {
   const now = surroundings?.now;
   const comparisons: readonly Comparison[] = [
@@ -80,7 +83,7 @@ export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings
     highest(({ status }) => mostRestarts(status?.containerStatuses)),
     highest(sidecarRestarts),
     latest(createdAt, now),
-    // no rule of kube-controller-manager: a run can be repeated
+    // not a rule of kube-controller-manager; makes runs repeatable
     (a, b) => (a.metadata.name < b.metadata.name ? -1 : 1),
   ];
   return [...pods].sort((a, b) => {

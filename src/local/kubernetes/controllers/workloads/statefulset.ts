@@ -1,4 +1,6 @@
-/** StatefulSets: pods with ordinal names, started in order and ended in reverse, each with claims of its own. */
+/**
+ * StatefulSets: pods with ordinal names, which start in order and terminate in reverse order, each with its own claims.
+ */
 
 import { PERSISTENT_VOLUME_CLAIM } from '../../../../api/kinds.ts';
 import type { Pod } from '../../../../api/kubernetes.ts';
@@ -15,7 +17,7 @@ const REVISION_LABEL = 'controller-revision-hash';
 
 const ordinalOf = (pod: Pod): number => Number(/-(\d+)$/.exec(pod.metadata.name)?.[1] ?? -1);
 
-/** The pod of an ordinal: its name is its hostname, its claims are named after it. */
+/** Returns the pod of an ordinal. Its hostname and the names of its claims are derived from its name. */
 function memberOf(set: Scaled, ordinal: number, revision: string): Pod {
   const name = `${set.metadata.name}-${ordinal}`;
   const pod = podOf(set.spec.template, set, { name });
@@ -43,7 +45,7 @@ export async function startStatefulSets(parts: Parts): Promise<void> {
   await control(parts, { kind: STATEFUL_SETS, reconcile: (set) => sets.reconcile(set) });
 }
 
-/** By ordinal. */
+/** Pods by ordinal. */
 type Members = ReadonlyMap<number, Pod>;
 
 class StatefulSets {
@@ -70,7 +72,7 @@ class StatefulSets {
       try {
         await this.#client.create(PERSISTENT_VOLUME_CLAIM, claim);
       } catch (error) {
-        // A claim outlives its pod and is used again.
+        // A claim outlives its pod and is reused.
         if (!isConflict(error)) throw error;
       }
     }
@@ -84,14 +86,14 @@ class StatefulSets {
     this.#report(set, 'Normal', 'SuccessfulCreate', message);
   }
 
-  /** Starts what is missing; in turn, one by one. Answers whether all members are up. */
+  /** Creates missing pods one after another. Returns whether all members are ready. */
   async #fill(set: Scaled, members: Members, revision: string): Promise<boolean> {
     let allUp = true;
     for (let ordinal = 0; ordinal < (set.spec.replicas ?? 1); ordinal += 1) {
       const pod = members.get(ordinal);
       if (!pod) await this.#startMember(set, ordinal, revision);
       else if (isOver(pod) && !pod.metadata.deletionTimestamp) await deletePod(this.#parts, pod);
-      // A member that is leaving keeps its name until it is gone, so its successor has to wait.
+      // A terminating member keeps its name until it is gone, so that its successor has to wait.
       const isUp = pod !== undefined && isReady(pod) && !pod.metadata.deletionTimestamp;
       allUp &&= isUp;
       if (!isUp && set.spec.podManagementPolicy !== 'Parallel') return false;
@@ -99,7 +101,7 @@ class StatefulSets {
     return allUp;
   }
 
-  /** Ends members beyond the wished number, then those of an old template, the highest first. */
+  /** Deletes members beyond the desired number, then members with an old template, highest ordinal first. */
   async #trim(set: Scaled, members: Members, revision: string, mayUpdate: boolean): Promise<void> {
     const wished = set.spec.replicas ?? 1;
     const isStale = (pod: Pod): boolean => mayUpdate && pod.metadata.labels?.[REVISION_LABEL] !== revision;

@@ -1,4 +1,4 @@
-/** Writes a workload's status when it differs from what is there. */
+/** Writes a workload's status if it has changed. */
 import type { Kind } from '../../../../api/kinds.ts';
 import type { KubeObject } from '../../../../api/kubernetes.ts';
 import type { Parts } from '../../../parts.ts';
@@ -7,7 +7,7 @@ type WithStatus = KubeObject & { readonly status?: unknown };
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Fields that are undefined or 0 count as absent. */
+/** Treats fields that are undefined or 0 as missing. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (Array.isArray(one) || Array.isArray(other))
@@ -21,11 +21,11 @@ function isSame(one: unknown, other: unknown): boolean {
   return containsSame(one as Fields, other as Fields) && containsSame(other as Fields, one as Fields);
 }
 
-/** Whether `other` has each field of `one`, and alike. */
+/** Reports whether `other` contains each field of `one` with the same value. */
 const containsSame = (one: Fields, other: Fields): boolean =>
   Object.entries(one).every(([name, value]) => value === undefined || value === 0 || isSame(value, other[name]));
 
-/** Fields of `status` replace those of the object; absent ones stay. */
+/** Replaces the fields of `status` in the object, and keeps the remaining fields. */
 export async function writeStatus<T extends WithStatus>(
   { client, caches }: Parts,
   kind: Kind<T>,

@@ -10,7 +10,7 @@ export const isBottlerocket = (text: string): boolean => /^[ \t]*\[settings[.\]]
 const tableOf = (value: unknown): Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Table) : {};
 
-/** `node-taints` files under each key one `value:Effect` or a list of them. */
+/** Each key of `node-taints` has one `value:Effect` or a list of them. */
 function taintsOf(table: Table): Taint[] {
   return Object.entries(table).flatMap(([key, written]) =>
     (Array.isArray(written) ? written : [written]).map((one) => {
@@ -21,7 +21,7 @@ function taintsOf(table: Table): Taint[] {
   );
 }
 
-/** @throws Error when the text is not TOML or a taint is malformed */
+/** @throws Error if the text is not valid TOML or a taint is malformed */
 export function bottlerocket(text: string): KubeletConfig {
   const settings = tableOf(parse(text).settings);
   const kubernetes = tableOf(settings.kubernetes);

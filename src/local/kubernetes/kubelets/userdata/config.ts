@@ -1,10 +1,10 @@
-/** What a machine's user data tells its kubelet. */
+/** Kubelet configuration in a machine's user data. */
 import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
 import { put } from '../../../../lib/own.ts';
 import type { HugePages } from './huge-pages.ts';
 
 export interface KubeletConfig {
-  /** Absent when the user data leaves it to the image, as kOps does. */
+  /** Undefined if the user data leaves it to the image, as kOps does. */
   readonly clusterName?: string;
   readonly endpoint?: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -14,10 +14,10 @@ export interface KubeletConfig {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** The image joins local disks into one volume for pods. */
+  /** True if the image combines local disks into one volume for pods. */
   readonly raid0?: boolean;
   readonly hugePages?: HugePages;
-  /** Bottlerocket keeps pods' data on its second volume. */
+  /** Device of Bottlerocket's second volume, which contains the data of pods. */
   readonly dataDevice?: string;
 }
 
@@ -31,7 +31,7 @@ export const NO_CONFIG: KubeletConfig = {
 
 const EFFECTS: ReadonlySet<string> = new Set<TaintEffect>(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
 
-/** `key=value` pairs joined by commas, `=` or another mark between. */
+/** Parses `key=value` pairs separated by commas, with `=` or another separator between key and value. */
 export function parsePairs(text: string, mark = '='): Record<string, string> {
   const pairs: Record<string, string> = {};
   for (const pair of text.split(',')) {
@@ -42,7 +42,10 @@ export function parsePairs(text: string, mark = '='): Record<string, string> {
   return pairs;
 }
 
-/** `key=value:Effect` or `key:Effect`, joined by commas. @throws Error that quotes a taint without a known effect */
+/**
+ * Parses `key=value:Effect` or `key:Effect`, separated by commas.
+ * @throws Error that quotes a taint without a valid effect
+ */
 export function parseTaints(text: string): Taint[] {
   return text
     .split(',')
@@ -58,7 +61,7 @@ export function taintOf(key: string, value: string, effect: string, written: str
   return { key, effect: effect as TaintEffect, ...(value === '' ? {} : { value }) };
 }
 
-/** Reads a number of settings where TOML or shell may have written text. */
+/** Reads a number from a setting that may be text in TOML or shell. */
 export function wholeNumber(value: unknown): number | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof number === 'number' && Number.isInteger(number) ? number : undefined;

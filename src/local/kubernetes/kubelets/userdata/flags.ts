@@ -1,7 +1,9 @@
-/** The kubelet's command line, as user data scripts hand it over. */
+/** The kubelet's command line in user data scripts. */
 import { type KubeletConfig, NO_CONFIG, parsePairs, parseTaints, wholeNumber } from './config.ts';
 
-/** Splits text into words as a POSIX shell would: quotes group, backslashes escape, a backslash joins lines. */
+/**
+ * Splits text into words as a POSIX shell does: quotes group, backslashes escape, and a trailing backslash joins lines.
+ */
 export function words(text: string): string[] {
   const found: string[] = [];
   const pattern = /\\\n|\s+|\\([\s\S])|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'|([^\s"'\\]+)/g;
@@ -19,7 +21,7 @@ export function words(text: string): string[] {
   return found;
 }
 
-/** Options of a command line: `--name=value` or `--name value`; a later one wins. */
+/** Parses the options of a command line: `--name=value` or `--name value`. The last occurrence wins. */
 export function options(args: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const [index, word] of args.entries()) {
@@ -31,7 +33,10 @@ export function options(args: readonly string[]): ReadonlyMap<string, string> {
   return found;
 }
 
-/** The settings among kubelet flags. @throws Error when a taint cannot be read */
+/**
+ * Returns the configuration from kubelet flags.
+ * @throws Error if a taint cannot be parsed
+ */
 export function configOfFlags(flags: ReadonlyMap<string, string>): KubeletConfig {
   const maxPods = wholeNumber(flags.get('max-pods'));
   const podsPerCore = wholeNumber(flags.get('pods-per-core'));

@@ -1,6 +1,6 @@
-/** Huge pages that a machine's user data has its kernel set aside. */
+/** Huge pages that user data configures. */
 
-/** Pages by their size, as resources name it. */
+/** Number of pages by size, as in resource names. */
 export interface HugePages {
   readonly '2Mi': number;
   readonly '1Gi': number;
@@ -15,7 +15,7 @@ const FILES: readonly (readonly [size: keyof HugePages, pattern: RegExp])[] = [
 
 const KERNEL_SIZES: Readonly<Record<string, keyof HugePages>> = { '2M': '2Mi', '1G': '1Gi' };
 
-/** Reads `sysctl`, `/proc`, `/sys` and kernel parameters; of several settings the last one counts. */
+/** Reads `sysctl`, `/proc`, `/sys` and kernel parameters. The last setting wins. */
 export function hugePages(userData: string): HugePages {
   const pages = { '2Mi': 0, '1Gi': 0 };
   for (const [size, pattern] of FILES) for (const [, count] of userData.matchAll(pattern)) pages[size] = Number(count);

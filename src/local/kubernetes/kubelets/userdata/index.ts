@@ -1,4 +1,4 @@
-/** Reads a machine's user data the way its image would. */
+/** Reads a machine's user data as its image does. */
 import { bottlerocket, isBottlerocket } from './bottlerocket.ts';
 import type { KubeletConfig } from './config.ts';
 import { hugePages } from './huge-pages.ts';
@@ -9,10 +9,10 @@ import { anyScript, bootstrapScript, powershell } from './shell.ts';
 export type { KubeletConfig } from './config.ts';
 
 /**
- * Finds the kubelet's settings in decoded user data: AL2023 NodeConfig (alone or in MIME parts), Bottlerocket TOML,
- * AL2's bootstrap.sh, Windows' PowerShell, or any script that names kubelet flags.
+ * Parses the kubelet configuration in decoded user data: AL2023 NodeConfig (alone or in MIME parts), Bottlerocket TOML,
+ * AL2's bootstrap.sh, Windows' PowerShell, or any script with kubelet flags.
  *
- * @throws Error when the user data is malformed; such a machine never joins
+ * @throws Error if the user data is malformed. Such a machine never joins.
  */
 export function decodeUserData(text: string): KubeletConfig {
   const pages = hugePages(text);

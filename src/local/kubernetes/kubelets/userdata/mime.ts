@@ -17,7 +17,10 @@ function splitHead(text: string): { head: string; body: string } {
 const headerOf = (head: string, name: string): string =>
   new RegExp(`^${name}:\\s*(.*)$`, 'im').exec(head)?.[1]?.trim() ?? '';
 
-/** Splits a multi-part message; the end mark may be missing. @throws Error without a boundary */
+/**
+ * Splits a multi-part message. The final boundary may be missing.
+ * @throws Error if there is no boundary
+ */
 export function mimeParts(text: string): readonly Part[] {
   const { head, body } = splitHead(text.replaceAll('\r', '').trimStart());
   const boundary = /boundary="?([^";\n]+)"?/i.exec(head)?.[1];

@@ -22,7 +22,7 @@ interface NodeConfig {
 export const isNodeConfig = (text: string): boolean =>
   /^kind:\s*NodeConfig\s*$/m.test(text) && /^apiVersion:\s*node\.eks\.aws\//m.test(text);
 
-/** Merges NodeConfigs as the node does: maps deeply, everything else by the last one. */
+/** Merges NodeConfigs as the node does: maps recursively, other values by replacement. */
 function merge(left: unknown, right: unknown): unknown {
   if (!isObject(left) || !isObject(right)) return right ?? left;
   const merged: Record<string, unknown> = { ...left };
@@ -41,7 +41,10 @@ function taintsOf(value: unknown): Taint[] {
   );
 }
 
-/** Reads NodeConfig documents, the last one winning. @throws Error when one is not YAML or a taint is malformed */
+/**
+ * Reads NodeConfig documents. Later documents have precedence.
+ * @throws Error if a document is not valid YAML or a taint is malformed
+ */
 export function nodeConfig(documents: readonly string[]): KubeletConfig {
   const { spec } = documents.map((text) => parse(text) as unknown).reduce(merge, {}) as NodeConfig;
   const flags = configOfFlags(options((spec?.kubelet?.flags ?? []).flatMap(words)));

@@ -1,12 +1,12 @@
-/** Shell scripts: EKS's bootstrap.sh, and others that start a kubelet their own way. */
+/** Shell scripts: EKS's bootstrap.sh, and custom scripts that start a kubelet. */
 import type { Taint } from '../../../../api/kubernetes.ts';
 import { type KubeletConfig, NO_CONFIG } from './config.ts';
 import { configOfFlags, options, words } from './flags.ts';
 
-/** What an image of one's own must register with when Karpenter cannot tell it in user data. */
+/** Taint with which custom images must register, because Karpenter cannot set it in their user data. */
 const UNREGISTERED: Taint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' };
 
-/** The commands of a script, lines that end in a backslash joined. */
+/** Returns the commands of a script. Lines that end in a backslash are joined. */
 const commands = (script: string): readonly string[] =>
   script
     .replace(/\\\r?\n/g, ' ')
@@ -14,7 +14,10 @@ const commands = (script: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
 
-/** Arguments of bootstrap.sh: every option takes a value, whatever it looks like; the rest is positional. */
+/**
+ * Parses arguments of bootstrap.sh. Every option takes the next argument as its value. The remaining arguments are
+ * positional.
+ */
 function bootstrapArguments(args: readonly string[]): { flags: ReadonlyMap<string, string>; rest: readonly string[] } {
   const flags = new Map<string, string>();
   const rest: string[] = [];
@@ -29,7 +32,7 @@ function bootstrapArguments(args: readonly string[]): { flags: ReadonlyMap<strin
   return { flags, rest };
 }
 
-/** Reads `/etc/eks/bootstrap.sh CLUSTER …`; undefined when the script does not call it. */
+/** Parses `/etc/eks/bootstrap.sh CLUSTER …`. Returns undefined if the script does not call it. */
 export function bootstrapScript(script: string): KubeletConfig | undefined {
   const line = commands(script).find((command) => /(^|\s)\/etc\/eks\/bootstrap\.sh\s/.test(command));
   if (line === undefined) return undefined;
@@ -46,8 +49,8 @@ export function bootstrapScript(script: string): KubeletConfig | undefined {
 }
 
 /**
- * Any other script: takes the kubelet flags it finds. One that says nothing of taints joins with the unregistered
- * taint, as the image of a custom family has to.
+ * Reads kubelet flags from any other script. If the script has no taints, adds the unregistered taint, as the image of
+ * a custom AMI family must do.
  */
 export function anyScript(script: string): KubeletConfig {
   const flags = new Map(commands(script).flatMap((command) => [...options(words(command))]));
@@ -55,7 +58,7 @@ export function anyScript(script: string): KubeletConfig {
   return flags.has('register-with-taints') ? config : { ...NO_CONFIG, ...config, taints: [UNREGISTERED] };
 }
 
-/** Windows: `Start-EKSBootstrap.ps1` with its parameters; undefined when the script does not call it. */
+/** Parses the parameters of `Start-EKSBootstrap.ps1` on Windows. Returns undefined if the script does not call it. */
 export function powershell(script: string): KubeletConfig | undefined {
   if (!script.includes('-EKSClusterName')) return undefined;
   const parameter = (name: string): string | undefined => new RegExp(`-${name}\\s+'([^']*)'`).exec(script)?.[1];

@@ -1,6 +1,6 @@
 /**
- * Which of the feasible nodes the scheduler prefers: the scores and weights of kube-scheduler's default profile. The
- * score for images that a node already has is left out, because no local node reports images.
+ * Scores of feasible nodes with the weights of kube-scheduler's default profile. The score for existing images is
+ * omitted, because local nodes report no images.
  */
 import type { Pod } from '../../../../api/kubernetes.ts';
 import type { ClusterView, NodeView } from '../view.ts';
@@ -22,7 +22,7 @@ const SCORES: readonly (readonly [weight: number, score: Score])[] = [
 /** Returns the rank of a node among nodes with equal scores. The node with the lowest rank is chosen. */
 export type TieBreak = (pod: Pod, node: NodeView) => number | string;
 
-/** Rates each of the nodes. */
+/** Returns the score of each node. */
 export function totalScores(pod: Pod, nodes: readonly NodeView[], cluster: ClusterView): readonly number[] {
   const totals = nodes.map(() => 0);
   for (const [weight, score] of SCORES) {

@@ -1,9 +1,9 @@
-/** Scores by what a node is: its taints and labels. */
+/** Scores by a node's taints and labels. */
 import { matchesTerm } from '../selectors.ts';
 import { tolerates } from '../taints.ts';
 import { BEST, normalized, type Score } from './score.ts';
 
-/** TaintToleration: fewest untolerated PreferNoSchedule taints. */
+/** TaintToleration: prefers nodes with few untolerated PreferNoSchedule taints. */
 export const preferredTaints: Score = (pod, _cluster, nodes) => {
   const untolerated = nodes.map(
     ({ node }) =>
@@ -16,7 +16,7 @@ export const preferredTaints: Score = (pod, _cluster, nodes) => {
   return normalized(untolerated).map((one) => BEST - one);
 };
 
-/** NodeAffinity: the weights of the preferred terms that the node matches. */
+/** NodeAffinity: sum of the weights of matching preferred terms. */
 export const preferredNodes: Score = (pod, _cluster, nodes) => {
   const terms = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
   if (!terms?.length) return undefined;

@@ -1,11 +1,11 @@
-/** InterPodAffinity: pods that the pod prefers to be near or far from, and those that prefer the same of the pod. */
+/** InterPodAffinity: preferences of the pod for other pods, and preferences of other pods for the pod. */
 import type { Pod, PodAffinityTerm, WeightedPodAffinityTerm } from '../../../../api/kubernetes.ts';
 import { own } from '../../../../lib/own.ts';
 import { hasAffinity, type Term, termOf } from '../pod-affinity.ts';
 import type { ClusterView, NodeView } from '../view.ts';
 import { BEST, type Score } from './score.ts';
 
-/** Weight of required affinity that another pod has to the pod. */
+/** Weight of another pod's required affinity to the pod. */
 const REQUIRED_WEIGHT = 1;
 
 interface Weighted {
@@ -74,7 +74,7 @@ function requiredTerms(owner: Pod, cluster: ClusterView): readonly Weighted[] {
   return terms.map((term) => ({ weight: REQUIRED_WEIGHT, term: termOf(term, owner, cluster) }));
 }
 
-/** Stretches ratings, which may be negative, over 0 to 100. */
+/** Scales scores, which may be negative, to the range from 0 to 100. */
 function stretched(raw: readonly number[]): readonly number[] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const one of raw) {

@@ -1,11 +1,11 @@
-/** Scores by the CPU and memory of a node that pods request. */
+/** Scores by requested CPU and memory of a node. */
 import { podRequests, scoredRequests } from '../amounts.ts';
 import { BEST, type Score } from './score.ts';
 
 const freePercent = (requested: number, allocatable: number): number =>
   requested > allocatable ? 0 : Math.floor(((allocatable - requested) * BEST) / allocatable);
 
-/** NodeResourcesFit with its strategy LeastAllocated: the share of CPU and memory that stays free. */
+/** NodeResourcesFit with the strategy LeastAllocated: the free share of CPU and memory. */
 export const leastAllocated: Score = (pod, _cluster, nodes) => {
   const { cpu = 0, memory = 0 } = scoredRequests(pod);
   return nodes.map(({ allocatable, scored }) => {
@@ -17,14 +17,17 @@ export const leastAllocated: Score = (pod, _cluster, nodes) => {
   });
 };
 
-/** How close the used shares of CPU and memory are to each other, from 50 to 100. */
+/** Returns the similarity of both used shares, from 50 to 100. */
 function balance(cpu: number, allCpu: number, memory: number, allMemory: number): number {
   if (allCpu === 0 || allMemory === 0) return BEST;
   const deviation = Math.abs((Math.min(1, cpu / allCpu) - Math.min(1, memory / allMemory)) / 2);
   return Math.trunc((1 - deviation) * BEST);
 }
 
-/** NodeResourcesBalancedAllocation: 75 if the pod does not change the balance of its node, up to 100 if it improves it. */
+/**
+ * NodeResourcesBalancedAllocation: 75 if the pod does not change the balance of the node, up to 100 if it improves the
+ * balance.
+ */
 export const balancedAllocation: Score = (pod, _cluster, nodes) => {
   const { cpu = 0, memory = 0 } = podRequests(pod);
   if (cpu === 0 && memory === 0) return undefined;

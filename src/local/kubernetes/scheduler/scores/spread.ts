@@ -1,4 +1,4 @@
-/** PodTopologySpread: fewest pods of the same kind in the node's domains. */
+/** PodTopologySpread: prefers domains with few matching pods. */
 
 import type { Pod, TopologySpreadConstraint } from '../../../../api/kubernetes.ts';
 import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../api/labels.ts';
@@ -14,11 +14,13 @@ const SYSTEM_DEFAULTS = [
 
 interface Soft {
   readonly constraints: readonly TopologySpreadConstraint[];
-  /** Nodes without all topology keys are rated worst. System defaults rate them by the keys that they have. */
+  /**
+   * True if nodes without all topology keys get the lowest score. System defaults score them by their existing keys.
+   */
   readonly needsAllKeys: boolean;
 }
 
-/** The constraints that need not hold: the pod's own, or system defaults if the pod has no constraints at all. */
+/** Returns the soft constraints of the pod, or the system defaults if the pod has no constraints. */
 function softConstraints(pod: Pod, cluster: ClusterView): Soft {
   if (pod.spec.topologySpreadConstraints?.length)
     return { constraints: constraintsOf(pod, 'ScheduleAnyway'), needsAllKeys: true };
@@ -27,7 +29,7 @@ function softConstraints(pod: Pod, cluster: ClusterView): Soft {
   return { constraints, needsAllKeys: false };
 }
 
-/** Matching pods in a node's domain of one topology, with their weight; 0 if the node has no domain. */
+/** Returns the weighted number of matching pods in a node's domain of one topology, or 0 if the node has no domain. */
 type Rating = (node: NodeView) => number;
 
 function ratingOf(
@@ -39,9 +41,9 @@ function ratingOf(
 ): Rating {
   const { topologyKey, maxSkew } = constraint;
   const isHostname = topologyKey === HOSTNAME_LABEL;
-  // Every node counts as a domain of its own, even if nodes share a hostname.
+  // Every node counts as a separate domain, even if nodes share a hostname.
   const domains = isHostname ? nodes.length : new Set(nodes.map(({ labels }) => own(labels, topologyKey))).size;
-  // Domains of large topologies hold fewer pods each, so their counts weigh more.
+  // Domains of large topologies contain fewer pods each, so that their counts have more weight.
   const weight = Math.log(domains + 2);
   const rate = (count: number): number => count * weight + (maxSkew - 1);
   if (isHostname) {
