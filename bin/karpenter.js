@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// In a checkout the sources, which Node runs as they are; in a package the bundle.
+// Runs the sources in a checkout, and the bundle in a package.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
@@ -7,7 +7,10 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Set for the process that this file starts, with the path of its Node.js: that process starts no other one. */
+/**
+ * Environment variable of the process that this file starts, with the path of its Node.js. A process with this variable
+ * starts no further process.
+ */
 const STARTED = 'KARPENTER_STARTED_NODE';
 
 const inPackage = (path) => new URL(`../${path}`, import.meta.url);
@@ -17,7 +20,10 @@ function isOld(version) {
   return major < 22 || (major === 22 && minor < 19);
 }
 
-/** The Node.js of the npm package `node`: a checkout installs it, and `npm install node@24` does beside the package. */
+/**
+ * Returns the Node.js of the npm package `node`. A checkout installs it, and `npm install node@24` adds it beside the
+ * package.
+ */
 function installedNode() {
   try {
     const require = module.createRequire(import.meta.url);
@@ -29,7 +35,10 @@ function installedNode() {
   }
 }
 
-/** Runs this file again with another Node.js; the exit code and signals pass through, Ctrl-C by the terminal itself. */
+/**
+ * Runs this file again with another Node.js. Forwards signals and returns the exit code. The terminal itself sends
+ * Ctrl-C to both processes.
+ */
 function runWith(node) {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: 'inherit',
@@ -42,9 +51,9 @@ function runWith(node) {
 }
 
 async function run() {
-  // A checkout that was built keeps its bundle when its sources change.
+  // A bundle in a checkout can be older than its sources.
   const isCheckout = existsSync(inPackage('src/cli.ts'));
-  // Else two fifths of a command's time in a checkout would go into taking the types away again.
+  // Otherwise a command in a checkout would spend two fifths of its time on stripping types.
   if (isCheckout) module.enableCompileCache(fileURLToPath(inPackage('node_modules/.cache/compiled')));
   const { main } = await import(inPackage(isCheckout ? 'src/cli.ts' : 'dist/cli/cli.js').href);
   await main();
@@ -56,7 +65,7 @@ function fail(text) {
 }
 
 const started = process.env[STARTED];
-// programs that the command line starts have a Node.js of their own
+// programs that the command line starts select their own Node.js
 delete process.env[STARTED];
 const { node: version } = process.versions;
 const needs = `karpenter needs Node.js 22.19 or newer, this is ${version}`;

@@ -22,9 +22,9 @@ export function branchLimits(source: string): ReadonlyMap<string, ReadonlyMap<st
 export function branchTable(limits: ReadonlyMap<string, ReadonlyMap<string, number>>, version: string): string {
   const rows = [...limits].sort(([a], [b]) => (a < b ? -1 : 1)).map(([family, sizes]) => row(family, sizes));
   return `/**
- * Branch network interfaces by family and size, of the types that carry any. AWS publishes no API for them, only the
- * table \`pkg/aws/vpc/limits.go\` of its amazon-vpc-resource-controller-k8s (Apache-2.0), of which these are the limits of
- * the types that are compatible with trunking. Written by \`npm run renew:branch-interfaces\`. Source: ${version}.
+ * Branch network interfaces by family and size, for types that support trunking. AWS has no API for them, but publishes
+ * the table \`pkg/aws/vpc/limits.go\` of its amazon-vpc-resource-controller-k8s (Apache-2.0). Written by
+ * \`npm run renew:branch-interfaces\`. Source: ${version}.
  */
 export const BRANCH_INTERFACES: Readonly<Record<string, string>> = {
 ${rows.join('\n')}

@@ -14,7 +14,7 @@ export function priceTable(prices: ReadonlyMap<string, number>, source: string):
   }
   const rows = [...families].sort(([a], [b]) => (a < b ? -1 : 1)).map(([family, sizes]) => row(family, sizes));
   return `/**
- * On-demand prices in USD per hour (us-east-1, Linux) by family and size, for when the Pricing API cannot be asked.
+ * On-demand prices in USD per hour (us-east-1, Linux) by family and size, for use if the Pricing API is not available.
  * Written by \`npm run renew:prices\`. Source: ${source}.
  */
 export const PRICE_TABLE: Readonly<Record<string, string>> = {

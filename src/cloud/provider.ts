@@ -32,7 +32,7 @@ export type AdjustTypes = (types: readonly InstanceType[]) => Promise<readonly I
 
 export interface CloudProvider {
   readonly name: string;
-  /** NodeClass kinds that this provider serves; objects that refer to others are ignored. */
+  /** NodeClass kinds that this provider serves. Objects with references to other kinds are ignored. */
   readonly nodeClassKinds: readonly { readonly group: string; readonly kind: string }[];
   readonly repairPolicies: readonly RepairPolicy[];
   /** Hooks that run in parallel. Default: no hooks. */

@@ -19,8 +19,8 @@ export function idleMisfit(pool: NodePool, nodeClass: Conditioned | undefined): 
 }
 
 /**
- * Returns true if a NodePool is not Ready only because its conditions or those of its NodeClass have not been set yet, as after
- * a start.
+ * Returns true if a NodePool is not Ready only because its conditions or its NodeClass's conditions have not been set
+ * yet, as after a start.
  */
 export function awaitsReadiness(pool: NodePool, nodeClass: Conditioned | undefined): boolean {
   if (idleMisfit(pool, nodeClass)?.code !== 'not-ready' || isFalse(pool, VALIDATION_SUCCEEDED)) return false;

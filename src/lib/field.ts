@@ -8,7 +8,7 @@ export interface Wording {
   readonly object: string;
   /** True if null is a value. Otherwise, null has the meaning of a missing field. */
   readonly isNullGiven?: boolean;
-  /** Returns why a value, which may be missing, is not what is expected. */
+  /** Returns the reason why a value, which may be missing, does not have the expected form. */
   readonly problem: (expected: string, value: unknown, path: string) => string;
   readonly error: (path: string, problem: string) => Error;
 }

@@ -197,6 +197,6 @@ const sumOf = (prices: readonly (NodePrice | undefined)[], part: keyof NodePrice
 
 const machineText = (claim: NodeClaim): string => {
   const type = labelOf(claim, INSTANCE_TYPE_LABEL);
-  if (type === '') return 'a NodeClaim that was not launched';
+  if (type === '') return 'a NodeClaim without an instance';
   return `${type} in ${labelOf(claim, ZONE_LABEL)}, ${labelOf(claim, CAPACITY_TYPE_LABEL)}`;
 };

@@ -1,6 +1,6 @@
 /**
- * Conditions of built-in objects. They differ from those in api/conditions.ts, which have a summary in Ready and an
- * observed generation, and which keep the identity of an unchanged object.
+ * Conditions of built-in objects. In contrast, conditions in api/conditions.ts have a summary in Ready and an observed
+ * generation, and an unchanged object keeps its identity.
  */
 import type { Condition } from '../api/kubernetes.ts';
 

@@ -137,7 +137,7 @@ const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${maj
 export interface Inside {
   /** Network configuration in the response of DescribeCluster, if it is known. */
   readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr'>;
-  /** Connects the parts of the world, and starts those that the cluster does not provide. */
+  /** Connects the parts of the world, and starts parts that the cluster does not provide. */
   connect(life: Omit<Parts, 'client' | 'caches'>): Promise<Parts>;
   /** Called after all parts around the cluster have stopped. */
   stopped(): Promise<void>;

@@ -31,7 +31,9 @@ export async function play(client: ObjectClient, event: TraceEvent): Promise<voi
 function kindOf(object: { readonly apiVersion: string; readonly kind: string }): Kind {
   const kind = playableKind(object);
   if (kind === undefined)
-    throw new RangeError(`objects of ${object.apiVersion} ${object.kind} are not played; leave them out of the trace`);
+    throw new RangeError(
+      `objects of ${object.apiVersion} ${object.kind} are not supported; remove them from the trace`,
+    );
   return kind;
 }
 

@@ -18,7 +18,7 @@ export interface WorldSummary {
   readonly region: string;
   readonly seed: number;
   /**
-   * One line for each parameter that differs from the default, for example `interruptions: 5 % of spot nodes a day`.
+   * One line for each parameter that differs from the default, for example `interruptions: 5 % of spot nodes per day`.
    */
   readonly says: readonly string[];
 }

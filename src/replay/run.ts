@@ -119,7 +119,7 @@ class Run {
       await played(client, event);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      measure.complaints.logger.error('the cluster refused what the trace did', { error });
+      measure.complaints.logger.error('the cluster rejected an event of the trace', { error });
     }
   }
 

@@ -60,7 +60,7 @@ export function stateNode(halves: Halves): StateNode {
   const view = registered || nodeClaim === undefined ? node : nodeClaim;
   const named = node ?? nodeClaim;
   if (view === undefined || named === undefined)
-    throw new Error(`Cannot join state node "${providerId}": nothing to join`);
+    throw new Error(`Cannot create state node "${providerId}": it has neither a Node nor a NodeClaim`);
   return {
     name: named.metadata.name,
     providerId,

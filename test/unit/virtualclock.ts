@@ -1,18 +1,18 @@
-/** A clock that moves only when a test moves it. */
+/** A clock that advances only when a test advances it. */
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Clock } from '../../src/lib/clock.ts';
 import { timeline } from '../support/timeline.ts';
 
 export interface VirtualClock extends Clock {
-  /** Moves time on, firing what falls due in order, and lets what it started run until nothing more happens. */
+  /** Advances the time, fires due timers in order, and waits until their effects are complete. */
   advance(ms: number): Promise<void>;
-  /** Lets what is ready run, without moving time. */
+  /** Waits for pending callbacks without advancing the time. */
   settle(): Promise<void>;
   /** Number of timers that have not fired. */
   readonly waiting: number;
 }
 
-// promises resolve in micro-tasks, one turn of the event loop runs them all; a few turns let callbacks chain
+// one turn of the event loop runs all resolved promises; several turns also run callbacks of callbacks
 const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await immediate();
 };
@@ -34,9 +34,9 @@ export function virtualClock(startMs: number = Date.UTC(2026, 0, 1)): VirtualClo
   };
 }
 
-/** The clock of a machine whose time can be set, which its other measure does not follow. */
+/** A clock with an adjustable wall-clock time. Its monotonic time does not follow adjustments. */
 export interface SettableClock extends VirtualClock {
-  /** Puts the time forward, or back by a negative number of milliseconds. */
+  /** Moves the wall-clock time by milliseconds, which may be negative. */
   put(ms: number): void;
 }
 

@@ -53,7 +53,9 @@ const RATE = object(
     region,
     family,
     instanceType,
-    share: optional(share('Rate as part of the on-demand list price, at least 0.01. For example, 0.66 for 66 %.')),
+    share: optional(
+      share('Rate as a fraction of the on-demand list price, at least 0.01. For example, 0.66 for 66 %.'),
+    ),
     usdPerHour: optional(usd('Rate in USD per hour, greater than 0, for one instance type.')),
   },
   { description: 'Part of the commitment that an instance uses per hour. The most specific rate applies.' },

@@ -77,7 +77,7 @@ export function entryName(list: ListName, entry: unknown, at: number): string {
 
 function documentIn(content: string, file: string): JsonObject {
   if (Buffer.byteLength(content) > MOST_BYTES)
-    throw new InputError(file, `a price book has at most ${MOST_BYTES} bytes; leave out what is not used`);
+    throw new InputError(file, `a price book has at most ${MOST_BYTES} bytes; remove unused entries`);
   let root: unknown;
   try {
     root = parse(content, { maxAliasCount: 0 });
@@ -101,7 +101,7 @@ function itemsOf(root: JsonObject, list: ListName, report: (where: string, wrong
     return [];
   }
   if (items.length > MOST_ENTRIES)
-    report(list, `has ${items.length} entries, the first ${MOST_ENTRIES} are used; split off what is not needed`);
+    report(list, `has ${items.length} entries, the first ${MOST_ENTRIES} are used; remove unneeded entries`);
   return items.slice(0, MOST_ENTRIES);
 }
 
@@ -135,12 +135,12 @@ interface Selected {
 /** Checks that an instance type is valid, and that a price has an instance type. */
 function selectionFault({ family, instanceType, usdPerHour }: Selected): string | undefined {
   if (instanceType !== undefined && instanceFamilyOf(instanceType) === '')
-    return `instanceType: ${quoted(instanceType)} is no instance type such as m7i.large`;
-  if (family?.includes('.')) return `family: ${quoted(family)} is no family; name types by instanceType`;
+    return `instanceType: ${quoted(instanceType)} is not an instance type; use a name such as m7i.large`;
+  if (family?.includes('.'))
+    return `family: ${quoted(family)} is not an instance family; set instanceType for a single type`;
   if (family !== undefined && instanceType !== undefined && instanceFamilyOf(instanceType) !== family)
-    return `family: ${quoted(family)} is not the family of ${quoted(instanceType)}; leave family out`;
-  if (usdPerHour !== undefined && instanceType === undefined)
-    return 'usdPerHour: is the price of one instance type, and instanceType is missing';
+    return `family: ${quoted(family)} is not the family of ${quoted(instanceType)}`;
+  if (usdPerHour !== undefined && instanceType === undefined) return 'usdPerHour: requires instanceType';
   return undefined;
 }
 
@@ -160,7 +160,7 @@ const FREE = 'would make instances free, and the largest as cheap as the smalles
 
 function freeDiscountFault({ discount = 0 }: Discount): string | undefined {
   if (discount <= 1 - LOWEST_PRICE_SHARE) return undefined;
-  return `discount: ${discount} ${FREE}; use the part that is taken off, up to ${1 - LOWEST_PRICE_SHARE}, for example 0.12 for 12 %`;
+  return `discount: ${discount} ${FREE}; use the part that is subtracted, up to ${1 - LOWEST_PRICE_SHARE}, for example 0.12 for 12 %`;
 }
 
 function freeFault({
@@ -170,7 +170,7 @@ function freeFault({
   readonly usdPerHour?: number;
   readonly share?: number;
 }): string | undefined {
-  if (usdPerHour === 0) return `usdPerHour: 0 ${FREE}; use what you pay, for example 0.07`;
+  if (usdPerHour === 0) return `usdPerHour: 0 ${FREE}; use the actual price, for example 0.07`;
   if (share !== undefined && share < LOWEST_PRICE_SHARE)
     return `share: ${share} ${FREE}; use a part of the list price of at least ${LOWEST_PRICE_SHARE}, for example 0.66`;
   return undefined;
@@ -178,9 +178,9 @@ function freeFault({
 
 function planFault({ type, region, family, rates }: SavingsPlan): string | undefined {
   if (type === 'EC2Instance' && (family === undefined || region === undefined))
-    return `${family === undefined ? 'family' : 'region'}: an EC2Instance Savings Plan is for one family in one region`;
+    return `${family === undefined ? 'family' : 'region'}: an EC2Instance Savings Plan requires a family and a region`;
   if (type === 'Compute' && family !== undefined)
-    return 'family: a Compute Savings Plan is for all families; leave it out';
+    return 'family: a Compute Savings Plan applies to all families, so family must not be set';
   for (const [at, rate] of rates.entries()) {
     const wrong = rateFault(rate);
     if (wrong !== undefined) return `rates[${at}].${wrong}`;
@@ -193,12 +193,12 @@ const rateFault = (rate: SavingsPlanRate): string | undefined =>
 
 function reservedFault({ instanceType, zone, sizeFlexible }: ReservedInstances): string | undefined {
   if (zone !== undefined && sizeFlexible === true)
-    return 'sizeFlexible: zonal reserved instances cover one size alone; leave out zone or sizeFlexible';
+    return 'sizeFlexible: zonal reserved instances cover one size only, so sizeFlexible must not be true';
   return selectionFault({ instanceType });
 }
 
 function shortened(problems: readonly string[], file: string): readonly string[] {
   if (problems.length <= MOST_PROBLEMS) return problems;
   const more = problems.length - MOST_PROBLEMS;
-  return [...problems.slice(0, MOST_PROBLEMS), `${file}: ${more} more entries are left out`];
+  return [...problems.slice(0, MOST_PROBLEMS), `${file}: ${more} more entries are ignored`];
 }

@@ -1,7 +1,7 @@
 /**
- * Branch network interfaces by family and size, of the types that carry any. AWS publishes no API for them, only the
- * table `pkg/aws/vpc/limits.go` of its amazon-vpc-resource-controller-k8s (Apache-2.0), of which these are the limits of
- * the types that are compatible with trunking. Written by `npm run renew:branch-interfaces`. Source: 1.8.2.
+ * Branch network interfaces by family and size, for types that support trunking. AWS has no API for them, but publishes
+ * the table `pkg/aws/vpc/limits.go` of its amazon-vpc-resource-controller-k8s (Apache-2.0). Written by
+ * `npm run renew:branch-interfaces`. Source: 1.8.2.
  */
 export const BRANCH_INTERFACES: Readonly<Record<string, string>> = {
   a1: 'medium:10 large:9 xlarge:18 2xlarge:38 4xlarge:54 metal:54',

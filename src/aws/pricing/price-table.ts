@@ -1,7 +1,7 @@
 /**
- * On-demand prices in USD per hour (us-east-1, Linux) by family and size, for when the Pricing API cannot be asked.
- * Written by `npm run renew:prices`. Source: prices of AWS as Apache Libcloud
- * 3.9.1 ships them (Apache-2.0, March 2025); of what is newer or has changed since, as AWS listed them in 2026.
+ * On-demand prices in USD per hour (us-east-1, Linux) by family and size, for use if the Pricing API is not available.
+ * Written by `npm run renew:prices`. Source: list prices of AWS in Apache Libcloud 3.9.1 (Apache-2.0, March 2025); newer
+ * or changed prices as listed by AWS in 2026.
  */
 export const PRICE_TABLE: Readonly<Record<string, string>> = {
   a1: 'medium=0.0255 large=0.051 xlarge=0.102 2xlarge=0.204 4xlarge=0.408 metal=0.408',

@@ -1,6 +1,6 @@
 /**
- * Reads and writes manifests from files, folders and standard input. Edits keep comments, order and anchors. An
- * unchanged document is written as it was read, byte by byte.
+ * Reads and writes manifests from files, folders and standard input. Edits keep comments, order and anchors. Unchanged
+ * documents keep every byte.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

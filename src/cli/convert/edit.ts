@@ -90,7 +90,7 @@ export class ObjectEdit {
     return typeof value === 'string' ? value : this.fail(path, `must be a string, not ${shown(value)}`);
   }
 
-  /** Reads text, or a number as it is written in the source. */
+  /** Reads text, or a number in its notation in the source. */
   textOrNumber(path: Path): string | undefined {
     const node = this.node(path);
     const value = plain(node);

@@ -44,7 +44,7 @@ export function textOf(document: Document, { newline, ...style }: TextStyle): st
 
 const NUMBER_TAGS: ReadonlySet<string | undefined> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 
-/** Writes numbers as they were read, so that an account ID such as 012345678901 keeps its leading zero. */
+/** Writes numbers in their original notation, so that an account ID such as 012345678901 keeps its leading zero. */
 export const withSourceNumbers = (tags: Tags): Tags =>
   tags.map((tag) => (typeof tag === 'object' && NUMBER_TAGS.has(tag.tag) ? asRead(tag as ScalarTag) : tag));
 

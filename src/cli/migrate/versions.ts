@@ -34,7 +34,7 @@ const BOTH_PATCH = 9;
 /** Target version of one step. */
 export interface Hop {
   readonly stage: ApiStage;
-  /** Version as it is usually written. */
+  /** Version in its usual notation. */
   readonly version: string;
   /** Version for `helm --version`. Tags have no `v` since 0.35. */
   readonly chart: string;

@@ -15,9 +15,9 @@ import { stored } from './stored.ts';
 /** NodePool that the operator manages. */
 export interface ReadPool {
   readonly nodePool: NodePool;
-  /** NodePool as it was read. It has no hash of this version if the operator has not set one. */
+  /** NodePool in its input form. It has no hash of this version if the operator has not set one. */
   readonly given: NodePool;
-  /** Whether a what-if file replaces the cluster's NodePool. */
+  /** True if a what-if file replaces the cluster's NodePool. */
   readonly isChanged: boolean;
 }
 

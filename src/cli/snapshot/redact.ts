@@ -1,6 +1,7 @@
 /**
- * Removes the fields that may hold a secret and decide nothing: `api/kept-fields.ts` lists the fields that stay. Digests replace
- * values that a drift hash covers. If a hash matched before, it is computed again, so that it still matches.
+ * Removes fields that may hold a secret and do not affect decisions: `api/kept-fields.ts` lists the fields that stay.
+ * Digests replace values that a drift hash covers. If a hash matched before, it is computed again, so that it still
+ * matches.
  */
 import { KEPT_DEVICE_FIELDS } from '../../api/dra/kept-device-fields.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';

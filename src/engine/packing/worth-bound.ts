@@ -110,7 +110,7 @@ export class WorthBound {
     for (const dimension of this.#all) dimension.select(isMember, this.#left, this.#worth, total);
     // a resource that few kinds request gives a weak bound
     this.#relevant = this.#all.filter(({ size }) => size > among / 2);
-    // a check costs half of a check while a node is filled, and avoids many of those
+    // a check costs half as much as filling a node, and avoids filling many nodes
     this.#looks = Math.ceil(this.#relevant.reduce((sum, { size }) => sum + size, 0) / 2);
     return true;
   }

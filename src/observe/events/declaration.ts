@@ -13,14 +13,14 @@ export interface EventNote {
   readonly message: string;
   /** Together with the reason, the key for dropping repetitions. If absent, repetitions are never dropped. */
   readonly dedupe?: readonly string[];
-  /** Time for which repetitions are dropped, in milliseconds. Default `EVENT_WINDOW_MS`. */
+  /** Period in which repetitions are dropped, in milliseconds. Default `EVENT_WINDOW_MS`. */
   readonly windowMs?: number;
   /** Shared token bucket, by name, taken after de-duplication. */
   readonly limit?: { readonly name: string; readonly qps: number; readonly burst: number };
 }
 
 export const MINUTE = 60_000;
-/** Default time for which repetitions of an event are dropped, in milliseconds. */
+/** Default period in which repetitions of an event are dropped, in milliseconds. */
 export const EVENT_WINDOW_MS = 2 * MINUTE;
 
 interface Fields {
@@ -43,7 +43,7 @@ const DECLARED: unique symbol = Symbol('declared');
 
 type Declared<T extends Fields> = T & { readonly [DECLARED]: true };
 export type EventDeclaration = Declared<Fields>;
-/** Event whose repetitions are dropped. */
+/** Event with deduplication. */
 export type KeyedEvent = Declared<Fields & { readonly key: string }>;
 
 export const event = <const T extends Fields>(fields: T): Declared<T> => ({ ...fields, [DECLARED]: true });

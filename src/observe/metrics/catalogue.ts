@@ -59,13 +59,13 @@ export const METRIC_AREAS: readonly MetricArea[] = [
   {
     title: 'Controllers and the API server',
     note:
-      "Two of Karpenter's have nothing to count here: `controller_runtime_conversion_webhook_panics_total`, as there are no " +
+      "Two of Karpenter's metrics do not exist here: `controller_runtime_conversion_webhook_panics_total`, as there are no " +
       'webhooks, and `leader_election_slowpath_total`, as each renewal of the Lease reads it first.',
     metrics: declared(kube),
   },
   {
     title: 'Process',
-    note: "Beside these there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
+    note: "In addition there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
     metrics: declared(processMetrics),
   },
   { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declared(traces) },

@@ -137,7 +137,7 @@ function received(call: Call, answer: CallAnswer): Answered {
   if (error !== undefined) throw serviceError(call.service, error, requestId);
   if (broken === 'unheard' || broken === 'unanswered') throw reset();
   const check = broken === 'empty' ? NEEDS[call.service]?.[call.operation] : undefined;
-  const problem = broken === 'cut' ? 'it ends in the middle' : check && problemOf(check, output);
+  const problem = broken === 'cut' ? 'the response is truncated' : check && problemOf(check, output);
   if (problem !== undefined) throw new UnusableAnswer(call, problem);
   return { output: { ...output, $metadata: { httpStatusCode: 200, requestId } }, response: {} };
 }

@@ -29,7 +29,7 @@ interface MeasureOptions {
   readonly signal: AbortSignal;
 }
 
-/** Result of a run, as far as it is measured here. */
+/** Part of a run's result that is computed here. */
 type Measured = Omit<ReplayRun, 'name' | 'settings' | 'playedSeconds' | 'isComplete' | 'took'>;
 
 export class Measure {

@@ -70,7 +70,7 @@ export class RedoneMeter {
   }
 }
 
-/** Prefix of network resources, which no instance type is bought for. */
+/** Prefix of network resources. They do not affect the choice of instance types. */
 const NETWORK = 'vpc.amazonaws.com/';
 
 /** Returns true for CPU, memory and devices. They determine the price of an instance type. */

@@ -39,7 +39,7 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
       await answered(() => objects.evict({ name, namespace }, { uid, ...options }));
     },
     watch: () => {
-      throw new Error('informers are fed by the API server itself');
+      throw new Error('watch is not supported, because informers receive changes directly');
     },
   };
 }
@@ -48,7 +48,7 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
 function checkSelectors(kind: Kind, { labelSelector, fieldSelector }: Selectors): void {
   const selector = labelSelector ?? fieldSelector;
   if (selector === undefined) return;
-  throw new ApiError(400, 'BadRequest', `a replay does not select ${kind.plural} by ${selector}`);
+  throw new ApiError(400, 'BadRequest', `selector ${selector} of ${kind.plural} is not supported in a replay`);
 }
 
 interface Selectors {

@@ -38,7 +38,7 @@ export async function runInThread(options: RunOptions, memory: ReplayMemory): Pr
         else reject(message.error);
       });
       worker.on('error', (error) => reject(new Error(`${name}: ${failure(error, memory)}`, { cause: error })));
-      worker.on('exit', () => reject(new Error(`${name}: its thread ended`)));
+      worker.on('exit', () => reject(new Error(`${name}: its worker exited`)));
       if (signal?.aborted) stop();
       signal?.addEventListener('abort', stop, { once: true });
     });
@@ -55,7 +55,8 @@ const isOutOfMemory = (error: unknown): boolean =>
 function failure(error: unknown, memory: ReplayMemory): string {
   if (!isOutOfMemory(error)) return messageOf(error);
   const { bytes, threads } = memory;
-  const share = threads === 1 ? '' : `, which ${threads} runs at a time share; or play fewer with --parallel 1`;
+  const share =
+    threads === 1 ? '' : `, which ${threads} concurrent runs share; or reduce their number with --parallel 1`;
   return `it needs more than a heap of ${heapMib(memory)} MiB; raise --memory, now ${Math.round(bytes / 2 ** 20)}Mi${share}`;
 }
 

@@ -43,7 +43,9 @@ export function readHeader(value: unknown): TraceHeader {
 export function readEvent(value: unknown, { seconds }: TraceHeader, notBefore: number): TraceEvent {
   const event = lineObject(value, 'an event');
   if (!event.at('trace').isMissing)
-    event.at('trace').fail('marks a second header; a file holds one trace, so write the other into a file of its own');
+    event
+      .at('trace')
+      .fail('marks a second header, but a file must contain one trace; write the second trace to a separate file');
   const at = numberOf(event.at('at'), { from: 0, to: MOST_SECONDS, of: 'seconds since the start' });
   if (at > seconds)
     event.at('at').fail(`is ${at}, after the end of the trace; raise "seconds" in the header, which is ${seconds}`);
@@ -66,8 +68,11 @@ function readApply(event: Field, at: number): TraceEvent {
   const apply = readObject(event.at('apply'));
   const [runsFor, count] = [event.at('runsFor').given, event.at('count').given];
   if (!ENDING_KINDS.has(apply.kind))
-    runsFor?.fail(`is for Pods and Jobs: those of a ${apply.kind} run until it is deleted; leave it out`);
-  if (apply.kind !== 'Pod') count?.fail(`is for Pods; say how many a ${apply.kind} has in its spec`);
+    runsFor?.fail(
+      `is supported for Pods and Jobs only, because pods of a ${apply.kind} run until it is deleted; remove it`,
+    );
+  if (apply.kind !== 'Pod')
+    count?.fail(`is supported for Pods only; set the number of pods in the spec of the ${apply.kind}`);
   return {
     at,
     apply,
@@ -83,6 +88,6 @@ function readScale(event: Field, at: number): TraceEvent {
     event
       .at('scale')
       .at('kind')
-      .fail(`${scale.kind} has no replicas to scale; use ${[...SCALED_KINDS].join(', ')}, or apply it again`);
+      .fail(`${scale.kind} cannot be scaled; use ${[...SCALED_KINDS].join(', ')}, or apply it again`);
   return { at, scale, replicas: wholeOf(event.at('replicas'), { from: 0, to: MOST_REPLICAS, of: 'pods' }) };
 }

@@ -35,7 +35,7 @@ export const objectField = (value: unknown, path: string): Field => new Field(va
 export function textOf(field: Field, most = 253): string {
   const value = field.text();
   if (value === '') field.fail('is empty; it must be a text');
-  return value.length > most ? field.fail(`has ${value.length} characters; it may have ${most}`) : value;
+  return value.length > most ? field.fail(`has ${value.length} characters, more than the maximum of ${most}`) : value;
 }
 
 export interface Range {
@@ -64,7 +64,7 @@ export function checkNames(object: Field, names: readonly string[]): void {
     const near = nearestName(name, names);
     throw new FieldFault(
       quoted(name),
-      near === undefined ? `is unknown; known are ${names.join(', ')}` : `is unknown; did you mean ${near}?`,
+      near === undefined ? `is unknown; use one of ${names.join(', ')}` : `is unknown; did you mean ${near}?`,
     );
   }
 }
@@ -74,12 +74,12 @@ function checkTree(value: unknown): void {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MOST_LEVELS)
-      throw new FieldFault('', `is nested more than ${MOST_LEVELS} levels deep; leave out what is so deep`);
+      throw new FieldFault('', `is nested more than ${MOST_LEVELS} levels deep; remove the deeper levels`);
     const next: unknown[] = [];
     for (const one of level) {
       if (typeof one !== 'object' || one === null) continue;
       if (Object.hasOwn(one, '__proto__'))
-        throw new FieldFault('"__proto__"', 'is no key of any object of Kubernetes; leave it out');
+        throw new FieldFault('"__proto__"', 'is not a valid key in a Kubernetes object; remove it');
       for (const inner of Object.values(one)) next.push(inner);
     }
     level = next;

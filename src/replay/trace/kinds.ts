@@ -64,13 +64,13 @@ export const ENDING_KINDS: ReadonlySet<string> = new Set([POD, JOB].map(({ kind 
 
 /** Remedies for kinds that a replay does not play. */
 const NOT_PLAYED: Readonly<Record<string, string>> = {
-  CronJob: 'write the Jobs that it made, each at its time',
-  HorizontalPodAutoscaler: 'write what it did, as scale events',
+  CronJob: 'write the Jobs that it created, each at its time',
+  HorizontalPodAutoscaler: 'write its actions as scale events',
   VerticalPodAutoscaler: 'apply the workload again with the requests that it set',
-  ScaledObject: 'write what it did, as scale events',
+  ScaledObject: 'write its actions as scale events',
   ReplicationController: 'write a ReplicaSet or a Deployment',
-  Node: 'the replay buys the nodes itself',
-  NodeClaim: 'the replay buys the nodes itself',
+  Node: 'the replay launches the nodes itself',
+  NodeClaim: 'the replay launches the nodes itself',
 };
 
 const BY_NAME = new Map(TRACE_KINDS.map((kind) => [kind.kind, kind]));
@@ -84,10 +84,10 @@ export function kindOf(object: Field): Kind {
   const kind = BY_NAME.get(name);
   if (kind === undefined) {
     const remedy = own(NOT_PLAYED, name);
-    if (remedy !== undefined) object.at('kind').fail(`${name} is not played: ${remedy}`);
+    if (remedy !== undefined) object.at('kind').fail(`${name} is not supported in a trace: ${remedy}`);
     const near = nearestName(name, [...BY_NAME.keys()]);
     const remedyFor = near === undefined ? `use one of ${[...BY_NAME.keys()].join(', ')}` : `did you mean ${near}?`;
-    return object.at('kind').fail(`${quoted(name)} is no kind that a replay plays; ${remedyFor}`);
+    return object.at('kind').fail(`${quoted(name)} is not a supported kind; ${remedyFor}`);
   }
   const expected = apiVersionOf(kind);
   if (apiVersion !== expected) object.at('apiVersion').fail(`of a ${name} is ${quoted(apiVersion)}; use ${expected}`);

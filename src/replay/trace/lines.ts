@@ -31,7 +31,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
     if (bytes > MOST_BYTES)
       throw new InputError(
         `${source}, line ${number + 1}`,
-        `is longer than ${MOST_BYTES / 2 ** 20} MiB; split what it holds into several lines`,
+        `is longer than ${MOST_BYTES / 2 ** 20} MiB; split it into several lines`,
       );
     parts.push(part);
   };

@@ -40,7 +40,7 @@ function namesOf(object: Field, { kind, namespaced }: Kind): Pick<ObjectRef, 'na
   const name = domainOf(object.at('name'));
   const namespace = object.at('namespace').given;
   if (namespaced) return { namespace: namespace ? domainOf(namespace, 63) : DEFAULT_NAMESPACE, name };
-  return namespace ? namespace.fail(`is given, and a ${kind} has none; leave it out`) : { name };
+  return namespace ? namespace.fail(`is set, but a ${kind} does not have a namespace; remove it`) : { name };
 }
 
 /** @param most maximum number of characters */
@@ -54,7 +54,7 @@ function readMetadata(metadata: Field, kind: Kind): KubeObject['metadata'] {
   metadata
     .at('ownerReferences')
     .given?.fail(
-      'is given, and owners have other uids in a replay; leave it out, and leave out objects that a workload of the trace makes',
+      'is set, but owners have different UIDs in a replay; remove it, and remove objects that a workload of the trace creates',
     );
   const { name, namespace } = namesOf(metadata, kind);
   checkTexts(metadata.at('labels'), labelValueErrors);

@@ -51,8 +51,8 @@ function parsed<T>(
   } catch (error) {
     if (error instanceof FieldFault) throw new InputError(where, remedy ?? error.message, { cause: error });
     const breaksOff = isWhole
-      ? 'write one JSON object a line'
-      : 'the file breaks off in it: delete the line, or write the trace again';
+      ? 'write one JSON object per line'
+      : 'the line is incomplete; delete it, or write the trace again';
     throw new InputError(where, remedy ?? `${messageOf(error)}; ${breaksOff}`, { cause: error });
   }
 }
@@ -60,10 +60,10 @@ function parsed<T>(
 /** Returns the remedy for a file that is not a trace, based on its first line. */
 function foreignRemedy(text: string): string | undefined {
   if (/"apiVersion"\s*:\s*"audit\.k8s\.io\//.test(text))
-    return 'this is a Kubernetes audit log; make a trace of it with `karpenter trace from-audit`';
+    return 'this is a Kubernetes audit log; convert it with `karpenter trace from-audit`';
   if (/"apiVersion"\s*:/.test(text) && !/"trace"\s*:/.test(text))
-    return 'this is an object of Kubernetes, and no trace; a trace begins with its header, {"trace":"karpenter/v1",…}';
+    return 'this is a Kubernetes object, not a trace; a trace begins with its header, {"trace":"karpenter/v1",…}';
   if (/^[\w ."-]+,[\w ,."-]+$/.test(text.trim()))
-    return 'this looks like CSV; make a trace of it with `karpenter trace from-csv`';
+    return 'this looks like CSV; convert it with `karpenter trace from-csv`';
   return undefined;
 }

@@ -26,7 +26,7 @@ const STDIN = 0;
 export async function openLines(path: string): Promise<LineSource> {
   if (path === '-') return inMemory('standard input', createReadStream('', { fd: STDIN, autoClose: false }));
   const stats = await statsOf(path);
-  if (stats.isDirectory()) throw new InputError(path, 'is a folder; name a file of JSON lines');
+  if (stats.isDirectory()) throw new InputError(path, 'is a folder; use a file with JSON lines');
   if (!stats.isFile()) return inMemory(path, createReadStream(path));
   const isCompressed = isGzip(await beginning(path));
   return { name: path, lines: () => linesOf(plain(createReadStream(path), isCompressed), path) };
@@ -61,7 +61,10 @@ async function inMemory(name: string, stream: AsyncIterable<Buffer>): Promise<Li
     for await (const chunk of stream) {
       bytes += chunk.length;
       if (bytes > MOST_KEPT_BYTES)
-        throw new InputError(name, `is larger than ${MOST_KEPT_BYTES / 2 ** 20} MiB; write it to a file and name that`);
+        throw new InputError(
+          name,
+          `is larger than ${MOST_KEPT_BYTES / 2 ** 20} MiB; write it to a file and use the file`,
+        );
       chunks.push(chunk);
     }
   } catch (error) {

@@ -136,7 +136,7 @@ class Counting {
     const key = keyOf(ref);
     const before = this.#running.get(key);
     if (before === undefined) {
-      this.#warn(`${textOf(ref)} is scaled at ${at}, and is not there`);
+      this.#warn(`${textOf(ref)} is scaled at ${at}, but does not exist`);
       return;
     }
     this.#starts += Math.max(0, replicas - before.pods);
@@ -147,7 +147,7 @@ class Counting {
     const key = keyOf(ref);
     // a trace may delete objects that ended by themselves
     if (!this.#known.delete(key) && !ENDING_KINDS.has(ref.kind))
-      this.#warn(`${textOf(ref)} is deleted at ${at}, and is not there`);
+      this.#warn(`${textOf(ref)} is deleted at ${at}, but does not exist`);
     this.#set(key, undefined, at);
   }
 

@@ -1,4 +1,4 @@
-/** How long machines take from their launch until their node is Ready. */
+/** Times of machines from their launch until their node is Ready. */
 import type { AwsOptions } from '../../local/aws/options.ts';
 import type { KubeletOptions } from '../../local/kubernetes/kubelets/options.ts';
 import { normal } from './draws.ts';
@@ -6,7 +6,10 @@ import type { WorldModel } from './world-model.ts';
 
 /** The 95th percentile of a normal distribution, in standard deviations. */
 const P95 = 1.6449;
-/** Of the median, at most: what EC2 takes to start a machine, and a kubelet to be Ready. The rest is the boot. */
+/**
+ * Maximum shares of the median for the start of the instance in EC2 and for the readiness of the kubelet. The rest is
+ * boot time.
+ */
 const START_SHARE = 0.2;
 const READY_SHARE = 0.1;
 const MOST_START_MS = 8_000;
@@ -14,7 +17,7 @@ const MOST_READY_MS = 5_000;
 
 type Times = Pick<WorldModel, 'bootSeconds' | 'seed' | 'bootSeed'>;
 
-/** Milliseconds from the launch of the nth machine until its node is Ready. */
+/** Returns the milliseconds from the launch of the nth machine until its node is Ready. */
 export function bootMs({ bootSeconds: { p50, p95 }, seed, bootSeed = seed }: Times, launch: number): number {
   const deviation = Math.log(p95 / p50) / P95;
   return 1000 * p50 * Math.exp(deviation * normal(bootSeed, 'boot', launch));
@@ -23,7 +26,7 @@ export function bootMs({ bootSeconds: { p50, p95 }, seed, bootSeed = seed }: Tim
 const startMs = ({ bootSeconds: { p50 } }: Times): number => Math.min(MOST_START_MS, 1000 * p50 * START_SHARE);
 const readyMs = ({ bootSeconds: { p50 } }: Times): number => Math.min(MOST_READY_MS, 1000 * p50 * READY_SHARE);
 
-/** A median of 0 leaves the boot as the local world has it. */
+/** A median of 0 selects the default boot times of the local cluster. */
 const isModelled = ({ bootSeconds: { p50 } }: Times): boolean => p50 > 0;
 
 export function bootOfInstances(model: Times): Pick<AwsOptions, 'startDelayMs' | 'bootDelayMs'> {
@@ -35,7 +38,7 @@ export function bootOfInstances(model: Times): Pick<AwsOptions, 'startDelayMs' |
   };
 }
 
-/** What kubelets of the local world are started with, so that the above is all that a boot takes. */
+/** Returns options of kubelets in which boot times include no further delays. */
 export function kubeletsOf(model: WorldModel): Partial<KubeletOptions> {
   const pods = 1000 * model.podStartSeconds;
   return {

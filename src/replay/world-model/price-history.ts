@@ -36,7 +36,7 @@ export function readPriceHistory(text: string, history: HistoryFile): readonly S
   const linux = rows.filter(({ ProductDescription: product }) => product === undefined || LINUX.test(String(product)));
   const prices = linux.map((row, at) => priceOf(row, at, history.startMs, wrong)).filter(({ zone }) => zones.has(zone));
   if (prices.length === 0)
-    throw wrong(`has no Linux price in ${[...zones].join(', ')}; set region to that of the prices`);
+    throw wrong(`has no Linux price in ${[...zones].join(', ')}; set region to the region of the prices`);
   prices.sort((a, b) => a.at - b.at);
   checkTime(prices, history, wrong);
   return current(prices);
@@ -49,11 +49,15 @@ function jsonRows(text: string, wrong: Wrong): readonly Row[] {
   try {
     root = JSON.parse(text);
   } catch (error) {
-    throw wrong(`is no JSON: ${messageOf(error)}; write it with aws ec2 describe-spot-price-history --output json`);
+    throw wrong(
+      `is not valid JSON: ${messageOf(error)}; write it with aws ec2 describe-spot-price-history --output json`,
+    );
   }
   const list = isObject(root) ? root.SpotPriceHistory : root;
   if (!Array.isArray(list) || !list.every(isObject))
-    throw wrong('has no list SpotPriceHistory; write it with aws ec2 describe-spot-price-history --output json');
+    throw wrong(
+      'does not contain the list SpotPriceHistory; write it with aws ec2 describe-spot-price-history --output json',
+    );
   return list;
 }
 
@@ -62,7 +66,8 @@ function csvRows(text: string, wrong: Wrong): readonly Row[] {
   const [head = '', ...lines] = text.split('\n').filter((line) => line.trim() !== '');
   const names = cells(head);
   const missing = FIELDS.find((field) => field !== 'ProductDescription' && !names.includes(field));
-  if (missing !== undefined) throw wrong(`has no column ${missing}; its first line must name ${FIELDS.join(', ')}`);
+  if (missing !== undefined)
+    throw wrong(`does not contain the column ${missing}; the first line must list ${FIELDS.join(', ')}`);
   return lines.map((line) => Object.fromEntries(cells(line).map((cell, at) => [names[at] ?? '', cell])));
 }
 
@@ -73,8 +78,8 @@ function priceOf(row: Row, at: number, startMs: number, wrong: Wrong): SpotPrice
     wrong(`price ${at + 1}: ${field} is ${wanted}; correct it, or remove the price`);
   if (typeof instanceType !== 'string' || instanceType === '') throw bad('InstanceType', 'missing');
   if (typeof zone !== 'string' || zone === '') throw bad('AvailabilityZone', 'missing');
-  if (!(usdPerHour > 0 && usdPerHour < Number.POSITIVE_INFINITY)) throw bad('SpotPrice', 'no number of USD above 0');
-  if (Number.isNaN(atMs)) throw bad('Timestamp', 'no time');
+  if (!(usdPerHour > 0 && usdPerHour < Number.POSITIVE_INFINITY)) throw bad('SpotPrice', 'not a number greater than 0');
+  if (Number.isNaN(atMs)) throw bad('Timestamp', 'not a valid time');
   return { at: (atMs - startMs) / 1000, instanceType, zone, usdPerHour };
 }
 
@@ -84,8 +89,8 @@ function checkTime(prices: readonly SpotPrice[], { startMs, seconds }: HistoryFi
   if (first < seconds && last > 0) return;
   const when = (at: number): string => timestamp(startMs + 1000 * at);
   throw wrong(
-    `has prices from ${when(first)} to ${when(last)}, none while the trace runs from ${when(0)} to ${when(seconds)}; ` +
-      'set spot.pricesFrom.start to the moment of the prices at which the trace is to start',
+    `has prices from ${when(first)} to ${when(last)}, but none between ${when(0)} and ${when(seconds)}; ` +
+      'set spot.pricesFrom.start to the time in the price history that corresponds to the start of the trace',
   );
 }
 

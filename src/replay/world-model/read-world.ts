@@ -26,7 +26,7 @@ export async function readWorld(path: string, span: TraceTimes): Promise<WorldMo
   checkTogether(model, path);
   if (pricesFrom === undefined) return model;
   if (file.spot?.prices !== undefined)
-    throw new InputError(path, 'spot.pricesFrom: spot.prices gives prices already; leave one of them out');
+    throw new InputError(path, 'spot.pricesFrom: must not be combined with spot.prices; remove one of them');
   const history = await textOf(resolve(dirname(path), pricesFrom.file), path, 'spot.pricesFrom.file');
   const startMs = timeOf(pricesFrom.start ?? span.start);
   const from = { world: path, file: pricesFrom.file, region: model.region, startMs, seconds: span.seconds };
@@ -56,7 +56,7 @@ function worldIn(text: string, path: string): WorldFile {
   if (unknown !== undefined) throw new InputError(path, `${unknown}; correct its name, or remove it`);
   const [cause] = checkSchema(schema, root);
   const wrong = cause === undefined ? infinite(root) : `${cause.field}: ${cause.message}`;
-  if (wrong !== undefined) throw new InputError(path, `${wrong}; correct the field, or leave it out for its default`);
+  if (wrong !== undefined) throw new InputError(path, `${wrong}; correct the field, or remove it to use the default`);
   return root as WorldFile;
 }
 

@@ -20,29 +20,41 @@ const PRICE = object({
 });
 
 const SPOT = object({
-  prices: optional(list(PRICE, { description: 'Prices by the hour.', maxItems: MOST_PRICES })),
+  prices: optional(list(PRICE, { description: 'Hourly prices.', maxItems: MOST_PRICES })),
   pricesFrom: optional(
     object({
-      file: text({ description: 'What aws ec2 describe-spot-price-history answered.', minLength: 1 }),
-      start: optional(time({ description: 'The moment of that history at which the trace starts.' })),
+      file: text({ description: 'File with the output of aws ec2 describe-spot-price-history.', minLength: 1 }),
+      start: optional(time({ description: 'Time in the price history that corresponds to the start of the trace.' })),
     }),
   ),
-  volatility: optional(Type.Number({ description: 'Of the daily change of a price.', minimum: 0, maximum: 2 })),
-  interruptionsPerDay: optional(shareBelowOne('Share of running spot instances that are taken back in a day.')),
-  unevenness: optional(Type.Number({ description: 'Of pools.', minimum: 1, maximum: 1_000 })),
+  volatility: optional(
+    Type.Number({
+      description: 'Standard deviation of the daily change of a price, as a fraction.',
+      minimum: 0,
+      maximum: 2,
+    }),
+  ),
+  interruptionsPerDay: optional(shareBelowOne('Share of running spot instances that are interrupted per day.')),
+  unevenness: optional(
+    Type.Number({
+      description: 'Ratio between the interruption rates of the pools with the least and the most spare capacity.',
+      minimum: 1,
+      maximum: 1_000,
+    }),
+  ),
 });
 
 export const WORLD_FILE = object({
   region: optional(text({ pattern: '^[a-z]{2}(-[a-z]+)+-[0-9]+$' })),
   seed: optional(integer({ minimum: 0, maximum: 2 ** 31 })),
   bootSeconds: optional(object({ p50: optional(seconds('Median.')), p95: optional(seconds('95th percentile.')) })),
-  podStartSeconds: optional(seconds('From a pod bound to its containers running.')),
+  podStartSeconds: optional(seconds('Seconds from the binding of a pod until its containers run.')),
   cpuUtilization: optional(share('Part of the requested CPU that pods use.')),
   spot: optional(SPOT),
   soldOut: optional(
     object({
-      spot: optional(share('Of spot pools.')),
-      onDemand: optional(share('Of on-demand pools.')),
+      spot: optional(share('Share of spot pools that are sold out at a time.')),
+      onDemand: optional(share('Share of on-demand pools that are sold out at a time.')),
       hours: optional(Type.Number({ minimum: 0.01, maximum: 10_000 })),
     }),
   ),

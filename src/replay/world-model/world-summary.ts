@@ -21,7 +21,7 @@ const LINES: readonly Line[] = [
   {
     part: ({ bootSeconds: { p50, p95 } }) => [p50, p95],
     line: ({ bootSeconds: { p50, p95 } }) =>
-      p50 === 0 ? 'boot: as in the local world' : `boot: ${p50} s, 95 of 100 within ${p95} s`,
+      p50 === 0 ? 'boot: default of the local cluster' : `boot: ${p50} s, 95 of 100 within ${p95} s`,
   },
   {
     part: ({ podStartSeconds }) => podStartSeconds,
@@ -37,7 +37,7 @@ const LINES: readonly Line[] = [
     line: ({ spot: { interruptionsPerDay: rate, unevenness } }) =>
       rate === 0
         ? 'interruptions: none'
-        : `interruptions: ${percent(rate)} of spot nodes a day` +
+        : `interruptions: ${percent(rate)} of spot nodes per day` +
           (unevenness === DEFAULT_WORLD.spot.unevenness ? '' : `, ${unevenness} times as many in the smallest pools`),
   },
   {
@@ -54,8 +54,8 @@ const LINES: readonly Line[] = [
 ];
 
 function pricesText({ prices, volatility }: SpotModel): string {
-  const others = volatility === 0 ? 'constant' : `change by ${percent(volatility)} a day`;
+  const others = volatility === 0 ? 'constant' : `change by ${percent(volatility)} per day`;
   if (!prices?.length) return others;
   const pools = new Set(prices.map(({ instanceType, zone }) => `${instanceType}/${zone}`)).size;
-  return `${prices.length} given for ${pools} ${pools === 1 ? 'pool' : 'pools'}, others ${others}`;
+  return `${prices.length} from the world file for ${pools} ${pools === 1 ? 'pool' : 'pools'}, other pools ${others}`;
 }

@@ -225,7 +225,7 @@ export class ReferenceScheduler {
       const joined = and(place, wanted, volume);
       const requirements = this.#topology.narrowed({ pod, required, joined, place, open: CLOSED });
       if (!requirements) continue;
-      // Decision 17, "Labels that a pod lends to a node": the node's own requirements stay as they are.
+      // Decision 17, "Labels that a pod lends to a node": the node's own requirements do not change.
       existing.free = minus(existing.free, requests);
       existing.ports = [...existing.ports, ...ports];
       attached.add(attachments);

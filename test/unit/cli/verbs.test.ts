@@ -210,7 +210,7 @@ describe('traces', () => {
 
   it.each([
     [['check', 'nowhere.jsonl'], 1, 'karpenter trace: nowhere.jsonl: no such file\n'],
-    [['check', CSV], 1, /line 1: this looks like CSV; make a trace of it with `karpenter trace from-csv`/],
+    [['check', CSV], 1, /line 1: this looks like CSV; convert it with `karpenter trace from-csv`/],
     [['check', AUDIT], 1, /line 1: this is a Kubernetes audit log/],
     [['generate', 'nonsense'], 2, /Allowed choices are web-service, batch/],
     [['generate', 'mix', '--pods', '0'], 2, /It must be an integer from 1 to 50000/],

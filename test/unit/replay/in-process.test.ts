@@ -224,7 +224,7 @@ describe('play', () => {
     [
       'an unsupported kind',
       { at: 0, apply: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } as KubeObject },
-      'Node a: objects of v1 Node are not played; leave them out of the trace',
+      'Node a: objects of v1 Node are not supported; remove them from the trace',
     ],
     [
       'a scaled object that does not exist',

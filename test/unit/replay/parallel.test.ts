@@ -113,7 +113,7 @@ describe('replay with several sets at a time', () => {
       /^set ours: it needs more than a heap of \d+ MiB; raise --memory, now 256Mi$/,
     );
     await expect(played({ memoryBytes })).rejects.toThrow(
-      /^set (ours|compatible): .* --memory, now 256Mi, which 2 runs at a time share; or play fewer with --parallel 1$/,
+      /^set (ours|compatible): .* --memory, now 256Mi, which 2 concurrent runs share; or reduce their number with --parallel 1$/,
     );
   });
 

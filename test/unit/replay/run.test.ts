@@ -82,7 +82,7 @@ describe('run', () => {
     const { complaints, nodes } = await played({ trace });
     expect(complaints).toEqual([
       {
-        message: 'the cluster refused what the trace did',
+        message: 'the cluster rejected an event of the trace',
         count: 1,
         example: expect.stringContaining('Deployment missing: '),
       },

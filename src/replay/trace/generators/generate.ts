@@ -31,7 +31,7 @@ export const GENERATORS = {
   batch: [batch, 'bursts of continuous integration in working hours, and Jobs around the clock'],
   pipeline: [pipeline, 'nightly stages that follow one another, with much memory'],
   'machine-learning': [machineLearning, 'inference and training with GPUs, and notebooks'],
-  mix: [mix, 'all of these in one cluster'],
+  mix: [mix, 'all of the above in one cluster'],
 } as const satisfies Record<string, readonly [make: (options: GeneratorOptions) => Streams, says: string]>;
 
 export type GeneratorKind = keyof typeof GENERATORS;

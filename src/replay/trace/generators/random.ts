@@ -54,7 +54,7 @@ export class Random {
       if (left < 0) return item;
     }
     const last = items.at(-1);
-    if (last === undefined) throw new RangeError('Cannot pick an item: there is none');
+    if (last === undefined) throw new RangeError('Cannot pick an item from an empty list');
     return last[0];
   }
 

@@ -48,12 +48,12 @@ describe('a price book', () => {
     ],
     [
       'discounts: [{id: x, discount: 1}]',
-      'discounts[0] "x": discount: 1 would make instances free, and the largest as cheap as the smallest; use the part that is taken off, up to 0.99, for example 0.12 for 12 %',
+      'discounts[0] "x": discount: 1 would make instances free, and the largest as cheap as the smallest; use the part that is subtracted, up to 0.99, for example 0.12 for 12 %',
     ],
     ['discounts: [{discount: 0.995}]', 'discount: 0.995 would make instances free'],
     [
       'discounts: [{instanceType: p5.48xlarge, usdPerHour: 0}]',
-      'discounts[0]: usdPerHour: 0 would make instances free, and the largest as cheap as the smallest; use what you pay, for example 0.07',
+      'discounts[0]: usdPerHour: 0 would make instances free, and the largest as cheap as the smallest; use the actual price, for example 0.07',
     ],
     [
       'savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: [{share: 0}]}]',
@@ -63,9 +63,12 @@ describe('a price book', () => {
       'savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: [{instanceType: m5.large, usdPerHour: 0}]}]',
       'savingsPlans[0]: rates[0].usdPerHour: 0 would make instances free',
     ],
-    ['discounts: [{usdPerHour: 1}]', 'usdPerHour: is the price of one instance type, and instanceType is missing'],
+    ['discounts: [{usdPerHour: 1}]', 'usdPerHour: requires instanceType'],
     ['discounts: [{discount: 0.1, famly: m5}]', 'unknown field "famly", is "family" meant?'],
-    ['discounts: [{discount: 0.1, family: m5.large}]', 'family: "m5.large" is no family; name types by instanceType'],
+    [
+      'discounts: [{discount: 0.1, family: m5.large}]',
+      'family: "m5.large" is not an instance family; set instanceType for a single type',
+    ],
     ['discounts: [{discount: 0.1, family: m5, instanceType: c5.large}]', '"m5" is not the family of "c5.large"'],
     ['discounts: [7]', 'discounts[0]: must be an object, not 7'],
     ['discounts: {}', 'discounts: must be a list, not {}'],
@@ -81,11 +84,11 @@ describe('a price book', () => {
     ['savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: []}]', 'savingsPlans[0]: rates'],
     [
       'savingsPlans: [{type: EC2Instance, region: r, commitmentUsdPerHour: 1, rates: [{share: 1}]}]',
-      'family: an EC2Instance Savings Plan is for one family in one region',
+      'family: an EC2Instance Savings Plan requires a family and a region',
     ],
     [
       'savingsPlans: [{type: Compute, family: m5, commitmentUsdPerHour: 1, rates: [{share: 1}]}]',
-      'family: a Compute Savings Plan is for all families',
+      'family: a Compute Savings Plan applies to all families',
     ],
     [
       'savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: [{share: 1}, {family: m5}]}]',
@@ -95,7 +98,10 @@ describe('a price book', () => {
       'savingsPlans: [{type: Compute, commitmentUsdPerHour: 1, rates: [{shar: 1, share: 1}]}]',
       'unknown field "rates[0].shar"',
     ],
-    ['reservedInstances: [{instanceType: large, count: 1}]', '"large" is no instance type such as m7i.large'],
+    [
+      'reservedInstances: [{instanceType: large, count: 1}]',
+      '"large" is not an instance type; use a name such as m7i.large',
+    ],
     ['reservedInstances: [{instanceType: m5.large, count: 0}]', 'reservedInstances[0]: count'],
     [
       'reservedInstances: [{instanceType: m5.large, count: 1, zone: a, sizeFlexible: true}]',
@@ -127,7 +133,7 @@ describe('a price book', () => {
     const { problems } = read(`discounts: ${JSON.stringify(many)}\n`);
     expect(problems).toHaveLength(101);
     expect(problems[0]).toContain('has 1200 entries, the first 1000 are used');
-    expect(problems.at(-1)).toContain('more entries are left out');
+    expect(problems.at(-1)).toContain('more entries are ignored');
   });
 
   it.each([

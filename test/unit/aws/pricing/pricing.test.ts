@@ -172,7 +172,7 @@ describe('prices', () => {
     // Types that AWS does not list keep the price of the table.
     expect(pricing.onDemandPrice('c5.large')).toBe(0.085);
     expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
-    // After spot prices are read, a market without a price has none.
+    // After spot prices have been read, an unlisted market has no price.
     expect(pricing.spotPrice('m5.large', 'b')).toBeUndefined();
     expect(pricing.spotPrice('c5.large', 'a')).toBeUndefined();
     const filters = asked.flatMap(({ Filters = [] }) =>

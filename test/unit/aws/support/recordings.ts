@@ -6,8 +6,8 @@ import type { Json } from './json.ts';
 const PACKED = new URL('../fixtures/cases.json.gz', import.meta.url);
 
 /**
- * The `world`, the `further` instance types that only wide cases ask for, and cases by name; with those of the folder
- * of JSON files that `AWS_CASES` names.
+ * Returns the `world`, the `further` instance types that only wide cases use, and cases by name. Includes the JSON
+ * files in the folder `AWS_CASES`, if it is set.
  */
 export function recordings(): Json {
   const folder = process.env.AWS_CASES;

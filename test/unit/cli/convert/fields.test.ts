@@ -122,7 +122,7 @@ describe('a Provisioner', () => {
     ['requirements: {a: b}', 'spec.template.spec.requirements: must be a list'],
     ['labels: [a]', 'must be an object'],
     ['weight: 500', 'v1 rejects this value: spec.weight'],
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of others, as people keep them
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of another tool, as in users' files
     ['requirements: "${list}"', 'render it and convert the result'],
   ])('with {%s} stays unchanged, with an error', (spec, message) => {
     const { errors, text } = convertText(provisioner(spec));

@@ -124,7 +124,7 @@ export function sampleResult(sample: Sample = {}): ReplayResult {
       seconds: days * DAY,
       source: 'generated web-service seed 7',
     },
-    world: { region: 'us-west-2', seed: 1, says: ['interruptions: 5 % of spot nodes a day'] },
+    world: { region: 'us-west-2', seed: 1, says: ['interruptions: 5 % of spot nodes per day'] },
     runs: names.map((name, index) => sampleRun(name, 1 - 0.12 * index, sample)),
   };
 }

@@ -106,10 +106,10 @@ describe('the summary of several lives', () => {
   it('reports lives that failed or were stopped', () => {
     const { lives, ...result } = livesResult();
     if (lives === undefined) throw new Error('there are lives');
-    const failures = [{ set: 'ours', life: 9, message: 'its thread ended' }];
+    const failures = [{ set: 'ours', life: 9, message: 'its worker exited' }];
     expect(unfinished({ ...result, lives: { ...lives, count: 9, failures } })).toEqual([
       'compatible is unfinished: 8 of 9 lives were played to the end.',
-      'Life 9 of ours failed: its thread ended',
+      'Life 9 of ours failed: its worker exited',
     ]);
   });
 

@@ -167,8 +167,8 @@ describe('a command that starts', () => {
       `Pod should schedule on: nodeclaim/${kept?.nodeClaim?.metadata.name}, node/${kept?.name}`,
     );
     expect(kept?.nominatedUntilMs).toBeGreaterThan(0);
-    // The command publishes the result of its simulation at once. The provisioner publishes events for pending pods
-    // too.
+    // The command publishes the result of its simulation immediately. The provisioner publishes events for pending
+    // pods, too.
     const at = world.events.findIndex(
       ({ reason, object }) => reason === 'Nominated' && object.metadata.name.startsWith('small'),
     );

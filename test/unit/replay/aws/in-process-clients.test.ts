@@ -80,7 +80,7 @@ async function outcome(call: Promise<object>): Promise<object> {
     // The wording of parse errors may differ.
     const text =
       name === 'UnusableAnswer'
-        ? String(message).replace(/(invalid:) (invalid XML|it ends|it cannot be parsed).*/, '$1')
+        ? String(message).replace(/(invalid:) (invalid XML|the response is truncated|it cannot be parsed).*/, '$1')
         : message;
     return {
       type: (error as object).constructor.name,

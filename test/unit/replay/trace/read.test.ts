@@ -132,7 +132,7 @@ describe('an invalid header', () => {
   it.each([
     ['', 'bad.jsonl: is empty; a trace begins with its header, {"trace":"karpenter/v1",…}'],
     ['\n\n', 'bad.jsonl: is empty; a trace begins with its header, {"trace":"karpenter/v1",…}'],
-    ['nonsense\n', 'bad.jsonl, line 1: 8 characters that are not valid JSON; write one JSON object a line'],
+    ['nonsense\n', 'bad.jsonl, line 1: 8 characters that are not valid JSON; write one JSON object per line'],
     ['[]\n', 'bad.jsonl, line 1: the header is a list; it must be an object'],
     [lines({ at: 0 }), 'bad.jsonl, line 1: trace is missing: the first line is the header, {"trace":"karpenter/v1",…}'],
     [
@@ -154,15 +154,15 @@ describe('an invalid header', () => {
     [lines({ ...HEADER, second: 60 }), 'bad.jsonl, line 1: "second" is unknown; did you mean seconds?'],
     [
       lines({ kind: 'Event', apiVersion: 'audit.k8s.io/v1', level: 'Metadata' }),
-      'bad.jsonl, line 1: this is a Kubernetes audit log; make a trace of it with `karpenter trace from-audit`',
+      'bad.jsonl, line 1: this is a Kubernetes audit log; convert it with `karpenter trace from-audit`',
     ],
     [
       lines(deployment()),
-      'bad.jsonl, line 1: this is an object of Kubernetes, and no trace; a trace begins with its header, {"trace":"karpenter/v1",…}',
+      'bad.jsonl, line 1: this is a Kubernetes object, not a trace; a trace begins with its header, {"trace":"karpenter/v1",…}',
     ],
     [
       'submit,duration,cpu,memory\n',
-      'bad.jsonl, line 1: this looks like CSV; make a trace of it with `karpenter trace from-csv`',
+      'bad.jsonl, line 1: this looks like CSV; convert it with `karpenter trace from-csv`',
     ],
   ])('%j: %s', async (text, message) => {
     expect(await complaint(text)).toBe(message);
@@ -183,27 +183,30 @@ describe('an invalid event', () => {
     [{ at: 1, aply: pod() }, '"aply" is unknown; did you mean apply?'],
     [
       { at: 1, constructor: {} },
-      '"constructor" is unknown; known are at, apply, scale, delete, runsFor, count, replicas',
+      '"constructor" is unknown; use one of at, apply, scale, delete, runsFor, count, replicas',
     ],
     [{ at: 1, apply: pod(), delete: ref }, 'has several of apply, scale, delete; it must have one of them'],
     [{ at: 1, apply: pod(), runFor: 7 }, '"runFor" is unknown; did you mean runsFor?'],
-    [HEADER, 'trace marks a second header; a file holds one trace, so write the other into a file of its own'],
+    [
+      HEADER,
+      'trace marks a second header, but a file must contain one trace; write the second trace to a separate file',
+    ],
     [{ at: 1, apply: { ...pod(), kind: undefined } }, 'apply.kind is missing; it must be a text'],
     [
       { at: 1, apply: { ...pod(), kind: 'Depoyment' } },
-      'apply.kind "Depoyment" is no kind that a replay plays; did you mean Deployment?',
+      'apply.kind "Depoyment" is not a supported kind; did you mean Deployment?',
     ],
     [
       { at: 1, apply: { ...pod(), kind: 'toString' } },
-      /apply\.kind "toString" is no kind that a replay plays; use one of Namespace, PriorityClass/,
+      /apply\.kind "toString" is not a supported kind; use one of Namespace, PriorityClass/,
     ],
     [
       { at: 1, apply: { ...pod(), kind: 'CronJob' } },
-      'apply.kind CronJob is not played: write the Jobs that it made, each at its time',
+      'apply.kind CronJob is not supported in a trace: write the Jobs that it created, each at its time',
     ],
     [
       { at: 1, apply: { ...pod(), kind: 'HorizontalPodAutoscaler' } },
-      'apply.kind HorizontalPodAutoscaler is not played: write what it did, as scale events',
+      'apply.kind HorizontalPodAutoscaler is not supported in a trace: write its actions as scale events',
     ],
     [{ at: 1, apply: { ...pod(), apiVersion: 'v2' } }, 'apply.apiVersion of a Pod is "v2"; use v1'],
     [{ at: 1, apply: { ...pod(), metadata: undefined } }, 'apply.metadata is missing; it must be an object'],
@@ -211,7 +214,7 @@ describe('an invalid event', () => {
     [{ at: 1, apply: pod({ name: 'One' }) }, /apply\.metadata\.name "One": a lowercase RFC 1123 subdomain/],
     [{ at: 1, apply: pod({ namespace: 7 }) }, 'apply.metadata.namespace is 7; it must be a text'],
     [{ at: 1, apply: pod({ labels: { app: 7 } }) }, 'apply.metadata.labels.app must be a text; put it in quotes'],
-    [{ at: 1, apply: pod({ ownerReferences: [] }) }, /apply\.metadata\.ownerReferences is given/],
+    [{ at: 1, apply: pod({ ownerReferences: [] }) }, /apply\.metadata\.ownerReferences is set/],
     [
       { at: 1, apply: pod({}, { nodeName: 'a' }) },
       'apply.spec.nodeName is given, and the nodes of a replay have other names; leave it out',
@@ -237,20 +240,23 @@ describe('an invalid event', () => {
     [{ at: 1, apply: deployment({ template: undefined }) }, 'apply.spec.template is missing; it must be an object'],
     [
       { at: 1, apply: deployment(), runsFor: 7 },
-      'runsFor is for Pods and Jobs: those of a Deployment run until it is deleted; leave it out',
+      'runsFor is supported for Pods and Jobs only, because pods of a Deployment run until it is deleted; remove it',
     ],
-    [{ at: 1, apply: deployment(), count: 7 }, 'count is for Pods; say how many a Deployment has in its spec'],
+    [
+      { at: 1, apply: deployment(), count: 7 },
+      'count is supported for Pods only; set the number of pods in the spec of the Deployment',
+    ],
     [{ at: 1, apply: pod(), count: 0 }, 'count is 0; it must be pods from 1 to 10000'],
     [{ at: 1, apply: pod(), runsFor: -1 }, 'runsFor is -1; it must be seconds from 0 to 316224000'],
     [{ at: 1, scale: ref }, 'replicas is missing; it must be pods from 0 to 100000'],
     [
       { at: 1, scale: { ...ref, apiVersion: 'v1', kind: 'Pod' }, replicas: 1 },
-      'scale.kind Pod has no replicas to scale; use Deployment, ReplicaSet, StatefulSet, or apply it again',
+      'scale.kind Pod cannot be scaled; use Deployment, ReplicaSet, StatefulSet, or apply it again',
     ],
     [{ at: 1, delete: { ...ref, name: undefined } }, 'delete.name is missing; it must be a text'],
     [
       { at: 1, delete: { apiVersion: 'v1', kind: 'Namespace', name: 'a', namespace: 'b' } },
-      'delete.namespace is given, and a Namespace has none; leave it out',
+      'delete.namespace is set, but a Namespace does not have a namespace; remove it',
     ],
   ])('%j: %s', async (event, message) => {
     const found = await complaint(framed(event));
@@ -268,7 +274,7 @@ describe('an invalid event', () => {
 
   it('has keys that would change the prototype of objects', async () => {
     expect(await complaint(`${framed()}{"at":1,"apply":{"__proto__":{"kind":"Pod"}}}\n`)).toBe(
-      'bad.jsonl, line 2: "__proto__" is no key of any object of Kubernetes; leave it out',
+      'bad.jsonl, line 2: "__proto__" is not a valid key in a Kubernetes object; remove it',
     );
   });
 
@@ -281,15 +287,13 @@ describe('an invalid event', () => {
 
   it('is a line without end', async () => {
     const path = `${framed()}{"at":1,"apply":"${'x'.repeat(5 * 2 ** 20)}"}\n`;
-    expect(await complaint(path)).toBe(
-      'bad.jsonl, line 2: is longer than 4 MiB; split what it holds into several lines',
-    );
+    expect(await complaint(path)).toBe('bad.jsonl, line 2: is longer than 4 MiB; split it into several lines');
     expect(await complaint(gzipSync(path), 'bad.gz')).toMatch(/^bad\.gz, line 2: is longer than 4 MiB/);
   });
 
   it('is truncated at the end of the file', async () => {
     expect(await complaint(`${framed()}{"at":1,"app`)).toMatch(
-      /^bad\.jsonl, line 2: .*the file breaks off in it: delete the line, or write the trace again$/,
+      /^bad\.jsonl, line 2: .*the line is incomplete; delete it, or write the trace again$/,
     );
     const whole = gzipSync(framed(...Array.from({ length: 1_000 }, (_, at) => ({ at, delete: ref }))));
     expect(await complaint(whole.subarray(0, whole.length / 2), 'bad.gz')).toMatch(
@@ -311,7 +315,7 @@ describe('an invalid event', () => {
 describe('a path', () => {
   it.each([
     ['nowhere.jsonl', 'nowhere.jsonl: no such file'],
-    ['.', ': is a folder; name a file of JSON lines'],
+    ['.', ': is a folder; use a file with JSON lines'],
   ])('%s: %s', async (name, message) => {
     await expect(readTrace(join(folder, name))).rejects.toThrow(message);
   });

@@ -61,8 +61,8 @@ describe('a summary', () => {
       { at: 2, delete: ref },
     ]);
     expect(warnings).toEqual([
-      'Deployment shop/web is scaled at 1, and is not there',
-      'Deployment shop/web is deleted at 2, and is not there',
+      'Deployment shop/web is scaled at 1, but does not exist',
+      'Deployment shop/web is deleted at 2, but does not exist',
     ]);
   });
 

@@ -47,7 +47,7 @@ describe('a world file', () => {
     ['spot: {volatilty: 1}', /unknown field "spot.volatilty", is "volatility" meant\?; correct its name/],
     ['spot: {prices: [{att: 1}]}', /unknown field "spot.prices\[0\].att"/],
     ['spot: {prices: [{at: 1}]}', /spot.prices\[0\].instanceType: Required value; correct the field/],
-    ['seed: many', /seed: .*must be of type integer: "string"; correct the field, or leave it out for its default$/],
+    ['seed: many', /seed: .*must be of type integer: "string"; correct the field, or remove it to use the default$/],
     ['soldOut: {spot: 2}', /soldOut.spot: .*less than or equal to 1; correct the field/],
     ['spot: {interruptionsPerDay: 1}', /spot.interruptionsPerDay: .*less than or equal to 0.99/],
     ['soldOut: {hours: 0}', /soldOut.hours: .*greater than or equal to 0.01/],
@@ -58,7 +58,7 @@ describe('a world file', () => {
     ['a: [', /neither YAML nor JSON: .*; correct the syntax$/s],
     [
       'spot: {prices: [], pricesFrom: {file: x}}',
-      /spot.pricesFrom: spot.prices gives prices already; leave one of them out$/,
+      /spot.pricesFrom: must not be combined with spot.prices; remove one of them$/,
     ],
     [
       'spot: {pricesFrom: {file: nowhere}}',
@@ -110,19 +110,25 @@ describe('a history of spot prices', () => {
   });
 
   it.each([
-    ['a,b\n1,2', /prices: has no column AvailabilityZone; its first line must name AvailabilityZone, /],
-    ['{"a": 1}', /prices: has no list SpotPriceHistory; write it with aws ec2 describe-spot-price-history/],
-    ['{', /prices: is no JSON/],
-    [JSON.stringify([row('2026-08-11T00:00:00Z', '-1')]), /price 1: SpotPrice is no number of USD above 0; correct it/],
-    [JSON.stringify([row('yesterday', '1')]), /price 1: Timestamp is no time; correct it/],
+    ['a,b\n1,2', /prices: does not contain the column AvailabilityZone; the first line must list AvailabilityZone, /],
+    [
+      '{"a": 1}',
+      /prices: does not contain the list SpotPriceHistory; write it with aws ec2 describe-spot-price-history/,
+    ],
+    ['{', /prices: is not valid JSON/],
+    [
+      JSON.stringify([row('2026-08-11T00:00:00Z', '-1')]),
+      /price 1: SpotPrice is not a number greater than 0; correct it/,
+    ],
+    [JSON.stringify([row('yesterday', '1')]), /price 1: Timestamp is not a valid time; correct it/],
     [JSON.stringify([row('2026-08-11T00:00:00Z', '1', { InstanceType: '' })]), /price 1: InstanceType is missing/],
     [
       JSON.stringify([row('2026-08-11T00:00:00Z', '1', { AvailabilityZone: 'eu-west-1a' })]),
-      /has no Linux price in us-west-2a, us-west-2b, us-west-2c; set region to that of the prices/,
+      /has no Linux price in us-west-2a, us-west-2b, us-west-2c; set region to the region of the prices/,
     ],
     [
       JSON.stringify([row('2025-01-01T00:00:00Z', '1')]),
-      /none while the trace runs from 2026-08-10T00:00:00Z to 2026-08-17T00:00:00Z; set spot.pricesFrom.start/,
+      /none between 2026-08-10T00:00:00Z and 2026-08-17T00:00:00Z; set spot.pricesFrom.start/,
     ],
   ])('is rejected with file and remedy: %s', async (prices, message) => {
     await expect(read(FROM, prices)).rejects.toThrow(message);

@@ -25,8 +25,8 @@ describe('the summary of a world', () => {
       'boot: 20 s, 95 of 100 within 30 s',
       'start of pods: 5 s',
       'pods use 40 % of the CPU that they request',
-      'spot prices: change by 12.5 % a day',
-      'interruptions: 5 % of spot nodes a day',
+      'spot prices: change by 12.5 % per day',
+      'interruptions: 5 % of spot nodes per day',
       'sold out: 10 % of spot pools, 0.2 % of on-demand pools, for 2 h',
       'new images: every 14 days',
     ]);
@@ -43,9 +43,9 @@ describe('the summary of a world', () => {
         imageRotationDays: 1,
       }),
     ).toEqual([
-      'boot: as in the local world',
-      'spot prices: 3 given for 2 pools, others constant',
-      'interruptions: 2 % of spot nodes a day, 2 times as many in the smallest pools',
+      'boot: default of the local cluster',
+      'spot prices: 3 from the world file for 2 pools, other pools constant',
+      'interruptions: 2 % of spot nodes per day, 2 times as many in the smallest pools',
       'sold out: never',
       'new images: every day',
     ]);

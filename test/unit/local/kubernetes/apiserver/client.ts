@@ -5,7 +5,7 @@ import {
   startApiServer,
 } from '../../../../../src/local/kubernetes/apiserver/server.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: tests reach into answers of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 export type Body = any;
 
 export interface Answer {

@@ -68,7 +68,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 it('detaches the volume of a claim that was deleted together with its pod', async () => {
   await client.patch(PERSISTENT_VOLUME_CLAIM, DATA, { metadata: { finalizers: null } });
   await client.delete(PERSISTENT_VOLUME_CLAIM, DATA);
-  // The volumes of the pod are no longer known.
+  // The volumes of the pod can no longer be determined.
   await client.delete(POD, WRITER, { gracePeriodSeconds: 0 });
   await until(async () => (await attached()) === 0);
 });

@@ -77,7 +77,7 @@ export interface ClusterShape {
   readonly volumes?: readonly PersistentVolume[];
   readonly classes?: readonly StorageClass[];
   readonly csiNodes?: readonly CSINode[];
-  /** Of every pod. */
+  /** Default selector of every pod. */
   readonly defaultSelector?: LabelSelector;
 }
 
