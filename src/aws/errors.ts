@@ -73,7 +73,7 @@ export function isUnanswered(error: unknown): boolean {
 const isOutOfReach = (error: Error): boolean =>
   error.name === 'TimeoutError' || ('code' in error && typeof error.code === 'string' && error.code.startsWith('E'));
 
-/** Returns true if a retry may succeed, because the error or one of its causes was no usable response. */
+/** Returns true if a retry may succeed, because the error or one of its causes is an unusable response. */
 export function mayPass(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const inner: readonly unknown[] = error instanceof AggregateError ? error.errors : [error.cause];

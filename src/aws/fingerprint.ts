@@ -32,6 +32,6 @@ export const fingerprint = (value: unknown): string => digest(canonicalJson(valu
 /** Returns the same kind of hash, but the order of lists does not matter. */
 export const setFingerprint = (value: unknown): string => digest(orderlessJson(value)).toString('hex', 0, 16);
 
-/** Returns a hash as unsigned 64-bit decimal number. The order of lists does not matter. */
+/** Returns a hash as an unsigned 64-bit decimal number. The order of lists does not matter. */
 export const decimalFingerprint = (value: unknown): string =>
   digest(orderlessJson(value)).readBigUInt64BE(0).toString();

@@ -66,7 +66,7 @@ const FEW = 8;
 /** Same for terms, constraints and their expressions, whose product matters. The total stays below HEAVY. */
 const FEW_TERMS = 3;
 
-/** Returns true if a quick check shows that no limit applies. A solve takes in tens of thousands of pods. */
+/** Returns true if a quick check shows that no limit applies. A solve can have tens of thousands of pods. */
 function isPlain(spec: PodSpec): boolean {
   const { affinity, topologySpreadConstraints: constraints, containers, nodeSelector } = spec;
   if (affinity !== undefined && !isPlainAffinity(affinity)) return false;

@@ -60,7 +60,7 @@ export function watchForOutages(log: Logger, nowMs: () => number = () => perform
   };
 }
 
-/** Consecutive failures without a success. */
+/** Consecutive failures. */
 interface Streak {
   readonly sinceMs: number;
   /** First error of the streak. */

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { monotonicMs, type Timepiece } from './clock.ts';
 
-/** Maximum time, in milliseconds, for which a step should block other work. Most steps are a little longer. */
+/** Duration of a step in milliseconds. Most steps take slightly longer. */
 const STEP_MS = 8;
 
 /** Returns a promise that lets other work run, or undefined if no pause is necessary yet. */

@@ -23,7 +23,7 @@ const CRDS = [
   'nodepools.karpenter.sh',
 ];
 
-/** Values that users of Karpenter 1.x set, besides those of every installation. */
+/** Values that users of Karpenter 1.x set, in addition to the values of every installation. */
 const MATRIX: readonly (readonly [string, Values])[] = [
   ['defaults', {}],
   [

@@ -87,7 +87,7 @@ describe('an operator that starts in a cluster of ten thousand pods', () => {
     return performance.now() - started;
   };
 
-  it('lists the pods in pages, answers probes meanwhile, and launches a node for the pending pod', async () => {
+  it('lists the pods in pages, responds to probes meanwhile, and launches a node for the pending pod', async () => {
     operator = await startOperatorProcess(cluster, {
       HEALTH_PROBE_PORT: String(probePort),
       DISABLE_LEADER_ELECTION: 'true',

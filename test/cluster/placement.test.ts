@@ -1,4 +1,4 @@
-/** kube-scheduler confirms the engine's placements: pods with every kind of constraint, planned at once. */
+/** kube-scheduler confirms the engine's placements: pods with every kind of constraint, planned in one solve. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';

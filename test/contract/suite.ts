@@ -153,7 +153,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(backend.sent('CreateLaunchTemplate').map(({ LaunchTemplateName: made }) => made)).toEqual([name]);
     });
 
-    it('lists its instances, and tags those with a registered node', async () => {
+    it('lists its instances, and tags instances with a registered node', async () => {
       const claim = await session.launch(ONE_TYPE, ON_DEMAND);
       const listed = await session.provider.list();
       expect(listed.map(({ status }) => status?.providerID)).toContain(claim.status?.providerID);

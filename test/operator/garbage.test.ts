@@ -13,7 +13,7 @@ import { apart, BRISK, pool } from './pools.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** One instance more than may be collected at once. */
+/** One instance more than may be collected immediately. */
 const NODES = 3;
 
 let scenario: Scenario;

@@ -181,7 +181,7 @@ export function kubeTroubles({ scenario, operator, roll, pass }: Life): Troubles
       const status = roll.pick([409, 429, 500, 503, 504]);
       const wanted = roll.pick(['DELETE', 'GET', 'PATCH', 'POST', 'PUT', '']);
       let left = 30;
-      // the world's own scaling requests are made by users, who would only retry
+      // scaling requests of the world are users' requests, which users would retry
       const match = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
         left > 0 && !path.includes('/deployments') && method.startsWith(wanted) && roll.upTo(4) === 0 && left-- > 0;
       mend = scenario().world.kube.server.faults.failRequests({ status, match });

@@ -14,7 +14,7 @@ describe('generated files', () => {
     expect(staleFiles()).toEqual([]);
   });
 
-  it('hold each CRD as it is declared', () => {
+  it('contain each declared CRD', () => {
     for (const crd of customResourceDefinitions()) {
       const file = `${crd.spec.group}_${crd.spec.names.plural}.yaml`;
       expect(parse(files.get(`crds/${file}`) ?? '')).toEqual(crd);
@@ -47,7 +47,7 @@ describe('staleFiles', () => {
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  it('names what differs, is missing or should not be there', () => {
+  it('lists files that differ, are missing or are obsolete', () => {
     expect(staleFiles(root)).toEqual([]);
     writeFileSync(join(root, 'crds/karpenter.sh_nodepools.yaml'), 'other');
     rmSync(join(root, 'docs/reference/nodeclaim.md'));

@@ -12,11 +12,11 @@ import { poolKey, type SpotPool, SpotPools } from './spot-pools.ts';
 export const SPOT_RISK_NAME = 'karpenter-spot-risk';
 
 /**
- * Part of an interruption that a rebalance recommendation counts as. A later interruption of the instance counts as
- * the remaining part.
+ * Weight of a rebalance recommendation relative to an interruption. If the instance is interrupted later, the
+ * interruption counts with the remaining weight.
  */
 const RECOMMENDATION = 0.25;
-/** Time for which repeated messages about an instance are not counted again. */
+/** Period in which repeated messages about an instance are not counted again. */
 const SAME_INSTANCE_MS = 3_600_000;
 
 /** View of a pool for HTTP responses. This format is public. */
@@ -30,9 +30,9 @@ export interface SpotPoolView extends SpotPool, PoolCounts {
 export class SpotRisk implements Kept {
   readonly #weight: number;
   readonly #pools: SpotPools;
-  /** Effective parts above 0, by pool. */
+  /** Fractions of the price that are added as spot risk, by pool. Contains positive fractions only. */
   #parts: ReadonlyMap<string, number> = new Map();
-  /** Number of changes of the parts of a type's pools. */
+  /** Number of changes of these fractions for the pools of a type. */
   readonly #sequences = new Map<string, number>();
   #version = 0;
   /** Part of an interruption that has been counted for an instance. */

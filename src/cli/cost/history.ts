@@ -64,7 +64,7 @@ const rounded = <T extends Spent>(spent: T): T => {
 
 /**
  * Returns the length of an hour's data. A past hour counts as a full hour, even if the operator observed only a part
- * of it. The latest hour counts as far as it has passed.
+ * of it. The latest hour counts up to the current time.
  */
 const lengthOf = ({ samples }: HourView, isLatest: boolean): number =>
   isLatest ? Math.min(1, samples / SAMPLES_PER_HOUR) : 1;

@@ -17,7 +17,7 @@ export interface ReadPool {
   readonly nodePool: NodePool;
   /** NodePool in its input form. It has no hash of this version if the operator has not set one. */
   readonly given: NodePool;
-  /** True if a what-if file replaces the cluster's NodePool. */
+  /** True if a file of `--what-if` replaces the cluster's NodePool. */
   readonly isChanged: boolean;
 }
 

@@ -21,7 +21,7 @@ interface LifeFigure {
 const FIGURES: readonly LifeFigure[] = [
   { label: 'cost', amount: 'usd', text: dollars, isRelative: true, isTold: true },
   { label: 'evictions', amount: 'evictions', text: amount, isRelative: true, isTold: true },
-  { label: 'nodes bought', amount: 'nodesBought', text: amount, isRelative: true, isTold: true },
+  { label: 'launches', amount: 'nodesBought', text: amount, isRelative: true, isTold: true },
   { label: 'p50 waiting', amount: 'waitingP50', text: spanText, isRelative: false, isTold: false },
   { label: 'p95 waiting', amount: 'waitingP95', text: spanText, isRelative: false, isTold: true },
   { label: 'redone hours', amount: 'redonePodHours', text: amount, isRelative: true, isTold: false },

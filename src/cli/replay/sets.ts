@@ -27,7 +27,7 @@ export interface SetsOptions {
   readonly priceBook?: string;
   /** Manifests of `-f`. */
   readonly manifests: readonly Manifest[];
-  /** Place of the manifests in messages. */
+  /** Name of the manifests' source in messages. */
   readonly source: string;
   /** NodePools and NodeClasses at the start of the trace. */
   readonly beginning: Beginning;

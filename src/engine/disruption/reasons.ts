@@ -32,7 +32,7 @@ export type DeclineCode =
   | 'unknown-instance-type'
   | 'no-capacity-type'
   | 'no-zone'
-  // because of the expected result of the disruption
+  // reasons in the expected result of the disruption
   | 'budget'
   | 'pods-stranded'
   | 'several-replacements'

@@ -66,7 +66,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   return inOrder([...claims.filter((claim) => !replaced.has(claim)), ...fresh], parts.order);
 }
 
-/** Work of small solves. A larger limit makes small solves slower, and their plans hardly cheaper. */
+/** Work limit of small solves. A larger limit makes small solves slower, but their plans hardly cheaper. */
 const LEAST_WORK = 2_500_000;
 const WORK_PER_POD = 15_000;
 

@@ -17,7 +17,7 @@ const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 400;
 /** An existing plan is improved if it costs at most this factor times the constructed plan. */
 const PROMISING = 1.1;
-/** Maximum number of nodes for the improvement. */
+/** Maximum number of nodes of a plan that is improved. */
 const MAX_SINGLE_NODES = 2_000;
 
 export interface SearchOptions {
@@ -103,8 +103,8 @@ interface Found {
   readonly bins: readonly Bin[];
   readonly worth: Float64Array;
   /**
-   * Surcharge of a node. Its part of `indifference` times the mean price of a node makes a plan with fewer nodes win if the
-   * extra cost is below this amount for each saved node. The extra cost is therefore at most `indifference` of the total.
+   * Surcharge for each node. It includes `indifference` times the mean price of a node, so that a plan with fewer nodes wins
+   * if the extra cost per saved node is below this amount. The extra cost is therefore at most `indifference` of the total.
    */
   readonly surcharge: number;
 }

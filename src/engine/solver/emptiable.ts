@@ -31,7 +31,7 @@ class Rooms {
   /** Nodes that become empty, or that have taken a pod. */
   readonly #emptied = new Set<CompiledNode>();
   readonly #taken = new Set<CompiledNode>();
-  /** Position of the first target that can still take pods of a kind. All earlier targets refuse these pods for good. */
+  /** Position of the first target that can still take pods of a kind. All earlier targets refuse these pods permanently. */
   readonly #first = new Map<PodKind, number>();
 
   constructor(common: CompiledSnapshot, worstFirst: readonly RankedNode[]) {

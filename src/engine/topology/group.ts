@@ -40,7 +40,7 @@ export const ruleCounts = (rule: Rule, { metadata }: { readonly metadata: Engine
 const ruleMatches = (rule: Rule, namespace: string, labels: StringMap | undefined): boolean =>
   rule.namespaces.has(namespace) && selects(rule.selector, labels);
 
-/** Count of a domain that a group does not know. */
+/** Value for a domain without a count. */
 export const UNKNOWN = -1;
 /** Maximum number of domains in a message. */
 const SHOWN_COUNTS = 25;

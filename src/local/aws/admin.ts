@@ -1,5 +1,5 @@
 /**
- * HTTP interface for the control of the local AWS, beside the AWS interfaces. It can be used with curl:
+ * HTTP API that controls the local AWS, in addition to the AWS APIs. It can be used with curl:
  *
  * ```sh
  * curl $AWS_ENDPOINT_URL/_local/state                        # instances, queue, calls, money, faults

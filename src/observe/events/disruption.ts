@@ -50,8 +50,8 @@ export const CONSOLIDATION_REJECTED = event({
   reason: 'ConsolidationRejected',
   type: 'Normal',
   about: NODE,
-  meaning: 'A consolidation of the node was not valid any more when it was checked again.',
-  key: 'uid of the object, the command and what had changed',
+  meaning: 'A consolidation of the node was no longer valid when it was checked again.',
+  key: 'uid of the object, the command and the change',
 });
 
 export const DISRUPTION_VERDICT = event({

@@ -48,7 +48,7 @@ export const NOT_BOUND_OF_NODEPOOL = event({
   type: 'Warning',
   about: ['NodePool'],
   meaning: 'A Node of the NodePool was launched for a pod that is not bound to it.',
-  key: 'uid of the NodePool and what makes pods alike',
+  key: 'uid of the NodePool and the common properties of the pods',
   windowMs: 5 * MINUTE,
   message: (pod: string, node: string, text: string) =>
     `Pod ${pod} is not bound to node/${node} of this NodePool, which was launched for it: ${text}`,
@@ -59,7 +59,7 @@ export const LEFT_OUT = event({
   type: 'Warning',
   about: ['Pod', 'Node', 'NodePool', 'DaemonSet'],
   meaning: 'The object is invalid. Scheduling continues without the object.',
-  key: 'uid of the object and what is wrong with it',
+  key: 'uid of the object and its error',
   windowMs: 10 * MINUTE,
   message: (text: string) => `Ignored during scheduling, other objects are not affected: ${text}`,
 });

@@ -103,8 +103,7 @@ function shorten({ middlewareStack: stack }: Stacked, aws: OpenAws): void {
 }
 
 function removeFrom(stack: Stack, name: string): void {
-  if (!stack.remove(name))
-    throw new Error(`the AWS SDK has no step ${name}: its clients cannot be answered in process`);
+  if (!stack.remove(name)) throw new Error(`the AWS SDK has no step ${name}: in-process responses are not supported`);
 }
 
 const answering =

@@ -27,7 +27,7 @@ export interface ControlPlaneOptions {
   /** Users whose requests `audit()` returns. */
   readonly audited?: readonly string[];
   /**
-   * False: no scheduler and no controllers, so that objects stay as they were written. `scheduler`: no controllers, so
+   * False: no scheduler and no controllers, so that objects do not change. `scheduler`: no controllers, so
    * that pods are bound and not changed otherwise. Default true.
    */
   readonly controllers?: boolean | 'scheduler';

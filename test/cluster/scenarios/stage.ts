@@ -1,6 +1,6 @@
 /**
  * A real control plane for the scenarios of `test/operator`: kube-scheduler binds, real controllers create pods, real
- * disruption budgets block evictions, and RBAC allows the operator what the chart grants. Time is real.
+ * disruption budgets block evictions, and RBAC grants the operator the chart's permissions. Time is real.
  */
 import { readFile } from 'node:fs/promises';
 import { realClock } from '../../../src/lib/clock.ts';

@@ -69,7 +69,7 @@ function smallCluster(seed: number): ClusterParts {
     pods,
     morePods: soldOut === undefined ? [] : podParts(roll, `${id}-more`, poolNames),
     latePods: [],
-    // buffers without available capacity are retried indefinitely, so the cluster would never come to rest
+    // buffers without available capacity are retried indefinitely, so the cluster would never settle
     others: [...overlays, ...(soldOut === undefined ? buffers : [])],
     soldOut,
     disrupts: oneIn(roll, 3),

@@ -87,7 +87,7 @@ export class Differential {
     await this.#scenario.stop();
   }
 
-  /** Plays one cluster and removes it. @throws Error if the world does not come to rest */
+  /** Plays one cluster and removes it. @throws Error if the world does not settle */
   async play(cluster: RandomCluster): Promise<Differences> {
     this.#redacts = !this.#redacts;
     for (let tries = 3; ; tries--) {
@@ -338,7 +338,7 @@ const withClosedBudgets = (object: KubeObject): KubeObject => {
 };
 
 /**
- * Reports whether a what-if result can be exact: AWS is unchanged, and the changes do not select other AWS resources.
+ * Reports whether the result of `--what-if` can be exact: AWS is unchanged, and the changes do not select other AWS resources.
  */
 const isKnowable = ({ account, removedClasses }: RandomCluster, unknown: readonly string[]): boolean =>
   account.laterImages.length === 0 &&

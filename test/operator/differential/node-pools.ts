@@ -56,7 +56,7 @@ function requirements(roll: Dice): readonly Requirement[] {
 
 /**
  * Requirements of static NodePools. They retry launches indefinitely, so without capacity the cluster would never
- * come to rest.
+ * settle.
  */
 const MODEST: readonly Requirement[] = [
   { key: CAPACITY_LABEL, operator: 'In', values: ['on-demand'] },

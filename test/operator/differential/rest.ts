@@ -46,7 +46,7 @@ export async function placesIn(scenario: Scenario): Promise<string> {
   return [...claims, ...pods].sort().join();
 }
 
-/** @throws Error that describes the world if it does not come to rest */
+/** @throws Error that describes the world if it does not settle */
 export async function atRest(scenario: Scenario): Promise<void> {
   let seen = 'nothing yet';
   await scenario.until('a world at rest', async () => {

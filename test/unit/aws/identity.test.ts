@@ -61,7 +61,7 @@ async function collectFor(controller: string, hours: number): Promise<void> {
 
 const warnings = () => account.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
 
-describe('what the provider creates', () => {
+describe('a resource of the provider', () => {
   it('carries the identity of the cluster', async () => {
     await launch(1);
     expect(account.aws.instances.list()[0]?.tags).toMatchObject({ [CLUSTER_UID_TAG]: CLUSTER_UID });

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { goRandom } from '../../bench/gorand.ts';
 
-it("draws what Go's generator draws from seed 42", () => {
+it("draws the same numbers as Go's generator from seed 42", () => {
   const draw = goRandom(42);
   const triples = Array.from({ length: 10 }, () => `${draw(7)}${draw(5)}${draw(6)}`);
   expect(triples.join(' ')).toBe('522 131 612 345 232 625 344 043 412 225');

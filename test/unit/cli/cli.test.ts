@@ -79,7 +79,7 @@ describe('karpenter migrate status', () => {
 });
 
 describe('karpenter local', () => {
-  it('prints what to export, writes a kubeconfig and ends on SIGTERM', async () => {
+  it('prints environment variables, writes a kubeconfig and ends on SIGTERM', async () => {
     const local = run('local', '--kubeconfig', 'kubeconfig', '--cluster-name', 'mine', '--time-scale', '2');
     while (!local.output().includes('Ctrl-C') && local.child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 50));

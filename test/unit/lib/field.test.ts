@@ -34,7 +34,7 @@ describe('Field', () => {
     expect(() => field(value).required('a list')).toThrow('not a list');
   });
 
-  it('treats null as a value if the wording says so', () => {
+  it('treats null as a value if this is requested', () => {
     expect(() => field(null, { isNullGiven: true }).at('name')).toThrow('is null, not an object');
     expect(field(null, { isNullGiven: true }).given).toBeDefined();
   });

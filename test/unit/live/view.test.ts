@@ -121,7 +121,7 @@ describe('the state of the live page', () => {
 });
 
 describe('the changes', () => {
-  it('contain exactly what changed since the last update', async () => {
+  it('contain exactly the changes since the last update', async () => {
     live.fill(2, 1);
     await price();
     const feed = new LiveFeed(view);

@@ -23,7 +23,7 @@ const HOST_NAME = /system|infra|core|control|mgmt|management|karpenter|addons?/i
 
 /**
  * Selects the group that runs the controller: a group with a typical name, or the smallest group in two zones. The
- * plan tells the user how to choose another.
+ * plan describes how to choose another.
  */
 export function sorted(groups: readonly LeavingGroup[]): Sorted {
   const bySize = groups.toSorted((a, b) => a.nodes.length - b.nodes.length);

@@ -26,7 +26,7 @@ export function cardFigures({ lives }: ReplayResult, run: ReplayRun, first: Repl
       facts: [
         ['p95 wait', spanText(set.mean.waitingP95)],
         ['Evictions', amount(set.mean.evictions)],
-        ['Nodes bought', amount(set.mean.nodesBought)],
+        ['Nodes launched', amount(set.mean.nodesBought)],
       ],
     };
   }

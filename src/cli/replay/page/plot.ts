@@ -94,7 +94,7 @@ function pathOf(
   let [lastX, lastY] = [0, 0];
   for (const [index, value] of values.entries()) {
     if (!Number.isFinite(value)) continue;
-    // whole numbers of tenths, because rounding errors of differences would accumulate
+    // integers in tenths, because rounding errors of differences would accumulate
     const [x, y] = [Math.round(xOf(places[index] ?? 1) * 10), Math.round(yOf(value) * 10)];
     if (path === '') path = `M${x / 10} ${y / 10}`;
     else if (isStepped) path += `h${(x - lastX) / 10}v${(y - lastY) / 10}`;

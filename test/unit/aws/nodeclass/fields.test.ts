@@ -86,7 +86,7 @@ async function launch(
 const tagsOf = (tags: Instance['Tags']) =>
   Object.fromEntries((tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value]));
 
-describe('what is selected', () => {
+describe('a selector matches', () => {
   it('subnets, by id', async () => {
     const [, second] = account.nodeClass().status?.subnets ?? [];
     await apply({ subnetSelectorTerms: [{ id: present(second?.id) }] });

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 describe('karpenter convert', () => {
-  it('prints what the files become, and its notes on standard error', async () => {
+  it('prints the converted files, and notes on standard error', async () => {
     const { output, errors, code } = await runConvert('-f', path('alpha.yaml'));
     expect(output).toMatchSnapshot();
     expect(shown(errors)).toMatchSnapshot();

@@ -54,7 +54,7 @@ describe('a redacted object', () => {
 });
 
 describe('the kinds of a snapshot', () => {
-  it('are the kinds that offline commands use, and those of earlier versions', () => {
+  it('are the kinds that offline commands and earlier versions use', () => {
     const read = new Set(READ_KINDS.map(({ versions: [{ kind }] }) => kind));
     const told = [
       'CustomResourceDefinition',

@@ -20,7 +20,7 @@ const fieldsOf = (wanted: string) =>
   world.lines.filter(({ message }) => message === wanted).map(({ fields }) => fields);
 
 describe('a search', () => {
-  /** Records the methods that run and their unseen NodePools, and returns the answers by type of method. */
+  /** Records the methods that run and their unseen NodePools, and returns the results by type of method. */
   function answering(answers: Partial<Record<Method['consolidationType'], (asked: MethodInput) => MethodResult>>) {
     const asked: [string, ...string[]][] = [];
     world.simulations = {

@@ -192,7 +192,7 @@ describe('counted pods', () => {
 });
 
 describe('domains', () => {
-  it('are those of NodePools and of existing nodes', () => {
+  it('are domains of NodePools and of existing nodes', () => {
     const plan = planOf({
       nodes: [nodeIn('old')],
       types: [instanceType('t', { zones: ['zone-a', 'zone-b'] })],

@@ -69,7 +69,7 @@ describe('a trace', () => {
     { at: 3600, delete: ref },
   ];
 
-  it.each(['trace.jsonl', 'trace.jsonl.gz'])('is parsed as it was written: %s', async (name) => {
+  it.each(['trace.jsonl', 'trace.jsonl.gz'])('is parsed unchanged: %s', async (name) => {
     const path = join(folder, name);
     await writeTrace({ ...HEADER, source: 'a test' }, written, path);
     const trace = await readTrace(path);

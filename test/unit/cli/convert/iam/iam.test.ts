@@ -51,7 +51,7 @@ const DEV = {
 };
 
 describe('karpenter convert iam', () => {
-  it('makes the policies of today of an alpha one, with the names in it, and keeps what is the owner’s', async () => {
+  it('converts an alpha policy to current policies with its names, and keeps the owner’s statements', async () => {
     const found = await policies('-f', ALPHA);
     expect(Object.keys(found)).toEqual([
       'KarpenterControllerNodeLifecyclePolicy-dev',
@@ -218,7 +218,7 @@ describe('karpenter convert iam', () => {
     expect(errors).toContain(why);
   });
 
-  it('keeps the owner’s part of a statement, and tells of conditions that are lost', async () => {
+  it('keeps the owner’s part of a statement, and reports dropped conditions', async () => {
     const mixed = {
       Effect: 'Allow',
       Action: ['ec2:RunInstances', 'ec2:AssociateAddress'],

@@ -92,7 +92,7 @@ describe('the page', () => {
     expect(page).toMatch(/<th scope="row">cost<\/th>.*<td class="run-1">−11\.8 % \(−12\.2 % to −11\.5 %\)<\/td>/);
     expect(page).toMatch(/<th scope="row">evictions<\/th>.*<td class="run-1">no difference shown: /);
     expect(page).toMatch(/<span class="badge less">−11\.8 %<\/span>/);
-    expect(page).toContain('<dt>Nodes bought</dt>');
+    expect(page).toContain('<dt>Nodes launched</dt>');
     expect(pageOf(sampleResult())).not.toContain('Means of');
   });
 

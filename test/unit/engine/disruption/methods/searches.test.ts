@@ -75,7 +75,7 @@ const inZone = (zone: string, count: number, prefix = zone): readonly Candidate[
   );
 
 describe('a search among many candidates', () => {
-  it('disrupts at most 101 candidates at once, and stops then', async () => {
+  it('disrupts at most 101 candidates in one command, and stops then', async () => {
     const many = [...inZone('zone-a', 80), ...inZone('zone-b', 60)];
     const { taken, asked } = await decided(multiNode, many, () => solved(), { consolidation: 'thorough' });
     expect(taken).toHaveLength(101);

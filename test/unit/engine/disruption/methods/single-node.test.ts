@@ -124,7 +124,7 @@ describe('single-node consolidation', () => {
     expect(commands[0]?.replacements[0]?.instanceTypes.length ?? 0).toBe(is);
   });
 
-  it('evaluates NodePools in turn, first those that were not reached before', async () => {
+  it('evaluates NodePools in turn, starting with NodePools that were not reached before', async () => {
     const asked: string[] = [];
     const candidates = ['a', 'b', 'c'].map((name) => candidate(name));
     const other = candidate('z', { pool: 'other', type: 'm.1' });

@@ -112,7 +112,7 @@ describe('nodes that can become empty', () => {
     expect(emptiable({ nodes: { a: [running('p')], b: [] }, kept: ['b'] })).toEqual(['a']);
   });
 
-  it('may have pods that nobody evicts, if these fit elsewhere too', () => {
+  it('may include pods that cannot be evicted, if they fit elsewhere', () => {
     const own = { metadata: { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } };
     const nodes = { a: [{ ...running('p'), ...pod('p', own) }], b: [running('q')] };
     expect(emptiable({ nodes })).toEqual(['a']);

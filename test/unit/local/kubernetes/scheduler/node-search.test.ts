@@ -22,7 +22,7 @@ describe('NodeSearch', () => {
     expect(search.find(upTo(150), () => true).slice(0, 31)).toEqual([...upTo(150).slice(120), 0]);
   });
 
-  it('looks at every node if too few fit', () => {
+  it('evaluates every node if too few nodes fit', () => {
     const search = new NodeSearch();
     search.find(upTo(150), () => true);
     expect(search.find(upTo(150), (node) => node < 3)).toEqual([0, 1, 2]);

@@ -38,7 +38,7 @@ describe('leastAllocated', () => {
     expect(ratings(leastAllocated, {}, nodes)).toEqual([72, 97]);
   });
 
-  it('leaves an explicit request of zero as it is', () => {
+  it('keeps an explicit request of zero', () => {
     expect(ratings(leastAllocated, { requests: { cpu: '0', memory: '0' } }, [nodeView('a')])).toEqual([100]);
   });
 });
@@ -99,7 +99,7 @@ describe('podPreferences', () => {
     expect(ratings(podPreferences, { affinity }, nodes)).toEqual([0, 75, 100]);
   });
 
-  it('counts what running pods want of the pod: preferred terms by weight, required affinity as 1', () => {
+  it('counts the terms of running pods that match the pod: preferred terms by weight, required affinity as 1', () => {
     const wants = podWith({
       affinity: {
         podAffinity: {
@@ -146,7 +146,7 @@ describe('topologySpreadScore', () => {
     expect(ratings(topologySpreadScore, { labels, topologySpreadConstraints: constraints }, zoned)).toEqual([100, 0]);
   });
 
-  it('counts pods on all nodes of a zone, also on those that do not fit', () => {
+  it('counts pods on all nodes of a zone, including nodes that do not fit', () => {
     const full = nodeView('full', { labels: { zone: 'z1' }, pods: web(3) });
     const fits = [nodeView('a', { labels: { zone: 'z1' } }), nodeView('b', { labels: { zone: 'z2' }, pods: web(1) })];
     const pod = podWith({ labels, topologySpreadConstraints: [{ ...constraint, topologyKey: 'zone' }] });
