@@ -68,23 +68,23 @@ describe('static drift', () => {
     expect(found.commands.every(({ replacements }) => replacements.length === 1)).toBe(true);
   });
 
-  it('requests the requirements of the NodePool instead of the node's', async () => {
-  const { commands } = await decide(fixed(1), ['a'], { claims: claims(1) });
-  const [replacement] = commands[0]?.replacements ?? [];
-  expect(replacement).toMatchObject({ nodePool: 'fixed', pods: [], instanceTypes: [], usdPerHour: 0.05 });
-  expect(replacement?.labels).toMatchObject({ 'karpenter.sh/nodepool': 'fixed' });
-  expect(replacement?.annotations).toHaveProperty(['karpenter.sh/nodepool-hash']);
-  expect(replacement?.requirements.map(({ key }) => key)).not.toContain('karpenter.sh/initialized');
-});
+  it('requests the requirements of the NodePool instead of the requirements of the node', async () => {
+    const { commands } = await decide(fixed(1), ['a'], { claims: claims(1) });
+    const [replacement] = commands[0]?.replacements ?? [];
+    expect(replacement).toMatchObject({ nodePool: 'fixed', pods: [], instanceTypes: [], usdPerHour: 0.05 });
+    expect(replacement?.labels).toMatchObject({ 'karpenter.sh/nodepool': 'fixed' });
+    expect(replacement?.annotations).toHaveProperty(['karpenter.sh/nodepool-hash']);
+    expect(replacement?.requirements.map(({ key }) => key)).not.toContain('karpenter.sh/initialized');
+  });
 
-it('disrupts drifted nodes of static NodePools only', () => {
-  const [drifted] = candidates(fixed(1), ['a']);
-  const [dynamic] = candidates(pool('fixed'), ['a']);
-  if (drifted === undefined || dynamic === undefined) throw new Error('the nodes are no candidates');
-  expect(staticDrift.filter(drifted)).toBeUndefined();
-  expect(staticDrift.filter(dynamic)).toMatchObject({ reason: { code: 'dynamic-pool' } });
+  it('disrupts drifted nodes of static NodePools only', () => {
+    const [drifted] = candidates(fixed(1), ['a']);
+    const [dynamic] = candidates(pool('fixed'), ['a']);
+    if (drifted === undefined || dynamic === undefined) throw new Error('the nodes are no candidates');
+    expect(staticDrift.filter(drifted)).toBeUndefined();
+    expect(staticDrift.filter(dynamic)).toMatchObject({ reason: { code: 'dynamic-pool' } });
+  });
 });
-})
 
 describe('claimCounts', () => {
   it('counts each NodeClaim once', () => {
