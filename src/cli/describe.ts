@@ -10,7 +10,7 @@ export interface OptionDescription {
   /** Name of the value: `format` for `--output <format>`. Undefined for an option without a value. */
   readonly value?: string;
   readonly choices: readonly string[];
-  /** Whether the value is a file or a folder. */
+  /** True if the value is a file or a folder. */
   readonly isFile: boolean;
   readonly description: string;
   /** Description of the default. */

@@ -179,7 +179,7 @@ export async function reviewsOf(
 }
 
 export interface DisruptionOptions extends SceneOptions {
-  /** Whether to run every method instead of stopping at the first method with a command. */
+  /** If true, runs every method instead of stopping at the first method with a command. */
   readonly everyMethod: boolean;
   /** Further unknown facts that affect the result. */
   readonly unknown?: readonly string[];
@@ -208,7 +208,7 @@ export interface DisruptionFlags extends ScenarioOptions {
   /** For example `Name=true,Other=false`. */
   readonly featureGates?: string;
   readonly consolidation?: ConsolidationMode;
-  /** Whether to exit with code 2 if a node would be disrupted. */
+  /** If true, exits with code 2 if a node would be disrupted. */
   readonly exitCode?: boolean;
   readonly output: Format;
 }

@@ -130,7 +130,7 @@ describe('the checks', () => {
     'Credential=[^/]+\\/\\d{8}\\/',
     ',(?![^(]*\\))',
     '^\\s*=\\s*(.*)$',
-  ])('find what is wrong with %s', (source) => {
+  ])('detect the error in %s', (source) => {
     const expression = { file: '', source, flags: '' };
     expect(backtracks(expression) || slowText(expression) !== undefined).toBe(true);
   });

@@ -120,7 +120,7 @@ describe('the procedure in docs/takeover.md', () => {
   }, 600_000);
 });
 
-/** As the document instructs the reader. */
+/** Removes the image from a values file, as the document instructs. */
 async function withoutImage(file: string): Promise<void> {
   const { controller: { image: _, ...controller } = {}, ...values } = parse(await readFile(file, 'utf8')) as {
     readonly controller?: { readonly image?: unknown };

@@ -22,7 +22,7 @@ export interface NodeClassChecks {
   readonly clients: Clients;
   readonly clock: Clock;
   readonly clusterName: string;
-  /** As `major.minor`. */
+  /** Version in the form `major.minor`. */
   readonly kubernetesVersion: string;
 }
 

@@ -1,4 +1,7 @@
-/** Chooses the content of a launch request: the cheapest instance types after a chain of filters, their offerings and capacity type. */
+/**
+ * Chooses the content of a launch request: the cheapest instance types after a chain of filters, their offerings and
+ * capacity type.
+ */
 import type { FleetLaunchTemplateOverridesRequest } from '@aws-sdk/client-ec2';
 import { LRUCache } from 'lru-cache';
 import {

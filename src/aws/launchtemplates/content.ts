@@ -23,7 +23,7 @@ interface TemplateInput {
   readonly nodeClass: EC2NodeClass;
   readonly family: AmiFamily;
   readonly imageId: string;
-  /** As plain text, before the base64 encoding. */
+  /** Plain text, before the base64 encoding. */
   readonly userData: string;
   readonly tags: StringMap;
   readonly capacityType: string;

@@ -1,6 +1,6 @@
 /**
- * Launch templates of launches: planned for the instance types, created in EC2 when a launch first needs them, and deleted a minute
- * after the last launch that needs them.
+ * Launch templates of launches: planned for the instance types, created in EC2 when a launch first needs them, and
+ * deleted a minute after the last launch that needs them.
  */
 import {
   CreateLaunchTemplateCommand,

@@ -12,7 +12,7 @@ export interface CompletedCommand {
   readonly commands: readonly CommandDescription[];
   /** Choices of the arguments. */
   readonly words: readonly string[];
-  /** Whether an argument is a file. */
+  /** True if an argument is a file. */
   readonly takesFiles: boolean;
 }
 

@@ -27,7 +27,7 @@ import { convertWorkload } from './workloads.ts';
 export interface ConvertOptions {
   /** Name of the nodes' IAM role, for classes with neither role nor instance profile. */
   readonly role?: string;
-  /** Whether to omit the requirements that the webhook of the alpha API added by default. */
+  /** If true, omits the requirements that the webhook of the alpha API added by default. */
   readonly ignoreDefaults?: boolean;
 }
 

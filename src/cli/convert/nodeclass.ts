@@ -10,7 +10,7 @@ import { convertVolumeSizes } from './volumes.ts';
 export interface ClassOptions {
   /** Name of the nodes' IAM role, for classes with neither role nor instance profile. */
   readonly role?: string;
-  /** Whether the object is a patch. Only existing fields of a patch are converted, and no field is added. */
+  /** True if the object is a patch. Only existing fields of a patch are converted, and no field is added. */
   readonly isPatch: boolean;
 }
 

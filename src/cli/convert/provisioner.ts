@@ -16,9 +16,9 @@ import {
 import { V1 } from './renames.ts';
 
 export interface PoolOptions {
-  /** Whether to omit the requirements that the webhook of the alpha API added by default. */
+  /** If true, omits the requirements that the webhook of the alpha API added by default. */
   readonly ignoreDefaults?: boolean;
-  /** Whether the object is a patch. Only existing fields of a patch are converted, and no field is added. */
+  /** True if the object is a patch. Only existing fields of a patch are converted, and no field is added. */
   readonly isPatch: boolean;
 }
 

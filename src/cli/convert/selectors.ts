@@ -23,7 +23,7 @@ interface Selector {
   readonly field: string;
   /** v1 field, for example `subnetSelectorTerms`. */
   readonly terms: string;
-  /** Whether the selector selects images, which may also be selected by name and owner. */
+  /** True if the selector selects images, which may also be selected by name and owner. */
   readonly isOfImages?: boolean;
 }
 

@@ -4,9 +4,9 @@ import type { Document, ScalarTag, Tags } from 'yaml';
 export interface TextStyle {
   /** Spaces per level. */
   readonly indent: number;
-  /** Whether list items are indented relative to their key. */
+  /** True if list items are indented relative to their key. */
   readonly indentSeq: boolean;
-  /** Whether flow collections have spaces inside their brackets. */
+  /** True if flow collections have spaces inside their brackets. */
   readonly flowCollectionPadding: boolean;
   readonly newline: '\n' | '\r\n';
 }

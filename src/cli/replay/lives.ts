@@ -12,9 +12,9 @@ interface LifeFigure {
   readonly label: string;
   readonly amount: LifeAmount;
   readonly text: (value: number) => string;
-  /** Whether differences are relative to the first set. */
+  /** True if differences are relative to the first set. */
   readonly isRelative: boolean;
-  /** Whether the sentences above the figures mention the figure. */
+  /** True if the sentences above the figures mention the figure. */
   readonly isTold: boolean;
 }
 

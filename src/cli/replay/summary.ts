@@ -14,7 +14,7 @@ import { amount, dateTime, dollars, spanText } from './units.ts';
 interface SummaryStyle {
   /** Available columns. */
   readonly width: number;
-  /** Whether the output supports bold text. */
+  /** True if the output supports bold text. */
   readonly isStyled: boolean;
 }
 

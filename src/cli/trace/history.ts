@@ -51,7 +51,7 @@ interface SeenPod {
   readonly object: KubeObject;
   /** UID of the Job to which the pod belongs. */
   readonly job: string | undefined;
-  /** Whether the pod is being evicted, or loses its node. */
+  /** True if the pod is being evicted, or loses its node. */
   readonly isInterrupted: boolean;
   /** Empty if an audit log does not contain it. */
   readonly uid: string;
@@ -75,7 +75,7 @@ export class AuditHistory {
     this.#options = options;
   }
 
-  /** Whether the limit is reached. No further events are recorded then. */
+  /** True if the limit is reached. No further events are recorded then. */
   get isFull(): boolean {
     return this.#isFull;
   }

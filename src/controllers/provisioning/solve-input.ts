@@ -56,9 +56,9 @@ export const isUntried = (pod: Pod): boolean =>
   !(pod.status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
 
 /**
- * Returns the unscheduled pods that kube-scheduler has not tried and that are replicas of a provisionable pod. kube-scheduler will
- * find no place for these replicas either. Launching nodes for all replicas together saves the time in which kube-scheduler tries
- * hundreds of replicas one after the other (docs/decisions/0031).
+ * Returns the unscheduled pods that kube-scheduler has not tried and that are replicas of a provisionable pod.
+ * kube-scheduler will find no place for these replicas either. Launching nodes for all replicas together saves the time
+ * in which kube-scheduler tries hundreds of replicas one after the other (docs/decisions/0031).
  */
 export function untriedReplicas(unscheduled: readonly Pod[]): readonly Pod[] {
   const untried = unscheduled.filter((pod) => isUntried(pod) && replicatorOf(pod) !== undefined);

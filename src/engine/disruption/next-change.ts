@@ -9,9 +9,10 @@ import { annotatedPods, protectionOf } from './candidates/protection.ts';
 import type { PassInput } from './pass.ts';
 
 /**
- * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened. At that
- * time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, the time in which a marked node may become empty, a window of `consolidateAfter` or
- * of a budget, or the memory of an undone move. Returns Infinity if there is no such time.
+ * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened.
+ * At that time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, the time in
+ * which a marked node may become empty, a window of `consolidateAfter` or of a budget, or the memory of an undone move.
+ * Returns Infinity if there is no such time.
  */
 export function nextChangeMs(
   { nodes, nodePools, undone }: Pick<PassInput, 'nodes' | 'nodePools' | 'undone'>,

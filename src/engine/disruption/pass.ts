@@ -51,7 +51,10 @@ export interface PassInput
     | 'simulate'
     | 'elapsedMs'
   > {
-  /** Present if nodes are marked so that they become empty on their own. `evictionUsd`: price of an eviction besides lost work. */
+  /**
+   * Present if nodes are marked so that they become empty on their own. `evictionUsd`: price of an eviction besides
+   * lost work.
+   */
   readonly steering?: { readonly evictionUsd: number } | undefined;
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];

@@ -24,8 +24,9 @@ export interface PlacedPod {
 /** Maximum number of combinations of requirements in a problem. */
 const MAX_MIXES = 96;
 /**
- * Limits of a problem. Larger sets of pods are divided. Each family of requirements adds up to three mixes, and each scarcity adds
- * a column to each row. The number of kinds has no limit, because plans for divided kinds cost up to 27 % more.
+ * Limits of a problem. Larger sets of pods are divided. Each family of requirements adds up to three mixes, and each
+ * scarcity adds a column to each row. The number of kinds has no limit, because plans for divided kinds cost up to 27 %
+ * more.
  */
 const MOST_FAMILIES = 64;
 const MOST_SCARCE = 128;

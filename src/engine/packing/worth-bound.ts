@@ -1,7 +1,7 @@
 /**
- * Computes upper bounds of the worth of pods on a node. For one resource, a node has the highest worth if it takes the pods with
- * the highest worth per amount first, and a part of the last pod: the bound of the fractional knapsack (Dantzig, 1957). The result
- * is the lowest bound of all relevant resources.
+ * Computes upper bounds of the worth of pods on a node. For one resource, a node has the highest worth if it takes the
+ * pods with the highest worth per amount first, and a part of the last pod: the bound of the fractional knapsack
+ * (Dantzig, 1957). The result is the lowest bound of all relevant resources.
  */
 import type { Amounts } from '../solver/dimensions.ts';
 import type { PodKind } from './problem.ts';

@@ -49,7 +49,7 @@ interface Ties {
 /** Capacity that the owner of an anti-affinity rule by host uses. Pods that the rule repels use 1. */
 const WHOLE_HOST = 2 ** 20;
 
-/** Returns the capacity of a host for a rule by host. It never exceeds what the rule allows, and is lower in some cases. */
+/** Returns the capacity of a host for a rule by host. It never exceeds the limit of the rule, and is lower in some cases. */
 export const hostCapacity = ({ rule }: TopologyGroup): number =>
   rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST;
 

@@ -214,7 +214,8 @@ export class ReferenceTopology {
   }
 
   #reachable({ type, key, filter, isInverse }: Group, pod: Pod): readonly string[] {
-    // Decision 17, "Zones that such a pod cannot reach": pods that an inverse rule repels may tolerate more taints than its owner.
+    // Decision 17, "Zones that such a pod cannot reach": pods that an inverse rule repels may tolerate more taints than
+    // its owner.
     const ignoresTaints = isInverse || (type === 'spread' && filter?.tolerations === undefined);
     return domainsOf(this.#parts.snapshot.pools, key, {
       // Decision 17, "Zones that a pod's node affinity excludes"

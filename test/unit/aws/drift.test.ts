@@ -69,7 +69,7 @@ describe('a drift check', () => {
       is: true,
       check: () => isPlacementGroupDrifted(claim, nodeClass, undefined),
     },
-  ])('of $of answers $is', ({ check, is }) => {
+  ])('of $of results in $is', ({ check, is }) => {
     expect(check()).toBe(is);
   });
 

@@ -86,8 +86,8 @@ export class World {
   }
 
   /**
-   * `history` records the verdicts of every node, `moves` the disruption moves. Steering is off unless the arguments enable it, so
-   * that consolidation does not wait for marked nodes.
+   * `history` records the verdicts of every node, `moves` the disruption moves. Steering is off unless the arguments
+   * enable it, so that consolidation does not wait for marked nodes.
    */
   start(args: readonly string[] = [], history?: VerdictHistory, moves?: MoveHistory): void {
     const stop = new AbortController();

@@ -10,7 +10,7 @@ export interface PlotLine {
   readonly run: number;
   /** Label if a run has several lines: `spot`. */
   readonly label?: string;
-  /** Whether the line is dashed, so that it differs from another line of the same run. */
+  /** True if the line is dashed, so that it differs from another line of the same run. */
   readonly isDashed?: boolean;
   /** Values by place on the x axis. Shorter if the run ended early. */
   readonly values: readonly number[];
@@ -27,7 +27,7 @@ export interface Plot {
   /** Ticks of the x axis. */
   readonly ticks: readonly Tick[];
   readonly lines: readonly PlotLine[];
-  /** Whether a value is valid until the next place. */
+  /** True if a value is valid until the next place. */
   readonly isStepped?: boolean;
 }
 

@@ -69,8 +69,8 @@ export function nodeSurplus(pods: readonly EnginePod[], type: InstanceType): num
 }
 
 /**
- * Returns the expected price of the surplus CPU credits of a node for reports, in USD per hour. Until the node is initialized, the
- * requests for which it was launched count, because its pods are not bound yet.
+ * Returns the expected price of the surplus CPU credits of a node for reports, in USD per hour. Until the node is
+ * initialized, the requests for which it was launched count, because its pods are not bound yet.
  */
 export const reportedSurplus = (
   { pods, initialized, nodeClaim }: Pick<StateNode, 'pods' | 'initialized' | 'nodeClaim'>,

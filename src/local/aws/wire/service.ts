@@ -14,7 +14,7 @@ export interface Call {
 }
 
 /** One function per action, with input and output in the SDK's types. */
-// biome-ignore lint/suspicious/noExplicitAny: the shapes of the wire decide what arrives; each handler names its own type
+// biome-ignore lint/suspicious/noExplicitAny: the input has the type of the action's shape; each handler declares its own type
 export type Handlers = Readonly<Record<string, (input: any, call: Call) => unknown>>;
 
 export type Protocol = 'ec2' | 'query' | 'json-1.0' | 'json-1.1' | 'rest-json';

@@ -47,7 +47,7 @@ export interface AccountOptions {
   readonly stopDelayMs?: number;
   /** Flags of the operator, besides the names of cluster and queue. */
   readonly flags?: readonly string[];
-  /** Whether EC2 throttles as AWS does. Default false. */
+  /** True if EC2 throttles as AWS does. Default false. */
   readonly rateLimits?: boolean;
   /** Default: a few families. */
   readonly catalogue?: Catalogue;
