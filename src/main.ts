@@ -75,7 +75,7 @@ export interface Operator {
   readonly healthProbePort: number;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Settles when the operator has ended: after `stop`, or after the loss of its lease. */
+  /** Settles when this operator has ended: after `stop`, or after the loss of its lease. */
   readonly done: Promise<'stopped' | 'lease lost'>;
   /** Finishes the steps in progress, releases the lease, and closes all resources. */
   stop(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * Program of the operator. Handles signals before the operator's code is loaded, which takes seconds if the container has
- * little CPU.
+ * Program of the operator. Handles signals before the operator's code is loaded. This takes seconds if the container
+ * has little CPU.
  */
 import { EXIT } from './process/exit-codes.ts';
 import { stopOnSignals } from './process/stop-signals.ts';

@@ -39,7 +39,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Static type of the kind. Never set. */
+  /** Static type of this kind. Never set. */
   readonly type?: T;
 }
 

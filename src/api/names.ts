@@ -33,7 +33,7 @@ export function qualifiedNameErrors(key: string): string[] {
   return errors;
 }
 
-/** Returns the errors in a DNS subdomain, which is the form of most object names. */
+/** Returns the errors in a DNS subdomain. This is the form of most object names. */
 export function subdomainErrors(name: string): string[] {
   const errors: string[] = [];
   if (name.length > 253) errors.push('must be no more than 253 bytes');

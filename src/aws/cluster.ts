@@ -8,12 +8,12 @@ import type { Logger } from '../observe/logger.ts';
 
 export interface ClusterFacts {
   readonly name: string;
-  /** UID of the cluster, see `identity.ts`. Undefined if it cannot be read. */
+  /** UID of this cluster, see `identity.ts`. Undefined if it cannot be read. */
   readonly uid?: string | undefined;
   readonly endpoint: string;
   /** Base64. Undefined if unknown. */
   readonly caBundle: string | undefined;
-  /** Address of the cluster's DNS service. If it is undefined, the cluster counts as an IPv4 cluster. */
+  /** Address of the cluster's DNS service. If it is undefined, this cluster counts as an IPv4 cluster. */
   readonly dnsIp: string | undefined;
 }
 

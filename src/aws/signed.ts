@@ -13,7 +13,7 @@ interface SignedRequest {
   /** Name in the endpoint and in the scope of signatures: `arc-zonal-shift`, `events`. */
   readonly service: string;
   readonly region: string;
-  /** Body of a POST request. Without a body, the request is a GET. */
+  /** Body of a POST request. Without a body, this request is a GET. */
   readonly body?: string;
   /** URL-encoded. */
   readonly path: string;

@@ -8,9 +8,9 @@ import { UnusableAnswer } from './answers/unusable.ts';
 
 export interface Parameter {
   readonly name: string;
-  /** True if AWS changes the value over time, as for `latest`. */
+  /** True if AWS changes this value over time, as for `latest`. */
   readonly mutable: boolean;
-  /** True if the user set the parameter, instead of an alias. */
+  /** True if the user set this parameter, instead of an alias. */
   readonly custom: boolean;
 }
 

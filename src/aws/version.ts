@@ -34,7 +34,7 @@ export class ClusterVersion {
   async refresh(): Promise<void> {
     const version = await this.#read();
     if (version === this.#version) return;
-    // Images and drift depend on the version, so an invalid text must not replace it.
+    // Images and drift depend on this version, so an invalid text must not replace it.
     if (!/^\d+\.\d+$/.test(version))
       throw new Error(`reading the version of the cluster: ${quoted(version)} is not a version`);
     this.#version = version;

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { Argument, Command, Option } from 'commander';
 
 export interface OptionDescription {
-  /** Short flag: `-o`. Undefined if the option has no short flag. */
+  /** Short flag: `-o`. Undefined if this option has no short flag. */
   readonly short?: string;
   /** Long flag: `--output`. */
   readonly long: string;

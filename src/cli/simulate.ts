@@ -38,7 +38,7 @@ export interface SimulateOptions extends ScenarioOptions {
 export interface SimulateResult {
   readonly simulation: SimulationAnswer;
   readonly snapshot: Snapshot;
-  /** Pods of nodes that are being removed, which must also be placed. */
+  /** Pods of nodes that are being removed. These must also be placed. */
   readonly leaving: readonly Pod[];
   /** Pending pods for which no node is launched now. */
   readonly waiting: readonly Pod[];

@@ -16,7 +16,9 @@ export function concurrency({ cpuRequests }: Cpu, { min, max }: ConcurrencyRange
   return Math.min(max, Math.max(min, Math.floor(((max - min) / 59) * (cpus - 1)) + min));
 }
 
-/** Returns one rate limit for all keys, which increases with the concurrency. `baseQps` is the rate with one CPU. */
+/**
+ * Returns one rate limit for all keys. This limit increases with the concurrency. `baseQps` is the rate with one CPU.
+ */
 export function globalLimit(cpu: Cpu, range: ConcurrencyRange, baseQps: number): RateLimit {
   const qps = Math.ceil((concurrency(cpu, range) * baseQps) / range.min);
   return { qps, burst: 10 * qps };

@@ -71,11 +71,14 @@ export class EngineWorker {
   /** Send operation in progress. The next operation starts after it. */
   #sending: Promise<unknown> = Promise.resolve();
   #lastJob = 0;
-  /** Current work of the worker. */
+  /** Current work of this worker. */
   readonly #board = newBoard();
   readonly #watchdog: Watchdog;
 
-  /** Starts the worker. @throws EngineWorkerEnd if the worker cannot be started */
+  /**
+   * Starts this worker.
+   * @throws EngineWorkerEnd if the worker cannot be started
+   */
   constructor(name: EngineThreadName, { clock = realClock(), resourceLimits, url = PROGRAM }: WorkerOptions = {}) {
     this.#name = name;
     const workerData: WorkerData = { name, board: this.#board };
@@ -88,8 +91,9 @@ export class EngineWorker {
   }
 
   /**
-   * Calls `prepare` to send the data of the request, and then sends the request. Requests are sent sequentially, because each
-   * request changes the data of the worker. If the worker needs more than `mostMs` for a request, it is terminated.
+   * Calls `prepare` to send the data of the request, and then sends the request. Requests are sent sequentially,
+   * because each request changes the data of this worker. If the worker needs more than `mostMs` for a request, it is
+   * terminated.
    * @throws EngineWorkerEnd if the worker ends before it responds
    */
   async ask<K extends RequestKind>(kind: K, prepare: () => Promise<Requests[K]>, mostMs: number): Promise<Results[K]> {
@@ -103,7 +107,7 @@ export class EngineWorker {
       this.#jobs.set(job, { resolve, reject });
       this.#watchdog.sent(job, mostMs);
       this.#thread.ref();
-      // the worker resolves lists when it receives a request, so lists of only earlier requests can be dropped
+      // this worker resolves lists when it receives a request, so lists of only earlier requests can be dropped
       this.#types.keep(this.#typesOfSnapshot.union(this.#typesOfRequest));
     });
     this.#sending = sent.catch(() => undefined);
@@ -116,15 +120,15 @@ export class EngineWorker {
   }
 
   /**
-   * Requests a garbage collection. If the worker ends because of it, the next request starts another worker, as after any
-   * failure.
+   * Requests a garbage collection. If this worker ends because of it, the next request starts another worker, as after
+   * any failure.
    */
   async giveBack(): Promise<void> {
     if (this.failed) return;
     await this.ask('collect', async () => undefined, COLLECTION_MS).catch(() => undefined);
   }
 
-  /** Sends the lists of a snapshot to the worker and returns the rest of the snapshot. Only for use in `prepare`. */
+  /** Sends the lists of a snapshot to this worker and returns the rest of the snapshot. Only for use in `prepare`. */
   async sendSnapshot(snapshot: Snapshot): Promise<SerializedSnapshot> {
     const {
       pools,
@@ -159,7 +163,7 @@ export class EngineWorker {
     return { rest, pools: numbered, hasDevices: resourceClaims !== undefined };
   }
 
-  /** Sends the instance types of the pools to the worker. Only for use in `prepare`. */
+  /** Sends the instance types of the pools to this worker. Only for use in `prepare`. */
   async sendTypes(pools: readonly PoolInput[]): Promise<readonly NumberedPool[]> {
     const pause = yielding();
     const numbered: NumberedPool[] = [];
@@ -175,14 +179,15 @@ export class EngineWorker {
     this.#thread.postMessage(message);
   }
 
-  /** Terminates the worker. Pending requests fail. */
+  /** Terminates this worker. Pending requests fail. */
   async close(): Promise<void> {
     this.#fail(this.#ended());
     await this.#thread.terminate();
   }
 
   /**
-   * Runs `prepare`. After an error, closes the worker, because it has only a part of the data. The next worker receives all data.
+   * Runs `prepare`. After an error, closes this worker, because it has only a part of the data. The next worker
+   * receives all data.
    */
   async #prepared<Request>(prepare: () => Promise<Request>): Promise<Request> {
     try {
@@ -205,7 +210,7 @@ export class EngineWorker {
     this.#jobs.delete(message.job);
     if (this.#jobs.size === 0) this.#thread.unref();
     if ('error' in message) job?.reject(new Error(message.error));
-    // the worker returns the result type of the request
+    // this worker returns the result type of the request
     else job?.resolve(message.result as never);
   }
 
@@ -239,7 +244,7 @@ export class SupervisedWorker implements Returning {
     this.#supervision = new Supervision(clock, suspects);
   }
 
-  /** Sets the log and the metrics for reports about ends of the worker. */
+  /** Sets the log and the metrics for reports about ends of this worker. */
   reportTo(reports: Reports): void {
     this.#supervision.reportTo(reports);
   }
@@ -257,13 +262,14 @@ export class SupervisedWorker implements Returning {
     await this.#worker?.giveBack();
   }
 
-  /** Terminates the worker. Requests in progress fail. */
+  /** Terminates this worker. Requests in progress fail. */
   async close(): Promise<void> {
     await this.#worker?.close();
   }
 
   /**
-   * Runs a request. If the worker ends, the request fails, and suspected pods are held. `pods` are all pods of the request.
+   * Runs a request. If this worker ends, the request fails, and suspected pods are held. `pods` are all pods of the
+   * request.
    * @throws EngineWorkerEnd if the worker ends before it responds
    */
   protected async run<T>(

@@ -32,9 +32,9 @@ export interface SimulationRunner {
   emptiable(input: SimulationInput, worstFirst: readonly RankedNode[]): Promise<readonly string[]>;
   /** Runs a disruption method and returns its decision. Rejects if `signal` aborts. */
   decide(input: SimulationInput, method: Method, methodInput: MethodInput, signal: AbortSignal): Promise<MethodResult>;
-  /** Sets the log and the metrics for reports about the runner. */
+  /** Sets the log and the metrics for reports about this runner. */
   reportTo?(reports: Reports): void;
-  /** @throws Error if the runner cannot recover within this process */
+  /** @throws Error if this runner cannot recover within this process */
   check?(): void;
 }
 

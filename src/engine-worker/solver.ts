@@ -8,13 +8,16 @@ import type { Reports } from './supervision.ts';
 
 export interface Solver {
   (snapshot: Snapshot, options: SolveOptions): Promise<Plan>;
-  /** Prepares the solver for this snapshot, so that the first solve does not have to start a thread and copy the cluster. */
+  /**
+   * Prepares this solver for this snapshot, so that the first solve does not have to start a thread and copy the
+   * cluster.
+   */
   warmUp?(snapshot: Snapshot, options: SolveOptions): Promise<void>;
-  /** Sets the log and the metrics for reports about the solver. */
+  /** Sets the log and the metrics for reports about this solver. */
   reportTo?(reports: Reports): void;
-  /** @throws Error if the solver cannot recover within this process */
+  /** @throws Error if this solver cannot recover within this process */
   check?(): void;
-  /** Returns the current hold of a pod. Undefined if the solver never holds pods. */
+  /** Returns the current hold of a pod. Undefined if this solver never holds pods. */
   readonly holdOf?: HoldOf;
 }
 

@@ -46,7 +46,7 @@ export class WorkerSolver extends SupervisedWorker {
   }
 
   #ask(snapshot: Snapshot, held: ReadonlyMap<string, string>, options: SerializedSolveOptions): Promise<Plan> {
-    // the solver does not use disruption budgets
+    // this solver does not use disruption budgets
     const needed = { ...without(snapshot, held), podDisruptionBudgets: [] };
     const mostMs = (options.deadlineMs ?? DEADLINE_MS) + MARGIN_MS;
     return this.run('solve', snapshot.pendingPods, (worker) =>

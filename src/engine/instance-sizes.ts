@@ -11,8 +11,8 @@ const NAMED: Readonly<Record<string, number>> = {
 };
 
 /**
- * Returns the size in vCPUs of a family without burstable credits. Returns undefined for `metal`, which is as large as the
- * largest other size.
+ * Returns the size in vCPUs of a family without burstable credits. Returns undefined for `metal`. This size is as large
+ * as the largest other size.
  */
 export function unitsOf(size: string): number | undefined {
   const multiple = /^(?:metal-)?(\d+)xl(?:arge)?$/.exec(size);

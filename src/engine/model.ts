@@ -51,9 +51,9 @@ export interface Offering {
    * recently. It affects the choice between offerings, but is not part of the bill.
    */
   readonly spotRiskUsdPerHour?: number;
-  /** False while the offering is known to be out of capacity. */
+  /** False while this offering is known to be out of capacity. */
   readonly available: boolean;
-  /** Remaining instances of the reservation. Only for reserved offerings. */
+  /** Remaining instances of this reservation. Only for reserved offerings. */
   readonly reservationCapacity?: number;
   /** True if a NodeOverlay changed the price. */
   readonly priceOverlaid?: boolean;
@@ -108,14 +108,14 @@ export interface EngineNode {
   readonly initialized: boolean;
   /** Effective labels: the Node's labels after registration, otherwise the NodeClaim's labels. */
   readonly labels: StringMap;
-  /** Effective taints. Startup and ephemeral taints are omitted until the node is initialized. */
+  /** Effective taints. Startup and ephemeral taints are omitted until this node is initialized. */
   readonly taints: readonly Taint[];
   readonly capacity: Resources;
   readonly allocatable: Resources;
-  /** All pods bound to the node, including terminal pods and daemon pods. */
+  /** All pods bound to this node, including terminal pods and daemon pods. */
   readonly pods: readonly EnginePod[];
   readonly markedForDeletion: boolean;
-  /** Time until which a pending pod is expected here. Blocks disruption. 0 if the node is not nominated. */
+  /** Time until which a pending pod is expected here. Blocks disruption. 0 if this node is not nominated. */
   readonly nominatedUntilMs: number;
   readonly csiNode?: CSINode;
   /** Number of virtual capacity-buffer pods that the last solve placed here. */
@@ -205,7 +205,7 @@ export interface SolveOptions {
    * not exceed this limit either.
    */
   readonly packingLimit?: PackingLimit | undefined;
-  /** Time after which the solve stops with its current result. `Plan.notEvaluated` lists the remaining pods. */
+  /** Time after which this solve stops with its current result. `Plan.notEvaluated` lists the remaining pods. */
   readonly deadlineMs?: number;
   /** Monotonic clock, only for the deadline. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
@@ -217,7 +217,9 @@ export interface SolveOptions {
   readonly countZones?: boolean;
   /** If true, refusals have the cause in the NodePool that the pod is meant for. */
   readonly explain?: boolean;
-  /** Maximum number of claims. If more are needed, the solve stops, and `Plan.notEvaluated` lists the remaining pods. */
+  /**
+   * Maximum number of claims. If more are needed, this solve stops, and `Plan.notEvaluated` lists the remaining pods.
+   */
   readonly mostClaims?: number;
 }
 
@@ -329,7 +331,7 @@ export interface Plan {
   readonly notEvaluated: readonly string[];
   /** NodePools whose requirements allow no instance type. */
   readonly emptyPools: readonly { readonly nodePool: string; readonly dueToMinValues: boolean }[];
-  /** Objects that the solve omitted. Absent if there are none. */
+  /** Objects that this solve omitted. Absent if there are none. */
   readonly leftOut?: readonly LeftOut[];
   /** Number of pods in phase Pending by their only possible zone, `flexible` or `none`. Only on request. */
   readonly effectiveZones?: ReadonlyMap<string, number>;

@@ -36,9 +36,9 @@ const CHEAP = 16;
 interface Measured {
   /** Considered part of the spec. The same object unless a part was omitted. */
   readonly spec: PodSpec;
-  /** Approximate work for the pod, as a number of requested items. */
+  /** Approximate work for this pod, as a number of requested items. */
   readonly weight: number;
-  /** Reason for a refusal, if the pod is refused. */
+  /** Reason for a refusal, if this pod is refused. */
   readonly error: string | undefined;
   /** Omitted parts, for the text of a refusal. */
   readonly cut: string | undefined;

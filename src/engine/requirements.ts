@@ -57,7 +57,7 @@ export class Requirements {
     return this.#sets.has(key);
   }
 
-  /** Returns the allowed values of the key. Without a requirement on the key, any value is allowed. */
+  /** Returns the allowed values of this key. Without a requirement on the key, any value is allowed. */
   get(key: string): ValueSet {
     return this.#sets.get(key) ?? ValueSet.EXISTS;
   }

@@ -72,7 +72,7 @@ type SolveLimits = Pick<
 
 /** Compiled snapshot for many solves with small changes. Data that depends only on the snapshot is computed once. */
 export interface Prepared {
-  /** Returns the plan of `solve` for the snapshot with the variation applied. */
+  /** Returns the plan of `solve` for this snapshot with the variation applied. */
   solve(variation?: Variation, limits?: SolveLimits): Plan;
   /** Returns the provider ids of nodes whose pods fit elsewhere. @param worstFirst all nodes that the operator manages */
   emptiable(worstFirst: readonly RankedNode[]): readonly string[];

@@ -27,7 +27,7 @@ export class ValueSet {
   readonly lte: Integer | undefined;
   /** Number of distinct values that the instance types of a claim must have. */
   readonly minValues: number | undefined;
-  /** True if a node without the label satisfies the set, as for `NotIn` and `DoesNotExist`. */
+  /** True if a node without the label satisfies this set, as for `NotIn` and `DoesNotExist`. */
   readonly allowsAbsence: boolean;
   #identity: string | undefined;
 

@@ -100,7 +100,10 @@ export interface Store<T extends KubeObject> {
   byIndex(index: string, value: string): readonly T[];
   /** True after the first complete list. */
   readonly synced: boolean;
-  /** Calls the listener for every change, in order, after the store holds the change. Returns a function to unsubscribe. */
+  /**
+   * Calls the listener for every change, in order, after this store holds the change. Returns a function to
+   * unsubscribe.
+   */
   subscribe(listener: StoreListener<T>): () => void;
 }
 

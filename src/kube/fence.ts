@@ -93,7 +93,7 @@ export class Leadership implements Fence {
     throw new NotPermitted(this.#reason);
   }
 
-  /** Ends the leadership at the deadline even if no request is checked and no renewal returns. */
+  /** Ends this leadership at the deadline even if no request is checked and no renewal returns. */
   #watch(): void {
     this.#cancelTimer();
     this.#cancelTimer = this.#clock.after(Math.max(0, this.remainingMs), () =>

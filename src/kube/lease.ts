@@ -50,7 +50,7 @@ interface LeaderElection {
   readonly identity: string;
   /** Resolves when this replica is the leader. Never resolves if the signal aborts first. */
   readonly elected: Promise<void>;
-  /** Resolves when the election ends: `lost` if another replica may now lead, `released` after the signal. */
+  /** Resolves when this election ends: `lost` if another replica may now lead, `released` after the signal. */
   readonly ended: Promise<'lost' | 'released'>;
 }
 
@@ -169,7 +169,7 @@ class Candidate {
           this.#failure = undefined;
           return;
         }
-        // measured from before the request, because the lease is certainly held from that time
+        // measured from before the request, because the lease is certainly held from this time
         leadership.renew(started);
         this.#failure = undefined;
       } catch (error) {

@@ -9,7 +9,7 @@ import { ApiError } from './client.ts';
 import { ConnectionError } from './transport.ts';
 
 export interface Outages {
-  /** Records that the server responded to a request `tookMs` after it was sent. */
+  /** Records that this server responded to a request `tookMs` after it was sent. */
   served(request: { readonly method: string; readonly path: string }, tookMs: number): void;
   /** Records that a request failed. */
   failed(error: unknown): void;
@@ -63,7 +63,7 @@ export function watchForOutages(log: Logger, nowMs: () => number = () => perform
 /** Consecutive failures. */
 interface Streak {
   readonly sinceMs: number;
-  /** First error of the streak. */
+  /** First error of this streak. */
   readonly error: unknown;
   failures: number;
   isReported: boolean;

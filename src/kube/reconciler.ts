@@ -64,7 +64,7 @@ export interface Reconciler<T extends KubeObject> extends Common {
   readonly filter?: (object: T, event: 'added' | 'updated' | 'deleted', before?: T) => boolean;
   readonly triggers?: readonly Trigger[];
   readonly reconcile: (object: T, context: ReconcileContext) => Promise<Outcome>;
-  /** Called once after the object was removed from the cache. */
+  /** Called once after this object was removed from the cache. */
   readonly removed?: (key: Key) => void;
 }
 

@@ -115,7 +115,7 @@ class Recorder implements PostingRecorder {
       if (this.#failures > 0) this.#log.info('recording events again', { dropped: this.#failures });
       this.#failures = 0;
     } catch (error) {
-      // The namespace or the object is being deleted, so the event is no longer needed.
+      // The namespace or this object is being deleted, so the event is no longer needed.
       if (isNotFound(error) || isTerminating(error)) return;
       this.#failures += 1;
       if (this.#failures === 1) this.#log.error('failed recording event', { reason: event.reason, error });

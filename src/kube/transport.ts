@@ -17,7 +17,7 @@ export interface Exchange {
   readonly fence?: Fence | undefined;
   /** Maximum time without any sent or received data, in milliseconds. Then the connection is closed. */
   readonly idleMs: number;
-  /** True if the exchange keeps its connection for a long time. */
+  /** True if this exchange keeps its connection for a long time. */
   readonly isWatch?: boolean;
   /** Requests new credentials. */
   readonly renew?: boolean;

@@ -30,7 +30,7 @@ export interface Clock extends Timepiece {
 
 /** Time since a moment, in milliseconds. */
 export interface Elapsed {
-  /** Lower bound of the time that passed elsewhere: the running time of the process, without sleep of the machine. */
+  /** Lower bound of the time that passed elsewhere: the running time of this process, without sleep of the machine. */
   atLeast(): number;
   /** Upper bound of the time that passed elsewhere, unless the machine slept and its time was set back. */
   atMost(): number;
@@ -88,8 +88,8 @@ function ticking(factor: number, now: () => number, isSteady: boolean): Clock {
     const arm = (leftMs: number): void => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
       timer = setTimeout(() => {
-        // Timers may fire a millisecond early, which is a long time if the clock runs fast. If the clock may be set back,
-        // the rest must not depend on its time, because a change would prolong the wait.
+        // Timers may fire a millisecond early. This is a long time if the clock runs fast. If the clock may be set
+        // back, the rest must not depend on its time, because a change would prolong the wait.
         const restMs = isSteady ? (dueMs - now()) / factor : leftMs - partMs;
         return restMs > 0 && now() < dueMs ? arm(restMs) : fire();
       }, partMs);

@@ -2,7 +2,7 @@
 
 /** Halves of the offset basis. */
 const OFFSET = [0xcbf29ce4, 0x84222325] as const;
-/** Second summand of the prime, which is 2^40 + 435. */
+/** Second summand of the prime. This is 2^40 + 435. */
 const PRIME_REST = 435;
 const MASK = 0xffffffffffffffffn;
 

@@ -25,7 +25,7 @@ export function parseInteger(text: string): Integer | undefined {
   return exact >= MIN_INT64 && exact <= MAX_INT64 ? exact : undefined;
 }
 
-/** Returns the sum, which may need more than 64 bits. */
+/** Returns the sum. This sum may need more than 64 bits. */
 export function plus(integer: Integer, step: 1 | -1): Integer {
   const sum = Number(integer) + step;
   return typeof integer === 'number' && Number.isSafeInteger(sum) ? sum : shortest(BigInt(integer) + BigInt(step));

@@ -102,7 +102,7 @@ export class TtlCache<K, V> {
 }
 
 export interface Freshness {
-  /** If true, loads the value even if the cache has it. */
+  /** If true, loads this value even if the cache has it. */
   readonly anew?: boolean;
 }
 

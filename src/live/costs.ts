@@ -12,7 +12,7 @@ const MOST = 12 * 120;
 /** Price of a node, in USD per hour. */
 export interface NodePrice {
   readonly usdPerHour: number;
-  /** Part of the price for surplus CPU credits. */
+  /** Part of this price for surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
 }
 

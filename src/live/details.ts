@@ -78,9 +78,9 @@ interface PodDetails extends PodLine {
   readonly sinceMs: number;
   /** Scheduling condition, as kube-scheduler reports it. */
   readonly scheduling: string;
-  /** Last message of the operator about the pod: for each NodePool, the reason why no node is launched. */
+  /** Last message of the operator about this pod: for each NodePool, the reason why no node is launched. */
   readonly reason?: string;
-  /** NodeClaim that was created for the pod. */
+  /** NodeClaim that was created for this pod. */
   readonly nodeClaim?: string;
   readonly owner: string;
 }

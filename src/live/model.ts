@@ -19,7 +19,9 @@ export interface LiveNode {
   readonly state: 'launching' | 'starting' | 'ready' | 'leaving';
   readonly pods: number;
   readonly shares: Readonly<Record<string, RequestedShare>>;
-  /** Verdict about disruption of the node. If the node would not be disrupted, the code and the text give the reason. */
+  /**
+   * Verdict about disruption of this node. If the node would not be disrupted, the code and the text give the reason.
+   */
   readonly verdict?: { readonly code: string; readonly text: string; readonly object?: string };
 }
 
@@ -27,7 +29,7 @@ export interface PendingPod {
   /** `namespace/name`. */
   readonly pod: string;
   readonly sinceMs: number;
-  /** Last message of the operator about the pod. */
+  /** Last message of the operator about this pod. */
   readonly reason?: string;
 }
 
@@ -37,7 +39,7 @@ export interface LiveDecision {
   readonly id: number;
   readonly atMs: number;
   readonly topic: 'bought' | 'given-back' | 'disruption' | 'interruption' | 'problem' | 'other';
-  /** Object of the decision, such as `NodeClaim/default-x2b9f`. */
+  /** Object of this decision, such as `NodeClaim/default-x2b9f`. */
   readonly object: string;
   readonly text: string;
   /** Change of the cost in USD per hour; negative for savings. */

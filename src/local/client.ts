@@ -21,7 +21,7 @@ export const isConflict = (error: unknown): boolean => error instanceof ApiError
 
 /** Requests of the parts of the local world. */
 export interface ObjectClient {
-  /** Returns undefined if the object does not exist. */
+  /** Returns undefined if this object does not exist. */
   find<T extends KubeObject>(kind: Kind<T>, ref: Ref): Promise<T | undefined>;
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   /** Posts `body` to a subresource, such as the binding of a pod. */

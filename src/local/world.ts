@@ -32,11 +32,11 @@ export interface WorldOptions {
   readonly clusterName?: string;
   /** Number of initial nodes that no autoscaler manages, for the operator's pods. Default 0. */
   readonly systemNodes?: number;
-  /** Delays of EC2 instances, in the world's time. */
+  /** Delays of EC2 instances, in this world's time. */
   readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'consistencyDelayMs' | 'terminatedVisibleMs'>;
   /** Further options of the AWS account. */
   readonly aws?: Partial<Omit<AwsOptions, 'clock' | 'clusterName' | 'clusterEndpoint' | 'port'>>;
-  /** Delays of the kubelets, in the world's time. */
+  /** Delays of the kubelets, in this world's time. */
   readonly kubelets?: Partial<KubeletOptions>;
   /** Receives errors of the parts. Default: no output. */
   readonly log?: (message: string) => void;
@@ -137,7 +137,7 @@ const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${maj
 export interface Inside {
   /** Network configuration in the response of DescribeCluster, if it is known. */
   readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr'>;
-  /** Connects the parts of the world, and starts parts that the cluster does not provide. */
+  /** Connects the parts of this world, and starts parts that the cluster does not provide. */
   connect(life: Omit<Parts, 'client' | 'caches'>): Promise<Parts>;
   /** Called after all parts around the cluster have stopped. */
   stopped(): Promise<void>;

@@ -35,7 +35,7 @@ export interface Metrics {
   processDefaults(): void;
   /** Serves the number of series from now on, and reports this number after each scrape. */
   watchSeries(watch: SeriesWatch): void;
-  /** Returns all metrics of the view in Prometheus text format. */
+  /** Returns all metrics of this view in Prometheus text format. */
   text(): Promise<string>;
   /** Yields the same text in parts, so that other work can run in between. There may be tens of thousands of lines. */
   parts(): AsyncIterable<string>;
@@ -151,7 +151,7 @@ async function endSeries(registry: Registry, labels: readonly string[], value: s
 interface Value {
   readonly value: number;
   readonly labels: Readonly<Partial<Record<string, string | number>>>;
-  /** Name of the series in a histogram or summary. */
+  /** Name of this series in a histogram or summary. */
   readonly metricName?: string;
 }
 

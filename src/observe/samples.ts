@@ -4,7 +4,10 @@ export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Sample {
   readonly labels: Labels;
-  /** Labels that distinguish the sample from other samples of an object. The samples share `labels`, whose text is cached. */
+  /**
+   * Labels that distinguish this sample from other samples of an object. The samples share `labels`, whose text is
+   * cached.
+   */
   readonly own?: Labels;
   readonly value: number;
   /** True for a rarely used sample. The default view omits it. */

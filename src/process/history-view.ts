@@ -13,9 +13,11 @@ export interface HistoryView {
 }
 
 export interface HourView {
-  /** Start of the hour in RFC 3339. */
+  /** Start of this hour in RFC 3339. */
   readonly at: string;
-  /** Number of samples in the averages: 60, unless the operator was not active all the time or the hour has not ended. */
+  /**
+   * Number of samples in the averages: 60, unless the operator was not active all the time or this hour has not ended.
+   */
   readonly samples: number;
   /** Average cost in USD per hour, by NodePool. */
   readonly nodePools: Readonly<Record<string, PoolCost>>;

@@ -4,7 +4,7 @@ const MIB = 2 ** 20;
 
 export interface MemoryLimit {
   readonly bytes: number;
-  /** Origin of the limit. */
+  /** Origin of this limit. */
   readonly source: 'MEMORY_LIMIT' | 'the container' | 'the machine';
 }
 

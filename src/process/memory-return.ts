@@ -21,7 +21,7 @@ const MIB = 2 ** 20;
 /** Memory interface of another thread. */
 export interface Returning {
   readonly isIdle: boolean;
-  /** Collects the garbage of the thread. Also resolves if the thread could not collect its garbage. */
+  /** Collects the garbage of this thread. Also resolves if the thread could not collect its garbage. */
   giveBack(): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ export interface Option<T> {
   readonly help: string;
   /** Text of the fallback in the usage message. */
   readonly shown: string;
-  /** True if the flag does not use the next argument as its value. */
+  /** True if this flag does not use the next argument as its value. */
   readonly isSwitch: boolean;
   /** Parses the text of a flag. @throws SettingsError that describes the problem without the name of the flag */
   readonly fromFlag: (text: string) => T;

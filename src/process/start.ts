@@ -22,7 +22,7 @@ interface StartReport {
 }
 
 export class Start {
-  /** Aborts if the start is interrupted or takes too long. */
+  /** Aborts if this start is interrupted or takes too long. */
   readonly signal: AbortSignal;
   readonly #clock: StartClock;
   readonly #late = new AbortController();
@@ -53,12 +53,12 @@ export class Start {
     }
   }
 
-  /** Removes the limit on the duration of the start. */
+  /** Removes the limit on the duration of this start. */
   end(): void {
     this.#cancel();
   }
 
-  /** Logs a line every ten seconds until the start is complete. */
+  /** Logs a line every ten seconds until this start is complete. */
   async report({ waitingFor, log, until }: StartReport): Promise<void> {
     const signal = AbortSignal.any([until, this.signal]);
     for (let afterMs = PERIOD_MS; ; afterMs += PERIOD_MS) {

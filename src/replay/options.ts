@@ -41,7 +41,7 @@ export interface ReplayOptions {
   readonly parallel?: number;
   /** Memory limit of all threads together. Default: three quarters of the memory of the machine or its container. */
   readonly memoryBytes?: number;
-  /** Stops the replay when it aborts. The result then covers the part that was played. */
+  /** Stops this replay when it aborts. The result then covers the part that was played. */
   readonly signal?: AbortSignal;
   /** Called several times per second of real time. */
   readonly onProgress?: (progress: ReplayProgress) => void;

@@ -6,7 +6,7 @@ import type { LivesSummary } from './lives/lives-result.ts';
 
 export interface ReplayResult {
   readonly trace: { readonly name: string; readonly start: string; readonly seconds: number; readonly source?: string };
-  /** World of the replay: boot times, prices, interruptions and other parameters. */
+  /** World of this replay: boot times, prices, interruptions and other parameters. */
   readonly world: WorldSummary;
   /** One run for each set. If several lives were played, it is the first life that the set finished. */
   readonly runs: readonly ReplayRun[];
@@ -50,7 +50,7 @@ export interface ReplayRun {
   readonly log: readonly NodeEvent[];
   /** Errors of the operator by message, in descending order of their count; at most 50. */
   readonly complaints: readonly { readonly message: string; readonly count: number; readonly example: string }[];
-  /** Duration of the run in real seconds, and the highest resident memory of the process in bytes. */
+  /** Duration of this run in real seconds, and the highest resident memory of the process in bytes. */
   readonly took: { readonly seconds: number; readonly rssBytes: number };
 }
 
@@ -148,6 +148,6 @@ export interface NodeEvent {
   readonly zone: string;
   readonly capacityType: string;
   readonly usdPerHour: number;
-  /** Reason for the removal of the node. */
+  /** Reason for the removal of this node. */
   readonly reason?: string;
 }

@@ -84,7 +84,7 @@ class Run {
     await this.#reached(this.#endMs, world);
   }
 
-  /** Advances the virtual time and takes samples. Returns false if the replay was aborted. */
+  /** Advances the virtual time and takes samples. Returns false if this replay was aborted. */
   async #reached(untilMs: number, world: ReplayWorld): Promise<boolean> {
     const { signal } = this.#options;
     while (this.#clock.now() < untilMs && !signal?.aborted) {

@@ -38,7 +38,7 @@ interface WorldOptions {
   readonly stepSeconds: number;
   /** Command-line arguments of the operator. */
   readonly args: readonly string[];
-  /** Stops all parts of the world when it aborts. */
+  /** Stops all parts of this world when it aborts. */
   readonly signal: AbortSignal;
 }
 

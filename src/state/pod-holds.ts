@@ -25,7 +25,7 @@ interface PodHold {
   readonly code: HoldCode;
   /** Text for events and logs. */
   readonly text: string;
-  /** Start and end of the hold, by `monotonicMs`. */
+  /** Start and end of this hold, by `monotonicMs`. */
   readonly sinceMs: number;
   readonly untilMs: number;
   /** Number of consecutive holds of such pods. */

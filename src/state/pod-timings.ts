@@ -12,7 +12,7 @@ export interface PodTiming {
   readonly schedulableMs?: number;
   /** First successful simulation that is still valid, on a NodePool whose nodes are known to register. */
   readonly healthySchedulableMs?: number;
-  /** NodeClaim that was created for the pod. */
+  /** NodeClaim that was created for this pod. */
   readonly nodeClaim?: string;
 }
 

@@ -11,7 +11,7 @@ const UNHEALTHY_SHARE = 0.5;
 
 interface Outcome {
   readonly success: boolean;
-  /** Subject of the outcome; undefined if the outcome is reported only once. */
+  /** Subject of this outcome; undefined if the outcome is reported only once. */
   readonly of: string | undefined;
 }
 

@@ -13,7 +13,9 @@ const NOT_TRIED = 'AwaitingReconciliation';
 
 export interface OverdueClaim {
   readonly claim: NodeClaim;
-  /** Namespaced names of the pods that the claim was created for; undefined if an earlier process created the claim. */
+  /**
+   * Namespaced names of the pods that this claim was created for; undefined if an earlier process created the claim.
+   */
   readonly pods: ReadonlySet<string> | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface BurstableCluster {
 
 interface ClusterOptions {
   readonly nodeHourlyFee?: number;
-  /** The default is the utilization of the catalogue, which is the default of the setting. */
+  /** The default is the utilization of the catalogue. This is the default of the setting. */
   readonly cpuUtilization?: number;
   /** False excludes burstable types. */
   readonly burstable?: boolean;

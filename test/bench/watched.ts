@@ -3,7 +3,7 @@
 export interface Blocks {
   /** Longest time in milliseconds for which the main thread was blocked. */
   readonly blockMs: number;
-  /** Highest CPU time of the main thread between two turns, in milliseconds, which is the block on an idle machine. */
+  /** Highest CPU time of the main thread between two turns, in milliseconds. This is the block on an idle machine. */
   readonly blockCpuMs: number;
 }
 

@@ -98,7 +98,7 @@ describe('an operator without leader election', () => {
   }, 180_000);
 
   it('reads renewed tokens before requests fail, and recovers from one that was renewed too late', async () => {
-    // A single rejection makes the client read the file again immediately, which is not an error.
+    // A single rejection makes the client read the file again immediately. This is not an error.
     const wasRefused = (): boolean => logged(/"ERROR".*Unauthorized/);
     let last = '';
     // Longer than the lifetime of the first token.

@@ -30,7 +30,7 @@ const v5: readonly (readonly [string, EC2NodeClass, string])[] = Object.entries<
 });
 const CA: string = world.cluster.caBundleBase64;
 
-/** `ca`: the cluster's CA bundle, which is part of the hash of an EC2NodeClass. */
+/** `ca`: the cluster's CA bundle. This bundle is part of the hash of an EC2NodeClass. */
 type HashCase = { readonly ca: string; readonly hash: string } & (
   | { readonly kind: 'NodePool'; readonly object: NodePool }
   | { readonly kind: 'EC2NodeClass'; readonly object: EC2NodeClass }

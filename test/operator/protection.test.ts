@@ -103,7 +103,7 @@ describe('a PodDisruptionBudget without allowed disruptions', () => {
     );
     await replaced(old);
     await running('web', 1);
-    // The pod was never evicted, and was deleted no earlier than at the deadline, which has whole seconds.
+    // The pod was never evicted, and was deleted no earlier than at the deadline. This deadline has whole seconds.
     expect(await scenario.metrics()).not.toMatch(/pods_eviction_requests_total\{code="200"\}/);
     const [forced] = await scenario.events('Disrupted');
     expect(Date.parse(forced?.firstTimestamp ?? '')).toBeGreaterThanOrEqual(asked + 5 * MINUTE - 1_000);

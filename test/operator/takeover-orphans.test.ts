@@ -21,9 +21,7 @@ import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, pool } from './pools.ts';
 
 const NODES = 5;
-/**
- * Blocks disruption, because the simulation writes fewer instance type labels than Karpenter, which may cause drift.
- */
+/** Blocks disruption, because the simulation writes fewer instance type labels than Karpenter. This may cause drift. */
 const NO_DISRUPTION = [{ nodes: '0' }];
 
 let scenario: Scenario;

@@ -107,7 +107,7 @@ describe('the reason why a node is not disrupted', () => {
       await rm(folder, { recursive: true });
     }
 
-    // Later passes have the same result, which is not reported again.
+    // Later passes have the same result. This result is not reported again.
     await scenario.pass(5 * MINUTE);
     expect(await told('[pdb]')).toEqual(names.map((each) => `Node ${each}`));
     // A new reason is reported.

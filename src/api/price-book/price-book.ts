@@ -7,7 +7,7 @@ import { choice, type Declared, flag, integer, list, object, optional, text, tim
 
 export const PRICE_BOOK_KIND = { apiVersion: 'karpenter-ts/v1', kind: 'PriceBook' } as const;
 
-/** Maximum size, which is also the maximum size of a ConfigMap. */
+/** Maximum size. This is also the maximum size of a ConfigMap. */
 export const MOST_BYTES = 1_048_576;
 /** Maximum number of entries in each list. */
 export const MOST_ENTRIES = 1_000;

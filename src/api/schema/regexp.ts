@@ -10,7 +10,7 @@ const MAX_REMEMBERED = 1_000;
 const compiled = new Map<string, Pattern>();
 
 export interface Pattern {
-  /** Returns true if the pattern matches anywhere in the text. */
+  /** Returns true if this pattern matches anywhere in the text. */
   test(text: string): boolean;
   /** Returns the matches from left to right. */
   matches(text: string, limit: number): string[];

@@ -8,7 +8,7 @@ export interface Finding {
   readonly message: string;
   /** Remedy, absent if there is no problem. */
   readonly fix?: string;
-  /** True if the check could not run, so that its result is unknown. */
+  /** True if this check could not run, so that its result is unknown. */
   readonly unasked?: true;
 }
 

@@ -13,7 +13,7 @@ export interface Instance {
   readonly imageId: string;
   readonly type: string;
   readonly zone: string;
-  /** Empty until the instance has been described. */
+  /** Empty until this instance has been described. */
   readonly zoneId: string;
   readonly subnetId: string;
   readonly securityGroupIds: readonly string[];
@@ -22,7 +22,7 @@ export interface Instance {
   readonly tenancy: string;
   readonly reservation?: { readonly id: string; readonly type: string; readonly interruptible: boolean } | undefined;
   readonly placementGroupId?: string | undefined;
-  /** 0 if the instance is not in a partition. */
+  /** 0 if this instance is not in a partition. */
   readonly partition: number;
   readonly efaCount: number;
   /** Name of the instance profile. Undefined until the instance has been described. */

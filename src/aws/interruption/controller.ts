@@ -89,7 +89,7 @@ class InterruptionQueue {
   }
 
   /**
-   * Handles and deletes a message. A message stays in the queue if its handling fails, and is deleted if it cannot be
+   * Handles and deletes a message. A message stays in this queue if its handling fails, and is deleted if it cannot be
    * parsed.
    */
   async #handle(message: SqsMessage, log: Logger): Promise<void> {

@@ -14,7 +14,7 @@ export type MessageKind =
 export interface Message {
   readonly kind: MessageKind;
   readonly instanceIds: readonly string[];
-  /** Time of the event. Undefined if the event has no time. */
+  /** Time of this event. Undefined if the event has no time. */
   readonly timeMs: number | undefined;
 }
 

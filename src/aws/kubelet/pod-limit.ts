@@ -28,7 +28,7 @@ export function eniLimitedPods(info: InstanceTypeInfo, nodeClass: EC2NodeClass, 
   return interfaces * ((info.NetworkInfo?.Ipv4AddressesPerInterface ?? 0) - 1) + HOST_NETWORK_PODS;
 }
 
-/** Returns the limit of the AMI family, which applies if the kubelet block sets none. */
+/** Returns the limit of the AMI family. This limit applies if the kubelet block sets none. */
 export const familyPods = (
   info: InstanceTypeInfo,
   nodeClass: EC2NodeClass,

@@ -64,7 +64,7 @@ export interface Obstacle {
   readonly code: ObstacleCode;
   /** Error code of AWS. */
   readonly reason?: string;
-  /** Time at which the offering is tried again. Undefined if it is unknown. */
+  /** Time at which this offering is tried again. Undefined if it is unknown. */
   readonly untilMs?: number;
 }
 

@@ -27,7 +27,7 @@ export interface OutOffering {
   readonly code: ObstacleCode;
   /** Error code of AWS, if there is one. */
   readonly reason?: string;
-  /** RFC 3339. Time at which the offering counts as available again. Undefined if it is unknown. */
+  /** RFC 3339. Time at which this offering counts as available again. Undefined if it is unknown. */
   readonly until?: string;
   /** ID of the capacity reservation. */
   readonly reservation?: string;

@@ -45,7 +45,7 @@ export const interruptionsPerHour = ({ interruptions, capacityErrors, instanceHo
  * pulls images and warms up. The remaining cost is for work that is lost and repeated.
  */
 const MOVE_HOURS = 1;
-/** Limit of the added part, which at most doubles the price. */
+/** Limit of the added part. This limit at most doubles the price. */
 const MOST = 1;
 
 /**

@@ -39,7 +39,7 @@ export class Subnets {
   /** Subnets by query, so that NodeClasses with the same selectors share requests. */
   readonly #cache: LoadingCache<readonly Subnet[]>;
   readonly #ips: TtlCache<string, number>;
-  /** True if instances in the subnet receive a public address by default. */
+  /** True if instances in this subnet receive a public address by default. */
   readonly #public: TtlCache<string, boolean>;
   /** Free addresses minus the expected use by launches since the last description. */
   readonly #inFlight = new Map<string, number>();

@@ -5,7 +5,7 @@ import { type CommandDescription, everyCommand, type OptionDescription } from '.
 export const PROGRAMS: readonly string[] = ['karpenter', 'kubectl-karpenter'];
 
 export interface CompletedCommand {
-  /** Words of the command: `karpenter explain node`. */
+  /** Words of this command: `karpenter explain node`. */
   readonly path: string;
   readonly description: string;
   readonly options: readonly OptionDescription[];

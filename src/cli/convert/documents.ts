@@ -17,12 +17,12 @@ export interface SourceDocument {
   readonly where: string;
   /** Parsed document. Code that edits it must set `isChanged`. */
   readonly document: Document;
-  /** Text that was read, with the separator line before the document. */
+  /** Text that was read, with the separator line before this document. */
   readonly original: string;
   isChanged: boolean;
   /** New objects after this document, each in its own document. */
   readonly added: Document[];
-  /** Comment that is written instead of the document. */
+  /** Comment that is written instead of this document. */
   replacement?: string;
 }
 
@@ -104,7 +104,7 @@ export function parseFile(text: string, name: string): SourceFile {
   return { name, text, isJson: json !== undefined, style: styleOf(text), documents: marked };
 }
 
-/** Parses JSON, which is faster than parsing YAML. Returns undefined if the text is not JSON. */
+/** Parses JSON. This is faster than parsing YAML. Returns undefined if the text is not JSON. */
 function jsonDocument(text: string, name: string): readonly SourceDocument[] | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   let value: unknown;

@@ -14,7 +14,7 @@ interface Kustomization {
   readonly file: SourceFile;
   /** Place in error messages: `kustomization.yaml, document 1`. */
   readonly where: string;
-  /** Fields of the kustomization as plain data, not validated. */
+  /** Fields of this kustomization as plain data, not validated. */
   readonly fields: JsonObject;
   /** Path of the field that contains patches. Flux has them in its spec. */
   readonly path: Path;

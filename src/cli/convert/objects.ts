@@ -10,11 +10,11 @@ export interface FoundObject {
   readonly where: string;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Name of the object. Empty for a patch without a name. */
+  /** Name of this object. Empty for a patch without a name. */
   readonly name: string;
   /** Current map in the document. */
   map: YAMLMap;
-  /** List that contains the object. */
+  /** List that contains this object. */
   readonly list?: FoundList;
 }
 

@@ -23,7 +23,7 @@ interface Selector {
   readonly field: string;
   /** v1 field, for example `subnetSelectorTerms`. */
   readonly terms: string;
-  /** True if the selector selects images, which may also be selected by name and owner. */
+  /** True if this selector selects images, which may also be selected by name and owner. */
   readonly isOfImages?: boolean;
 }
 

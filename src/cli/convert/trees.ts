@@ -20,5 +20,5 @@ export function closestTo<T>(path: string, candidates: readonly T[], pathOf: (on
   );
 }
 
-/** Returns true if two files are in the same folder, which means that they belong to the same set of manifests. */
+/** Returns true if two files are in the same folder. This means that they belong to the same set of manifests. */
 export const isBeside = (a: string, b: string): boolean => dirname(a) === dirname(b);

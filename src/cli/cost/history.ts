@@ -15,7 +15,7 @@ interface Spent {
 }
 
 interface Point extends Spent {
-  /** Start of the period, RFC 3339. */
+  /** Start of this period, RFC 3339. */
   readonly at: string;
   /** Number of hours with data. Hours without data do not contribute to the amounts. */
   readonly hours: number;
@@ -48,7 +48,7 @@ const plus = (a: Spent, b: Spent): Spent => ({
   surplusCreditsUsd: a.surplusCreditsUsd + b.surplusCreditsUsd,
 });
 
-/** Rounds amounts to a millionth of a dollar, which is the stored precision. */
+/** Rounds amounts to a millionth of a dollar. This is the stored precision. */
 const rounded = <T extends Spent>(spent: T): T => {
   const micro = (amount: number): number => Number(amount.toFixed(6));
   const { usd, listUsd, idleUsd, daemonSetsUsd, surplusCreditsUsd } = spent;

@@ -25,7 +25,7 @@ export async function costManifests(
 }
 
 /**
- * Reads the operator's stored history, which is up to five minutes old.
+ * Reads the operator's stored history. This history is up to five minutes old.
  *
  * @throws Error with a remedy if the history does not exist
  */

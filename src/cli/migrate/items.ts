@@ -51,7 +51,7 @@ export const unknown = (area: Area, ...[subject, message, next]: readonly [...Sa
 interface Question {
   readonly area: Area;
   readonly subject: string;
-  /** Kinds that the check requires. */
+  /** Kinds that this check requires. */
   readonly kinds: readonly string[];
 }
 

@@ -48,7 +48,9 @@ const BOTH: Hop = { stage: 'both', version: `0.32.${BOTH_PATCH}`, chart: `v0.32.
 const CONVERSION: Hop = { stage: 'conversion', version: '1.0.x', chart: '~1.0.0' };
 const V1: Hop = { stage: 'v1', version: '1.14.1', chart: '1.14.1' };
 
-/** Returns the last patch of the beta version, which must be installed before 1.0. Undefined if it already runs. */
+/**
+ * Returns the last patch of the beta version. This patch must be installed before 1.0. Undefined if it already runs.
+ */
 function betaBefore({ minor, patch }: Version): Hop | undefined {
   const last = LAST_PATCHES[minor];
   return last !== undefined && patch < last ? betaHop(minor) : undefined;

@@ -21,7 +21,7 @@ export interface Manifest {
 }
 
 /**
- * Returns true if the object was read from a cluster without changes, which means that an API server has accepted it.
+ * Returns true if the object was read from a cluster without changes. This means that an API server has accepted it.
  */
 export const isFromCluster = ({ object, replaced }: Manifest): boolean =>
   object.metadata.resourceVersion !== undefined && replaced === undefined;
@@ -112,8 +112,8 @@ function readYaml<T>(where: string, read: () => T): T {
 }
 
 /**
- * Parses JSON documents between `---` lines, which is much faster than parsing YAML. Returns undefined if a document
- * is not JSON.
+ * Parses JSON documents between `---` lines. This is much faster than parsing YAML. Returns undefined if a document is
+ * not JSON.
  *
  * @throws InputError if the source has the extension of JSON
  */

@@ -8,12 +8,12 @@ export const SNAPSHOT_INFO = { apiVersion: 'karpenter-ts/v1', kind: 'SnapshotInf
 export interface SnapshotInfo extends KubeObject {
   /** Time in RFC 3339 format. */
   readonly takenAt: string;
-  /** Version of the command that created the snapshot. */
+  /** Version of the command that created this snapshot. */
   readonly version: string;
   readonly redacted: boolean;
   /** Version of the API server: `v1.33.1`. */
   readonly kubernetesVersion?: string;
-  /** Namespaces of the snapshot. Undefined if it contains all namespaces. */
+  /** Namespaces of this snapshot. Undefined if it contains all namespaces. */
   readonly namespaces?: readonly string[];
   /** Kinds that the cluster does not serve and therefore has no objects of. */
   readonly notServed: readonly string[];

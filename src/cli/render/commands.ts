@@ -18,7 +18,7 @@ export interface SimulatedReplacement {
   readonly cheapest: string;
   /** Price in USD per hour. */
   readonly cheapestPrice: number;
-  /** Expected cost of interruptions in USD per hour, which is not billed. Undefined if it is zero. */
+  /** Expected cost of interruptions in USD per hour. This cost is not billed. Undefined if it is zero. */
   readonly spotRisk?: number;
   /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
   readonly surplusCredits?: number;

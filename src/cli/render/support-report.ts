@@ -55,7 +55,7 @@ export interface MoveSums {
 }
 
 export interface WastefulNode extends NodeCost {
-  /** Code as in docs/why-not.md. Undefined until the disruption controller has evaluated the node. */
+  /** Code as in docs/why-not.md. Undefined until the disruption controller has evaluated this node. */
   readonly code?: string;
   readonly why?: string;
   readonly nearestMiss?: string;

@@ -30,7 +30,7 @@ const MOST_NARROW = 20;
 
 interface Piece {
   readonly text: string;
-  /** True if the piece continues the word of the previous piece. */
+  /** True if this piece continues the word of the previous piece. */
   readonly glued: boolean;
 }
 

@@ -5,7 +5,7 @@ import { amount, dollars, percent, signedPercent, spanText } from './units.ts';
 
 interface Figure {
   readonly label: string;
-  /** Formats the figure of a run. `first` is the run that the figure is compared with. */
+  /** Formats this figure of a run. `first` is the run that the figure is compared with. */
   readonly of: (run: ReplayRun, first: ReplayRun) => string;
 }
 

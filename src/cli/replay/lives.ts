@@ -14,7 +14,7 @@ interface LifeFigure {
   readonly text: (value: number) => string;
   /** True if differences are relative to the first set. */
   readonly isRelative: boolean;
-  /** True if the sentences above the figures mention the figure. */
+  /** True if the sentences above the figures mention this figure. */
   readonly isTold: boolean;
 }
 

@@ -13,7 +13,7 @@ const SURE_SHARE = 0.02;
 
 interface ProgressLine {
   at(progress: Progress): void;
-  /** Removes the line. */
+  /** Removes this line. */
   done(): void;
 }
 

@@ -36,7 +36,7 @@ import {
 export interface ReadKind {
   /** Versions by preference. The first served version is read. */
   readonly versions: readonly [Kind, ...Kind[]];
-  /** Effect on results if the kind cannot be read. */
+  /** Effect on results if this kind cannot be read. */
   readonly effect: string;
   /** Selector of the objects to read. All objects if undefined. */
   readonly fieldSelector?: string;

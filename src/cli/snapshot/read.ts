@@ -31,7 +31,7 @@ export interface ReadOptions {
 
 type Client = Pick<HttpKubeReader, 'list' | 'raw'>;
 
-/** Maximum number of objects in a page, which limits the memory usage. */
+/** Maximum number of objects in a page. This limits the memory usage. */
 const PAGE = 500;
 const DEFINITION = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' } as const;
 const WEBHOOKS: readonly Kind[] = (['Mutating', 'Validating'] as const).map((type) => ({

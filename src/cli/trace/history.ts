@@ -49,9 +49,9 @@ interface Seen {
 interface SeenPod {
   /** Pod in the form of the trace, or its Job. */
   readonly object: KubeObject;
-  /** UID of the Job to which the pod belongs. */
+  /** UID of the Job to which this pod belongs. */
   readonly job: string | undefined;
-  /** True if the pod is being evicted, or loses its node. */
+  /** True if this pod is being evicted, or loses its node. */
   readonly isInterrupted: boolean;
   /** Empty if an audit log does not contain it. */
   readonly uid: string;

@@ -13,7 +13,9 @@ interface Copies {
   readonly manifests: readonly Manifest[];
 }
 
-/** Copies the youngest pod, which has the latest template. Also copies the volume claims that a StatefulSet creates. */
+/**
+ * Copies the youngest pod. This pod has the latest template. Also copies the volume claims that a StatefulSet creates.
+ */
 export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Manifest[] {
   const [youngest] = pods.toSorted(
     (a, b) => (timeOf(b.metadata.creationTimestamp) || 0) - (timeOf(a.metadata.creationTimestamp) || 0),

@@ -20,8 +20,8 @@ import { withCondition } from './conditions.ts';
 const AT_ONCE = 10;
 
 /**
- * Sets the conditions of buffers, and the number of virtual pods on each node, which keeps consolidation from removing the
- * nodes as empty. Logs failures, because the next run writes again.
+ * Sets the conditions of buffers, and the number of virtual pods on each node. This number keeps consolidation from
+ * removing the nodes as empty. Logs failures, because the next run writes again.
  */
 export async function recordBuffers(
   deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'informers' | 'random'>,

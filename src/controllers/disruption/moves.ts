@@ -56,13 +56,16 @@ export interface Move {
   readonly endsMs: number;
   readonly nodePools: ReadonlySet<string>;
   readonly workloads: ReadonlySet<string>;
-  /** Number of times that the move was undone before this repetition. */
+  /** Number of times that this move was undone before this repetition. */
   readonly level: number;
-  /** Number of NodeClaims of its NodePools after the move, including its replacements. */
+  /** Number of NodeClaims of its NodePools after this move, including its replacements. */
   readonly nodesLeft: number;
   /** Candidates by the name of their NodeClaim. */
   readonly given: Map<string, MovedNode>;
-  /** NodeClaims that were launched for the move and after it, by name. Replacements are launched before the start of the move. */
+  /**
+   * NodeClaims that were launched for this move and after it, by name. Replacements are launched before the start of
+   * the move.
+   */
   readonly taken: Map<string, MovedNode & { readonly launchedMs: number }>;
   undoing?: Undoing;
   isOver: boolean;

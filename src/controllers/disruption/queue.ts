@@ -107,7 +107,7 @@ export class DisruptionQueue {
   }
 
   /**
-   * Starts a command: marks its candidates, creates the replacements, and adds the command to the queue.
+   * Starts a command: marks its candidates, creates the replacements, and adds the command to this queue.
    * @throws Error if the command was not started; the next pass of the loop removes remaining marks
    */
   async start(command: Command, method: Method, context: ReconcileContext): Promise<void> {

@@ -19,7 +19,7 @@ interface Owner {
   readonly name: string;
   /** Metric labels that contain the name. The first label identifies the kind of owner. */
   readonly labels: readonly [string, ...string[]];
-  /** Returns true if the owner exists, or an object that is measured under its name. */
+  /** Returns true if this owner exists, or an object that is measured under its name. */
   readonly isPresent: () => boolean;
 }
 

@@ -9,7 +9,7 @@ import type { Deps } from '../deps.ts';
 
 interface UnreadableField {
   readonly field: 'expireAfter' | 'terminationGracePeriod';
-  /** Behavior of the operator without a value of the field. */
+  /** Behavior of the operator without a value of this field. */
   readonly consequence: string;
 }
 

@@ -11,7 +11,7 @@ const MOST_PODS = 200;
 /** Pod with a traced path to its node. */
 export interface TracedPod {
   readonly pod: Pod;
-  /** Time at which the operator first observed that the pod needs a node. */
+  /** Time at which the operator first observed that this pod needs a node. */
   readonly sinceMs: number;
 }
 

@@ -79,7 +79,7 @@ export class PurchaseTrace {
     return this.#pods.keys();
   }
 
-  /** Time since which the trace waits only for pods. */
+  /** Time since which this trace waits only for pods. */
   get readyMs(): number | undefined {
     return this.#readyMs;
   }
@@ -108,7 +108,7 @@ export class PurchaseTrace {
     this.#reached('Launched', atMs);
   }
 
-  /** Updates the trace with the current NodeClaim of the API server. */
+  /** Updates this trace with the current NodeClaim of the API server. */
   changed(claim: NodeClaim, nowMs: number): void {
     for (const condition of Object.keys(WAITS) as readonly Reached[]) {
       if (!isTrue(claim, condition)) return;

@@ -23,7 +23,7 @@ export interface NodePrice {
   /** Expected price of the surplus CPU credits of its pods. */
   readonly surplusUsdPerHour?: number | undefined;
   readonly extras?: NodeExtras | undefined;
-  /** Part of the price that a Savings Plan or a reserved instance covers. At most the price of the instance. */
+  /** Part of this price that a Savings Plan or a reserved instance covers. At most the price of the instance. */
   readonly coveredUsdPerHour?: number | undefined;
 }
 

@@ -35,7 +35,7 @@ export interface NodeCost {
   readonly pods: number;
   readonly usdPerHour: number;
   readonly idleUsdPerHour: number;
-  /** Part of the cost for surplus CPU credits. */
+  /** Part of this cost for surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
 }
 

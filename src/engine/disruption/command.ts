@@ -59,7 +59,7 @@ export interface Command {
   readonly candidates: readonly Candidate[];
   /** Replacements that must be created and initialized before the candidates are deleted. */
   readonly replacements: readonly PlannedClaim[];
-  /** Plan with the pods that the simulation placed on existing nodes; absent if the command needed no simulation. */
+  /** Plan with the pods that the simulation placed on existing nodes; absent if this command needed no simulation. */
   readonly plan?: Plan;
   /** Part of the candidates' price that is not saved, because commitments cover it. Default: 0. */
   readonly lostUsdPerHour?: number;

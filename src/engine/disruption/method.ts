@@ -79,7 +79,7 @@ export interface MethodResult {
 
 export interface Validated {
   readonly command?: Command;
-  /** Reason why the command is no longer valid after the validation delay. */
+  /** Reason why this command is no longer valid after the validation delay. */
   readonly failure?: {
     readonly category: 'budget' | 'churn' | 'scheduling';
     readonly text: string;
@@ -97,13 +97,15 @@ export type ConsolidationMode = 'thorough' | 'compatible';
 /** Input of a method. */
 export interface MethodInput {
   readonly nowMs: number;
-  /** Candidates that passed the filter of the method. */
+  /** Candidates that passed the filter of this method. */
   readonly candidates: readonly Candidate[];
-  /** Number of further nodes that each NodePool may lose for the reason of the method. 0 if the NodePool is not listed. */
+  /**
+   * Number of further nodes that each NodePool may lose for the reason of this method. 0 if the NodePool is not listed.
+   */
   readonly budgets: ReadonlyMap<string, number>;
   /** Simulates the cluster without some candidates. Returns undefined if one of them is being deleted now. */
   readonly simulate: (candidates: readonly Candidate[], options: SimulationOptions) => Promise<Simulation | undefined>;
-  /** Returns the milliseconds since the method began to decide. */
+  /** Returns the milliseconds since this method began to decide. */
   readonly elapsedMs: () => number;
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
@@ -114,7 +116,7 @@ export interface MethodInput {
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
   readonly consolidation: ConsolidationMode;
-  /** NodePools that an earlier search of the method did not reach in time. */
+  /** NodePools that an earlier search of this method did not reach in time. */
   readonly unseenPools: ReadonlySet<string>;
   /** Managed NodePools that have instance types, by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
@@ -139,13 +141,13 @@ export interface Method {
   readonly class: 'graceful' | 'eventual';
   /** Metric label. */
   readonly consolidationType: '' | 'empty' | 'multi' | 'single' | 'swap';
-  /** True if the method runs simulations to decide, which can take a long time. */
+  /** True if this method runs simulations to decide. This can take a long time. */
   readonly isSearch?: boolean;
   /** Delay before a command is validated against the current cluster. If absent, the command is executed immediately. */
   readonly validateAfterMs?: number;
   /** Debug message for a command that failed its validation. */
   readonly abandoned?: string;
-  /** Returns the reason why the method declines a candidate, or undefined if it accepts the candidate. */
+  /** Returns the reason why this method declines a candidate, or undefined if it accepts the candidate. */
   filter(candidate: Candidate): Refusal | undefined;
   /** Returns the best commands now. Has no side effects outside. */
   decide(input: MethodInput): Promise<MethodResult>;

@@ -56,7 +56,7 @@ export interface ObjectName {
 
 export interface Reason<Code extends string = BlockCode | DeclineCode> {
   readonly code: Code;
-  /** Text of the reason, the same as in the event if there is one. */
+  /** Text of this reason, the same as in the event if there is one. */
   readonly text: string;
   readonly object?: ObjectName;
   /** Distance from success: the missing condition, or the time from which the disruption will be possible. */

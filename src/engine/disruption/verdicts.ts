@@ -19,7 +19,7 @@ export interface MethodReview {
   /** Candidates that this method declines. */
   readonly declined: ReadonlyMap<string, Declined>;
   readonly candidates: readonly Candidate[];
-  /** Use of the NodePools' budgets for the reason of the method, by NodePool name. */
+  /** Use of the NodePools' budgets for the reason of this method, by NodePool name. */
   readonly allowances: ReadonlyMap<string, Allowance>;
   readonly result: MethodResult;
 }
@@ -39,7 +39,7 @@ export interface Verdict extends Reason<VerdictCode> {
   readonly node: string;
   readonly nodeClaim?: string;
   readonly nodePool?: string;
-  /** Command that disrupts or would disrupt the node. */
+  /** Command that disrupts or would disrupt this node. */
   readonly command?: {
     readonly method: string;
     readonly decision: Decision;

@@ -17,7 +17,7 @@ import { capacitiesOf, pricesOf, surplusOf } from './template-rows.ts';
 export interface PlacedPod {
   readonly pod: EnginePod;
   readonly podClass: PodClass;
-  /** Requirements for the node that keep the pod in the domains that count it. */
+  /** Requirements for the node that keep this pod in the domains that count it. */
   readonly requirements: Requirements;
 }
 
@@ -210,7 +210,9 @@ export class Formulation {
     return scarce;
   }
 
-  /** Returns false if a rule counts no pods on nodes of the NodePool, because of its node affinity or its tolerations. */
+  /**
+   * Returns false if a rule counts no pods on nodes of this NodePool, because of its node affinity or its tolerations.
+   */
   #canCount({ rule: { filter } }: TopologyGroup): boolean {
     if (filter === undefined) return true;
     const { taints, root } = this.#template;

@@ -12,13 +12,13 @@ export interface Offer {
   readonly capacity: Amounts;
   /** Price of the instance without surplus CPU credits. */
   readonly instanceUsd: number;
-  /** Price of the node. A lower bound until the node is filled. */
+  /** Price of this node. A lower bound until the node is filled. */
   price: number;
-  /** Pods on the node, per kind. Meaningless until the node is filled. */
+  /** Pods on this node, per kind. Meaningless until the node is filled. */
   readonly counts: Int32Array;
-  /** True if the node is filled. Filling is most of the work, so it is deferred until the result is needed. */
+  /** True if this node is filled. Filling is most of the work, so it is deferred until the result is needed. */
   isFilled: boolean;
-  /** Price per worth. A lower bound until the node is filled. */
+  /** Price per worth. A lower bound until this node is filled. */
   ratio: number;
 }
 

@@ -28,7 +28,7 @@ export interface SearchOptions {
    * costs besides their instances, so that the cheapest plan wins.
    */
   readonly indifference: number;
-  /** Existing plan, which the search also tries to improve. */
+  /** Existing plan. The search also tries to improve this plan. */
   readonly present?: readonly Bin[] | undefined;
   /** Maximum useful cost of all nodes, in USD per hour. Default: no limit. */
   readonly usdLimit?: number | undefined;

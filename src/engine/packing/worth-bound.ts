@@ -115,12 +115,12 @@ export class WorthBound {
     return true;
   }
 
-  /** Cost to compute the bound of one node, in checks of a kind. */
+  /** Cost to compute this bound of one node, in checks of a kind. */
   get looks(): number {
     return this.#looks;
   }
 
-  /** Returns the bound for a node with this capacity and the selected kinds. */
+  /** Returns this bound for a node with this capacity and the selected kinds. */
   of(capacity: Amounts): number {
     let least = this.#total;
     for (const { at, size, amounts, wholes, worths, densities, free } of this.#relevant) {

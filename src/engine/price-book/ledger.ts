@@ -43,7 +43,9 @@ export class Ledger {
     return this.#left.join();
   }
 
-  /** Returns the coverage of the next instance, or undefined if it would not be covered. Does not change the ledger. */
+  /**
+   * Returns the coverage of the next instance, or undefined if it would not be covered. Does not change this ledger.
+   */
   cover(usage: Usage): Cover | undefined {
     if (usage.usdPerHour <= 0) return undefined;
     const draws: { at: number; amount: number }[] = [];

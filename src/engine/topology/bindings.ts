@@ -6,7 +6,7 @@ import { type TopologyGroup, UNKNOWN } from './group.ts';
 /** Group that restricts pods. */
 export interface Binding {
   readonly group: TopologyGroup;
-  /** True if the group counts the pods. */
+  /** True if this group counts the pods. */
   readonly self: boolean;
   /** Domains that are possible for the pods. */
   readonly pod: ValueSet;
@@ -59,7 +59,7 @@ export class Bindings {
     return true;
   }
 
-  /** Returns true if the rules allow a pod on the node at a position. */
+  /** Returns true if the rules allow a pod on the node at this position. */
   admitNode(node: number): boolean {
     for (const { group, self, pod, nodes, isOthers } of this.all) {
       const id = nodes[node] ?? UNKNOWN;

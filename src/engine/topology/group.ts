@@ -49,7 +49,7 @@ export class TopologyGroup {
   readonly rule: Rule;
   readonly isByHost: boolean;
   readonly #ids: DomainIds;
-  /** Counts by domain id. `UNKNOWN` or beyond the end for domains that the group does not know. */
+  /** Counts by domain id. `UNKNOWN` or beyond the end for domains that this group does not know. */
   #counts: Int32Array;
   /** Version that changes with every count. */
   #version = 0;

@@ -291,7 +291,7 @@ export class Topology {
     return narrowing;
   }
 
-  /** Counts a pod of the class on the node at a position. */
+  /** Counts a pod of this class on the node at a position. */
   recordOnNode(podClass: TopologyPods, node: number): void {
     const { base } = this.#parts;
     const { counting, repelling } = this.bindingsOf(podClass);

@@ -8,9 +8,9 @@ import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, Spending
 /** Instance types with their zones and prices. */
 export interface Catalogue {
   readonly types: readonly InstanceTypeInfo[];
-  /** Returns the zones that offer the type. */
+  /** Returns the zones that offer this type. */
   readonly zonesOf: (type: string) => readonly string[];
-  /** Returns the on-demand price in USD per hour, or undefined if the type has no list price. */
+  /** Returns the on-demand price in USD per hour, or undefined if this type has no list price. */
   readonly onDemandUsd: (type: string) => number | undefined;
   /** Returns the spot price in a zone at a time, in USD per hour, or undefined if there is no spot market. */
   readonly spotUsd: (type: string, zone: string, atMs: number) => number | undefined;
@@ -25,7 +25,7 @@ export interface Zone {
 
 export interface AwsOptions {
   readonly clock: Clock;
-  /** Cluster name, which is also used for its node role and the discovery tags. */
+  /** Cluster name. This name is also used for its node role and the discovery tags. */
   readonly clusterName: string;
   /** Port on 127.0.0.1. If it is 0 or absent, a free port is used. */
   readonly port?: number;
@@ -181,11 +181,11 @@ export interface CallAnswer {
 
 export interface CallError {
   readonly code: string;
-  /** `Code` of the error in SDK clients, in addition to its name. Undefined if the service has no such code. */
+  /** `Code` of this error in SDK clients, in addition to its name. Undefined if the service has no such code. */
   readonly shownCode: string | undefined;
   readonly message: string;
   readonly status: number;
-  /** Further members of the error. */
+  /** Further members of this error. */
   readonly details: Readonly<Record<string, string>>;
 }
 

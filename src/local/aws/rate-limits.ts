@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 
 export interface TokenBucket {
-  /** Capacity of the bucket. */
+  /** Capacity of this bucket. */
   readonly size: number;
   /** Tokens per second. */
   readonly refill: number;

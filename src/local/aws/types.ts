@@ -83,15 +83,15 @@ export interface Faults {
   clear(id?: string): void;
   list(): readonly { readonly id: string; readonly rule: FaultRule; readonly left?: number }[];
 
-  /** Sends a spot interruption warning and terminates the instance two minutes later. */
+  /** Sends a spot interruption warning and terminates this instance two minutes later. */
   interrupt(instanceId: string): void;
-  /** Sends a rebalance recommendation, because the instance has an elevated risk of interruption. */
+  /** Sends a rebalance recommendation, because this instance has an elevated risk of interruption. */
   recommendRebalance(instanceId: string): void;
   /** Announces maintenance by AWS Health and in DescribeInstanceStatus. */
   scheduleChange(instanceId: string, code?: string): void;
-  /** Stops the instance like a user in the console. */
+  /** Stops this instance like a user in the console. */
   stop(instanceId: string): void;
-  /** Terminates the instance like a user in the console. */
+  /** Terminates this instance like a user in the console. */
   terminate(instanceId: string): void;
   /** Makes an instance or system status check fail from now on. */
   impair(instanceId: string, check?: 'instance' | 'system'): void;
@@ -106,7 +106,7 @@ export interface RecordedCall {
   readonly input: Readonly<Record<string, unknown>>;
   readonly atMs: number;
   /**
-   * Undefined while the call is in progress and after it succeeded. `unheard`, `unanswered` or `cut` for a broken
+   * Undefined while this call is in progress and after it succeeded. `unheard`, `unanswered` or `cut` for a broken
    * exchange.
    */
   readonly errorCode?: string;
@@ -123,9 +123,9 @@ export interface CallLog {
 export interface InterruptionQueue {
   readonly name: string;
   readonly url: string;
-  /** Sends a message body to the queue: a string unchanged, other values as JSON. */
+  /** Sends a message body to this queue: a string unchanged, other values as JSON. */
   send(body: unknown): void;
-  /** Returns the number of messages in the queue, including those in flight. */
+  /** Returns the number of messages in this queue, including those in flight. */
   size(): number;
 }
 

@@ -26,7 +26,7 @@ export const EVENT_WINDOW_MS = 2 * MINUTE;
 interface Fields {
   readonly reason: string;
   readonly type: EventNote['type'];
-  /** Kinds of the objects that the event is published for. */
+  /** Kinds of the objects that this event is published for. */
   readonly about: readonly string[];
   /** One sentence. */
   readonly meaning: string;

@@ -11,7 +11,7 @@ export interface PoolCost {
 }
 
 export interface CostHour {
-  /** Start of the hour, in milliseconds since the epoch. */
+  /** Start of this hour, in milliseconds since the epoch. */
   readonly hourMs: number;
   /** Number of samples in the averages. One sample is taken per minute. */
   readonly samples: number;
@@ -19,7 +19,7 @@ export interface CostHour {
 }
 
 export const HOUR_MS = 3_600_000;
-/** Number of hours that are kept: 35 days, which is a month and some days for comparison. */
+/** Number of hours that are kept: 35 days. This is a month and some days for comparison. */
 export const MOST_HOURS = 35 * 24;
 /** Maximum number of NodePools in one hour. The NodePools with the highest cost are kept separately; all others are summed up. */
 export const MOST_POOLS = 30;

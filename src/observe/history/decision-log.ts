@@ -12,7 +12,7 @@ export interface Bought {
   readonly nodePool: string;
   /** `provisioned` for pending pods, otherwise the reason for replacing a node, such as `underutilized`. */
   readonly reason: string;
-  /** Number of pods that the NodeClaim was created for. */
+  /** Number of pods that this NodeClaim was created for. */
   readonly pods: number;
   /** Names of the first few pods, as `namespace/name`. */
   readonly examples: readonly string[];
@@ -71,7 +71,7 @@ export interface Interrupted {
   readonly at: string;
   readonly nodeClaim: string;
   readonly nodePool: string;
-  /** Reason of the interruption, such as `spot_interrupted`. */
+  /** Reason of this interruption, such as `spot_interrupted`. */
   readonly reason: string;
   readonly pods: number;
   readonly instanceType: string;

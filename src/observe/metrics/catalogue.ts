@@ -14,7 +14,7 @@ import * as traces from './traces.ts';
 
 interface MetricArea {
   readonly title: string;
-  /** Information about all metrics of the area. */
+  /** Information about all metrics of this area. */
   readonly note?: string;
   readonly metrics: readonly MetricDeclaration[];
 }

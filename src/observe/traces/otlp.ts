@@ -155,7 +155,7 @@ class SpanQueue implements SpanProcessor {
       const isSent = result.code === ExportResultCode.SUCCESS;
       this.#count(isSent ? 'exported' : 'failed', spans.length);
       if (!isSent) this.#report(result.error, spans.length);
-      // reports success, because the queue would throw a failure without a handler
+      // reports success, because this queue would throw a failure without a handler
       done({ code: ExportResultCode.SUCCESS });
     });
   }

@@ -11,7 +11,7 @@ export interface Span {
 
 export interface SpanStart {
   readonly atMs: number;
-  /** If undefined, the span starts a trace. */
+  /** If undefined, this span starts a trace. */
   readonly parent?: Span | undefined;
   /** True for a request to a service. Default false. */
   readonly isRequest?: boolean | undefined;

@@ -20,7 +20,7 @@ import { serviceError } from './service-errors.ts';
  */
 const ENDPOINT = 'endpointV2Middleware';
 /**
- * Fixed settings for every client. Without them the SDK would look for settings in the environment and in files, which
+ * Fixed settings for every client. Without them the SDK would look for settings in the environment and in files. This
  * takes real time.
  */
 const ENDPOINTS: ServiceEndpoints = {

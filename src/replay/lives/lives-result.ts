@@ -17,7 +17,7 @@ export type LifeAmount = keyof LifeAmounts;
 
 /** Figures of one life with one set of settings. */
 export interface LifeFigures extends LifeAmounts {
-  /** Number of the life, from 1. */
+  /** Number of this life, from 1. */
   readonly life: number;
 }
 

@@ -2,7 +2,7 @@
 
 /**
  * Returns the probability that a value of the t distribution is between −t and t. This is the finite series of
- * Abramowitz and Stegun, Handbook of Mathematical Functions, formulas 26.7.3 and 26.7.4, which is exact for whole
+ * Abramowitz and Stegun, Handbook of Mathematical Functions, formulas 26.7.3 and 26.7.4. This series is exact for whole
  * degrees of freedom.
  */
 function probabilityWithin(t: number, degrees: number): number {

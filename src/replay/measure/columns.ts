@@ -93,5 +93,5 @@ function idleShare(requested: readonly number[], offered: readonly number[]): nu
   return total === 0 ? 0 : Math.max(0, 1 - sum(requested) / total);
 }
 
-/** Limits a value to six significant digits, which is enough for every report. */
+/** Limits a value to six significant digits. This is enough for every report. */
 const rounded = (value: number): number => Number(value.toPrecision(6));

@@ -16,7 +16,7 @@ export interface PricedNode {
 
 interface Running {
   readonly sinceMs: number;
-  /** Share of the price of the node. */
+  /** Share of the price of this node. */
   readonly usdPerHour: number;
 }
 

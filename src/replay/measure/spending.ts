@@ -14,7 +14,7 @@ export interface Rate {
 
 interface Account {
   readonly instance: LocalInstance;
-  /** Undefined if the instance type is not burstable. */
+  /** Undefined if this instance type is not burstable. */
   readonly cpuCredits: CpuCredits | undefined;
   rate: Rate;
   sinceMs: number;

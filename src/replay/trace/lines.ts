@@ -7,7 +7,7 @@ export interface Line {
   readonly text: string;
   /** Line number from 1. */
   readonly number: number;
-  /** True if the line ends with a line break. Only the last line may end without one. */
+  /** True if this line ends with a line break. Only the last line may end without one. */
   readonly isWhole: boolean;
 }
 

@@ -9,7 +9,7 @@ import { InputError } from '../../lib/input-error.ts';
 import { type Line, linesOf } from './lines.ts';
 
 export interface LineSource {
-  /** Name of the source in messages. */
+  /** Name of this source in messages. */
   readonly name: string;
   /** Reads the lines from the start with each call. */
   lines(): AsyncIterable<Line>;

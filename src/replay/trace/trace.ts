@@ -26,8 +26,8 @@ interface At {
 export interface Apply extends At {
   readonly apply: KubeObject;
   /**
-   * Seconds that each pod of the object runs before it succeeds, from the start of its containers. Without it, the pods
-   * run until they are deleted.
+   * Seconds that each pod of this object runs before it succeeds, from the start of its containers. Without it, the
+   * pods run until they are deleted.
    */
   readonly runsFor?: number;
   /**
@@ -53,11 +53,11 @@ export interface TraceHeader {
   /** Version of the format. */
   readonly trace: 'karpenter/v1';
   readonly name: string;
-  /** Start of the trace, in RFC 3339 format. */
+  /** Start of this trace, in RFC 3339 format. */
   readonly start: string;
-  /** Duration of the trace in seconds. It may end later than its last event. */
+  /** Duration of this trace in seconds. It may end later than its last event. */
   readonly seconds: number;
-  /** Origin of the trace for the reader: `generated web-service seed 7`, `recorded from cluster prod`. */
+  /** Origin of this trace for the reader: `generated web-service seed 7`, `recorded from cluster prod`. */
   readonly source?: string;
 }
 

@@ -12,7 +12,7 @@ export function worldSummary(model: WorldModel): WorldSummary {
 }
 
 interface Line {
-  /** Returns the parameters of the line. */
+  /** Returns the parameters of this line. */
   part(model: WorldModel): unknown;
   line(model: WorldModel): string;
 }

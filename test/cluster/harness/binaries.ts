@@ -173,7 +173,7 @@ async function build(source: Source, work: string): Promise<void> {
   const imports = Object.values(commands).map((path) => `import _ "${path}"`);
   await writeFile(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\n${imports.join('\n')}\n`);
   for (const [name, path] of Object.entries(commands)) {
-    // Omits debug information that the linker removes, which saves a fifth of the compile time.
+    // Omits debug information that the linker removes. This saves a fifth of the compile time.
     const flags = [
       '-mod=mod',
       '-trimpath',

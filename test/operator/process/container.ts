@@ -105,8 +105,7 @@ interface MemoryGroup {
 }
 
 /**
- * Creates a cgroup below that of this process. Returns undefined if that is not permitted, which is usual without
- * root.
+ * Creates a cgroup below that of this process. Returns undefined if that is not permitted. This is usual without root.
  */
 function memoryGroup(limitBytes: number): MemoryGroup | undefined {
   try {

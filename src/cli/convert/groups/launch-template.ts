@@ -76,9 +76,9 @@ const FIELDS: Readonly<Record<string, Apply>> = {
 
 interface TemplateReference {
   readonly find: FindTemplate;
-  /** Names of the fields in the reference. */
+  /** Names of the fields in this reference. */
   readonly keys: ReferenceNames;
-  /** Path of the reference in the group. */
+  /** Path of this reference in the group. */
   readonly path: Path;
 }
 

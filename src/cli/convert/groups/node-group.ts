@@ -39,7 +39,7 @@ export class NodeGroup {
   readonly name: string;
   /** Place in error messages: `cluster.yaml, document 1`. */
   readonly where: string;
-  /** Path of the group in its document. */
+  /** Path of this group in its document. */
   readonly path: Path;
   /** Requirements by key. A later requirement replaces an earlier one with the same key. */
   readonly requirements = new Map<string, Requirement>();

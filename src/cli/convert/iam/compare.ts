@@ -25,7 +25,7 @@ export interface Difference {
   /** Current statement, or the place of the old statement in the input. */
   readonly statement: string;
   readonly actions: readonly string[];
-  /** Description of the difference. Used for narrower statements. */
+  /** Description of this difference. Used for narrower statements. */
   readonly text: string;
   readonly reason: string;
 }

@@ -31,7 +31,7 @@ export const isFormer = (action: string): boolean =>
 const isKarpenters = (action: string): boolean => isOfToday(action) || isFormer(action);
 
 export interface OwnStatement extends SourceStatement {
-  /** Reason for keeping the statement. */
+  /** Reason for keeping this statement. */
   readonly why: string;
 }
 

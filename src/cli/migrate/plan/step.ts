@@ -5,7 +5,7 @@ export type Source = (typeof SOURCES)[number];
 
 export interface MigrationStep {
   readonly title: string;
-  /** Sentences that describe the step and its prerequisites. */
+  /** Sentences that describe this step and its prerequisites. */
   readonly text: readonly string[];
   /** Risks that cannot be undone. */
   readonly warnings?: readonly string[];
@@ -13,7 +13,7 @@ export interface MigrationStep {
   readonly commands: readonly string[];
   /** Read-only commands, with their expected output. */
   readonly check: readonly string[];
-  /** Instructions for undoing the step. Undefined if it needs none. */
+  /** Instructions for undoing this step. Undefined if it needs none. */
   readonly back?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /** Log of launched and terminated nodes in a compact form, because there may be thousands. */
 import type { NodeEvent, ReplayRun } from '../../../replay/result.ts';
 
-/** Maximum number of events of all runs together, which is enough for a month of fifty nodes. */
+/** Maximum number of events of all runs together. This is enough for a month of fifty nodes. */
 const MOST_EVENTS = 4_000;
 
 /** Time in seconds, run, indexes of words in {@link Log.words}, name, and price. */

@@ -10,7 +10,7 @@ export interface PlotLine {
   readonly run: number;
   /** Label if a run has several lines: `spot`. */
   readonly label?: string;
-  /** True if the line is dashed, so that it differs from another line of the same run. */
+  /** True if this line is dashed, so that it differs from another line of the same run. */
   readonly isDashed?: boolean;
   /** Values by place on the x axis. Shorter if the run ended early. */
   readonly values: readonly number[];
@@ -84,7 +84,7 @@ function xTick({ at, label }: Tick): Html {
   return html`<path d="M${x} ${TOP + BOX.height}v4"/><text x="${x}" y="${HEIGHT - 8}" text-anchor="middle">${label}</text>`;
 }
 
-/** Returns a path with relative coordinates, which is shorter than a path with absolute coordinates. */
+/** Returns a path with relative coordinates. This is shorter than a path with absolute coordinates. */
 function pathOf(
   values: readonly number[],
   { places, isStepped = false }: Plot,

@@ -58,7 +58,9 @@ export interface PoolCalendar extends Omit<PoolBudgets, 'budgets'> {
 
 const REASONS: readonly DisruptionReason[] = ['Empty', 'Drifted', 'Underutilized'];
 const DAY_MS = 86_400_000;
-/** Maximum number of hits of one schedule. Sufficient for a hit in every minute of a week, which takes most of a second. */
+/**
+ * Maximum number of hits of one schedule. Sufficient for a hit in every minute of a week. This takes most of a second.
+ */
 export const MOST_HITS = 10_080;
 /** Precision of the search. Schedules hit at whole minutes. */
 const PRECISION_MS = 1_000;

@@ -48,9 +48,9 @@ interface Search {
   };
   /** Evaluations of the last batch that reduces the cost but that a NodePool's `Balanced` policy rejects. */
   readonly rejected?: readonly Evaluation[];
-  /** Evaluations of all batches that reduce the cost, in the order of the search. */
+  /** Evaluations of all batches that reduce the cost, in the order of this search. */
   readonly weighed: readonly Evaluation[];
-  /** Size of the batch at which the search timed out. */
+  /** Size of the batch at which this search timed out. */
   readonly stoppedAt?: number;
 }
 

@@ -65,7 +65,7 @@ export interface Evaluation {
   readonly approved: boolean;
   /** Text for the approval event. */
   readonly text: string;
-  /** Components of the score, with the field names of the log line. */
+  /** Components of this score, with the field names of the log line. */
   readonly figures?: Readonly<Record<string, unknown>>;
 }
 

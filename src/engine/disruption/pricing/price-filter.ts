@@ -72,14 +72,17 @@ export class Replacement {
     return this.#requirements.get(CAPACITY_TYPE_LABEL).has(capacityType);
   }
 
-  /** Returns the replacement with one capacity type, and with the types that are available under this capacity type now. */
+  /**
+   * Returns this replacement with one capacity type, and with the types that are available under this capacity type
+   * now.
+   */
   only(capacityType: string): Replacement {
     return this.#boundTo(CAPACITY_TYPE_LABEL, capacityType);
   }
 
   /**
-   * Returns the replacement with spot only if it admits both spot and on-demand. Keeps all types and their order. As in
-   * Karpenter, does not check again the availability as spot or `minValues`.
+   * Returns this replacement with spot only if it admits both spot and on-demand. Keeps all types and their order. As
+   * in Karpenter, does not check again the availability as spot or `minValues`.
    */
   spotAlone(): Replacement {
     if (!this.admits('spot') || !this.admits('on-demand')) return this;
@@ -88,10 +91,10 @@ export class Replacement {
   }
 
   /**
-   * Returns the replacement with only one of spot and on-demand, and with the types for which every launch would cost less,
-   * because a failed spot launch must not fall back to a more expensive on-demand node. Uses on-demand if spot is unavailable or
-   * has too few types for `minValues`, because a claim for spot would then find no offering. If both fail, returns the text of
-   * the error. If neither is available but reserved is, returns the replacement unchanged.
+   * Returns this replacement with only one of spot and on-demand, and with the types for which every launch would cost
+   * less, because a failed spot launch must not fall back to a more expensive on-demand node. Uses on-demand if spot is
+   * unavailable or has too few types for `minValues`, because a claim for spot would then find no offering. If both
+   * fail, returns the text of the error. If neither is available but reserved is, returns the replacement unchanged.
    */
   spotOrOnDemand(usdPerHour: number): Replacement | string {
     if (!this.admits('spot') || !this.admits('on-demand')) return this;
@@ -105,7 +108,7 @@ export class Replacement {
   }
 
   /**
-   * Returns the replacement with only the zone for which `worstOf` is lowest. If the zones do not differ, returns the
+   * Returns this replacement with only the zone for which `worstOf` is lowest. If the zones do not differ, returns the
    * replacement unchanged.
    */
   inCheapestZone(count: number): Replacement {
@@ -155,8 +158,8 @@ export class Replacement {
   }
 
   /**
-   * Returns the replacement with the types for which every launch would cost less. Returns a text if these types do not satisfy
-   * `minValues`.
+   * Returns this replacement with the types for which every launch would cost less. Returns a text if these types do
+   * not satisfy `minValues`.
    */
   cheaperThan(usdPerHour: number): Replacement | string {
     const isOrdered = this.#ordered !== undefined;
@@ -165,7 +168,7 @@ export class Replacement {
     return unsatisfied.length > 0 ? minValuesText(unsatisfied) : this.#with(kept, this.#requirements, isOrdered);
   }
 
-  /** Returns the replacement with the `count` cheapest types, or with more if `minValues` requires more. */
+  /** Returns this replacement with the `count` cheapest types, or with more if `minValues` requires more. */
   first(count: number): Replacement {
     const { needed } = satisfiesMinValues(this.types, this.#requirements);
     return this.#with(this.types.slice(0, Math.max(count, needed)), this.#requirements, true);

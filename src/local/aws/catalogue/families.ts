@@ -56,7 +56,7 @@ export interface Family {
   readonly memoryMiBOf?: Readonly<Record<string, number>>;
   readonly diskGbOf?: Readonly<Record<string, number>>;
   readonly usdOf?: Readonly<Record<string, number>>;
-  /** Indexes (from 0) of the region's zones in which the family is not offered. */
+  /** Indexes (from 0) of the region's zones in which this family is not offered. */
   readonly absentFrom?: readonly number[];
 }
 

@@ -33,7 +33,7 @@ interface Priced extends Candidate {
   readonly plan: LaunchPlan;
   /** Price per unit of capacity, in USD per hour. */
   readonly usdPerUnit: number;
-  /** Spare capacity of the pool, from 0 to 1. */
+  /** Spare capacity of this pool, from 0 to 1. */
   readonly depth: number;
 }
 

@@ -17,7 +17,7 @@ const CODES: Readonly<Record<InstanceState, number>> = {
 export const stateCode = (state: InstanceState): number => CODES[state];
 
 interface Shown {
-  /** All variable parts of the instance that the view contains. */
+  /** All variable parts of this instance that the view contains. */
   readonly of: readonly unknown[];
   readonly view: Instance;
 }

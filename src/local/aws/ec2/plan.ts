@@ -16,7 +16,7 @@ export interface LaunchRequest {
   readonly subnetId: string | undefined;
   readonly zone: string | undefined;
   readonly imageId: string | undefined;
-  /** Data of the template, merged with the request. */
+  /** Data of the template, merged with this request. */
   readonly data: RequestLaunchTemplateData;
   readonly market: 'on-demand' | 'spot' | 'capacity-block' | 'interruptible-capacity-reservation';
   readonly template: StoredTemplate | undefined;

@@ -54,7 +54,7 @@ export interface Account {
   readonly faults: FaultBook;
   readonly calls: CallBook;
   readonly answers: Map<string, RememberedAnswer>;
-  /** Number of releases of public images since the account was opened. */
+  /** Number of releases of public images since this account was opened. */
   imageReleases: number;
   /** Number of launched instances. */
   launches: number;

@@ -48,7 +48,7 @@ export interface Machine extends Omit<LocalInstance, Changing> {
   readonly volumeTags: Map<string, Tags>;
   /** `spot`, `capacity-block`, `interruptible-capacity-reservation`. Undefined for on-demand. */
   lifecycle: string | undefined;
-  /** Time from which read and tagging requests find the instance. */
+  /** Time from which read and tagging requests find this instance. */
   readonly visibleAt: number;
   /** Time from which read requests return its tags. */
   readonly taggedAt: number;

@@ -10,7 +10,7 @@ export interface StoredMessage {
   readonly body: string;
   readonly attributes: Readonly<Record<string, MessageAttributeValue>>;
   readonly sentAt: number;
-  /** Time until which the message is hidden, because it is in flight or delayed. */
+  /** Time until which this message is hidden, because it is in flight or delayed. */
   visibleAt: number;
   receiveCount: number;
   firstReceivedAt: number | undefined;

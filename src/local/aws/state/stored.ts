@@ -62,7 +62,7 @@ export interface StoredProfile {
 }
 
 export interface StoredRole {
-  /** Inline policies of the role, by name. */
+  /** Inline policies of this role, by name. */
   readonly policies: Map<string, RolePolicy>;
   /** ARNs of attached managed policies. */
   readonly attached: Set<string>;

@@ -2,7 +2,7 @@
 export class AwsError extends Error {
   readonly code: string;
   readonly status: number;
-  /** Further members of the error in the service's model. */
+  /** Further members of this error in the service's model. */
   readonly details: Readonly<Record<string, string>>;
 
   constructor(code: string, message: string, status = 400, details: Readonly<Record<string, string>> = {}) {

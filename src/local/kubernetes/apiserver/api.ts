@@ -29,7 +29,7 @@ export interface Api {
   readonly objects: Objects;
   /** Creates or replaces a CustomResourceDefinition. When the call returns, its resource is served. */
   install(crd: unknown): ApiObject;
-  /** Stops the controllers in the server. */
+  /** Stops the controllers in this server. */
   stop(): void;
 }
 

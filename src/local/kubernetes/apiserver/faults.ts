@@ -49,7 +49,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 export interface FaultSwitches extends Faults {
-  /** Returns the fault that applies to the request, if any, and counts it. */
+  /** Returns the fault that applies to this request, if any, and counts it. */
   failureOf(request: RequestView): StatusError | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface LoopOptions {
 }
 
 export interface Loop {
-  /** Schedules the key, immediately or after a delay. */
+  /** Schedules this key, immediately or after a delay. */
   add(key: string, afterMs?: number): void;
 }
 

@@ -63,7 +63,7 @@ export class Kubelet {
     return this.#life.signal;
   }
 
-  /** Registers the node, reports it Ready, and renews its lease until the machine ends. */
+  /** Registers the node, reports it Ready, and renews its lease until this machine ends. */
   async run(): Promise<void> {
     const { parts, options } = this.#context;
     await this.#persist('registration', () => this.#register());
@@ -207,7 +207,7 @@ export class Kubelet {
     return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status !== 'True') ?? false;
   }
 
-  /** Reports the node as Ready, or as not ready with a reason. */
+  /** Reports this node as Ready, or as not ready with a reason. */
   async #report(trouble?: string): Promise<void> {
     const { client, clock, caches } = this.#context.parts;
     const now = clock.now();
@@ -316,7 +316,7 @@ export class Kubelet {
     }
   }
 
-  /** Returns whether the step succeeded. Logs a failure, unless the machine or the cluster has ended. */
+  /** Returns whether this step succeeded. Logs a failure, unless the machine or the cluster has ended. */
   async #once(what: string, step: () => Promise<void>): Promise<boolean> {
     const { parts } = this.#context;
     try {

@@ -4,7 +4,7 @@ export class NodeOrder<T> {
   readonly #zones = new Map<string, Set<T>>();
   readonly #zoneOf = new Map<T, string>();
 
-  /** Adds a node or moves it to another zone. Returns whether the order changed. */
+  /** Adds a node or moves it to another zone. Returns whether this order changed. */
   put(node: T, zone: string): boolean {
     if (this.#zoneOf.get(node) === zone) return false;
     this.remove(node);

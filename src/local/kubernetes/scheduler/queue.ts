@@ -23,7 +23,7 @@ interface Entry {
   readonly since: number;
   attempts: number;
   refusedAt: number;
-  /** Time before which the pod is not tried. */
+  /** Time before which this pod is not tried. */
   dueAt: number;
 }
 
@@ -56,7 +56,7 @@ export class SchedulingQueue {
     this.#back(entry);
   }
 
-  /** Returns refused pods to the queue after a change that may help them. Their back-off still applies. */
+  /** Returns refused pods to this queue after a change that may help them. Their back-off still applies. */
   retry(helped: Helped = 'all'): void {
     for (const entry of this.#aside[helped]) {
       entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));

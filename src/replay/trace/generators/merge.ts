@@ -5,7 +5,7 @@ import type { TraceEvent } from '../trace.ts';
 interface Head {
   readonly event: TraceEvent;
   readonly stream: Iterator<TraceEvent>;
-  /** Index of the stream. For events at the same time, the event of the earlier stream comes first. */
+  /** Index of this stream. For events at the same time, the event of the earlier stream comes first. */
   readonly index: number;
 }
 

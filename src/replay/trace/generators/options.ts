@@ -24,7 +24,7 @@ export function nameAt(index: number): string {
   return round === 0 ? word : `${word}-${round + 1}`;
 }
 
-/** Rounds seconds to one decimal place, which is enough for a trace. */
+/** Rounds seconds to one decimal place. This is enough for a trace. */
 export const tenths = (seconds: number): number => Math.round(seconds * 10) / 10;
 
 export const within = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));

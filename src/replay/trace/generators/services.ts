@@ -21,7 +21,7 @@ export interface Service {
   readonly burstsPerDay: number;
   /** New versions per week of seven days. */
   readonly rolloutsPerWeek: number;
-  /** Value for the PodDisruptionBudget of the service. Undefined: it has no PodDisruptionBudget. */
+  /** Value for the PodDisruptionBudget of this service. Undefined: it has no PodDisruptionBudget. */
   readonly maxUnavailable?: number | string;
 }
 

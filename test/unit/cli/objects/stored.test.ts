@@ -1,4 +1,4 @@
-/** Objects of kinds other than Karpenter's are not decoded, which is fast, because most manifests are such objects. */
+/** Objects of kinds other than Karpenter's are not decoded. This is fast, because most manifests are such objects. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { stored, unknownFields } from '../../../../src/cli/objects/stored.ts';

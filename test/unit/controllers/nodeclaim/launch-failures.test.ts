@@ -117,7 +117,7 @@ describe('launch', () => {
     await world.begin();
     await world.pass(200);
     const waits = triesMs.slice(1).map((atMs, index) => Math.floor((atMs - (triesMs[index] ?? 0)) / 1000));
-    // Jitter adds up to a tenth to each wait, which is visible in whole seconds only from the fifth on.
+    // Jitter adds up to a tenth to each wait. This is visible in whole seconds only from the fifth on.
     expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8]);
     expect(waits.length).toBeLessThanOrEqual(8);
     expect(waits.at(-1)).toBeGreaterThanOrEqual(60);

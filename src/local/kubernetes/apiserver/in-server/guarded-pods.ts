@@ -130,7 +130,7 @@ interface Pod {
 }
 
 class Guard implements Guarded {
-  /** Key of the budget. */
+  /** Key of this budget. */
   readonly key: string;
   /** Selector from which `#matches` was compiled. */
   readonly selector: unknown;

@@ -11,7 +11,7 @@ export const FOREGROUND = 'foregroundDeletion';
 export const ORPHAN = 'orphan';
 
 export interface Deletion {
-  /** The object after the deletion. */
+  /** The object after this deletion. */
   readonly entry: Entry;
   /** False while a grace period or finalizers delay the removal. */
   readonly removed: boolean;

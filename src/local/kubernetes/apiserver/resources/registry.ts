@@ -24,11 +24,11 @@ export interface Resource {
   readonly namespaced: boolean;
   /** Name of the collection in the store. Versions of one resource share it. */
   readonly storage: string;
-  /** True if the resource has a status subresource. Writes of the main resource then ignore the status. */
+  /** True if this resource has a status subresource. Writes of the main resource then ignore the status. */
   readonly status: boolean;
   /** True if `metadata.generation` counts changes of the spec. */
   readonly generation: boolean;
-  /** True if a create keeps the status of the request, as for nodes. */
+  /** True if a create keeps the status of this request, as for nodes. */
   readonly keepsStatus?: boolean;
   readonly scale?: ScalePaths;
   /** Additional subresources by their path segment, with the kind of their body. */
@@ -40,7 +40,7 @@ export interface Resource {
   readonly columns?: readonly Column[];
   /** Fields that field selectors support in addition to metadata.name and metadata.namespace. */
   readonly selectableFields: readonly string[];
-  /** Warning that requests for the resource return. */
+  /** Warning that requests for this resource return. */
   readonly warning?: string;
   /** Conversions between this version and the stored version. Undefined if both are equal. */
   readonly toStorage?: (object: ApiObject) => ApiObject;

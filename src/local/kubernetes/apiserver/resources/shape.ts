@@ -25,7 +25,7 @@ export interface Shape {
   readonly set?: boolean;
   /** True if the value is replaced and managed as a whole. */
   readonly atomic?: boolean;
-  /** Name of the type in documents. */
+  /** Name of this type in documents. */
   readonly name?: string;
 }
 

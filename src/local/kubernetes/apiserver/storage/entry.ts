@@ -15,7 +15,7 @@ export class Entry {
     this.revision = revision;
   }
 
-  /** Returns the object in a served version. The result is shared and must not be changed. */
+  /** Returns this object in a served version. The result is shared and must not be changed. */
   in(resource: Resource): ApiObject {
     if (!resource.fromStorage) return this.object;
     const name = `${resource.group}/${resource.version}`;

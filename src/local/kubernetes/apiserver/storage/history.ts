@@ -6,7 +6,7 @@ import type { Entry } from './entry.ts';
 export interface Change {
   readonly revision: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** The object after the change. For a deletion, its last state with the revision of the deletion. */
+  /** The object after this change. For a deletion, its last state with the revision of the deletion. */
   readonly entry: Entry;
   readonly before: Entry | undefined;
 }

@@ -21,7 +21,7 @@ export interface Step {
 export interface SetState {
   readonly replicas: number;
   readonly available: number;
-  /** Number of pods of the set, including terminating pods. Default: its replicas. */
+  /** Number of pods of this set, including terminating pods. Default: its replicas. */
   readonly pods?: number;
 }
 
@@ -68,7 +68,7 @@ export function rolloutStep(deployment: Scaled, fresh: SetState, old: readonly S
 
 export interface SetSize {
   readonly replicas: number;
-  /** Maximum number of pods of the whole Deployment when the set was last scaled, or undefined if it is unknown. */
+  /** Maximum number of pods of the whole Deployment when this set was last scaled, or undefined if it is unknown. */
   readonly most: number | undefined;
 }
 

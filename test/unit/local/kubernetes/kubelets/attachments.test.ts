@@ -17,7 +17,7 @@ const DATA = { name: 'data', namespace: 'default' };
 const WRITER = { name: 'writer', namespace: 'default' };
 
 beforeEach(async () => {
-  // A volume is released two seconds after its last pod, which is a tenth of a second here.
+  // A volume is released two seconds after its last pod. This is a tenth of a second here.
   const clock = steadyClock(20);
   const api = openApi({ clock });
   client = connectInProcess(api);
