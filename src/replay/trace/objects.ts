@@ -91,7 +91,7 @@ function checkSpec(object: Field, { kind }: Kind): void {
 }
 
 function checkPodSpec(spec: Field): void {
-  spec.at('nodeName').given?.fail('is given, and the nodes of a replay have other names; leave it out');
+  spec.at('nodeName').given?.fail('is set, but the nodes of a replay have different names; remove it');
   const [containers, init] = [spec.at('containers'), spec.at('initContainers')];
   if (!Array.isArray(containers.value) || containers.value.length === 0)
     containers.fail('must be a list of at least one container');

@@ -217,7 +217,7 @@ describe('an invalid event', () => {
     [{ at: 1, apply: pod({ ownerReferences: [] }) }, /apply\.metadata\.ownerReferences is set/],
     [
       { at: 1, apply: pod({}, { nodeName: 'a' }) },
-      'apply.spec.nodeName is given, and the nodes of a replay have other names; leave it out',
+      'apply.spec.nodeName is set, but the nodes of a replay have different names; remove it',
     ],
     [{ at: 1, apply: pod({}, { containers: [] }) }, 'apply.spec.containers must be a list of at least one container'],
     [
