@@ -20,7 +20,7 @@ export const refOf = (kind: Kind, { namespace, name }: Ref): ObjectRef => ({ ...
 /**
  * Runs a request in a separate turn, like a request over HTTP, so that it never runs inside the write that caused it.
  */
-export async function answered<T>(request: () => T, delayMs = 0): Promise<T> {
+export async function runInTurn<T>(request: () => T, delayMs = 0): Promise<T> {
   await (delayMs > 0 ? sleep(delayMs) : null);
   try {
     return request();
@@ -38,7 +38,7 @@ export async function answered<T>(request: () => T, delayMs = 0): Promise<T> {
 
 /** Creates a client without HTTP. @param delayMs real duration of each request, in milliseconds */
 export function connectInProcess({ objects }: Pick<Api, 'objects'>, delayMs = 0): ObjectClient {
-  const delayed = <T>(request: () => T): Promise<T> => answered(request, delayMs);
+  const delayed = <T>(request: () => T): Promise<T> => runInTurn(request, delayMs);
   return {
     find: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
       delayed(() => objects.find(refOf(kind, ref)) as T | undefined),

@@ -46,7 +46,7 @@ export class IndexedObjects<T extends KubeObject> {
   by(filing: Filing<T>, value: string): readonly T[] {
     const files = this.#index(filing).get(value);
     if (files === undefined) return NOTHING;
-    files.list ??= listed(files);
+    files.list ??= toList(files);
     return files.list;
   }
 
@@ -103,7 +103,7 @@ function file<T>(index: Map<string, Files<T>>, value: string, key: string, held:
   files.list = undefined;
 }
 
-function listed<T>({ held, last }: Files<T>): readonly T[] {
+function toList<T>({ held, last }: Files<T>): readonly T[] {
   const all = Array.from(held.values());
   if (last === undefined) all.sort((a, b) => a.serial - b.serial);
   return all.map(({ object }) => object);

@@ -23,19 +23,19 @@ export const isServed = (view: MetricsView, share: Share | undefined): boolean =
   view === 'karpenter' || share?.kind !== 'none';
 
 /** Yields the series of a metric that the view serves. */
-export function* viewed(
+export function* viewSeries(
   view: MetricsView,
   share: Share | undefined,
   series: Iterable<Series>,
 ): Generator<Series | typeof PAUSE> {
   if (!isServed(view, share)) return;
   if (view === 'karpenter') yield* series;
-  else if (share?.kind === 'sum' || share?.kind === 'max') yield* combined(share, series);
-  else if (share?.kind === 'buckets') yield* shown(withBuckets(share.buckets, series));
-  else yield* shown(series);
+  else if (share?.kind === 'sum' || share?.kind === 'max') yield* aggregate(share, series);
+  else if (share?.kind === 'buckets') yield* omitDetails(withBuckets(share.buckets, series));
+  else yield* omitDetails(series);
 }
 
-function* shown(series: Iterable<Series>): Generator<Series | typeof PAUSE> {
+function* omitDetails(series: Iterable<Series>): Generator<Series | typeof PAUSE> {
   let count = 0;
   for (const each of series) {
     count++;
@@ -50,7 +50,7 @@ function* withBuckets(buckets: readonly number[], series: Iterable<Series>): Gen
   for (const each of series) if (each.labels.le === undefined || bounds.has(each.labels.le)) yield each;
 }
 
-function* combined(
+function* aggregate(
   { kind, over }: Extract<Share, { readonly kind: 'sum' | 'max' }>,
   series: Iterable<Series>,
 ): Generator<Series | typeof PAUSE> {

@@ -20,7 +20,7 @@ export interface Series extends Sample {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' };
-const escaped = (value: string | number): string =>
+const escapeText = (value: string | number): string =>
   String(value).replace(/[\\\n"]/g, (character) => ESCAPES[character] ?? character);
 
 /** Escapes a help text. Quotes are valid in a help text. */
@@ -29,7 +29,7 @@ export const helpText = (help: string): string =>
 
 const labelsText = (labels: Labels): string =>
   Object.entries(labels)
-    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .map(([name, value]) => `${name}="${escapeText(value)}"`)
     .join(',');
 
 /** `{node_name="a",resource_type="cpu"}` */

@@ -1,7 +1,7 @@
 /** A scrape: all metrics of the view in Prometheus' text format, written in small steps. */
 
 import type { Logger } from './logger.ts';
-import { isServed, type MetricsView, PAUSE, seriesBudget, viewed } from './metric-views.ts';
+import { isServed, type MetricsView, PAUSE, seriesBudget, viewSeries } from './metric-views.ts';
 import type { GaugeDeclaration, Share } from './metrics/declaration.ts';
 import { METRICS_SERIES, METRICS_SERIES_BUDGET } from './metrics/process.ts';
 import { helpText, lineText, type Series } from './samples.ts';
@@ -49,7 +49,7 @@ export async function* scrape({ view, names, state, updates, watch }: ScrapeOpti
     if (present === undefined || !isServed(view, present.share)) continue;
     yield separator + headOf(present);
     separator = '\n';
-    for (const { lines, text } of linesOf(viewed(view, present.share, present.series))) {
+    for (const { lines, text } of linesOf(viewSeries(view, present.share, present.series))) {
       byMetric.set(name, (byMetric.get(name) ?? 0) + lines);
       yield text;
     }

@@ -37,10 +37,10 @@ export function readOptions<Table extends OptionTable>(
 
   const rest = [...argv];
   for (let argument = rest.shift(); argument !== undefined && argument !== '--'; argument = rest.shift()) {
-    const { flag, inline } = split(argument);
+    const { flag, inline } = splitArgument(argument);
     if (flag === 'h' || flag === 'help') throw new HelpRequested(usage(table));
     const known = byFlag.get(flag);
-    if (known === undefined) throw new SettingsError(`flag provided but not defined: -${shortened(flag)}`);
+    if (known === undefined) throw new SettingsError(`flag provided but not defined: -${unquotedFlag(flag)}`);
     const value = inline ?? (known.option.isSwitch ? 'true' : rest.shift());
     if (value === undefined) throw new SettingsError(`flag needs an argument: -${flag}`);
     values.set(known.name, parse(known.option, value));
@@ -49,9 +49,9 @@ export function readOptions<Table extends OptionTable>(
 }
 
 /** Returns a short form of the flag without quotes, because Go prints flags without quotes. */
-const shortened = (flag: string): string => quoted(flag).replace(/^"([^"\\]*)"$/, '$1');
+const unquotedFlag = (flag: string): string => quoted(flag).replace(/^"([^"\\]*)"$/, '$1');
 
-function split(argument: string): { readonly flag: string; readonly inline: string | undefined } {
+function splitArgument(argument: string): { readonly flag: string; readonly inline: string | undefined } {
   const match = /^--?([^-=][^=]*)(?:=(.*))?$/s.exec(argument);
   if (!match?.[1])
     throw new SettingsError(`unexpected argument ${quoted(argument)}, use flags of the form --name=value`);

@@ -18,7 +18,7 @@ import { isFromLoopback } from './loopback.ts';
 import { profile } from './profiles.ts';
 import { inSteps, jsonInSteps, type Rendered, sharedAnswer } from './rendered-answer.ts';
 import type { Settings } from './settings.ts';
-import { type Check, checked, sharedCheck } from './shared-check.ts';
+import { type Check, runCheck, sharedCheck } from './shared-check.ts';
 
 export type { Check } from './shared-check.ts';
 
@@ -157,8 +157,8 @@ async function show(request: IncomingMessage, response: ServerResponse, look: ()
 
 function healthHandler(options: EndpointOptions): RequestHandler {
   const ping: Check = () => undefined;
-  const ready = shared({ ...options.ready, readyz: ping });
-  const alive = shared({ ...options.alive, ping });
+  const ready = shareChecks({ ...options.ready, readyz: ping });
+  const alive = shareChecks({ ...options.alive, ping });
   return async (_, response, target) => {
     const { path } = target;
     if (path === '/healthz' || path.startsWith('/healthz/')) return probe(response, target, 'healthz', alive);
@@ -167,7 +167,7 @@ function healthHandler(options: EndpointOptions): RequestHandler {
   };
 }
 
-const shared = (checks: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> =>
+const shareChecks = (checks: Readonly<Record<string, Check>>): Readonly<Record<string, Check>> =>
   Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, sharedCheck(check)]));
 
 /**
@@ -186,7 +186,7 @@ async function probe(
 
   const gone = new AbortController();
   response.on('close', () => gone.abort());
-  const results = await Promise.all(chosen.map(([check, run]) => checked(check, run, gone.signal)));
+  const results = await Promise.all(chosen.map(([check, run]) => runCheck(check, run, gone.signal)));
   const lines = results.map(({ line }) => line).join('\n');
   if (!results.every(({ passed }) => passed)) return answer(response, 500, `${lines}\n${name} check failed\n`);
   answer(response, 200, query.has('verbose') ? `${lines}\n${name} check passed\n` : 'ok');

@@ -15,7 +15,7 @@ interface LongAnswer extends Rendered {
 /** Sends a response with status 200. Resolves when the client has read the response or has closed the connection. */
 export async function send(request: IncomingMessage, response: ServerResponse, answer: LongAnswer): Promise<void> {
   const isWanted = answer.length >= SHORTEST && takesGzip(request.headers['accept-encoding']);
-  const pieces = isWanted && !answer.isGzip ? await compressed(answer.pieces) : answer.pieces;
+  const pieces = isWanted && !answer.isGzip ? await compress(answer.pieces) : answer.pieces;
   response.writeHead(200, {
     'content-type': answer.type,
     'content-length': isWanted ? sizeOf(pieces) : answer.length,
@@ -34,7 +34,7 @@ export async function send(request: IncomingMessage, response: ServerResponse, a
 const sizeOf = (pieces: Pieces): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
 /** Compresses the pieces on a thread of libuv's pool. */
-const compressed = (pieces: Pieces): Promise<Pieces> => Readable.from(pieces).pipe(createGzip(GZIP)).toArray();
+const compress = (pieces: Pieces): Promise<Pieces> => Readable.from(pieces).pipe(createGzip(GZIP)).toArray();
 
 /**
  * Returns true if a list of encodings such as `gzip;q=1.0, identity;q=0.5` accepts gzip. Quality 0 means that the client

@@ -62,13 +62,13 @@ async function list(metrics: Pick<Metrics, 'names' | 'state'>): Promise<readonly
     if (state === undefined) continue;
     let series = 0;
     for (const _ of state.series) series++;
-    listed.push({ ...described(state), series });
+    listed.push({ ...describeMetric(state), series });
     await nextTurn();
   }
   return listed;
 }
 
-const described = ({ name, type, help, share }: MetricState): Described => ({
+const describeMetric = ({ name, type, help, share }: MetricState): Described => ({
   name,
   type,
   help,
@@ -81,11 +81,11 @@ function pageOf(state: MetricState, offset: number): MetricPage {
   let index = 0;
   for (const each of state.series) {
     const next = `/debug/metrics?name=${state.name}&offset=${end}`;
-    if (index === end) return { ...described(state), series, next };
+    if (index === end) return { ...describeMetric(state), series, next };
     if (index >= offset) series.push(listedSeries(each));
     index++;
   }
-  return { ...described(state), series };
+  return { ...describeMetric(state), series };
 }
 
 const listedSeries = ({ name, labels, own, value }: Series): ListedSeries => ({

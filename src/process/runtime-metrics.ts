@@ -58,7 +58,7 @@ export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions):
   };
   metrics.beforeScrape(async () => {
     const seen = await Promise.all(
-      [...threads()].map(async ([name, worker]) => ({ name, ...(await measured(worker)) })),
+      [...threads()].map(async ([name, worker]) => ({ name, ...(await measureWorker(worker)) })),
     );
     // the counts are kept elsewhere, and this scrape reports their current values
     for (const metric of [used, total, limit, busy, collections, seconds]) metric.reset();
@@ -72,7 +72,7 @@ export function runtimeMetrics({ metrics, threads, gc }: RuntimeMetricsOptions):
 }
 
 /** Measures a worker. The heap is undefined if the thread has ended or does not respond in time. */
-async function measured(worker: Worker): Promise<{ readonly heap: Heap | undefined; readonly activeMs: number }> {
+async function measureWorker(worker: Worker): Promise<{ readonly heap: Heap | undefined; readonly activeMs: number }> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => late.resolve(undefined), ANSWER_MS);
   const heap = await Promise.race([worker.getHeapStatistics().catch(() => undefined), late.promise]);

@@ -83,7 +83,7 @@ async function inTime(check: Check, nobodyWaits: AbortSignal, longestMs: number)
 }
 
 /** Runs a check and returns its line in the response to a probe, in the format of Kubernetes' own probes. */
-export async function checked(name: string, check: Check, signal: AbortSignal): Promise<CheckResult> {
+export async function runCheck(name: string, check: Check, signal: AbortSignal): Promise<CheckResult> {
   try {
     await check(signal);
     return { line: `[+]${name} ok`, passed: true };

@@ -14,7 +14,7 @@ const isNodeClass = (object: KubeObject): object is EC2NodeClass =>
   object.kind === EC2_NODE_CLASS.kind && object.apiVersion.startsWith(`${EC2_NODE_CLASS.group}/`);
 
 /** Returns an EC2NodeClass with selectors for the account of the replay. Other objects are returned unchanged. */
-export function fitted<T extends KubeObject>(object: T, clusterName: string): T {
+export function fitToAccount<T extends KubeObject>(object: T, clusterName: string): T {
   if (!isNodeClass(object)) return object;
   const {
     role: _role,

@@ -4,7 +4,7 @@ import type { Deps } from '../controllers/deps.ts';
 import { poolInputs } from '../controllers/pool-inputs.ts';
 import { nodePrices } from '../engine/cost/node-prices.ts';
 import type { ObjectClient } from '../local/client.ts';
-import { fitted } from './fitted.ts';
+import { fitToAccount } from './fitted.ts';
 import { tieBreakOfLife, worldOfLife } from './lives/life.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
@@ -116,7 +116,7 @@ class Run {
 
   async #apply({ client, measure }: ReplayWorld, event: TraceEvent): Promise<void> {
     try {
-      await played(client, event);
+      await playEvent(client, event);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       measure.complaints.logger.error('the cluster rejected an event of the trace', { error });
@@ -141,8 +141,8 @@ class Run {
   }
 }
 
-const played = (client: ObjectClient, event: TraceEvent): Promise<void> =>
-  play(client, 'apply' in event ? { ...event, apply: fitted(event.apply, CLUSTER) } : event);
+const playEvent = (client: ObjectClient, event: TraceEvent): Promise<void> =>
+  play(client, 'apply' in event ? { ...event, apply: fitToAccount(event.apply, CLUSTER) } : event);
 
 /** Returns the share of list and spot prices that is paid for the current nodes, or 1 without a price book. */
 async function paidShare(deps: Deps): Promise<number> {

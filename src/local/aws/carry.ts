@@ -1,5 +1,5 @@
 /** Result of one call to a handler, after rate limits and faults, without the wire format. */
-import { type Disturbance, throttled } from './faults.ts';
+import { type Disturbance, throttlingError } from './faults.ts';
 import { EC2_RATE_LIMITS, rateLimiter } from './rate-limits.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
@@ -24,7 +24,7 @@ export function carrier(account: Account): Carry {
     const failed = account.calls.record(service.name, action, input, account.clock.now());
     try {
       if (service.name === 'ec2' && !admits(action, input as Readonly<Record<string, unknown>>))
-        throw throttled(service.name);
+        throw throttlingError(service.name);
       const { delayMs, error, broken } = account.faults.onCall(service.name, action);
       if (delayMs > 0) await account.clock.sleep(delayMs, call.signal);
       if (error) throw error;

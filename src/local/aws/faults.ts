@@ -157,9 +157,9 @@ function outcomeOf(rule: CallRule, service: string, action: string): Omit<Distur
   const failing = (error: AwsError): Omit<Disturbance, 'delayMs'> => ({ error, broken: undefined });
   switch (rule.kind) {
     case 'throttle':
-      return failing(throttled(service));
+      return failing(throttlingError(service));
     case 'expired-credentials':
-      return failing(expired(service));
+      return failing(expiredCredentialsError(service));
     case 'malformed':
       return { error: undefined, broken: 'cut' };
     case 'empty':
@@ -178,7 +178,7 @@ function outcomeOf(rule: CallRule, service: string, action: string): Omit<Distur
 }
 
 /** Returns the service's error for expired credentials of a role. */
-function expired(service: string): AwsError {
+function expiredCredentialsError(service: string): AwsError {
   if (service === 'ec2') return new AwsError('RequestExpired', 'Request has expired.', 400);
   const message = 'The security token included in the request is expired';
   if (service === 'iam' || service === 'sts') return new AwsError('ExpiredToken', message, 403);
@@ -186,7 +186,7 @@ function expired(service: string): AwsError {
 }
 
 /** Returns the service's throttling error. */
-export function throttled(service: string): AwsError {
+export function throttlingError(service: string): AwsError {
   if (service === 'ec2') return new AwsError('RequestLimitExceeded', 'Request limit exceeded.', 503);
   if (service === 'iam' || service === 'sts') return new AwsError('Throttling', 'Rate exceeded', 400);
   return new AwsError('ThrottlingException', 'Rate exceeded', 400);

@@ -28,7 +28,7 @@ export const OTHER_POOLS = '__others__';
 
 const FREE: PoolCost = { effective: 0, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 };
 
-const combined = (a: PoolCost, b: PoolCost, by: (a: number, b: number) => number): PoolCost => ({
+const combineCosts = (a: PoolCost, b: PoolCost, by: (a: number, b: number) => number): PoolCost => ({
   effective: by(a.effective, b.effective),
   list: by(a.list, b.list),
   idle: by(a.idle, b.idle),
@@ -65,7 +65,7 @@ export class CostHours {
   #add(hour: CostHour): void {
     const at = this.#hours.findLastIndex(({ hourMs }) => hourMs <= hour.hourMs);
     const known = this.#hours[at];
-    if (known?.hourMs === hour.hourMs) this.#hours[at] = merged(known, hour);
+    if (known?.hourMs === hour.hourMs) this.#hours[at] = mergeHours(known, hour);
     else this.#hours.splice(at + 1, 0, { ...hour, nodePools: dearest(hour.nodePools) });
     // limits the number of hours instead of their age, because the time may have been set back
     this.#hours.splice(0, Math.max(0, this.#hours.length - MOST_HOURS));
@@ -73,13 +73,13 @@ export class CostHours {
 }
 
 /** Averages two records of an hour, weighted by their samples. A NodePool that is missing from a record has zero cost in it. */
-function merged(a: CostHour, b: CostHour): CostHour {
+function mergeHours(a: CostHour, b: CostHour): CostHour {
   const samples = a.samples + b.samples;
   const names = new Set([...a.nodePools.keys(), ...b.nodePools.keys()]);
   const nodePools = new Map(
     [...names].map((name) => [
       name,
-      combined(
+      combineCosts(
         a.nodePools.get(name) ?? FREE,
         b.nodePools.get(name) ?? FREE,
         (one, other) => (one * a.samples + other * b.samples) / samples,
@@ -96,6 +96,6 @@ function dearest(nodePools: ReadonlyMap<string, PoolCost>): ReadonlyMap<string, 
     .sort(([, a], [, b]) => b.effective - a.effective);
   const others = sorted
     .slice(MOST_POOLS - 1)
-    .reduce((sum, [, cost]) => combined(sum, cost, (a, b) => a + b), nodePools.get(OTHER_POOLS) ?? FREE);
+    .reduce((sum, [, cost]) => combineCosts(sum, cost, (a, b) => a + b), nodePools.get(OTHER_POOLS) ?? FREE);
   return new Map([...sorted.slice(0, MOST_POOLS - 1), [OTHER_POOLS, others]]);
 }

@@ -22,15 +22,15 @@ interface MetricArea {
 const isDeclaration = (value: unknown): value is MetricDeclaration =>
   typeof value === 'object' && value !== null && 'help' in value;
 
-const declared = (module: object): readonly MetricDeclaration[] => Object.values(module).filter(isDeclaration);
+const declarationsOf = (module: object): readonly MetricDeclaration[] => Object.values(module).filter(isDeclaration);
 
 export const METRIC_AREAS: readonly MetricArea[] = [
-  { title: 'NodePools', metrics: declared(nodePools) },
-  { title: 'NodeClaims', metrics: declared(nodeClaims) },
-  { title: 'Nodes and cluster state', metrics: declared(nodes) },
-  { title: 'Pods', metrics: declared(pods) },
-  { title: 'Scheduling', metrics: declared(scheduler) },
-  { title: 'Disruption', metrics: declared(disruption) },
+  { title: 'NodePools', metrics: declarationsOf(nodePools) },
+  { title: 'NodeClaims', metrics: declarationsOf(nodeClaims) },
+  { title: 'Nodes and cluster state', metrics: declarationsOf(nodes) },
+  { title: 'Pods', metrics: declarationsOf(pods) },
+  { title: 'Scheduling', metrics: declarationsOf(scheduler) },
+  { title: 'Disruption', metrics: declarationsOf(disruption) },
   {
     title: 'Status conditions of a kind',
     note:
@@ -55,20 +55,20 @@ export const METRIC_AREAS: readonly MetricArea[] = [
       }),
     ),
   },
-  { title: 'AWS', metrics: declared(aws) },
+  { title: 'AWS', metrics: declarationsOf(aws) },
   {
     title: 'Controllers and the API server',
     note:
       "Two of Karpenter's metrics do not exist here: `controller_runtime_conversion_webhook_panics_total`, as there are no " +
       'webhooks, and `leader_election_slowpath_total`, as each renewal of the Lease reads it first.',
-    metrics: declared(kube),
+    metrics: declarationsOf(kube),
   },
   {
     title: 'Process',
     note: "In addition there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
-    metrics: declared(processMetrics),
+    metrics: declarationsOf(processMetrics),
   },
-  { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declared(traces) },
+  { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declarationsOf(traces) },
 ];
 
 export const METRICS: readonly MetricDeclaration[] = METRIC_AREAS.flatMap(({ metrics }) => metrics);

@@ -113,12 +113,12 @@ const answering =
     const operation = commandName.replace(/Command$/, '');
     const signal = smithy?.abortSignal;
     return async ({ input }: { readonly input: object }): Promise<Answered> => {
-      if (signal?.aborted) throw aborted();
+      if (signal?.aborted) throw abortError();
       let answer: CallAnswer;
       do answer = await aws.call(service.toLowerCase(), operation, input, signal);
       while (isInVain(operation, input, answer) && !signal?.aborted);
-      if (signal?.aborted) throw aborted();
-      return received({ service, operation }, answer);
+      if (signal?.aborted) throw abortError();
+      return toAnswered({ service, operation }, answer);
     };
   };
 
@@ -131,7 +131,7 @@ const isInVain = (operation: string, input: object, { output, error, broken }: C
   (output as ReceiveMessageResult).Messages === undefined;
 
 /** @throws the error of the SDK or of a failed check */
-function received(call: Call, answer: CallAnswer): Answered {
+function toAnswered(call: Call, answer: CallAnswer): Answered {
   const { requestId, output, error, broken } = answer;
   if (error !== undefined) throw serviceError(call.service, error, requestId);
   if (broken === 'unheard' || broken === 'unanswered') throw reset();
@@ -141,7 +141,7 @@ function received(call: Call, answer: CallAnswer): Answered {
   return { output: { ...output, $metadata: { httpStatusCode: 200, requestId } }, response: {} };
 }
 
-const aborted = (): Error => Object.assign(new Error('Request aborted'), { name: 'AbortError' });
+const abortError = (): Error => Object.assign(new Error('Request aborted'), { name: 'AbortError' });
 
 /** Returns a connection reset, with the code of Node and the name of the SDK. */
 const reset = (): Error =>

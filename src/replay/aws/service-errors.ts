@@ -47,14 +47,14 @@ export function serviceError(service: string, error: CallError, requestId: strin
   const { code, shownCode, message, status, details } = error;
   const { base, exported } = own(SERVICES, service) ?? { base: ec2.EC2ServiceException, exported: {} };
   const $metadata: Metadata = { httpStatusCode: status, requestId };
-  const Modelled = modelled(exported, service === 'IAM' ? `${code}Exception` : code, base);
+  const Modelled = findModelled(exported, service === 'IAM' ? `${code}Exception` : code, base);
   const made = Modelled
     ? new Modelled({ message, $metadata })
     : new base({ name: code, $fault: status < 500 ? 'client' : 'server', message, $metadata });
   return Object.assign(made, details, shownCode === undefined ? {} : { Code: shownCode });
 }
 
-function modelled(
+function findModelled(
   exported: Readonly<Record<string, unknown>>,
   name: string,
   base: AnyError,

@@ -62,12 +62,12 @@ function differenceOf(own: readonly LifeFigures[], first: readonly LifeFigures[]
   return {
     pairs: pairs.length,
     first: meansOf(pairs.map((pair) => pair.first)),
-    of: amountsBy((amount) => paired(pairs.map((pair) => pair.own[amount] - pair.first[amount]))),
+    of: amountsBy((amount) => comparePairs(pairs.map((pair) => pair.own[amount] - pair.first[amount]))),
   };
 }
 
 /** Returns the mean of paired differences with its confidence interval. */
-export function paired(differences: readonly number[]): PairedDifference {
+export function comparePairs(differences: readonly number[]): PairedDifference {
   const middle = mean(differences);
   const degrees = differences.length - 1;
   if (degrees < 1) return { mean: middle, isShown: false };

@@ -38,7 +38,7 @@ export class Columns {
 
   add(counts: Counts, nodes: readonly StateNode[]): void {
     const columns = this.#columns;
-    columns.usdPerHour.push(rounded(counts.usdPerHour));
+    columns.usdPerHour.push(round(counts.usdPerHour));
     columns.nodes.push(counts.nodes);
     columns.spotNodes.push(counts.spotNodes);
     columns.runningPods.push(counts.runningPods);
@@ -52,10 +52,10 @@ export class Columns {
       sums.cpu += cpu;
       sums.memory += memory;
     }
-    columns.cpuRequested.push(rounded(sums.cpu / MILLI));
-    columns.cpuAllocatable.push(rounded(sums.cpuOf / MILLI));
-    columns.memoryRequested.push(rounded(sums.memory / GIB));
-    columns.memoryAllocatable.push(rounded(sums.memoryOf / GIB));
+    columns.cpuRequested.push(round(sums.cpu / MILLI));
+    columns.cpuAllocatable.push(round(sums.cpuOf / MILLI));
+    columns.memoryRequested.push(round(sums.memory / GIB));
+    columns.memoryAllocatable.push(round(sums.memoryOf / GIB));
   }
 
   get series(): ReplaySeries {
@@ -94,4 +94,4 @@ function idleShare(requested: readonly number[], offered: readonly number[]): nu
 }
 
 /** Limits a value to six significant digits. This is enough for every report. */
-const rounded = (value: number): number => Number(value.toPrecision(6));
+const round = (value: number): number => Number(value.toPrecision(6));

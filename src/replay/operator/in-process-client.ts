@@ -4,7 +4,7 @@ import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts
 import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
 import { ObjectStore } from '../../kube/store.ts';
 import { trimmedObject } from '../../kube/trimmed-object.ts';
-import { answered, connectInProcess, nameOf, refOf } from '../../local/in-process.ts';
+import { connectInProcess, nameOf, refOf, runInTurn } from '../../local/in-process.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { Logger } from '../../observe/logger.ts';
 
@@ -15,28 +15,28 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
     objects.list(nameOf(kind), namespace) as unknown as readonly T[];
   return {
     get: <T extends KubeObject>(kind: Kind<T>, ref: Ref) =>
-      answered(() => objects.get(refOf(kind, ref)) as unknown as T),
+      runInTurn(() => objects.get(refOf(kind, ref)) as unknown as T),
     find,
     list: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
-      answered((): KubeList<T> => {
+      runInTurn((): KubeList<T> => {
         checkSelectors(kind, rest);
         const metadata = { resourceVersion: String(core.store.revision) };
         return { apiVersion: 'v1', kind: 'List', metadata, items: list(kind, namespace) };
       }),
     listAll: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
-      answered(() => {
+      runInTurn(() => {
         checkSelectors(kind, rest);
         return list(kind, namespace);
       }),
     create,
     update: <T extends KubeObject>(kind: Kind<T>, object: T, options: { subresource?: 'status' } = {}) =>
-      answered(() => objects.update({ ...object, ...nameOf(kind) }, options) as unknown as T),
+      runInTurn(() => objects.update({ ...object, ...nameOf(kind) }, options) as unknown as T),
     patch,
     delete: async (kind, ref, options = {}) => {
-      await answered(() => objects.delete(refOf(kind, ref), options));
+      await runInTurn(() => objects.delete(refOf(kind, ref), options));
     },
     evict: async ({ metadata: { name, namespace = 'default', uid } }: Pod, options = {}) => {
-      await answered(() => objects.evict({ name, namespace }, { uid, ...options }));
+      await runInTurn(() => objects.evict({ name, namespace }, { uid, ...options }));
     },
     watch: () => {
       throw new Error('watch is not supported, because informers receive changes directly');
@@ -60,7 +60,7 @@ const NO_SPEC: PodSpec = { containers: [] };
 /** Trimmed specs of pods by the specs of the API server. An update of the status keeps the spec object. */
 const trimmedSpecs = new WeakMap<PodSpec, PodSpec>();
 
-function trimmed(kind: Kind, object: KubeObject): KubeObject {
+function trimObject(kind: Kind, object: KubeObject): KubeObject {
   if (kind.plural !== POD.plural) return trimmedObject(kind, object);
   const pod = object as Pod;
   const known = trimmedSpecs.get(pod.spec);
@@ -79,11 +79,11 @@ export function inProcessInformers({ objects, core }: Api, log: Logger, signal: 
   const open = (kind: Kind): ObjectStore<KubeObject> => {
     const store = new ObjectStore<KubeObject>(kind, log);
     const isServed = core.registry.byKind(apiVersionOf(kind), kind.kind) !== undefined;
-    store.replace(isServed ? objects.list(nameOf(kind)).map((object) => trimmed(kind, object as never)) : []);
+    store.replace(isServed ? objects.list(nameOf(kind)).map((object) => trimObject(kind, object as never)) : []);
     if (!isServed) return store;
     const stop = objects.subscribe(nameOf(kind), (type, object) => {
       if (type === 'DELETED') store.remove(object as never);
-      else store.put(trimmed(kind, object as never));
+      else store.put(trimObject(kind, object as never));
     });
     signal.addEventListener('abort', stop, { once: true });
     return store;

@@ -42,7 +42,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
     const whole = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts);
     parts = [];
     bytes = 0;
-    return { text: decoded(decoder, whole, `${source}, line ${number}`), number, isWhole };
+    return { text: decodeUtf8(decoder, whole, `${source}, line ${number}`), number, isWhole };
   };
   try {
     for await (const chunk of chunks) {
@@ -61,7 +61,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
   if (bytes > 0) yield take(false);
 }
 
-function decoded(decoder: InstanceType<typeof TextDecoder>, bytes: Buffer, where: string): string {
+function decodeUtf8(decoder: InstanceType<typeof TextDecoder>, bytes: Buffer, where: string): string {
   try {
     return decoder.decode(bytes);
   } catch (error) {

@@ -20,7 +20,7 @@ export async function readTrace(path: string): Promise<Trace> {
   for await (const { text, number, isWhole } of source.lines()) {
     const line = { text: number === 1 ? text.replace(/^\uFEFF/, '') : text, number, isWhole };
     if (isBlank(line)) continue;
-    const header = parsed(source, line, readHeader, foreignRemedy(line.text));
+    const header = parseLine(source, line, readHeader, foreignRemedy(line.text));
     return { header, events: () => eventsOf(source, header, number) };
   }
   throw new InputError(source.name, 'is empty; a trace begins with its header, {"trace":"karpenter/v1",…}');
@@ -32,14 +32,14 @@ async function* eventsOf(source: LineSource, header: TraceHeader, headerLine: nu
   let at = 0;
   for await (const line of source.lines()) {
     if (line.number <= headerLine || isBlank(line)) continue;
-    const event = parsed(source, line, (value) => readEvent(value, header, at));
+    const event = parseLine(source, line, (value) => readEvent(value, header, at));
     at = event.at;
     yield event;
   }
 }
 
 /** @param remedy remedy if the line is not valid JSON */
-function parsed<T>(
+function parseLine<T>(
   { name }: LineSource,
   { text, number, isWhole }: Line,
   read: (value: unknown) => T,

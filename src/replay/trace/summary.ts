@@ -66,11 +66,11 @@ class Level {
 
   over(seconds: number): { readonly most: number; readonly average: number } {
     this.add(0, seconds);
-    return { most: rounded(this.#most), average: rounded(this.#sum / seconds) };
+    return { most: round(this.#most), average: round(this.#sum / seconds) };
   }
 }
 
-const rounded = (value: number): number => Math.round(value * 100) / 100;
+const round = (value: number): number => Math.round(value * 100) / 100;
 
 /** @throws InputError if the trace is read from a file that is invalid */
 export async function summaryOf(trace: Trace): Promise<TraceSummary> {

@@ -13,7 +13,7 @@ import type { LocalInstance } from '../../../src/local/aws/types.ts';
 import { createClusterObjects } from '../../../src/local/cluster-objects.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
-import { NOT_READY, nodeConditions, nodeObject, stamped } from '../../../src/local/kubernetes/kubelets/node-object.ts';
+import { addTimes, NOT_READY, nodeConditions, nodeObject } from '../../../src/local/kubernetes/kubelets/node-object.ts';
 import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
 import { nodeClassOf } from '../../support/awsobjects.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
@@ -266,7 +266,7 @@ class World implements DayWorld {
     // First of all, because a node that is empty for a moment is deleted.
     const [pod] = this.#waiting;
     if (pod !== undefined) await this.#bind(pod, name);
-    const conditions = stamped(nodeConditions(true, ''), now);
+    const conditions = addTimes(nodeConditions(true, ''), now);
     await this.kube.patch(NODE, { name }, { status: { ...node.status, conditions } }, { subresource: 'status' });
     await this.#untaint(name);
     this.#nodes.set(name, instance.id);

@@ -1,7 +1,7 @@
 /** NodeClasses of other accounts, adapted to the account of the replay. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { fitted } from '../../../src/replay/fitted.ts';
+import { fitToAccount } from '../../../src/replay/fitted.ts';
 
 const nodeClass = (spec: Record<string, unknown>) =>
   ({ apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'default' }, spec }) as KubeObject & {
@@ -24,7 +24,7 @@ describe('fitted', () => {
       placementGroupSelector: { name: 'theirs' },
       ...{ kubelet, blockDeviceMappings },
     });
-    expect(fitted(given, 'replay')).toEqual({
+    expect(fitToAccount(given, 'replay')).toEqual({
       ...given,
       spec: {
         amiSelectorTerms: [{ alias: 'bottlerocket@latest' }],
@@ -44,13 +44,13 @@ describe('fitted', () => {
     [{ amiFamily: 'constructor' }, 'al2023@latest'],
     [{}, 'al2023@latest'],
   ])('uses images of the family of %j', (spec, alias) => {
-    expect(fitted(nodeClass(spec), 'replay').spec.amiSelectorTerms).toEqual([{ alias }]);
+    expect(fitToAccount(nodeClass(spec), 'replay').spec.amiSelectorTerms).toEqual([{ alias }]);
   });
 
   it.each([
     { apiVersion: 'v1', kind: 'EC2NodeClass', metadata: { name: 'other' }, spec: { role: 'theirs' } },
     { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' }, spec: {} },
   ])('does not change $apiVersion $kind', (object) => {
-    expect(fitted(object as KubeObject, 'replay')).toBe(object);
+    expect(fitToAccount(object as KubeObject, 'replay')).toBe(object);
   });
 });

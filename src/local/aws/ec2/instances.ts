@@ -238,7 +238,7 @@ const BY_USER: StateReason = {
 export function terminateInstances(account: Account, input: TerminateInstancesRequest): TerminateInstancesResult {
   const machines = machinesOf(account, input.InstanceIds);
   refuseDryRun(input);
-  return { TerminatingInstances: changed(machines, (machine) => account.machines.terminate(machine, BY_USER)) };
+  return { TerminatingInstances: changeStates(machines, (machine) => account.machines.terminate(machine, BY_USER)) };
 }
 
 /** @throws AwsError IncorrectInstanceState, or UnsupportedOperation for one-time spot instances */
@@ -257,7 +257,7 @@ export function stopInstances(account: Account, input: StopInstancesRequest): St
       );
   }
   refuseDryRun(input);
-  return { StoppingInstances: changed(machines, (machine) => account.machines.stop(machine, BY_USER)) };
+  return { StoppingInstances: changeStates(machines, (machine) => account.machines.stop(machine, BY_USER)) };
 }
 
 function machinesOf(account: Account, ids: readonly string[] | undefined): readonly Machine[] {
@@ -266,7 +266,7 @@ function machinesOf(account: Account, ids: readonly string[] | undefined): reado
 }
 
 /** Changes instances and returns the states before and after. */
-function changed(machines: readonly Machine[], change: (machine: Machine) => void): InstanceStateChange[] {
+function changeStates(machines: readonly Machine[], change: (machine: Machine) => void): InstanceStateChange[] {
   return machines.map((machine) => {
     const previous: InstanceState = machine.state;
     change(machine);

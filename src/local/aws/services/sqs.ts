@@ -32,17 +32,17 @@ export const sqsHandlers = (account: Account, urlOf: (name: string) => string): 
   ...receivedHandlers(account),
 });
 
-function named(account: Account, name: string | undefined): Queue {
+function queueNamed(account: Account, name: string | undefined): Queue {
   const queue = name ? account.queues.get(name) : undefined;
   if (!queue) throw new AwsError('QueueDoesNotExist', 'The specified queue does not exist.', 400);
   return queue;
 }
 
-const queueAt = (account: Account, url: string | undefined): Queue => named(account, url?.split('/').at(-1));
+const queueAt = (account: Account, url: string | undefined): Queue => queueNamed(account, url?.split('/').at(-1));
 
 /** Handlers of queues. */
 const queueHandlers = (account: Account, urlOf: (name: string) => string): Handlers => ({
-  GetQueueUrl: ({ QueueName: name }: GetQueueUrlRequest) => ({ QueueUrl: urlOf(named(account, name).name) }),
+  GetQueueUrl: ({ QueueName: name }: GetQueueUrlRequest) => ({ QueueUrl: urlOf(queueNamed(account, name).name) }),
 
   CreateQueue: ({ QueueName: name = '', Attributes: attributes, tags }: CreateQueueRequest) => {
     if (!/^[A-Za-z0-9_-]{1,80}$/.test(name)) {

@@ -12,7 +12,7 @@ export function decodeJson(shape: Shape, value: unknown, path = ''): unknown {
     case 'structure':
       return decodeStructure(shape, value, path);
     case 'list':
-      if (!Array.isArray(value)) throw mistyped(path, 'a list');
+      if (!Array.isArray(value)) throw typeError(path, 'a list');
       return value.map((item, index) => decodeJson(shape.item.shape, item, `${path}[${index}]`));
     case 'map':
       return Object.fromEntries(
@@ -22,16 +22,16 @@ export function decodeJson(shape: Shape, value: unknown, path = ''): unknown {
         ]),
       );
     case 'timestamp':
-      if (typeof value !== 'number') throw mistyped(path, 'a timestamp');
+      if (typeof value !== 'number') throw typeError(path, 'a timestamp');
       return new Date(value * 1000);
     case 'blob':
-      if (typeof value !== 'string') throw mistyped(path, 'base64 text');
+      if (typeof value !== 'string') throw typeError(path, 'base64 text');
       return new Uint8Array(Buffer.from(value, 'base64'));
     case 'document':
     case 'unit':
       return value;
     default:
-      if (typeof value !== shape.kind) throw mistyped(path, `a ${shape.kind}`);
+      if (typeof value !== shape.kind) throw typeError(path, `a ${shape.kind}`);
       return value;
   }
 }
@@ -79,11 +79,11 @@ export function encodeJson(shape: Shape, value: unknown): unknown {
 }
 
 function record(value: unknown, path: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw mistyped(path, 'an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw typeError(path, 'an object');
   return value as Record<string, unknown>;
 }
 
-const mistyped = (path: string, type: string): AwsError =>
+const typeError = (path: string, type: string): AwsError =>
   new AwsError('SerializationException', `Cannot read ${path || 'the request'}: expected ${type}`);
 
 const absent = (path: string): AwsError =>

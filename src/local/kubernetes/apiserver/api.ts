@@ -10,7 +10,7 @@ import { protectVolumes } from './in-server/volume-protection.ts';
 import { type ApiObject, equal } from './json.ts';
 import { createObjects, type Objects } from './objects.ts';
 import { addBuiltins } from './resources/builtins.ts';
-import { DEFINITIONS, servedBy } from './resources/crds.ts';
+import { DEFINITIONS, resourcesOf } from './resources/crds.ts';
 import { createRegistry, type Registry } from './resources/registry.ts';
 import { isStatus } from './status.ts';
 import { ObjectStore } from './storage/store.ts';
@@ -72,6 +72,6 @@ function serveDefinitions(store: ObjectStore, registry: Registry): void {
     if (type !== 'DELETED' && sameSpec) return;
     registry.removeStorage(storage);
     if (type === 'DELETED') return;
-    for (const { resource, isStored } of servedBy(entry.object)) registry.add(resource, isStored);
+    for (const { resource, isStored } of resourcesOf(entry.object)) registry.add(resource, isStored);
   }, DEFINITIONS);
 }

@@ -39,11 +39,11 @@ function requirement(part: string): Match {
   return (labels) => Object.hasOwn(labels, key);
 }
 
-const unparsed = (why: string): Error => badRequest(`unable to parse requirement: ${why}`);
+const parseError = (why: string): Error => badRequest(`unable to parse requirement: ${why}`);
 
 function checkedValue(value: string): string {
   const wrong = labelValueError(value);
-  if (wrong) throw unparsed(`values[0][key]: Invalid value: ${JSON.stringify(value)}: ${wrong}`);
+  if (wrong) throw parseError(`values[0][key]: Invalid value: ${JSON.stringify(value)}: ${wrong}`);
   return value;
 }
 
@@ -52,7 +52,7 @@ function comparison(key: string, operator: string, value: string): Match {
   if (operator === '>' || operator === '<') {
     const bound = Number(value);
     if (!Number.isInteger(bound) || value === '')
-      throw unparsed(`for '>', '<' operators, the value must be an integer`);
+      throw parseError(`for '>', '<' operators, the value must be an integer`);
     return (labels) =>
       Object.hasOwn(labels, key) &&
       (operator === '>' ? Number(own(labels, key)) > bound : Number(own(labels, key)) < bound);

@@ -8,7 +8,7 @@ import { type ApiOptions, openApi } from './api.ts';
 import type { Core } from './core.ts';
 import { createFaults, type FaultSwitches, type Faults } from './faults.ts';
 import { bodyOf, sendError } from './http/call.ts';
-import { wanted } from './http/media.ts';
+import { negotiate } from './http/media.ts';
 import { route } from './http/routes.ts';
 import { createWatches, type Watches } from './http/watch.ts';
 import type { ApiObject } from './json.ts';
@@ -99,7 +99,7 @@ async function serve(
     if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
     const failure = faults.failureOf({ method, path, query });
     if (failure) throw failure;
-    route({ core, method, path, query, request, response, body, wanted: wanted(acceptOf(request, path)) }, watches);
+    route({ core, method, path, query, request, response, body, wanted: negotiate(acceptOf(request, path)) }, watches);
   } catch (error) {
     if (response.headersSent) response.destroy();
     else sendError(response, statusOf(error));

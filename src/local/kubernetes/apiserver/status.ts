@@ -58,7 +58,7 @@ export const isStatus = (error: unknown, reason: string): boolean =>
   error instanceof StatusError && error.reason === reason;
 
 /** Returns the name with its group: `nodepools.karpenter.sh`, or `pods` in the core group. */
-export const qualified = ({ group, plural }: Subject): string => (group === '' ? plural : `${plural}.${group}`);
+export const qualifiedName = ({ group, plural }: Subject): string => (group === '' ? plural : `${plural}.${group}`);
 const qualifiedKind = ({ group, kind }: Subject): string => (group === '' ? kind : `${kind}.${group}`);
 const about = (subject: Subject, name: string): StatusDetails => ({
   name,
@@ -67,16 +67,16 @@ const about = (subject: Subject, name: string): StatusDetails => ({
 });
 
 export const notFound = (subject: Subject, name: string): StatusError =>
-  new StatusError(404, 'NotFound', `${qualified(subject)} "${name}" not found`, about(subject, name));
+  new StatusError(404, 'NotFound', `${qualifiedName(subject)} "${name}" not found`, about(subject, name));
 
 export const alreadyExists = (subject: Subject, name: string): StatusError =>
-  new StatusError(409, 'AlreadyExists', `${qualified(subject)} "${name}" already exists`, about(subject, name));
+  new StatusError(409, 'AlreadyExists', `${qualifiedName(subject)} "${name}" already exists`, about(subject, name));
 
 export const conflict = (subject: Subject, name: string, why: string): StatusError =>
   new StatusError(
     409,
     'Conflict',
-    `Operation cannot be fulfilled on ${qualified(subject)} "${name}": ${why}`,
+    `Operation cannot be fulfilled on ${qualifiedName(subject)} "${name}": ${why}`,
     about(subject, name),
   );
 
@@ -85,7 +85,7 @@ export const MODIFIED = 'the object has been modified; please apply your changes
 export const badRequest = (message: string): StatusError => new StatusError(400, 'BadRequest', message);
 
 export const forbidden = (subject: Subject, name: string, why: string, causes?: readonly Cause[]): StatusError =>
-  new StatusError(403, 'Forbidden', `${qualified(subject)} "${name}" is forbidden: ${why}`, {
+  new StatusError(403, 'Forbidden', `${qualifiedName(subject)} "${name}" is forbidden: ${why}`, {
     ...about(subject, name),
     ...(causes && { causes }),
   });
@@ -96,7 +96,7 @@ export const methodNotAllowed = (): StatusError =>
 export const unknownPath = (): StatusError =>
   new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
 
-export const expired = (message: string): StatusError => new StatusError(410, 'Expired', message);
+export const expiredError = (message: string): StatusError => new StatusError(410, 'Expired', message);
 
 /** @param retryAfterSeconds 0 leaves the delay to the client */
 export const tooManyRequests = (message: string, causes: readonly Cause[] = [], retryAfterSeconds = 0): StatusError =>
@@ -117,15 +117,15 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
   });
 }
 
-const quoted = (value: unknown): string => JSON.stringify(value) ?? 'null';
+const quote = (value: unknown): string => JSON.stringify(value) ?? 'null';
 
 /** Constructors of causes with the messages of Kubernetes' field errors. */
 export const invalidValue = (field: string, value: unknown, detail: string): Cause => ({
   field,
   reason: 'FieldValueInvalid',
-  message: `Invalid value: ${quoted(value)}: ${detail}`,
+  message: `Invalid value: ${quote(value)}: ${detail}`,
 });
-export const required = (field: string, detail = ''): Cause => ({
+export const requiredValue = (field: string, detail = ''): Cause => ({
   field,
   reason: 'FieldValueRequired',
   message: detail === '' ? 'Required value' : `Required value: ${detail}`,
@@ -133,12 +133,12 @@ export const required = (field: string, detail = ''): Cause => ({
 export const duplicate = (field: string, value: unknown): Cause => ({
   field,
   reason: 'FieldValueDuplicate',
-  message: `Duplicate value: ${quoted(value)}`,
+  message: `Duplicate value: ${quote(value)}`,
 });
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): Cause => ({
   field,
   reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${quoted(value)}: supported values: ${supported.map(quoted).join(', ')}`,
+  message: `Unsupported value: ${quote(value)}: supported values: ${supported.map(quote).join(', ')}`,
 });
 export const fieldForbidden = (field: string, detail: string): Cause => ({
   field,

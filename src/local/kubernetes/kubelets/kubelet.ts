@@ -11,9 +11,9 @@ import { microTime } from '../apiserver/json.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
 import { devices, resourcesOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
-import { csiNode, nodeConditions, nodeObject, providerIdOf, stamped } from './node-object.ts';
+import { addTimes, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
-import { durationMs, finished, killed, readyAgain, running, starting } from './pod-status.ts';
+import { durationMs, finishedStatus, killedStatus, readyAgain, running, starting } from './pod-status.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 import { volumeLimitOf } from './volume-limit.ts';
 
@@ -213,7 +213,7 @@ export class Kubelet {
     const now = clock.now();
     const present = caches.of(NODE).get({ name: this.nodeName })?.status?.conditions;
     const conditions = withConditions(present, nodeConditions(trouble === undefined, trouble ?? ''), timestamp(now));
-    const patch = { status: { conditions: stamped(conditions, now) } };
+    const patch = { status: { conditions: addTimes(conditions, now) } };
     await client.patch(NODE, { name: this.nodeName }, patch, { subresource: 'status', type: 'strategic' });
   }
 
@@ -256,7 +256,7 @@ export class Kubelet {
     await parts.clock.sleep(durationMs(pod), this.#signal);
     if (isRunning()) this.#stages.set(uid, 'finished');
     const isOver = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'finished';
-    await this.#persist('pod', () => this.#writeStatus(pod, finished(pod, parts.clock.now())), isOver);
+    await this.#persist('pod', () => this.#writeStatus(pod, finishedStatus(pod, parts.clock.now())), isOver);
   }
 
   /** Reports containers as ready if they become ready some time after their start. */
@@ -304,7 +304,7 @@ export class Kubelet {
   async #killPod(pod: Pod): Promise<void> {
     if (pod.metadata.deletionTimestamp) return this.#deletePod(pod);
     if (pod.status?.phase === 'Pending' || pod.status?.phase === 'Running')
-      await this.#writeStatus(pod, killed(pod, this.#context.parts.clock.now()));
+      await this.#writeStatus(pod, killedStatus(pod, this.#context.parts.clock.now()));
   }
 
   /** Retries until the step succeeds or the machine ends. */

@@ -46,7 +46,7 @@ export function nodeConditions(ready: boolean, message: string): readonly Omit<C
 }
 
 /** Returns the conditions with the times that node conditions have. */
-export const stamped = (conditions: readonly Condition[], now: number): readonly Condition[] =>
+export const addTimes = (conditions: readonly Condition[], now: number): readonly Condition[] =>
   conditions.map((one) => ({
     ...one,
     lastHeartbeatTime: timestamp(now),
@@ -92,7 +92,7 @@ export function nodeObject({ instance, config, resources, region, kubeletVersion
     },
     status: {
       ...resources,
-      conditions: stamped(conditions, now),
+      conditions: addTimes(conditions, now),
       addresses: [
         { type: 'InternalIP', address: instance.privateIp },
         { type: 'InternalDNS', address: name },

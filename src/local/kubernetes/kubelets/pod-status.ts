@@ -62,7 +62,7 @@ export function starting(pod: Pod, hostIp: string, now: number): Status {
   };
 }
 
-const exited = (now: number, exitCode: number, startedAt: string): Status => ({
+const exitStatus = (now: number, exitCode: number, startedAt: string): Status => ({
   terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt: timestamp(now) },
 });
 
@@ -91,7 +91,7 @@ export function running(pod: Pod, { podIp, hostIp, startedAt, upMs, now }: Runni
           initContainerStatuses: pod.spec.initContainers.map((container) =>
             container.restartPolicy === 'Always'
               ? containerStatus(container, state, true)
-              : { ...containerStatus(container, exited(now, 0, timestamp(now)), true), started: false },
+              : { ...containerStatus(container, exitStatus(now, 0, timestamp(now)), true), started: false },
           ),
         }
       : {}),
@@ -111,7 +111,7 @@ export function readyAgain(pod: Pod, now: number): Status {
 }
 
 /** Status of a pod that ran to completion. */
-export function finished(pod: Pod, now: number): Status {
+export function finishedStatus(pod: Pod, now: number): Status {
   const over = { status: 'False', reason: 'PodCompleted' } as const;
   const startedAt = pod.status?.startTime ?? timestamp(now);
   return {
@@ -123,13 +123,13 @@ export function finished(pod: Pod, now: number): Status {
       { type: 'ContainersReady', ...over },
     ]),
     containerStatuses: pod.spec.containers.map((container) =>
-      containerStatus(container, exited(now, 0, startedAt), false),
+      containerStatus(container, exitStatus(now, 0, startedAt), false),
     ),
   };
 }
 
 /** Status of a pod whose machine was shut down. */
-export function killed(pod: Pod, now: number): Status {
+export function killedStatus(pod: Pod, now: number): Status {
   const message = 'Pod was terminated in response to imminent node shutdown.';
   const over = { status: 'False', reason: 'PodFailed' } as const;
   return {

@@ -70,7 +70,7 @@ export class DomainCounts {
       if (pod === undefined) continue;
       for (const count of this.#byLabel.get('') ?? []) count.add(place, pod, sign);
       for (const [name, value] of Object.entries(pod.metadata.labels ?? {}))
-        for (const count of this.#byLabel.get(labelled(name, value)) ?? []) count.add(place, pod, sign);
+        for (const count of this.#byLabel.get(labelText(name, value)) ?? []) count.add(place, pod, sign);
     }
   }
 
@@ -94,11 +94,11 @@ export class DomainCounts {
   }
 }
 
-const labelled = (name: string, value: string): string => `${name}=${value}`;
+const labelText = (name: string, value: string): string => `${name}=${value}`;
 
 function labelOf(selector: LabelSelector | undefined): string {
   const [first] = Object.entries(selector?.matchLabels ?? {});
-  return first === undefined ? '' : labelled(...first);
+  return first === undefined ? '' : labelText(...first);
 }
 
 /** Counts of one spread. */

@@ -7,7 +7,7 @@ import { interPodAffinity } from './pod-affinity.ts';
 import { nodePorts } from './ports.ts';
 import { matchesNodeSelection } from './selectors.ts';
 import { topologySpread } from './spread.ts';
-import { taintToleration, untolerated } from './taints.ts';
+import { findUntolerated, taintToleration } from './taints.ts';
 import { type Check, type ClusterView, type Filter, isRefusal, type NodeView } from './view.ts';
 import { volumeLimits } from './volume-limits.ts';
 import { volumeBinding } from './volumes.ts';
@@ -16,7 +16,7 @@ const UNSCHEDULABLE: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 
 
 /** Cordoned nodes accept only pods that tolerate the unschedulable taint. */
 export const nodeUnschedulable: Filter = (pod) => {
-  if (!untolerated([UNSCHEDULABLE], pod.spec.tolerations, ['NoSchedule'])) return undefined;
+  if (!findUntolerated([UNSCHEDULABLE], pod.spec.tolerations, ['NoSchedule'])) return undefined;
   return ({ node }) => (node.spec?.unschedulable ? ['node(s) were unschedulable'] : undefined);
 };
 

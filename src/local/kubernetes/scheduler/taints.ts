@@ -12,7 +12,7 @@ export function tolerates(toleration: Toleration, taint: Taint): boolean {
   return Boolean(toleration.key) && (toleration.value ?? '') === (taint.value ?? '');
 }
 
-export const untolerated = (
+export const findUntolerated = (
   taints: readonly Taint[] | undefined,
   tolerations: readonly Toleration[] | undefined,
   effects: readonly Taint['effect'][],
@@ -24,12 +24,12 @@ const HARD: readonly Taint['effect'][] = ['NoSchedule', 'NoExecute'];
 
 /** Reports whether the taints allow a pod with these tolerations on the node. */
 export const toleratesNode = (tolerations: readonly Toleration[] | undefined, node: Node): boolean =>
-  untolerated(node.spec?.taints, tolerations, HARD) === undefined;
+  findUntolerated(node.spec?.taints, tolerations, HARD) === undefined;
 
 /** NoSchedule and NoExecute taints must be tolerated. */
 export const taintToleration: Filter =
   (pod) =>
   ({ node }) => {
-    const taint = untolerated(node.spec?.taints, pod.spec.tolerations, HARD);
+    const taint = findUntolerated(node.spec?.taints, pod.spec.tolerations, HARD);
     return taint && [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`];
   };

@@ -5,7 +5,7 @@ import type { Trace } from '../trace.ts';
 import { batch } from './batch.ts';
 import { DAY } from './calendar.ts';
 import { machineLearning } from './machine-learning.ts';
-import { merged } from './merge.ts';
+import { mergeStreams } from './merge.ts';
 import { daemonSet } from './objects.ts';
 import type { GeneratorOptions, Streams } from './options.ts';
 import { pipeline } from './pipeline.ts';
@@ -62,7 +62,7 @@ function traceOf(name: string, { seed, pods, startMs, seconds }: GeneratorOption
       seconds,
       source: `generated: ${name}, seed ${seed}, ${pods} pods, ${formatDuration(seconds * 1000)}`,
     },
-    events: () => merged([...AGENTS, ...streams]),
+    events: () => mergeStreams([...AGENTS, ...streams]),
   };
 }
 

@@ -13,7 +13,7 @@ const isBefore = (a: Head, b: Head): boolean =>
   a.event.at < b.event.at || (a.event.at === b.event.at && a.index < b.index);
 
 /** Yields all events in order of time. At most one event of each stream is in memory. */
-export function* merged(streams: readonly Iterable<TraceEvent>[]): Generator<TraceEvent> {
+export function* mergeStreams(streams: readonly Iterable<TraceEvent>[]): Generator<TraceEvent> {
   const heads = new EarliestFirst<Head>(isBefore);
   const pull = (stream: Iterator<TraceEvent>, index: number): void => {
     const { done, value } = stream.next();

@@ -68,7 +68,7 @@ const MOST_REMEMBERED = 4_000_000;
 type Load = (at: number) => number;
 
 /** Returns a function that creates the same load for the same moments each time. */
-function remembered(load: Load): () => Load {
+function rememberLoads(load: Load): () => Load {
   const values: number[] = [];
   return () => {
     let look = 0;
@@ -82,7 +82,9 @@ function remembered(load: Load): () => Load {
 
 function loadsOf(services: readonly Service[], options: GeneratorOptions): readonly (() => Load)[] {
   const isShort = (services.length * options.seconds) / LOOK_SECONDS < MOST_REMEMBERED;
-  return services.map((service) => (isShort ? remembered(loadOf(service, options)) : () => loadOf(service, options)));
+  return services.map((service) =>
+    isShort ? rememberLoads(loadOf(service, options)) : () => loadOf(service, options),
+  );
 }
 
 /** Yields the numbers of replicas that the autoscaler sets, beginning at time 0. @param pods at a load of 1 */

@@ -1,6 +1,6 @@
 /** Means of lives, and paired differences with their intervals. */
 import { describe, expect, it } from '@jest/globals';
-import { compareLives, figuresOf, paired } from '../../../../src/replay/lives/compare-lives.ts';
+import { compareLives, comparePairs, figuresOf } from '../../../../src/replay/lives/compare-lives.ts';
 import type { LifeFigures } from '../../../../src/replay/lives/lives-result.ts';
 import { sampleRun } from '../../cli/replay/results.ts';
 
@@ -10,7 +10,7 @@ const life = (number: number, usd: number): LifeFigures => ({ ...SAMPLE, life: n
 describe('paired', () => {
   it('returns the mean and its interval by the t distribution', () => {
     // standard deviation 1.5811, standard error 0.7071, t of 4 degrees of freedom 2.7764
-    const { mean, interval, isShown } = paired([1, 2, 3, 4, 5]);
+    const { mean, interval, isShown } = comparePairs([1, 2, 3, 4, 5]);
     expect(mean).toBe(3);
     expect(interval?.low).toBeCloseTo(3 - 1.9633, 3);
     expect(interval?.high).toBeCloseTo(3 + 1.9633, 3);
@@ -23,11 +23,11 @@ describe('paired', () => {
     ['all lives differ by the same amount', [-2, -2, -2], true],
     ['all differences are far below zero', [-5, -6, -5], true],
   ])('shows a difference or not if %s', (_, differences, isShown) => {
-    expect(paired(differences).isShown).toBe(isShown);
+    expect(comparePairs(differences).isShown).toBe(isShown);
   });
 
   it('has no interval for a single life', () => {
-    expect(paired([-5])).toEqual({ mean: -5, isShown: false });
+    expect(comparePairs([-5])).toEqual({ mean: -5, isShown: false });
   });
 });
 

@@ -3,15 +3,15 @@
 import { compareQuantities } from '../../../../api/quantity.ts';
 import { own } from '../../../../lib/own.ts';
 import { isRecord, type Json, record, records, text } from '../json.ts';
-import { type Cause, duplicate, fieldForbidden, invalidValue, required } from '../status.ts';
+import { type Cause, duplicate, fieldForbidden, invalidValue, requiredValue } from '../status.ts';
 import { labelCauses } from './labels.ts';
 import { labelNameError } from './names.ts';
 
 /** @param path path of the spec in its object */
 export function podSpecCauses(spec: unknown, path: string): Cause[] {
-  if (!isRecord(spec)) return [required(path)];
+  if (!isRecord(spec)) return [requiredValue(path)];
   const containers = records(spec.containers);
-  if (containers.length === 0) return [required(`${path}.containers`)];
+  if (containers.length === 0) return [requiredValue(`${path}.containers`)];
   const seen = new Set<string>();
   return [
     ...containers.flatMap((c, i) => containerCauses(c, `${path}.containers[${i}]`, seen)),
@@ -24,11 +24,11 @@ function containerCauses(container: Json, path: string, seen: Set<string>): Caus
   const name = text(container.name);
   const causes: Cause[] = [];
   const wrong = name === '' ? undefined : labelNameError(name);
-  if (name === '') causes.push(required(`${path}.name`));
+  if (name === '') causes.push(requiredValue(`${path}.name`));
   else if (wrong) causes.push(invalidValue(`${path}.name`, name, wrong));
   else if (seen.has(name)) causes.push(duplicate(`${path}.name`, name));
   seen.add(name);
-  if (text(container.image) === '') causes.push(required(`${path}.image`));
+  if (text(container.image) === '') causes.push(requiredValue(`${path}.image`));
   return [...causes, ...resourceCauses(record(container.resources), `${path}.resources`)];
 }
 
@@ -48,7 +48,7 @@ function requestCause(name: string, request: string, limit: unknown, path: strin
   const isShared = !isExtended(name) && !isHugePages(name);
   if (limit === undefined) {
     const detail = 'Limit must be set for non overcommitable resources';
-    return isShared ? undefined : required(`${path}.limits`, detail);
+    return isShared ? undefined : requiredValue(`${path}.limits`, detail);
   }
   const order = compareQuantities(request, String(limit));
   if (isShared ? order <= 0 : order === 0) return undefined;

@@ -5,7 +5,7 @@
 import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';
-import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, required } from '../status.ts';
+import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requiredValue } from '../status.ts';
 import { labelCauses } from './labels.ts';
 import { labelKeyError, labelNameError, pathSegmentError, subdomainError } from './names.ts';
 import { podSpecCauses } from './pod-spec.ts';
@@ -23,7 +23,7 @@ function nameCauses(resource: Resource, { name, generateName }: ApiObject['metad
   // a trailing dash is valid, because a suffix follows
   const wrongPrefix = generateName ? nameError(resource, generateName.replace(/.-$/s, 'a')) : undefined;
   const causes = wrongPrefix ? [invalidValue('metadata.generateName', generateName, wrongPrefix)] : [];
-  if (!name) return [...causes, required('metadata.name', 'name or generateName is required')];
+  if (!name) return [...causes, requiredValue('metadata.name', 'name or generateName is required')];
   const wrongName = nameError(resource, name);
   return wrongName ? [...causes, invalidValue('metadata.name', name, wrongName)] : causes;
 }
@@ -66,7 +66,7 @@ function workloadCauses(object: ApiObject, old?: ApiObject): Cause[] {
   if (typeof replicas === 'number' && replicas < 0) {
     causes.push(invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'));
   }
-  if (!isRecord(spec.selector)) causes.push(required('spec.selector'));
+  if (!isRecord(spec.selector)) causes.push(requiredValue('spec.selector'));
   const labels = record(at(spec, 'template', 'metadata', 'labels'));
   if (isRecord(spec.selector) && !objectSelector(spec.selector)(labels)) {
     causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
@@ -223,7 +223,7 @@ function definitionCauses(definition: ApiObject): Cause[] {
   }
   for (const [i, version] of versions.entries()) {
     if (!isRecord(at(version, 'schema', 'openAPIV3Schema'))) {
-      causes.push(required(`spec.versions[${i}].schema.openAPIV3Schema`, 'schemas are required'));
+      causes.push(requiredValue(`spec.versions[${i}].schema.openAPIV3Schema`, 'schemas are required'));
     }
   }
   return causes;
@@ -240,7 +240,7 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
   'jobs.batch': jobCauses,
   'poddisruptionbudgets.policy': budgetCauses,
   'customresourcedefinitions.apiextensions.k8s.io': definitionCauses,
-  'storageclasses.storage.k8s.io': (object) => (text(object.provisioner) === '' ? [required('provisioner')] : []),
+  'storageclasses.storage.k8s.io': (object) => (text(object.provisioner) === '' ? [requiredValue('provisioner')] : []),
 };
 
 /** Returns the causes why a built-in object is invalid. `old` is the object that it replaces. */

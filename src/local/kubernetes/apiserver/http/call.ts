@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Core } from '../core.ts';
 import type { Json } from '../json.ts';
 import type { StatusError } from '../status.ts';
-import { encoded, type Wanted } from './media.ts';
+import { encode, type Wanted } from './media.ts';
 
 export interface Call {
   readonly core: Core;
@@ -40,7 +40,7 @@ export function sendText(call: Call, text: string, contentType: string, code = 2
 
 /** Sends serialized JSON. */
 export const sendJson = (call: Call, json: string, code = 200): undefined => {
-  if (call.wanted.yaml) sendText(call, encoded(JSON.parse(json) as Json, call.wanted), 'application/yaml', code);
+  if (call.wanted.yaml) sendText(call, encode(JSON.parse(json) as Json, call.wanted), 'application/yaml', code);
   else sendText(call, json, 'application/json', code);
 };
 
@@ -64,7 +64,7 @@ export const warn = ({ response }: Call, warnings: readonly string[]): undefined
 };
 
 /** Runs a function and adds the warnings that it collects, even if it throws. */
-export function warned<T>(call: Call, warnings: readonly string[], act: () => T): T {
+export function collectWarnings<T>(call: Call, warnings: readonly string[], act: () => T): T {
   try {
     return act();
   } finally {

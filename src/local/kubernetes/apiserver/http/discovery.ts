@@ -47,7 +47,7 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, readonly string[]>> = {
   portforward: ['create', 'get'],
 };
 
-function served(resource: Resource): Served {
+function toServed(resource: Resource): Served {
   const others = Object.entries(resource.subresources).map(([name, kind]) =>
     subresource(resource, name, kind, SUBRESOURCE_VERBS[name] ?? ['create']),
   );
@@ -137,7 +137,7 @@ const inOrder = (left: Served, right: Served): number =>
 /** Returns group → version → resources, with the preferred version first. */
 function tree(registry: Registry): Map<string, Map<string, Served[]>> {
   const groups = new Map<string, Map<string, Served[]>>();
-  const all = [...registry.all().map(served), ...reviews()];
+  const all = [...registry.all().map(toServed), ...reviews()];
   for (const one of all.sort(inOrder)) {
     const versions = groups.get(one.group) ?? new Map<string, Served[]>();
     versions.set(one.version, [...(versions.get(one.version) ?? []), one]);

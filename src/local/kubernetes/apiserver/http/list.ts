@@ -4,7 +4,7 @@ import type { Json } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { groupVersion } from '../resources/registry.ts';
 import { fieldSelector, labelSelector } from '../selectors.ts';
-import { badRequest, expired, fieldForbidden, invalid, StatusError } from '../status.ts';
+import { badRequest, expiredError, fieldForbidden, invalid, StatusError } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { partialMetadata, table } from '../table/index.ts';
 import { type Call, send, sendJson } from './call.ts';
@@ -101,8 +101,8 @@ function snapshot(
   if (revision === core.store.revision) return core.store.list(resource.storage, namespace);
   const entries = core.store.listAt(resource.storage, namespace, revision);
   if (entries) return entries;
-  if (!resumed) throw expired('The resourceVersion for the provided list is too old.');
-  const error = expired(CONTINUE_EXPIRED);
+  if (!resumed) throw expiredError('The resourceVersion for the provided list is too old.');
+  const error = expiredError(CONTINUE_EXPIRED);
   error.continueToken = token({ rv: NOW, start: resumed.start });
   throw error;
 }

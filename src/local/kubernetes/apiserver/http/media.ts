@@ -35,7 +35,7 @@ function choice(range: string): Wanted | undefined {
  * Returns the first supported form in an Accept header.
  * @throws StatusError 406 if none is supported
  */
-export function wanted(accept: string | undefined): Wanted {
+export function negotiate(accept: string | undefined): Wanted {
   if (!accept) return PLAIN;
   for (const range of accept.split(',')) {
     const found = choice(range.trim());
@@ -73,7 +73,7 @@ export function parseBody(body: Buffer, contentType: string | undefined): unknow
   }
 }
 
-export const encoded = (value: Json, { yaml }: Wanted): string => (yaml ? stringify(value) : JSON.stringify(value));
+export const encode = (value: Json, { yaml }: Wanted): string => (yaml ? stringify(value) : JSON.stringify(value));
 
 /** Returns the includeObject parameter of table requests. */
 export function includeOf(query: URLSearchParams): IncludeObject {

@@ -18,7 +18,7 @@ import {
 } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { partialMetadata, table } from '../table/index.ts';
-import { type Call, send, sendJson, warned } from './call.ts';
+import { type Call, collectWarnings, send, sendJson } from './call.ts';
 import { selection, sendList } from './list.ts';
 import { includeOf, parseBody } from './media.ts';
 
@@ -74,7 +74,7 @@ export function answer(call: Call, resource: Resource, entry: Entry, code = 200)
 export function serveCreate(call: Call, resource: Resource, namespace: string | undefined): undefined {
   const options = writeOptions(call);
   const body = parseBody(call.body, call.request.headers['content-type']);
-  const entry = warned(call, options.warnings, () => create(call.core, resource, namespace, body, options));
+  const entry = collectWarnings(call, options.warnings, () => create(call.core, resource, namespace, body, options));
   answer(call, resource, entry, 201);
 }
 
@@ -87,7 +87,7 @@ export function serveObject(call: Call, target: Target, subresource?: 'status'):
   const options = writeOptions(call, subresource);
   if (method === 'PUT') {
     const body = parseBody(call.body, call.request.headers['content-type']);
-    const entry = warned(call, options.warnings, () => update(core, target, body, options));
+    const entry = collectWarnings(call, options.warnings, () => update(core, target, body, options));
     return answer(call, resource, entry);
   }
   if (method !== 'PATCH') throw methodNotAllowed();
@@ -105,7 +105,7 @@ function servePatch(call: Call, target: Target, options: WriteOptions & { warnin
     force: query.get('force') === 'true',
   };
   const parsed = parsePatch(type, call.body.toString());
-  const entry = warned(call, options.warnings, () => patch(core, target, type, parsed, patching));
+  const entry = collectWarnings(call, options.warnings, () => patch(core, target, type, parsed, patching));
   answer(call, resource, entry, existed ? 200 : 201);
 }
 

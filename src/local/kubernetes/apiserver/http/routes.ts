@@ -45,7 +45,7 @@ export function route(call: Call, watches: Watches): undefined {
   }
   if (first === 'apis') {
     if (second === '') return serveGroups(call);
-    if (third === '') return found(call, groupDocument(call.core.registry, second));
+    if (third === '') return sendDocument(call, groupDocument(call.core.registry, second));
     return serveGroup(call, watches, second, third, rest);
   }
   if (first === '')
@@ -55,7 +55,7 @@ export function route(call: Call, watches: Watches): undefined {
   throw unknownPath();
 }
 
-function found(call: Call, document: Json | undefined): undefined {
+function sendDocument(call: Call, document: Json | undefined): undefined {
   if (!document) throw unknownPath();
   send(call, document);
 }
@@ -85,7 +85,7 @@ function serveOpenApi(call: Call, [, version, ...name]: readonly string[]): unde
   if (version === 'v3') {
     return name.length === 0
       ? send(call, openApiIndex(registry))
-      : found(call, openApiDocument(registry, name.join('/')));
+      : sendDocument(call, openApiDocument(registry, name.join('/')));
   }
   if (version !== 'v2') throw unknownPath();
   if (!call.request.headers.accept?.includes('protobuf')) return send(call, openApiV2());
@@ -117,7 +117,7 @@ function serveGroup(
   segments: readonly string[],
 ): undefined {
   const { registry } = call.core;
-  if (segments.length === 0) return found(call, resourceList(registry, group, version));
+  if (segments.length === 0) return sendDocument(call, resourceList(registry, group, version));
   const { namespace, plural, name, subresource } = locate(segments);
   const review = REVIEWS[`${group}/${version}/${plural}`];
   if (review && call.method === 'POST') {

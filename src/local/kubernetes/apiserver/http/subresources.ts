@@ -3,7 +3,7 @@ import { own } from '../../../../lib/own.ts';
 import { at, clone, record } from '../json.ts';
 import { bind } from '../operations/binding.ts';
 import { evict } from '../operations/eviction.ts';
-import { parsePatch, patched, patchType } from '../operations/patch.ts';
+import { applyAnyPatch, parsePatch, patchType } from '../operations/patch.ts';
 import { patchableScale, readScale, writeScale } from '../operations/scale.ts';
 import { commit, read, type Target } from '../operations/update.ts';
 import { ANY } from '../resources/shape.ts';
@@ -39,7 +39,7 @@ const serveScale: Handler = (call, target) => {
   if (method === 'PUT') return send(call, writeScale(core, target, bodyOf(call), writeOptions(call)));
   if (method !== 'PATCH') throw methodNotAllowed();
   const type = patchType(call.request.headers['content-type'] ?? '', target.resource);
-  const scale = patched(type, patchableScale(core, target), parsePatch(type, call.body.toString()), ANY);
+  const scale = applyAnyPatch(type, patchableScale(core, target), parsePatch(type, call.body.toString()), ANY);
   return send(call, writeScale(core, target, scale, writeOptions(call)));
 };
 

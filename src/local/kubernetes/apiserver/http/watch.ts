@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Metadata } from '../json.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
-import { expired, StatusError } from '../status.ts';
+import { expiredError, StatusError } from '../status.ts';
 import { Entry } from '../storage/entry.ts';
 import type { Change } from '../storage/history.ts';
 import { partialMetadata, table } from '../table/index.ts';
@@ -81,7 +81,9 @@ function serveWatch(
   if (!missed) {
     write(
       'ERROR',
-      JSON.stringify(expired(`too old resource version: ${start.revision} (${store.compacted(resource.storage)})`)),
+      JSON.stringify(
+        expiredError(`too old resource version: ${start.revision} (${store.compacted(resource.storage)})`),
+      ),
     );
     response.end();
     return;

@@ -86,7 +86,7 @@ function refresh(core: Core, entry: Entry, guarded: Guarded): void {
   const disruptedPods = stillDisrupted(core, budget);
   const leaving = Object.keys(disruptedPods).filter((name) => guarded.isHealthy(name)).length;
   const currentHealthy = guarded.healthy - leaving;
-  const { expectedPods, desiredHealthy: required } = wanted(core, record(budget.spec), guarded);
+  const { expectedPods, desiredHealthy: required } = computeDesired(core, record(budget.spec), guarded);
   const spare = currentHealthy - required;
   const disruptionsAllowed = expectedPods <= 0 || spare <= 0 ? 0 : spare;
   const next = clone(budget);
@@ -102,7 +102,7 @@ function refresh(core: Core, entry: Entry, guarded: Guarded): void {
   commit(core, resource, entry, next);
 }
 
-function wanted(core: Core, spec: Json, guarded: Guarded): { expectedPods: number; desiredHealthy: number } {
+function computeDesired(core: Core, spec: Json, guarded: Guarded): { expectedPods: number; desiredHealthy: number } {
   const { minAvailable, maxUnavailable } = spec as PodDisruptionBudget['spec'];
   const isOfReplicas = maxUnavailable !== undefined || typeof minAvailable === 'string';
   const expectedPods = isOfReplicas ? expectedByControllers(core, guarded.controllers) : guarded.pods;

@@ -10,8 +10,8 @@ import type { Entry } from '../storage/entry.ts';
 import type { Place } from '../storage/store.ts';
 import { background } from './background.ts';
 
-const written = ({ storage, key }: Place): string => `${storage} ${key}`;
-function parsed(text: string): Place {
+const keyOfPlace = ({ storage, key }: Place): string => `${storage} ${key}`;
+function parsePlace(text: string): Place {
   const space = text.indexOf(' ');
   return { storage: text.slice(0, space), key: text.slice(space + 1) };
 }
@@ -19,7 +19,7 @@ function parsed(text: string): Place {
 /** Starts the collector. Returns a function that stops it. */
 export function collectGarbage(core: Core): () => void {
   const queue = background('garbage collector', (key) => {
-    const place = parsed(key);
+    const place = parsePlace(key);
     const entry = core.store.at(place);
     if (entry) review(core, place, entry);
   });
@@ -27,18 +27,18 @@ export function collectGarbage(core: Core): () => void {
     const { uid = '', ownerReferences = [], finalizers = [] } = entry.object.metadata;
     const place = { storage, key: entry.key };
     if (type !== 'DELETED') {
-      if (ownerReferences.length > 0 || isHeld(finalizers)) queue.add(written(place));
+      if (ownerReferences.length > 0 || isHeld(finalizers)) queue.add(keyOfPlace(place));
       return;
     }
-    for (const dependent of core.store.dependentsOf(uid)) queue.add(written(dependent));
+    for (const dependent of core.store.dependentsOf(uid)) queue.add(keyOfPlace(dependent));
     for (const owner of ownerReferences) {
       const ownerPlace = core.store.placeOf(owner.uid);
-      if (ownerPlace) queue.add(written(ownerPlace));
+      if (ownerPlace) queue.add(keyOfPlace(ownerPlace));
     }
   });
   const review = (c: Core, place: Place, entry: Entry): void => {
     if (entry.object.metadata.deletionTimestamp !== undefined && isHeld(entry.object.metadata.finalizers ?? [])) {
-      release(c, place, entry, (dependent) => queue.add(written(dependent)));
+      release(c, place, entry, (dependent) => queue.add(keyOfPlace(dependent)));
     } else collect(c, place, entry);
   };
   return () => {

@@ -107,19 +107,19 @@ class Guards {
     if (this.#all.size === 0) return [];
     const found = [...(this.#byLabel.get('')?.values() ?? [])];
     for (const [name, value] of Object.entries(pod.metadata.labels ?? {}))
-      found.push(...(this.#byLabel.get(labelled(name, value))?.values() ?? []));
+      found.push(...(this.#byLabel.get(labelText(name, value))?.values() ?? []));
     const matching = found.filter((guard) => guard.selects(pod));
     return matching.length < 2 ? matching : matching.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 }
 
-const labelled = (name: string, value: string): string => `${name}=${value}`;
+const labelText = (name: string, value: string): string => `${name}=${value}`;
 
 /** Returns a label that each selected pod has, or '' if the selector does not require one. */
 function labelOf(selector: unknown): string {
   const wanted = at(selector, 'matchLabels');
   const [first] = isRecord(wanted) ? Object.entries(wanted) : [];
-  return first === undefined ? '' : labelled(first[0], String(first[1]));
+  return first === undefined ? '' : labelText(first[0], String(first[1]));
 }
 
 const isTerminal = (pod: ApiObject): boolean => ['Succeeded', 'Failed'].includes(String(at(pod, 'status', 'phase')));

@@ -37,16 +37,16 @@ function read(value: unknown, shape: Shape, reading: Reading, path: string, know
     case 'map':
       return readFields(value, shape, reading, path, known);
     case 'list':
-      if (!Array.isArray(value)) throw mistyped(value, '[]', reading, path);
+      if (!Array.isArray(value)) throw typeError(value, '[]', reading, path);
       return value.map((item, i) => read(item, shape.items ?? { type: 'any' }, reading, `${path}[${i}]`));
     case 'quantity':
       return readQuantity(value, reading);
     case 'intOrString':
       if (typeof value !== 'string' && !Number.isInteger(value))
-        throw mistyped(value, 'intstr.IntOrString', reading, path);
+        throw typeError(value, 'intstr.IntOrString', reading, path);
       return value;
     case 'integer':
-      if (!Number.isInteger(value)) throw mistyped(value, 'int64', reading, path);
+      if (!Number.isInteger(value)) throw typeError(value, 'int64', reading, path);
       return value;
     default:
       return readScalar(value, shape.type, reading, path);
@@ -55,13 +55,13 @@ function read(value: unknown, shape: Shape, reading: Reading, path: string, know
 
 function readScalar(value: unknown, type: string, reading: Reading, path: string): unknown {
   const sent: string = typeof value;
-  if (sent !== type) throw mistyped(value, type === 'boolean' ? 'bool' : type, reading, path);
+  if (sent !== type) throw typeError(value, type === 'boolean' ? 'bool' : type, reading, path);
   return value;
 }
 
 function readFields(value: unknown, shape: Shape, reading: Reading, path: string, known: unknown): Json {
   if (!isRecord(value))
-    throw mistyped(value, shape.type === 'map' ? 'map[string]string' : (shape.name ?? 'struct'), reading, path);
+    throw typeError(value, shape.type === 'map' ? 'map[string]string' : (shape.name ?? 'struct'), reading, path);
   const out: Json = {};
   for (const [name, field] of Object.entries(value)) {
     const at = path === '' ? name : `${path}.${name}`;
@@ -89,7 +89,7 @@ function readQuantity(value: unknown, { kind }: Reading): string {
   );
 }
 
-function mistyped(value: unknown, wanted: string, { kind }: Reading, path: string): Error {
+function typeError(value: unknown, wanted: string, { kind }: Reading, path: string): Error {
   const sent = Array.isArray(value)
     ? 'array'
     : isRecord(value)

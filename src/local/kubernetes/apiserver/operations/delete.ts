@@ -27,7 +27,7 @@ export function remove(core: Core, target: Target, options: DeleteOptions = {}):
   if (resource.storage === 'namespaces' && PROTECTED_NAMESPACES.has(name)) {
     throw forbidden(resource, name, 'this namespace may not be deleted');
   }
-  const next = marked(core, resource, existing.object, options);
+  const next = markDeleted(core, resource, existing.object, options);
   if (!next) return { entry: existing, removed: false };
   const { finalizers = [], deletionGracePeriodSeconds = 0 } = next.metadata;
   const held = finalizers.length > 0 || deletionGracePeriodSeconds > 0 || resource.storage === 'namespaces';
@@ -73,7 +73,7 @@ function graceOf(resource: Resource, object: ApiObject, options: DeleteOptions):
 }
 
 /** Returns the object with its deletion marks, or undefined if the deletion in progress already has the same marks. */
-function marked(core: Core, resource: Resource, object: ApiObject, options: DeleteOptions): ApiObject | undefined {
+function markDeleted(core: Core, resource: Resource, object: ApiObject, options: DeleteOptions): ApiObject | undefined {
   const next: ApiObject = { ...object, metadata: { ...object.metadata } };
   const { metadata } = next;
   const grace = graceOf(resource, object, options);

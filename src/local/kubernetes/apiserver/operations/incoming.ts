@@ -24,7 +24,7 @@ export function readObject(
   known?: ApiObject,
 ): ApiObject {
   if (!isRecord(body)) throw badRequest('the request body must be a JSON object');
-  const sent = identified(resource, body);
+  const sent = addIdentity(resource, body);
   const unknown: string[] = [];
   const object = knownFields(resource, sent, unknown, known);
   if (unknown.length > 0) complain(unknown, options, strictly);
@@ -41,7 +41,7 @@ function withoutNamespace(object: ApiObject): ApiObject {
 const SUMMARY_LENGTH = 30;
 
 /** Returns the body with apiVersion and kind, which clients may omit for built-in kinds. */
-function identified(resource: Resource, body: Json): Json {
+function addIdentity(resource: Resource, body: Json): Json {
   const apiVersion = groupVersion(resource);
   const isCustom = resource.model === undefined;
   if (isCustom && !body.kind) {

@@ -9,7 +9,7 @@ import { shapeOf } from '../patch/shapes.ts';
 import { strategicPatch } from '../patch/strategic.ts';
 import type { Resource } from '../resources/registry.ts';
 import type { Shape } from '../resources/shape.ts';
-import { badRequest, notFound, required, StatusError } from '../status.ts';
+import { badRequest, notFound, requiredValue, StatusError } from '../status.ts';
 import type { Entry } from '../storage/entry.ts';
 import { create } from './create.ts';
 import { patchProblem } from './incoming.ts';
@@ -55,7 +55,7 @@ export function parsePatch(type: PatchType, body: string): unknown {
 }
 
 /** Returns the patched object. Also supports Scale and other views of objects. */
-export function patched(type: PatchType, target: unknown, patch: unknown, shape: Shape): unknown {
+export function applyAnyPatch(type: PatchType, target: unknown, patch: unknown, shape: Shape): unknown {
   if (type === 'json') return jsonPatch(target, patch);
   if (type !== 'strategic') return mergePatch(target, patch);
   return strategicPatch(target, patch, shape);
@@ -69,7 +69,7 @@ export function patched(type: PatchType, target: unknown, patch: unknown, shape:
 export function patch(core: Core, target: Target, type: PatchType, body: unknown, options: PatchOptions = {}): Entry {
   if (type === 'apply') return apply(core, target, body, options);
   const current = read(core, target).in(target.resource);
-  const next = patched(type, current, body, shapeOf(target.resource));
+  const next = applyAnyPatch(type, current, body, shapeOf(target.resource));
   return update(core, target, next, options, patchProblem(body));
 }
 
@@ -104,7 +104,7 @@ function apply(core: Core, target: Target, body: unknown, options: PatchOptions)
       {
         group: 'meta.k8s.io',
         kind: 'PatchOptions',
-        causes: [required('fieldManager', 'is required for apply patch')],
+        causes: [requiredValue('fieldManager', 'is required for apply patch')],
       },
     );
   }

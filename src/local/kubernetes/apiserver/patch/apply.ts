@@ -6,7 +6,7 @@ import { type ApiObject, clone, type Json } from '../json.ts';
 import type { Shape } from '../resources/shape.ts';
 import { difference, type FieldSet, isEmptySet, union, withContainers } from './field-set.ts';
 import { compare, fieldsOf, mergeApplied, removeFields } from './fields.ts';
-import { checkConflicts, entriesOf, entryFor, isEntryOf, manageable, sorted, type Writer } from './managers.ts';
+import { checkConflicts, entriesOf, entryFor, isEntryOf, manageable, sortEntries, type Writer } from './managers.ts';
 
 export interface ApplyOptions {
   readonly manager: string;
@@ -41,6 +41,6 @@ export function applyPatch(live: ApiObject | undefined, applied: Json, shape: Sh
   if (live && !force) checkConflicts(changed, others);
   const lost = union(changed, removed);
   const kept = others.map((other) => ({ ...other, fieldsV1: difference(other.fieldsV1, lost) }));
-  merged.metadata.managedFields = [...sorted([...kept, entryFor(writer, merged.apiVersion, fields, own)])];
+  merged.metadata.managedFields = [...sortEntries([...kept, entryFor(writer, merged.apiVersion, fields, own)])];
   return merged;
 }

@@ -22,7 +22,7 @@ function node(isIn: boolean, under: FieldSet): FieldSet | undefined {
   return isIn ? { [MARK]: {}, ...under } : under;
 }
 
-function combined(left: FieldSet, rule: (name: string, field: FieldSet) => FieldSet | undefined): FieldSet {
+function mapFields(left: FieldSet, rule: (name: string, field: FieldSet) => FieldSet | undefined): FieldSet {
   const fields = inside(left).flatMap(([name, field]): [string, FieldSet][] => {
     const kept = rule(name, field);
     return kept ? [[name, kept]] : [];
@@ -32,7 +32,7 @@ function combined(left: FieldSet, rule: (name: string, field: FieldSet) => Field
 
 /** Returns the fields of `left` that are not in `right`. */
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
-  return combined(left, (name, field) => {
+  return mapFields(left, (name, field) => {
     const other = own(right, name);
     return other ? node(isMember(field) && !isMember(other), difference(field, other)) : field;
   });
@@ -40,7 +40,7 @@ export function difference(left: FieldSet, right: FieldSet): FieldSet {
 
 /** Returns the fields in both sets. */
 export function intersection(left: FieldSet, right: FieldSet): FieldSet {
-  return combined(left, (name, field) => {
+  return mapFields(left, (name, field) => {
     const other = own(right, name);
     return other && node(isMember(field) && isMember(other), intersection(field, other));
   });
@@ -48,7 +48,7 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
 
 /** Returns the fields in either set. */
 export function union(left: FieldSet, right: FieldSet): FieldSet {
-  const both = combined(left, (name, field) => {
+  const both = mapFields(left, (name, field) => {
     const other = own(right, name);
     return other ? node(isMember(field) || isMember(other), union(field, other)) : field;
   });
@@ -57,7 +57,7 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
 
 /** Returns the set with all containers of its fields. */
 export const withContainers = (set: FieldSet): FieldSet =>
-  combined(set, (_, field) => node(true, withContainers(field)));
+  mapFields(set, (_, field) => node(true, withContainers(field)));
 
 /** Formats one step of a path as Kubernetes does: `.replicas`, `[name="main"]`, `[="x"]`. */
 function step(name: string): string {

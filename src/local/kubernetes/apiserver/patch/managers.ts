@@ -60,7 +60,7 @@ export function afterUpdate(
   const others = entries.filter((entry) => !isEntryOf(writer, entry));
   const own = entries.find((entry) => isEntryOf(writer, entry));
   const fields = union(difference(own?.fieldsV1 ?? {}, removed), changed);
-  return sorted([
+  return sortEntries([
     ...others.map((entry) => ({ ...entry, fieldsV1: difference(entry.fieldsV1, lost) })),
     entryFor(writer, String(after.apiVersion), fields, own),
   ]);
@@ -86,7 +86,7 @@ const isSame = (left: FieldSet, right: FieldSet): boolean =>
   isEmptySet(difference(left, right)) && isEmptySet(difference(right, left));
 
 /** Sorts apply entries first, then by age and name. Omits entries without fields. */
-export const sorted = (entries: readonly Managed[]): readonly Managed[] =>
+export const sortEntries = (entries: readonly Managed[]): readonly Managed[] =>
   entries.filter(({ fieldsV1 }) => !isEmptySet(fieldsV1)).sort((left, right) => (rank(left) < rank(right) ? -1 : 1));
 
 const rank = ({ operation, time = '', manager, subresource = '' }: Managed): string =>
@@ -95,11 +95,11 @@ const rank = ({ operation, time = '', manager, subresource = '' }: Managed): str
 /** @throws StatusError 409 if server-side apply changes fields of other managers */
 export function checkConflicts(changed: FieldSet, others: readonly Managed[]): void {
   const found = others.flatMap((entry) =>
-    pathsOf(intersection(entry.fieldsV1, changed)).map((field) => ({ who: described(entry), field })),
+    pathsOf(intersection(entry.fieldsV1, changed)).map((field) => ({ who: describeManager(entry), field })),
   );
   if (found.length === 0) return;
   const count = `${found.length} conflict${found.length === 1 ? '' : 's'}`;
-  throw new StatusError(409, 'Conflict', `Apply failed with ${count}: ${listed(found)}`, {
+  throw new StatusError(409, 'Conflict', `Apply failed with ${count}: ${formatClashes(found)}`, {
     causes: found.map(({ who, field }) => ({ reason: 'FieldManagerConflict', message: `conflict with ${who}`, field })),
   });
 }
@@ -110,7 +110,7 @@ interface Clash {
 }
 
 /** Formats one conflict in a line, and several conflicts by manager. */
-function listed(found: readonly Clash[]): string {
+function formatClashes(found: readonly Clash[]): string {
   const [first] = found;
   if (first && found.length === 1) return `conflict with ${first.who}: ${first.field}`;
   const managers = [...new Set(found.map(({ who }) => who))].sort();
@@ -122,7 +122,7 @@ function listed(found: readonly Clash[]): string {
     .join('\n');
 }
 
-function described({ manager, operation, subresource, apiVersion }: Managed): string {
+function describeManager({ manager, operation, subresource, apiVersion }: Managed): string {
   const who = `${JSON.stringify(manager)}${subresource ? ` with subresource ${JSON.stringify(subresource)}` : ''}`;
   return operation === 'Update' ? `${who} using ${apiVersion}` : who;
 }

@@ -9,13 +9,13 @@ const shapes = new WeakMap<Resource, Shape>();
 export function shapeOf(resource: Resource): Shape {
   let shape = shapes.get(resource);
   if (!shape) {
-    shape = made(resource);
+    shape = createShape(resource);
     shapes.set(resource, shape);
   }
   return shape;
 }
 
-function made({ model, schema }: Resource): Shape {
+function createShape({ model, schema }: Resource): Shape {
   if (model !== undefined) return modelShape(model);
   const { fields } = schema?.shape ?? ANY;
   return fields ? { type: 'object', fields: new Map([...fields, ['metadata', modelShape('V1ObjectMeta')]]) } : ANY;

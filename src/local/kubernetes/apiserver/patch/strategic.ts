@@ -27,7 +27,7 @@ function mergeObject(target: Json, patch: Json, shape: Shape): Json {
     throw badRequest(`invalid patch: unknown directive $patch: ${JSON.stringify(directive)}`);
   }
   const retained = patch[RETAIN];
-  const out = Array.isArray(retained) ? picked(target, retained) : { ...target };
+  const out = Array.isArray(retained) ? pickFields(target, retained) : { ...target };
   for (const [name, value] of Object.entries(patch)) {
     if (name.startsWith('$')) continue;
     if (value === null) delete out[name];
@@ -38,7 +38,7 @@ function mergeObject(target: Json, patch: Json, shape: Shape): Json {
   return out;
 }
 
-const picked = (target: Json, names: readonly unknown[]): Json =>
+const pickFields = (target: Json, names: readonly unknown[]): Json =>
   Object.fromEntries(Object.entries(target).filter(([name]) => names.includes(name)));
 
 function mergeField(target: unknown, value: unknown, shape: Shape): unknown {
@@ -47,14 +47,14 @@ function mergeField(target: unknown, value: unknown, shape: Shape): unknown {
   if (shape.mergeKey !== undefined) return mergeList(list(target), value, shape.mergeKey, shape.items ?? ANY);
   if (shape.set) {
     const added = value.filter((item) => !list(target).some((kept) => equal(kept, item)));
-    return ordered([...list(target), ...added], value, list(target));
+    return mergeOrders([...list(target), ...added], value, list(target));
   }
-  return value.map(cleaned);
+  return value.map(removeDirectives);
 }
 
 function mergeList(target: readonly unknown[], patch: readonly unknown[], key: string, items: Shape): unknown[] {
   if (patch.some((item) => isRecord(item) && item[DIRECTIVE] === 'replace')) {
-    return patch.filter((item) => !(isRecord(item) && item[DIRECTIVE] === 'replace')).map(cleaned);
+    return patch.filter((item) => !(isRecord(item) && item[DIRECTIVE] === 'replace')).map(removeDirectives);
   }
   const out: unknown[] = [...target];
   for (const item of patch) {
@@ -66,22 +66,22 @@ function mergeList(target: readonly unknown[], patch: readonly unknown[], key: s
     if (item[DIRECTIVE] === 'delete') {
       if (index >= 0) out.splice(index, 1);
     } else if (index >= 0) out[index] = mergeObject(out[index] as Json, item, items);
-    else out.push(cleaned(item));
+    else out.push(removeDirectives(item));
   }
   const changed = records(patch).filter((item) => item[DIRECTIVE] !== 'delete');
-  return ordered(out, changed, target, key);
+  return mergeOrders(out, changed, target, key);
 }
 
 const withoutDirectives = (value: Json): Json =>
   Object.fromEntries(
     Object.entries(value)
       .filter(([name, field]) => !name.startsWith('$') && field !== null)
-      .map(([name, field]) => [name, cleaned(field)]),
+      .map(([name, field]) => [name, removeDirectives(field)]),
   );
 
 /** Returns new content without directives and nulls, which only affect existing content. */
-function cleaned(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(cleaned);
+function removeDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(removeDirectives);
   return isRecord(value) ? withoutDirectives(value) : value;
 }
 
@@ -101,7 +101,7 @@ function orderItems(out: Json, patch: Json, shape: Shape, target: Json): void {
     const field = name.slice(ORDER.length);
     const items = out[field];
     if (!Array.isArray(items)) continue;
-    out[field] = ordered(items, list(wanted), list(target[field]), fieldShape(shape, field).mergeKey);
+    out[field] = mergeOrders(items, list(wanted), list(target[field]), fieldShape(shape, field).mergeKey);
   }
 }
 
@@ -110,7 +110,7 @@ function orderItems(out: Json, patch: Json, shape: Shape, target: Json): void {
  * their previous order. When both orders are combined, a remaining item comes first only if it was before the other
  * item previously.
  */
-function ordered(
+function mergeOrders(
   merged: readonly unknown[],
   patch: readonly unknown[],
   before: readonly unknown[],

@@ -13,7 +13,7 @@ const NEW_TO_CORE: readonly (readonly [string, string])[] = [
   ['deprecatedLastTimestamp', 'lastTimestamp'],
 ];
 
-function renamed(object: ApiObject, apiVersion: string, names: readonly (readonly [string, string])[]): ApiObject {
+function renameFields(object: ApiObject, apiVersion: string, names: readonly (readonly [string, string])[]): ApiObject {
   const out: ApiObject = { ...object, apiVersion };
   for (const [from, to] of names) {
     if (!Object.hasOwn(out, from)) continue;
@@ -23,9 +23,9 @@ function renamed(object: ApiObject, apiVersion: string, names: readonly (readonl
   return out;
 }
 
-const coreEvent = (object: ApiObject): ApiObject => renamed(object, 'v1', NEW_TO_CORE);
+const coreEvent = (object: ApiObject): ApiObject => renameFields(object, 'v1', NEW_TO_CORE);
 const newEvent = (object: ApiObject): ApiObject =>
-  renamed(
+  renameFields(
     object,
     'events.k8s.io/v1',
     NEW_TO_CORE.map(([from, to]) => [to, from] as const),

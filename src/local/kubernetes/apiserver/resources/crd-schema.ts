@@ -25,7 +25,7 @@ export interface CrdSchema {
 const META = 'metadata';
 
 /** Divides an object into the fields that pass the test and the remaining fields, which include metadata. */
-function divided(object: Json, passes: (part: unknown) => boolean): readonly [Json, Json] {
+function divideFields(object: Json, passes: (part: unknown) => boolean): readonly [Json, Json] {
   const [kept, others]: [Json, Json] = [{}, {}];
   for (const [name, part] of Object.entries(object)) put(name !== META && passes(part) ? kept : others, name, part);
   return [kept, others];
@@ -56,12 +56,12 @@ export function crdSchema(
     unknownRules: structural.unknownRules,
     shape: schemaShape(openapi),
     prune(object) {
-      const [kept, others] = divided(object, isSound);
+      const [kept, others] = divideFields(object, isSound);
       const pruned = structural.prune(others);
       return { object: inOrder(object, { ...pruned.object, ...kept }), unknown: pruned.unknown };
     },
     applyDefaults(object) {
-      const [kept, others] = divided(object, isSound);
+      const [kept, others] = divideFields(object, isSound);
       const filled = structural.applyDefaults(others);
       for (const part of Object.values(filled)) if (isRecord(part)) sound.add(part);
       return inOrder(object, { ...filled, ...kept });

@@ -37,7 +37,7 @@ function conditions(nowMs: number): Json[] {
 }
 
 /** Returns the resources that a definition serves. */
-export function servedBy(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
+export function resourcesOf(definition: ApiObject): { resource: Resource; isStored: boolean }[] {
   const spec = record(definition.spec);
   const versions = records(spec.versions);
   const stored = text(versions.find(({ storage }) => storage === true)?.name);

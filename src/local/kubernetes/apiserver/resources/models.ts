@@ -122,7 +122,7 @@ export function modelShape(name: string): Shape {
 function attribute(model: string, { baseName, type, format }: Attribute): Shape {
   const path = `${model}.${baseName}`;
   if (path === 'V1NodeAllocatableResourceClaimStatus.resources') return { type: 'map', items: { type: 'quantity' } };
-  const shape = typed(type, format, baseName);
+  const shape = shapeOfType(type, format, baseName);
   if (ATOMIC_MAPS.has(path)) return { ...shape, atomic: true };
   if (shape.type !== 'list') return shape;
   if (SETS.has(path)) return { ...shape, set: true };
@@ -130,14 +130,14 @@ function attribute(model: string, { baseName, type, format }: Attribute): Shape 
   return keys?.[0] === undefined ? shape : { ...shape, keys, mergeKey: keys[0] };
 }
 
-function typed(type: string, format: string, field: string): Shape {
+function shapeOfType(type: string, format: string, field: string): Shape {
   const items = /^Array<(.*)>$/.exec(type)?.[1];
   // Kubernetes does not have lists of floating-point numbers.
-  if (items !== undefined) return { type: 'list', items: typed(items, 'int64', field) };
+  if (items !== undefined) return { type: 'list', items: shapeOfType(items, 'int64', field) };
   const values = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
   if (values !== undefined) {
     const isQuantity = values === 'string' && QUANTITY_MAPS.has(field);
-    return { type: 'map', items: isQuantity ? { type: 'quantity' } : typed(values, '', field) };
+    return { type: 'map', items: isQuantity ? { type: 'quantity' } : shapeOfType(values, '', field) };
   }
   if (QUANTITIES.has(field)) return { type: 'quantity' };
   if (type === 'string' || type === 'boolean') return { type };

@@ -29,8 +29,8 @@ export class Entry {
   }
 
   json(resource: Resource): string {
-    if (resource.fromStorage) return serialised(this.in(resource));
-    this.#json ??= serialised(this.object);
+    if (resource.fromStorage) return serialize(this.in(resource));
+    this.#json ??= serialize(this.object);
     return this.#json;
   }
 
@@ -52,6 +52,6 @@ export class Entry {
 const header = (apiVersion: string, kind: string): string => `{"apiVersion":"${apiVersion}","kind":"${kind}",`;
 
 /** Serializes with apiVersion and kind first, so that both can be cut off. */
-function serialised({ apiVersion, kind, ...rest }: ApiObject): string {
+function serialize({ apiVersion, kind, ...rest }: ApiObject): string {
   return `${header(apiVersion, kind)}${JSON.stringify(rest).slice(1)}`;
 }

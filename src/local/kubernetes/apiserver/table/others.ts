@@ -3,7 +3,7 @@ import { type ApiObject, at, list, record, records, text } from '../json.ts';
 import { AGE, age, type Column, column, field, NAME, optional, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
 
-const seenAt = (event: ApiObject): unknown =>
+const lastSeen = (event: ApiObject): unknown =>
   event.lastTimestamp ??
   event.deprecatedLastTimestamp ??
   event.eventTime ??
@@ -11,7 +11,7 @@ const seenAt = (event: ApiObject): unknown =>
   event.metadata.creationTimestamp;
 
 const EVENT_COLUMNS: readonly Column[] = [
-  column('Last Seen', (event, nowMs) => age(seenAt(event), nowMs)),
+  column('Last Seen', (event, nowMs) => age(lastSeen(event), nowMs)),
   field('Type', 'type'),
   field('Reason', 'reason'),
   column('Object', (event) => {

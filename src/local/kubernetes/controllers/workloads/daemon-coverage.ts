@@ -21,7 +21,7 @@ interface Tally {
 
 const NOTHING: Tally = { wanted: 0, placed: 0, misplaced: 0, ready: 0, updated: 0, unsettled: 0 };
 
-const combined = (one: Tally, other: Tally, sign: 1 | -1): Tally => ({
+const combineTallies = (one: Tally, other: Tally, sign: 1 | -1): Tally => ({
   wanted: one.wanted + sign * other.wanted,
   placed: one.placed + sign * other.placed,
   misplaced: one.misplaced + sign * other.misplaced,
@@ -129,13 +129,13 @@ export class Coverage {
 
   #count(): void {
     for (const name of this.#changed) {
-      this.#sum = combined(this.#sum, this.#tallies.get(name) ?? NOTHING, -1);
+      this.#sum = combineTallies(this.#sum, this.#tallies.get(name) ?? NOTHING, -1);
       this.#tallies.delete(name);
       this.#outdated.delete(name);
       const tally = this.#tallyOf(name);
       if (tally === undefined) continue;
       this.#tallies.set(name, tally);
-      this.#sum = combined(this.#sum, tally, 1);
+      this.#sum = combineTallies(this.#sum, tally, 1);
     }
   }
 

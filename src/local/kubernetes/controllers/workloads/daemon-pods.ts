@@ -1,7 +1,7 @@
 /** Pods of DaemonSets: their nodes and their specs. */
 import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../../api/kubernetes.ts';
 import { matchesNodeSelection } from '../../scheduler/selectors.ts';
-import { untolerated } from '../../scheduler/taints.ts';
+import { findUntolerated } from '../../scheduler/taints.ts';
 import { podOf } from './pods.ts';
 
 export const REVISION_LABEL = 'controller-revision-hash';
@@ -30,8 +30,8 @@ export function belongs(set: DaemonSet, node: Node): { readonly run: boolean; re
   if (!matchesNodeSelection(pod, node)) return { run: false, stay: false };
   const tolerations = tolerationsOf(spec);
   return {
-    run: !untolerated(node.spec?.taints, tolerations, ['NoSchedule', 'NoExecute']),
-    stay: !untolerated(node.spec?.taints, tolerations, ['NoExecute']),
+    run: !findUntolerated(node.spec?.taints, tolerations, ['NoSchedule', 'NoExecute']),
+    stay: !findUntolerated(node.spec?.taints, tolerations, ['NoExecute']),
   };
 }
 

@@ -20,7 +20,7 @@ function isIgnored({ spec }: Job, pod: Pod): boolean {
   return rule?.action === 'Ignore';
 }
 
-function endedAt(pod: Pod): number {
+function endMsOf(pod: Pod): number {
   const { creationTimestamp = '', deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
   const ready = getCondition(pod, 'Ready');
   if (ready?.status === 'False' && ready.lastTransitionTime) return Date.parse(ready.lastTransitionTime);
@@ -68,9 +68,9 @@ export class JobHistory {
     const [succeeded, failed] = [ended.filter(hasSucceeded), ended.filter((pod) => !hasSucceeded(pod))];
     this.#succeeded += succeeded.length;
     this.#failed += failed.filter((pod) => !isIgnored(job, pod)).length;
-    const lastSuccessAt = Math.max(0, ...succeeded.map(endedAt));
+    const lastSuccessAt = Math.max(0, ...succeeded.map(endMsOf));
     if (succeeded.length > 0) this.#inARow = 0;
-    for (const at of failed.map(endedAt)) {
+    for (const at of failed.map(endMsOf)) {
       if (at <= lastSuccessAt) continue;
       this.#inARow += 1;
       this.#lastFailureAt = Math.max(this.#lastFailureAt, at);

@@ -45,7 +45,7 @@ function crowding(related: readonly Pod[]): Comparison {
 }
 
 const readySince = (pod: Pod): number => Date.parse(getCondition(pod, 'Ready')?.lastTransitionTime ?? '');
-const createdAt = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '');
+const creationMsOf = ({ metadata }: Pod): number => Date.parse(metadata.creationTimestamp ?? '');
 
 /** Compares times, latest first. With `now`, compares the orders of magnitude of the ages, then UIDs. */
 const latest =
@@ -82,7 +82,7 @@ export function scaleDownOrder(pods: readonly Pod[], surroundings?: Surroundings
     latest((pod) => (isReady(pod) ? readySince(pod) : Number.NaN), now),
     highest(({ status }) => mostRestarts(status?.containerStatuses)),
     highest(sidecarRestarts),
-    latest(createdAt, now),
+    latest(creationMsOf, now),
     // not a rule of kube-controller-manager; makes runs repeatable
     (a, b) => (a.metadata.name < b.metadata.name ? -1 : 1),
   ];

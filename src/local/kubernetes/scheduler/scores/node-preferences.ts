@@ -1,7 +1,7 @@
 /** Scores by a node's taints and labels. */
 import { matchesTerm } from '../selectors.ts';
 import { tolerates } from '../taints.ts';
-import { BEST, normalized, type Score } from './score.ts';
+import { BEST, normalizeScores, type Score } from './score.ts';
 
 /** TaintToleration: prefers nodes with few untolerated PreferNoSchedule taints. */
 export const preferredTaints: Score = (pod, _cluster, nodes) => {
@@ -13,7 +13,7 @@ export const preferredTaints: Score = (pod, _cluster, nodes) => {
           !pod.spec.tolerations?.some((toleration) => tolerates(toleration, taint)),
       ).length,
   );
-  return normalized(untolerated).map((one) => BEST - one);
+  return normalizeScores(untolerated).map((one) => BEST - one);
 };
 
 /** NodeAffinity: sum of the weights of matching preferred terms. */
@@ -23,5 +23,5 @@ export const preferredNodes: Score = (pod, _cluster, nodes) => {
   const weights = nodes.map(({ node }) =>
     terms.reduce((sum, { weight, preference }) => sum + (matchesTerm(preference, node) ? weight : 0), 0),
   );
-  return normalized(weights);
+  return normalizeScores(weights);
 };

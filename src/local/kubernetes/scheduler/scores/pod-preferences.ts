@@ -48,7 +48,7 @@ export const podPreferences: Score = (pod, cluster, nodes) => {
     sums.addMatching(requiredTerms(other, cluster), pod, node);
     sums.addMatching(preferredTerms(other, cluster), pod, node);
   }
-  return sums.isEmpty ? undefined : stretched(nodes.map((node) => sums.of(node)));
+  return sums.isEmpty ? undefined : stretchScores(nodes.map((node) => sums.of(node)));
 };
 
 function* podsOn(nodes: readonly NodeView[]): Generator<readonly [NodeView, Pod]> {
@@ -75,7 +75,7 @@ function requiredTerms(owner: Pod, cluster: ClusterView): readonly Weighted[] {
 }
 
 /** Scales scores, which may be negative, to the range from 0 to 100. */
-function stretched(raw: readonly number[]): readonly number[] {
+function stretchScores(raw: readonly number[]): readonly number[] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const one of raw) {
     if (one < low) low = one;

@@ -8,7 +8,7 @@ export type Score = (pod: Pod, cluster: ClusterView, nodes: readonly NodeView[])
 export const BEST = 100;
 
 /** Scales scores so that their maximum is 100. */
-export function normalized(raw: readonly number[]): readonly number[] {
+export function normalizeScores(raw: readonly number[]): readonly number[] {
   const most = maximum(raw);
   return most === 0 ? raw : raw.map((one) => Math.floor((BEST * one) / most));
 }
