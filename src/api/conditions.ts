@@ -91,7 +91,7 @@ export function initConditions<T extends Conditioned>(object: T, set: ConditionS
       observedGeneration: generationOf(object),
     }),
   );
-  return withConditions(object, ordered([...conditionsOf(object), ...initial], set));
+  return withConditions(object, sortConditions([...conditionsOf(object), ...initial], set));
 }
 
 /**
@@ -155,7 +155,7 @@ function replaceCondition<T extends Conditioned>(
     before?.status === update.status
       ? all.map((condition) => (condition.type === update.type ? next : condition))
       : [...all.filter((condition) => condition.type !== update.type), next];
-  return withConditions(object, ordered(changed, set));
+  return withConditions(object, sortConditions(changed, set));
 }
 
 const sameCondition = (left: Condition, right: Condition): boolean =>
@@ -175,7 +175,7 @@ export const conditionMessage = (text: string): string =>
 
 const transitionMs = (condition: Condition): number => timeOf(condition.lastTransitionTime) || 0;
 
-function ordered(conditions: readonly Condition[], { root }: ConditionSet): Condition[] {
+function sortConditions(conditions: readonly Condition[], { root }: ConditionSet): Condition[] {
   const rank = (condition: Condition): number =>
     condition.type === root ? Number.POSITIVE_INFINITY : transitionMs(condition);
   return [...conditions].sort((left, right) => {

@@ -47,13 +47,13 @@ export function parseCron(schedule: string): Cron {
   if (schedule.length > MAX_LENGTH) throw invalid(schedule, `at most ${MAX_LENGTH} characters`);
   const parts = (SHORTCUTS.get(schedule) ?? schedule).trim().split(/\s+/);
   if (parts.length !== FIELDS.length) throw invalid(schedule, 'five fields or a shortcut such as @daily');
-  const fields = FIELDS.map((field, at) => spelledOut(parts[at] ?? '', field, schedule));
+  const fields = FIELDS.map((field, at) => listValues(parts[at] ?? '', field, schedule));
   // expands the fields to plain lists, because the library has different rules for steps and restricted days
   return new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part' });
 }
 
 /** Returns all values of a field, separated by commas, or `*` if the field has no restriction. */
-function spelledOut(text: string, field: Field, schedule: string): string {
+function listValues(text: string, field: Field, schedule: string): string {
   const values = new Set<number>();
   let isFree = false;
   for (const part of text.split(',')) {

@@ -115,8 +115,8 @@ export const placementGroupSelector = object(
 
 export const ALIAS_FAMILIES = ['AL2', 'AL2023', 'Bottlerocket', 'Windows2019', 'Windows2022', 'Windows2025'] as const;
 
-const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
-const aliases = quoted(ALIAS_FAMILIES.map((family) => family.toLowerCase()));
+const quoteNames = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+const aliases = quoteNames(ALIAS_FAMILIES.map((family) => family.toLowerCase()));
 /** Returns a CEL expression for the family of an alias: the text before the first `@`. */
 export const familyOf = (alias: string): string => `${alias}.find('^[^@]+')`;
 

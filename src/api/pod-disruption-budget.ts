@@ -7,12 +7,12 @@ export function desiredHealthy(
   expectedPods: number,
 ): number {
   return maxUnavailable === undefined
-    ? scaled(minAvailable ?? 1, expectedPods)
-    : Math.max(0, expectedPods - scaled(maxUnavailable, expectedPods));
+    ? resolveAmount(minAvailable ?? 1, expectedPods)
+    : Math.max(0, expectedPods - resolveAmount(maxUnavailable, expectedPods));
 }
 
 /** Returns a number unchanged, or a percentage of the total, rounded up. */
-function scaled(value: number | string, total: number): number {
+function resolveAmount(value: number | string, total: number): number {
   if (typeof value === 'number') return value;
   const percent = Number.parseInt(value, 10);
   return Number.isNaN(percent) ? 0 : Math.ceil((percent * total) / 100);

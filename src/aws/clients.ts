@@ -7,9 +7,9 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { closedFence, type Fence } from '../kube/fence.ts';
 import { type Clock, realClock } from '../lib/clock.ts';
-import { checked, type Stacked } from './answers/checked.ts';
+import { type Stacked, withChecks } from './answers/checked.ts';
 import { renewCredentialsBy } from './credentials.ts';
-import { type Fenceable, fenced } from './fenced.ts';
+import { addFence, type Fenceable } from './fenced.ts';
 import { standardRetries } from './retries.ts';
 import type { AwsStart } from './start/aws-start.ts';
 import type { ShiftSource } from './zonalshift/client.ts';
@@ -148,8 +148,8 @@ export function clientsIn(
     // This middleware copies each input and output for a logger, even if there is none.
     client.middlewareStack.remove('loggerMiddleware');
     renewCredentialsBy(clock, client);
-    return fenced(
-      withDeadline(checked(client), () => start?.answerMs ?? answerMs),
+    return addFence(
+      withDeadline(withChecks(client), () => start?.answerMs ?? answerMs),
       fence,
     );
   };

@@ -10,7 +10,7 @@ import type { AwsMetrics } from './metrics.ts';
 
 const LISTED_IDS = 5;
 
-const listed = (ids: readonly string[]): string => {
+const listIds = (ids: readonly string[]): string => {
   const more = ids.length - LISTED_IDS;
   const some = ids.slice(0, LISTED_IDS).join(', ');
   return more > 0 ? `${some} and ${more} other(s)` : some;
@@ -50,14 +50,14 @@ export class CollectionReport {
     const until = timestamp(clock.now() + waitMs);
     log.warn('holding garbage collection, too many objects have no NodeClaim', {
       resource,
-      ids: listed(ids),
+      ids: listIds(ids),
       count: ids.length,
       total,
       share,
       until,
       remedy: 'see KarpenterGarbageCollectionHeld in docs/runbook.md before the time in "until"',
     });
-    const message = GARBAGE_COLLECTION_HELD.message({ count: ids.length, total, plural, until, ids: listed(ids) });
+    const message = GARBAGE_COLLECTION_HELD.message({ count: ids.length, total, plural, until, ids: listIds(ids) });
     events.publish(eventOf(GARBAGE_COLLECTION_HELD, about, { message, dedupe: [resource] }));
   }
 
@@ -68,11 +68,11 @@ export class CollectionReport {
     const plural = PLURALS[resource];
     log.warn('ignoring objects of another cluster with the same name', {
       resource,
-      ids: listed(ids),
+      ids: listIds(ids),
       count: ids.length,
       remedy: 'see KarpenterInstancesOfAnotherCluster in docs/runbook.md; give each cluster a unique name',
     });
-    const message = INSTANCES_OF_ANOTHER_CLUSTER.message(ids.length, plural, listed(ids));
+    const message = INSTANCES_OF_ANOTHER_CLUSTER.message(ids.length, plural, listIds(ids));
     events.publish(eventOf(INSTANCES_OF_ANOTHER_CLUSTER, about, { message, dedupe: [resource] }));
   }
 }

@@ -106,7 +106,7 @@ function firstOfSeveral(error: unknown): readonly string[] {
 
 const UNAUTHORIZED = /UnauthorizedOperation|AccessDenied|AuthFailure/;
 const has = (part: string) => (text: string) => text.includes(part);
-const unauthorizedWith = (part: string) => (text: string) => UNAUTHORIZED.test(text) && text.includes(part);
+const isUnauthorizedWith = (part: string) => (text: string) => UNAUTHORIZED.test(text) && text.includes(part);
 
 interface Explanation {
   readonly reason: string;
@@ -121,17 +121,17 @@ const EXPLANATIONS: readonly (readonly [(text: string) => boolean, string, strin
     'User does not have sufficient permission to create the Spot ServiceLinkedRole to launch spot instances',
   ],
   [
-    unauthorizedWith('with an explicit deny in a permissions boundary'),
+    isUnauthorizedWith('with an explicit deny in a permissions boundary'),
     'Unauthorized',
     'User is not authorized to perform this operation due to a permission boundary',
   ],
   [
-    unauthorizedWith('with an explicit deny in a service control policy'),
+    isUnauthorizedWith('with an explicit deny in a service control policy'),
     'Unauthorized',
     'User is not authorized to perform this operation due to a service control policy',
   ],
   [
-    unauthorizedWith('Not authorized for images'),
+    isUnauthorizedWith('Not authorized for images'),
     'AMIAuthorizationFailure',
     'User is not authorized for AMI used in instance launch',
   ],
@@ -221,7 +221,7 @@ export function explainRefusal(error: unknown): string {
 }
 
 /** Combines several errors into one with a context. */
-export function combined(context: string, failures: readonly unknown[]): Error {
+export function combineErrors(context: string, failures: readonly unknown[]): Error {
   const [only] = failures;
   if (failures.length === 1 && only instanceof Error) return new Error(`${context}, ${only.message}`, { cause: only });
   return new AggregateError(failures, context);

@@ -29,7 +29,7 @@ export interface Fenceable {
 }
 
 /** Returns the client with the fence as the last step before each attempt is sent, after retries and signing. */
-export function fenced<C extends Fenceable>(client: C, fence: Fence): C {
+export function addFence<C extends Fenceable>(client: C, fence: Fence): C {
   const { middlewareStack, config } = client;
   middlewareStack.add(
     (next, { commandName = '' }) =>

@@ -75,10 +75,10 @@ export async function signedRequest(
 function errorMessage(text: string): string {
   const json = /"[Mm]essage"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
   const xml = /<Message>([^<]*)<\/Message>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
-  return (unescaped(json) ?? xml ?? text.trim()).slice(0, MAX_TEXT);
+  return (unescapeJson(json) ?? xml ?? text.trim()).slice(0, MAX_TEXT);
 }
 
-function unescaped(json: string | undefined): string | undefined {
+function unescapeJson(json: string | undefined): string | undefined {
   try {
     return json === undefined ? undefined : String(JSON.parse(json));
   } catch {

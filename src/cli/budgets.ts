@@ -89,7 +89,7 @@ async function poolsFor(flags: Flags, nowMs: number): Promise<readonly PoolBudge
   return found;
 }
 
-function chosen(name: string | undefined, pools: readonly PoolBudgets[], where: string): readonly PoolBudgets[] {
+function choosePools(name: string | undefined, pools: readonly PoolBudgets[], where: string): readonly PoolBudgets[] {
   const found = name === undefined ? pools : pools.filter(({ nodePool }) => nodePool === name);
   if (name === undefined || found.length > 0) return found;
   throw new Error(notAmong('NodePool', name, { known: pools.map(({ nodePool }) => nodePool), where }));
@@ -135,7 +135,7 @@ export function budgetsCommand(): Command {
         command.error('error: --what-if needs -f with the manifests to change');
       const fromMs = flags.now ?? Date.now();
       const toMs = fromMs + flags.next;
-      const pools = chosen(name, await poolsFor(flags, fromMs), sourceOf(flags));
+      const pools = choosePools(name, await poolsFor(flags, fromMs), sourceOf(flags));
       const calendar: BudgetCalendar = {
         from: timestamp(fromMs),
         until: timestamp(toMs),

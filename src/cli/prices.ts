@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { type Example, withExamples } from './describe.ts';
 import { readStandardInput, readText } from './objects/text.ts';
-import { importedFrom } from './prices/aws-answers.ts';
+import { importEntries } from './prices/aws-answers.ts';
 import { type Merged, mergeImported } from './prices/merge.ts';
 import { writeNotes } from './scenario.ts';
 
@@ -33,7 +33,7 @@ export function pricesFrom(files: readonly string[], { into, region }: Flags): M
     text: file === '-' ? readStandardInput() : readText(file),
   }));
   const existing = into !== undefined && existsSync(into) ? readText(into) : undefined;
-  return mergeImported(importedFrom(sources, region === undefined ? {} : { region }), existing, into ?? 'price book');
+  return mergeImported(importEntries(sources, region === undefined ? {} : { region }), existing, into ?? 'price book');
 }
 
 const importCommand = (): Command =>

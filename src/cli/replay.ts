@@ -4,7 +4,7 @@ import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { sizeFrom, wholeFrom } from './number-arguments.ts';
-import { unfinished } from './replay/compare.ts';
+import { unfinishedSentences } from './replay/compare.ts';
 import { INTERRUPTED, stoppable } from './replay/interruption.ts';
 import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
 import { PARTS, type ReplayParts } from './replay/parts.ts';
@@ -103,14 +103,16 @@ export const replayCommand = (parts: ReplayParts = PARTS): Command =>
       checkWritable(destinations);
       const prepared = await preparePlay(flags, parts);
       writeNotes(prepared.notes);
-      const { result, isStopped } = await played(prepared);
+      const { result, isStopped } = await playWithProgress(prepared);
       await writeResult(result, destinations);
       writeNotes(leftText(prepared, result));
       if (isStopped) process.exitCode = INTERRUPTED;
     });
 
 /** Plays with a progress line until the end or until the user stops it. */
-async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
+async function playWithProgress(
+  prepared: PlayableSet,
+): Promise<{ readonly result: ReplayResult; readonly isStopped: boolean }> {
   const progress = progressLine(prepared);
   let isStopped = false;
   try {
@@ -135,5 +137,5 @@ async function played(prepared: PlayableSet): Promise<{ readonly result: ReplayR
 function leftText({ sets }: PlayableSet, result: ReplayResult): readonly string[] {
   const played = new Set(result.runs.map(({ name }) => name));
   const missing = sets.filter(({ name }) => !played.has(name)).map(({ name }) => name);
-  return [...unfinished(result), ...(missing.length === 0 ? [] : [`not replayed: ${missing.join(', ')}`])];
+  return [...unfinishedSentences(result), ...(missing.length === 0 ? [] : [`not replayed: ${missing.join(', ')}`])];
 }

@@ -15,7 +15,7 @@ import { isFromCluster, type Manifest, readManifests, readText } from './objects
 import type { WorldOptions } from './objects/snapshot.ts';
 import { askOperator } from './operator.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
-import { CHANGES, changed } from './what-if/changes.ts';
+import { applyChanges, CHANGES } from './what-if/changes.ts';
 import { atOtherPrices, priceChangeOf } from './what-if/prices.ts';
 
 export interface ScenarioOptions {
@@ -129,7 +129,7 @@ export const manifestsOf = ({
 }: Pick<ScenarioOptions, 'filename' | 'whatIf' | 'nowMs'>): readonly Manifest[] => {
   const now = readManifests(filename);
   refuseOldVersions(now);
-  const { manifests, added } = changed(now, whatIf, nowMs);
+  const { manifests, added } = applyChanges(now, whatIf, nowMs);
   refuseOldVersions(added);
   return manifests;
 };

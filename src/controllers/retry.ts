@@ -8,7 +8,7 @@ const FACTOR = 5;
 const JITTER = 0.1;
 
 /** Tries up to four times. Does not retry if the object no longer exists. */
-export async function retried<T>(
+export async function retryWrites<T>(
   { clock, random = Math.random }: Pick<Deps, 'clock' | 'random'>,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -34,13 +34,13 @@ const board = boardWriter(sharedBoard);
 const state = new WorkerState(board.working);
 const tried = new TriedSets();
 
-function solved({ snapshot, options }: SolveRequest): Results['solve'] {
+function runSolve({ snapshot, options }: SolveRequest): Results['solve'] {
   const startedMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedMs;
   return solve(state.snapshot(snapshot), { ...options, elapsedMs, working: board.working });
 }
 
-function simulated({ without, options }: SimulateRequest): Results['simulate'] {
+function runSimulation({ without, options }: SimulateRequest): Results['simulate'] {
   const found = state.simulated.simulator.without(without, options);
   if (found === undefined) return undefined;
   const { pools: _, ...simulation } = found;
@@ -50,7 +50,7 @@ function simulated({ without, options }: SimulateRequest): Results['simulate'] {
 const emptiable = ({ worstFirst }: EmptiableRequest): Results['emptiable'] =>
   state.simulated.simulator.emptiable(worstFirst);
 
-async function decided(request: DecideRequest): Promise<Results['decide']> {
+async function runDecision(request: DecideRequest): Promise<Results['decide']> {
   const { snapshot, simulator } = state.simulated;
   const method = methodsOf(request.consolidation).find(({ name }) => name === request.method);
   if (method === undefined) throw new Error(`Cannot decide: unknown disruption method "${request.method}"`);
@@ -75,10 +75,10 @@ async function decided(request: DecideRequest): Promise<Results['decide']> {
 
 type Handlers = { readonly [K in RequestKind]: (request: Requests[K]) => Results[K] | Promise<Results[K]> };
 const HANDLERS: Handlers = {
-  solve: solved,
-  simulate: simulated,
+  solve: runSolve,
+  simulate: runSimulation,
   emptiable,
-  decide: decided,
+  decide: runDecision,
   collect: () => collectFully(),
 };
 

@@ -145,7 +145,7 @@ class Reflector<T extends KubeObject> {
     const known = store.get(event.object.metadata)?.metadata;
     // A server that lags behind another server may repeat old events.
     if (known?.uid === uid && isEarlier(resourceVersion, known?.resourceVersion)) return;
-    for (const object of trimmed(this.#options, event.object)) store.put(object);
+    for (const object of trimReceived(this.#options, event.object)) store.put(object);
   }
 
   #failed(error: unknown): void {
@@ -175,7 +175,7 @@ async function listEverything<T extends KubeObject>(
   try {
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
       const page = await client.list(store.kind, { limit: PAGE, ...defined({ continue: next }) });
-      for (const item of page.items) items.push(...trimmed(options, item));
+      for (const item of page.items) items.push(...trimReceived(options, item));
       next = pages.next(page);
       if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion ?? '' };
     }
@@ -184,13 +184,13 @@ async function listEverything<T extends KubeObject>(
   }
   const all = await client.list(store.kind);
   return {
-    items: all.items.flatMap((item) => trimmed(options, item)),
+    items: all.items.flatMap((item) => trimReceived(options, item)),
     resourceVersion: all.metadata.resourceVersion ?? '',
   };
 }
 
 /** Returns the trimmed object. Reports an object without the mandatory fields of its kind and returns its last known state. */
-function trimmed<T extends KubeObject>({ store, log }: ReflectorOptions<T>, object: T): readonly T[] {
+function trimReceived<T extends KubeObject>({ store, log }: ReflectorOptions<T>, object: T): readonly T[] {
   try {
     return [trimmedObject(store.kind, object)];
   } catch (error) {

@@ -13,7 +13,7 @@ const parts = new ByText<object>();
 const LONGEST_SHARED = 20_000;
 
 /** Returns one object for all parts with the same JSON text. Callers must never change it. */
-export function shared<T extends object>(part: T): T {
+export function shareParts<T extends object>(part: T): T {
   const text = JSON.stringify(part);
   // equal JSON texts have the same type
   return text.length > LONGEST_SHARED ? part : (parts.of(text, () => internShared(part)) as T);
@@ -24,7 +24,7 @@ export function sharedFields<T extends object>(object: T, names: readonly (keyof
   const copy = { ...object };
   for (const name of names) {
     const part: unknown = copy[name];
-    if (typeof part === 'object' && part !== null) copy[name] = shared(part) as T[keyof T];
+    if (typeof part === 'object' && part !== null) copy[name] = shareParts(part) as T[keyof T];
   }
   return copy;
 }

@@ -29,7 +29,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { internStrings } from '../lib/interned-strings.ts';
 import { picked } from '../lib/picked.ts';
-import { shared, sharedFields, withSharedParts } from './shared-parts.ts';
+import { sharedFields, shareParts, withSharedParts } from './shared-parts.ts';
 import { withoutDriverData } from './trimmed-devices.ts';
 
 /** Returns an object of the API server without the fields that this product does not read. */
@@ -57,7 +57,7 @@ function lightClaim(claim: NodeClaim): NodeClaim {
   const { spec, status } = claim;
   const light: NodeClaim = {
     ...claim,
-    spec: { ...spec, requirements: shared(spec.requirements) },
+    spec: { ...spec, requirements: shareParts(spec.requirements) },
     ...(status === undefined ? {} : { status: sharedFields(status, ['capacity', 'allocatable']) }),
   };
   return internStrings(light);

@@ -37,7 +37,8 @@ function intern(fields: Record<string, unknown>, levels: number): void {
   for (const key in fields) {
     const value = fields[key];
     if (typeof value === 'string') {
-      if (value.length > SHORTEST && value.length <= LONGEST && !isUnique(key, fields)) fields[key] = interned(value);
+      if (value.length > SHORTEST && value.length <= LONGEST && !isUnique(key, fields))
+        fields[key] = internString(value);
     } else if (levels > 0 && typeof value === 'object' && value !== null && !done.has(value))
       intern(value as Record<string, unknown>, levels - 1);
   }
@@ -47,7 +48,7 @@ function intern(fields: Record<string, unknown>, levels: number): void {
 const isUnique = (key: string, fields: Record<string, unknown>): boolean =>
   UNIQUE.has(key) || (key === 'name' && 'uid' in fields && 'namespace' in fields);
 
-function interned(text: string): string {
+function internString(text: string): string {
   const known = strings.get(text);
   if (known !== undefined) return known;
   strings.set(text, text);

@@ -28,7 +28,7 @@ export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: 
   return {
     ...row,
     ...shownPrice(price),
-    ...(verdict === undefined ? {} : { verdict: shown(verdict) }),
+    ...(verdict === undefined ? {} : { verdict: shownVerdict(verdict) }),
   };
 }
 
@@ -38,7 +38,7 @@ function shownPrice(price: NodePrice | undefined): Pick<LiveNode, 'usdPerHour' |
   return { usdPerHour: price.usdPerHour };
 }
 
-function shown({ code, text, object }: Verdict): NonNullable<LiveNode['verdict']> {
+function shownVerdict({ code, text, object }: Verdict): NonNullable<LiveNode['verdict']> {
   if (object === undefined) return { code, text };
   const { kind, namespace, name } = object;
   return { code, text, object: `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}` };

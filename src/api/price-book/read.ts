@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { quoted } from '../../lib/quoted.ts';
 import { timeOf } from '../../lib/times.ts';
 import { checkSchema } from '../schema/check.ts';
-import { infinite, shown, unknownFields } from '../schema/file-faults.ts';
+import { formatValue, infinite, unknownFields } from '../schema/file-faults.ts';
 import type { OpenApiSchema } from '../schema/openapi.ts';
 import {
   DISCOUNT,
@@ -52,7 +52,8 @@ export function readPriceBook(content: string, file: string): ReadBook {
   for (const name of unknownFields(withoutLists(root), schemaOf(PRICE_BOOK))) report('top level', name);
   const available = root.availableToThisCluster ?? 1;
   const isShare = typeof available === 'number' && available >= 0 && available <= 1;
-  if (!isShare) report('availableToThisCluster', `must be a number from 0 to 1, not ${shown(available)}; 0 is used`);
+  if (!isShare)
+    report('availableToThisCluster', `must be a number from 0 to 1, not ${formatValue(available)}; 0 is used`);
   const entries = <T>(list: ListName, schema: object, faultOf: (entry: T) => string | undefined): readonly T[] =>
     itemsOf(root, list, report).filter((entry, at): entry is T => {
       const wrong = faultIn(entry, schemaOf(schema)) ?? periodFault(entry as Period) ?? faultOf(entry as T);
@@ -66,7 +67,7 @@ export function readPriceBook(content: string, file: string): ReadBook {
     // an invalid share must not make nodes look free
     availableToThisCluster: isShare ? available : 0,
   };
-  return { book, problems: shortened(problems, file) };
+  return { book, problems: limitProblems(problems, file) };
 }
 
 /** Returns the name of an entry in messages. */
@@ -86,7 +87,8 @@ function documentIn(content: string, file: string): JsonObject {
   }
   if (!isObject(root)) throw new InputError(file, 'must be an object with apiVersion and kind');
   for (const [field, wanted] of Object.entries(PRICE_BOOK_KIND))
-    if (root[field] !== wanted) throw new InputError(file, `${field} must be ${wanted}, not ${shown(root[field])}`);
+    if (root[field] !== wanted)
+      throw new InputError(file, `${field} must be ${wanted}, not ${formatValue(root[field])}`);
   return root;
 }
 
@@ -97,7 +99,7 @@ const withoutLists = (root: JsonObject): JsonObject =>
 function itemsOf(root: JsonObject, list: ListName, report: (where: string, wrong: string) => void): readonly unknown[] {
   const items = root[list] ?? [];
   if (!Array.isArray(items)) {
-    report(list, `must be a list, not ${shown(items)}`);
+    report(list, `must be a list, not ${formatValue(items)}`);
     return [];
   }
   if (items.length > MOST_ENTRIES)
@@ -108,7 +110,7 @@ function itemsOf(root: JsonObject, list: ListName, report: (where: string, wrong
 const schemaOf = (declared: object): OpenApiSchema => declared as OpenApiSchema;
 
 function faultIn(entry: unknown, schema: OpenApiSchema): string | undefined {
-  if (!isObject(entry)) return `must be an object, not ${shown(entry)}`;
+  if (!isObject(entry)) return `must be an object, not ${formatValue(entry)}`;
   if (Array.isArray(entry.rates) && entry.rates.length > MOST_RATES)
     return `rates has ${entry.rates.length} items, at most ${MOST_RATES} are allowed`;
   const [cause] = checkSchema(schema, entry);
@@ -197,7 +199,7 @@ function reservedFault({ instanceType, zone, sizeFlexible }: ReservedInstances):
   return selectionFault({ instanceType });
 }
 
-function shortened(problems: readonly string[], file: string): readonly string[] {
+function limitProblems(problems: readonly string[], file: string): readonly string[] {
   if (problems.length <= MOST_PROBLEMS) return problems;
   const more = problems.length - MOST_PROBLEMS;
   return [...problems.slice(0, MOST_PROBLEMS), `${file}: ${more} more entries are ignored`];

@@ -31,7 +31,7 @@ export const typeInvalid = (field: string, value: unknown, detail: string): Caus
   message: `Invalid value: ${show(value)}: ${detail}`,
 });
 
-export const required = (field: string, detail = ''): Cause => ({
+export const requiredValue = (field: string, detail = ''): Cause => ({
   field,
   reason: 'FieldValueRequired',
   message: detail === '' ? 'Required value' : `Required value: ${detail}`,

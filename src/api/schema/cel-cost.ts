@@ -138,13 +138,13 @@ function counting(node: ASTNode): ASTNode {
   if (op === 'call') {
     const [name, given] = args as [string, ASTNode[]];
     const inner = given.map(counting);
-    if (POWERS.has(name)) return made(node, 'call', [name, inner.map((one) => powered(one, name))]);
-    return made(node, 'call', [name, UNCOUNTED.has(name) ? inner : inner.map(counted)]);
+    if (POWERS.has(name)) return createNode(node, 'call', [name, inner.map((one) => exponentiate(one, name))]);
+    return createNode(node, 'call', [name, UNCOUNTED.has(name) ? inner : inner.map(countNode)]);
   }
-  const parts = mapped(args);
-  if (['==', '!=', 'in'].includes(op)) return made(node, op, (parts as ASTNode[]).map(counted));
-  const whole = made(node, op, parts);
-  return op === '+' || op === 'list' || op === 'map' ? counted(whole) : whole;
+  const parts = mapNodes(args);
+  if (['==', '!=', 'in'].includes(op)) return createNode(node, op, (parts as ASTNode[]).map(countNode));
+  const whole = createNode(node, op, parts);
+  return op === '+' || op === 'list' || op === 'map' ? countNode(whole) : whole;
 }
 
 function countingMethod(node: ASTNode & { readonly op: 'rcall' }): ASTNode {
@@ -152,34 +152,35 @@ function countingMethod(node: ASTNode & { readonly op: 'rcall' }): ASTNode {
   if (LOOPS.has(name)) {
     const [variable, ...bodies] = given;
     const perItem = bodies.reduce((sum, body) => sum + stepsOf(body), 1);
-    const looped = called(LOOPED, counting(receiver), made(node, 'value', BigInt(perItem)));
-    return made(node, 'rcall', [name, looped, [...(variable ? [variable] : []), ...bodies.map(counting)]]);
+    const looped = callNode(LOOPED, counting(receiver), createNode(node, 'value', BigInt(perItem)));
+    return createNode(node, 'rcall', [name, looped, [...(variable ? [variable] : []), ...bodies.map(counting)]]);
   }
   const inner = given.map(counting);
   const isLibrary = receiver.op === 'id' && LIBRARIES.has(receiver.args);
   const on = counting(receiver);
-  if (UNCOUNTED.has(name)) return made(node, 'rcall', [name, on, inner]);
-  if (name === 'join') return made(node, 'rcall', [JOIN, on, inner]);
+  if (UNCOUNTED.has(name)) return createNode(node, 'rcall', [name, on, inner]);
+  if (name === 'join') return createNode(node, 'rcall', [JOIN, on, inner]);
   const [argument] = inner;
-  if (argument && TIME_PARTS.test(name)) return made(node, 'rcall', [name, counted(on), [called(ZONED, argument)]]);
-  if (POWERS.has(name)) return made(node, 'rcall', [name, powered(on, name), inner]);
-  return made(node, 'rcall', [name, isLibrary ? on : counted(on), inner.map(counted)]);
+  if (argument && TIME_PARTS.test(name))
+    return createNode(node, 'rcall', [name, countNode(on), [callNode(ZONED, argument)]]);
+  if (POWERS.has(name)) return createNode(node, 'rcall', [name, exponentiate(on, name), inner]);
+  return createNode(node, 'rcall', [name, isLibrary ? on : countNode(on), inner.map(countNode)]);
 }
 
 const stepsOf = (node: ASTNode): number => innerNodes(node).reduce((sum, inner) => sum + stepsOf(inner), 1);
 
-const called = (name: string, node: ASTNode, ...others: readonly ASTNode[]): ASTNode =>
-  made(node, 'call', [name, [node, ...others]]);
+const callNode = (name: string, node: ASTNode, ...others: readonly ASTNode[]): ASTNode =>
+  createNode(node, 'call', [name, [node, ...others]]);
 
-const powered = (node: ASTNode, name: string): ASTNode =>
-  called(POWERED, node, made(node, 'value', POWERS.get(name) ?? 1n));
+const exponentiate = (node: ASTNode, name: string): ASTNode =>
+  callNode(POWERED, node, createNode(node, 'value', POWERS.get(name) ?? 1n));
 
-const counted = (node: ASTNode): ASTNode => called(COUNTED, node);
+const countNode = (node: ASTNode): ASTNode => callNode(COUNTED, node);
 
-const mapped = (args: unknown): unknown => {
-  if (Array.isArray(args)) return args.map(mapped);
+const mapNodes = (args: unknown): unknown => {
+  if (Array.isArray(args)) return args.map(mapNodes);
   return isNode(args) ? counting(args) : args;
 };
 
-const made = ({ input, range }: ASTNode, op: string, args: unknown): ASTNode =>
+const createNode = ({ input, range }: ASTNode, op: string, args: unknown): ASTNode =>
   ({ input, range, op, args }) as unknown as ASTNode;

@@ -37,7 +37,7 @@ const environment = registerKubernetesFunctions(
 export function compile(expression: string): Program {
   try {
     const nodes = nodesOf(environment.parse(expression).ast);
-    const evaluate = environment.parse(corrected(expression, nodes));
+    const evaluate = environment.parse(correctExpression(expression, nodes));
     return {
       usesOldSelf: nodes.some(({ op, args }) => op === 'id' && args === 'oldSelf'),
       isKnown: evaluate.check().valid,
@@ -49,7 +49,7 @@ export function compile(expression: string): Program {
 }
 
 /** Corrects three differences between the library and Kubernetes. */
-function corrected(expression: string, nodes: readonly ASTNode[]): string {
+function correctExpression(expression: string, nodes: readonly ASTNode[]): string {
   const inserts = nodes.flatMap((node): readonly Insert[] => {
     const { op, args, range } = node;
     // int() of the library accepts '' and other bases
@@ -95,7 +95,7 @@ export function celValue(schema: OpenApiSchema | undefined, value: unknown): unk
   const values = schema && valuesOf(schema);
   const entries = Object.entries(value).map(([key, field]): [string, unknown] =>
     properties && Object.hasOwn(properties, key)
-      ? [escaped(key), celValue(properties[key], field)]
+      ? [escapeName(key), celValue(properties[key], field)]
       : [key, celValue(values, field)],
   );
   // the library determines the type of an object by its constructor
@@ -107,7 +107,7 @@ const RESERVED = new Set(
 );
 
 /** Returns the name of a field in rules, escaped if the field is not an identifier. */
-function escaped(key: string): string {
+function escapeName(key: string): string {
   if (RESERVED.has(key)) return `__${key}__`;
   return key
     .replaceAll('__', '__underscores__')

@@ -13,7 +13,7 @@ function strictInt(value: string): bigint {
   throw new RangeError("type conversion error from 'string' to 'int'");
 }
 
-function truncated(value: number): bigint {
+function truncate(value: number): bigint {
   if (!Number.isFinite(value) || Math.abs(value) > Number(MAX_INT)) throw new RangeError('integer overflow');
   return BigInt(Math.trunc(value));
 }
@@ -33,7 +33,7 @@ export const registerKubernetesFunctions = (environment: Environment): Environme
     .registerFunction('string.findAll(string, int): list<string>', findAll)
     .registerFunction('strict_int(string): int', strictInt)
     .registerFunction('strict_int(int): int', (value: bigint) => value)
-    .registerFunction('strict_int(double): int', truncated)
+    .registerFunction('strict_int(double): int', truncate)
     .registerFunction('strict_int(google.protobuf.Timestamp): int', (value: Date) =>
       BigInt(Math.floor(value.getTime() / 1000)),
     );

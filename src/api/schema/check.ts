@@ -2,7 +2,7 @@
 
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
-import { type Cause, invalid, NO_FIELD, notSupported, required, tooLong, tooMany, typeInvalid } from './cause.ts';
+import { type Cause, invalid, NO_FIELD, notSupported, requiredValue, tooLong, tooMany, typeInvalid } from './cause.ts';
 import { counterpartIn, fieldOf, type OpenApiSchema, sameJson } from './openapi.ts';
 import { regularExpression } from './regexp.ts';
 
@@ -183,7 +183,7 @@ function objectFaults(schema: OpenApiSchema, value: JsonObject, at: Place, old: 
     faults.push(invalid(fieldAt(at), count, `${at.path} in body should have at least ${minProperties} properties`));
   }
   const missing = (schema.required ?? []).filter((key) => !Object.hasOwn(value, key));
-  faults.push(...missing.map((key) => required(fieldAt(child(at, key)))));
+  faults.push(...missing.map((key) => requiredValue(fieldAt(child(at, key)))));
   const before: JsonObject = isObject(old) ? old : {};
   for (const [key, field] of Object.entries(value)) {
     const known = fieldOf(schema, key);

@@ -6,20 +6,20 @@ import { copyOf, fieldOf, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** Returns a copy of the object with defaults. */
 export const withDefaults = (schema: OpenApiSchema, value: unknown): unknown =>
-  withoutNulls(schema, filled(schema, value));
+  withoutNulls(schema, fillDefaults(schema, value));
 
-function filled(schema: OpenApiSchema | undefined, value: unknown): unknown {
+function fillDefaults(schema: OpenApiSchema | undefined, value: unknown): unknown {
   if (!schema) return value;
-  if (Array.isArray(value)) return value.map((item) => filled(schema.items, orDefault(schema.items, item)));
+  if (Array.isArray(value)) return value.map((item) => fillDefaults(schema.items, orDefault(schema.items, item)));
   if (!isObject(value)) return value;
   const fields: Record<string, unknown> = {};
   for (const [key, field] of Object.entries(value)) {
     const known = fieldOf(schema, key);
-    put(fields, key, filled(known, orDefault(known, field)));
+    put(fields, key, fillDefaults(known, orDefault(known, field)));
   }
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     if (property.default !== undefined && !Object.hasOwn(fields, key)) {
-      put(fields, key, filled(property, copyOf(property.default)));
+      put(fields, key, fillDefaults(property, copyOf(property.default)));
     }
   }
   return fields;

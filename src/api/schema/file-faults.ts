@@ -28,4 +28,4 @@ export function infinite(value: unknown, at = ''): string | undefined {
 }
 
 /** Formats a value for a message. */
-export const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 80);
+export const formatValue = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 80);

@@ -10,7 +10,7 @@ export function duplicates(schema: OpenApiSchema | undefined, value: unknown, ol
   if (!schema || (value === old && typeof value === 'object')) return [];
   if (Array.isArray(value)) {
     return [
-      ...repeated(schema, value, path),
+      ...findRepeated(schema, value, path),
       ...value.flatMap((item, index) => duplicates(schema.items, item, undefined, `${path}[${index}]`)),
     ];
   }
@@ -22,7 +22,7 @@ export function duplicates(schema: OpenApiSchema | undefined, value: unknown, ol
   });
 }
 
-function repeated(schema: OpenApiSchema, items: readonly unknown[], path: string): Cause[] {
+function findRepeated(schema: OpenApiSchema, items: readonly unknown[], path: string): Cause[] {
   const listType = schema['x-kubernetes-list-type'];
   if (listType !== 'set' && listType !== 'map') return [];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];

@@ -7,14 +7,20 @@ const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 /** Returns a copy of the object without undeclared fields, and their sorted paths. */
 export function prune(schema: OpenApiSchema, value: unknown): { object: unknown; unknown: string[] } {
   const unknown: string[] = [];
-  return { object: pruned(schema, value, '', unknown, true), unknown: unknown.sort() };
+  return { object: pruneValue(schema, value, '', unknown, true), unknown: unknown.sort() };
 }
 
-function pruned(schema: OpenApiSchema, value: unknown, path: string, unknown: string[], isResource: boolean): unknown {
+function pruneValue(
+  schema: OpenApiSchema,
+  value: unknown,
+  path: string,
+  unknown: string[],
+  isResource: boolean,
+): unknown {
   if (Array.isArray(value)) {
     const items = schema.items ?? {};
     const embedded = items['x-kubernetes-embedded-resource'] === true;
-    return value.map((item, index) => pruned(items, item, `${path}[${index}]`, unknown, embedded));
+    return value.map((item, index) => pruneValue(items, item, `${path}[${index}]`, unknown, embedded));
   }
   return isObject(value) ? prunedObject(schema, value, path, unknown, isResource) : value;
 }
@@ -33,7 +39,7 @@ function prunedObject(
     const known = fieldOf(schema, key);
     if (isResource && RESOURCE_FIELDS.has(key)) kept.push([key, field]);
     else if (known) {
-      kept.push([key, pruned(known, field, at, unknown, known['x-kubernetes-embedded-resource'] === true)]);
+      kept.push([key, pruneValue(known, field, at, unknown, known['x-kubernetes-embedded-resource'] === true)]);
     } else if (open) kept.push([key, field]);
     else unknown.push(at);
   }

@@ -1,7 +1,7 @@
 /** Evaluates the rules (`x-kubernetes-validations`) of a schema on an object and all its parts. */
 
 import { isObject } from '../../lib/json-object.ts';
-import { type Cause, duplicate, invalid, invalidWhole, required, show } from './cause.ts';
+import { type Cause, duplicate, invalid, invalidWhole, requiredValue, show } from './cause.ts';
 import { absent, CelError, celValue, compile, type Program, present } from './cel.ts';
 import type { CelRule } from './declare.ts';
 import { counterpartIn, fieldOf, type OpenApiSchema, sameJson } from './openapi.ts';
@@ -95,7 +95,7 @@ function evaluate(rule: CompiledRule, schema: OpenApiSchema, value: unknown, old
   const self = celValue(schema, value);
   const oldSelf = earlier(schema, old, optionalOldSelf === true);
   try {
-    return program.run(self, oldSelf) === true ? [] : [broken(rule, value, self, oldSelf, path)];
+    return program.run(self, oldSelf) === true ? [] : [causeOf(rule, value, self, oldSelf, path)];
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
     return [invalid(path, typeOf(value), `${error.message} evaluating rule: ${rule.message ?? rule.rule}`)];
@@ -112,12 +112,12 @@ function typeOf(value: unknown): string {
   return typeof value === 'number' ? 'integer' : typeof value;
 }
 
-function broken(rule: CompiledRule, value: unknown, self: unknown, oldSelf: unknown, path: string): Cause {
-  const detail = explained(rule, self, oldSelf) ?? rule.message ?? `failed rule: ${rule.rule}`;
+function causeOf(rule: CompiledRule, value: unknown, self: unknown, oldSelf: unknown, path: string): Cause {
+  const detail = messageOfRule(rule, self, oldSelf) ?? rule.message ?? `failed rule: ${rule.rule}`;
   const field = path + (rule.fieldPath ?? '');
   switch (rule.reason) {
     case 'FieldValueRequired':
-      return required(field, detail);
+      return requiredValue(field, detail);
     case 'FieldValueForbidden':
       return { field, reason: rule.reason, message: `Forbidden: ${detail}` };
     case 'FieldValueDuplicate':
@@ -128,7 +128,7 @@ function broken(rule: CompiledRule, value: unknown, self: unknown, oldSelf: unkn
 }
 
 /** Returns the message of an expression, or undefined if it fails or returns no message. */
-function explained(rule: CompiledRule, self: unknown, oldSelf: unknown): string | undefined {
+function messageOfRule(rule: CompiledRule, self: unknown, oldSelf: unknown): string | undefined {
   try {
     const text = rule.explain?.run(self, oldSelf);
     return typeof text === 'string' && text.trim() !== '' && !text.includes('\n') ? text : undefined;

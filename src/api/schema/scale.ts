@@ -24,7 +24,11 @@ export const scaleFaults = (
 
 function faultsAt(path: string, object: unknown): Cause[] {
   const accessorFault = (value: unknown, expected: string): Cause[] => [
-    invalid(path, 0, `${path} accessor error: ${shown(value)} is of the type ${goType(value)}, expected ${expected}`),
+    invalid(
+      path,
+      0,
+      `${path} accessor error: ${formatValue(value)} is of the type ${goType(value)}, expected ${expected}`,
+    ),
   ];
   let value = object;
   for (const key of path.split('.').filter((part) => part !== '')) {
@@ -38,7 +42,7 @@ function faultsAt(path: string, object: unknown): Cause[] {
   return value > MAX_INT32 ? [invalid(path, value, `should be less than or equal to ${MAX_INT32}`)] : [];
 }
 
-const shown = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+const formatValue = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 function goType(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}';

@@ -12,7 +12,7 @@ import type { Requirement } from '../../engine/model.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined, isDenied, isNotFound } from '../errors.ts';
+import { combineErrors, isDenied, isNotFound } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
 import type { Parameter, SsmParameters } from '../ssm.ts';
 import { tagFilters } from '../tags.ts';
@@ -167,7 +167,7 @@ async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }:
     else unread.push(answer.reason);
   });
   if (unread.length > 0 || (variants.size === 0 && refused.length > 0))
-    throw combined(`failed to read SSM parameters of the alias (alias=${text})`, [...unread, ...refused]);
+    throw combineErrors(`failed to read SSM parameters of the alias (alias=${text})`, [...unread, ...refused]);
   if (variants.size === 0) throw new AliasWithoutImages(text, { cause: new AggregateError(rejections(answers)) });
   for (const error of refused) log.error('ignoring ssm parameter, access is denied', { error });
   return { filters: imageIds([...variants.keys()]), variants };

@@ -79,7 +79,7 @@ const failuresNamed: Step<{ readonly output: object }> = (next, context) => asyn
   }
 };
 
-export function checked<C extends Stacked>(client: C): C {
+export function withChecks<C extends Stacked>(client: C): C {
   const { middlewareStack: stack } = client;
   stack.add(wholeAndFormed, { step: 'deserialize', name: 'wholeAndFormed', priority: 'low' });
   stack.add(usable, { step: 'deserialize', name: 'usable', priority: 'high' });

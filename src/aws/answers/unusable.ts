@@ -6,7 +6,7 @@ import { isThrottle } from './throttles.ts';
 const MAX_TEXT = 200;
 const MAX_SERVICE_TEXT = 2_000;
 
-const shortened = (text: string, most: number): string =>
+const shorten = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`;
 
 /** Service and operation of a call. */
@@ -20,7 +20,7 @@ export class UnusableAnswer extends Error {
 
   /** @param problem a predicate about the response, such as `Images is missing`, without contents of the response */
   constructor({ service, operation }: Call, problem: string) {
-    super(`the response of ${service} to ${operation} is invalid: ${shortened(problem, MAX_TEXT)}`);
+    super(`the response of ${service} to ${operation} is invalid: ${shorten(problem, MAX_TEXT)}`);
   }
 }
 
@@ -54,8 +54,8 @@ export function nameFailure(error: unknown, { service, operation }: Call): unkno
   const call = { $service: service, $operation: operation };
   if (error instanceof UnusableAnswer) return Object.assign(error, call);
   const text = isRefusal(error)
-    ? shortened(error.message, MAX_SERVICE_TEXT)
-    : `calling ${operation}, ${shortened(error.message, MAX_TEXT)}`;
+    ? shorten(error.message, MAX_SERVICE_TEXT)
+    : `calling ${operation}, ${shorten(error.message, MAX_TEXT)}`;
   return Object.assign(withMessage(error, text), call);
 }
 

@@ -20,7 +20,7 @@ import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import type { Clients } from '../clients.ts';
 import { describeError, isNotFound } from '../errors.ts';
-import { type Finding, fine, isDenied, permitted, problem, unasked, warning } from './finding.ts';
+import { checkPermission, type Finding, fine, isDenied, problem, unknownFinding, warning } from './finding.ts';
 import { eventRules } from './rules.ts';
 
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot';
@@ -59,34 +59,42 @@ function permissions(clients: Clients, clusterName: string): Promise<readonly Fi
   const DryRun = true;
   const parameter = '/aws/service/global-infrastructure/current-region';
   return Promise.all([
-    permitted('ec2:DescribeInstanceTypes', () => ec2.send(new DescribeInstanceTypesCommand({ DryRun }))),
-    permitted('ec2:DescribeInstanceTypeOfferings', () =>
+    checkPermission('ec2:DescribeInstanceTypes', () => ec2.send(new DescribeInstanceTypesCommand({ DryRun }))),
+    checkPermission('ec2:DescribeInstanceTypeOfferings', () =>
       ec2.send(new DescribeInstanceTypeOfferingsCommand({ DryRun })),
     ),
-    permitted('ec2:DescribeInstances', () => ec2.send(new DescribeInstancesCommand({ DryRun }))),
-    permitted('ec2:DescribeImages', () => ec2.send(new DescribeImagesCommand({ DryRun }))),
-    permitted('ec2:DescribeSubnets', () => ec2.send(new DescribeSubnetsCommand({ DryRun }))),
-    permitted('ec2:DescribeSecurityGroups', () => ec2.send(new DescribeSecurityGroupsCommand({ DryRun }))),
-    permitted('ec2:DescribeLaunchTemplates', () => ec2.send(new DescribeLaunchTemplatesCommand({ DryRun }))),
-    permitted('ec2:DescribeSpotPriceHistory', () => ec2.send(new DescribeSpotPriceHistoryCommand({ DryRun }))),
-    permitted('ec2:DescribeInstanceStatus', () => ec2.send(new DescribeInstanceStatusCommand({ DryRun })), 'warning'),
-    permitted(
+    checkPermission('ec2:DescribeInstances', () => ec2.send(new DescribeInstancesCommand({ DryRun }))),
+    checkPermission('ec2:DescribeImages', () => ec2.send(new DescribeImagesCommand({ DryRun }))),
+    checkPermission('ec2:DescribeSubnets', () => ec2.send(new DescribeSubnetsCommand({ DryRun }))),
+    checkPermission('ec2:DescribeSecurityGroups', () => ec2.send(new DescribeSecurityGroupsCommand({ DryRun }))),
+    checkPermission('ec2:DescribeLaunchTemplates', () => ec2.send(new DescribeLaunchTemplatesCommand({ DryRun }))),
+    checkPermission('ec2:DescribeSpotPriceHistory', () => ec2.send(new DescribeSpotPriceHistoryCommand({ DryRun }))),
+    checkPermission(
+      'ec2:DescribeInstanceStatus',
+      () => ec2.send(new DescribeInstanceStatusCommand({ DryRun })),
+      'warning',
+    ),
+    checkPermission(
       'ec2:DescribeCapacityReservations',
       () => ec2.send(new DescribeCapacityReservationsCommand({ DryRun })),
       'warning',
     ),
-    permitted('ec2:DescribePlacementGroups', () => ec2.send(new DescribePlacementGroupsCommand({ DryRun })), 'warning'),
-    permitted('ssm:GetParameter', () =>
+    checkPermission(
+      'ec2:DescribePlacementGroups',
+      () => ec2.send(new DescribePlacementGroupsCommand({ DryRun })),
+      'warning',
+    ),
+    checkPermission('ssm:GetParameter', () =>
       ssm.send(new GetParameterCommand({ Name: parameter })).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
       }),
     ),
-    permitted(
+    checkPermission(
       'pricing:GetProducts',
       () => pricing.send(new GetProductsCommand({ ServiceCode: 'AmazonEC2', MaxResults: 1 })),
       'warning',
     ),
-    permitted('iam:ListInstanceProfiles', () =>
+    checkPermission('iam:ListInstanceProfiles', () =>
       iam.send(new ListInstanceProfilesCommand({ PathPrefix: `/karpenter/${region}/${clusterName}/`, MaxItems: 1 })),
     ),
   ]);
@@ -136,7 +144,7 @@ async function queue(clients: Clients, name: string): Promise<readonly Finding[]
   } catch (error) {
     // The controller does not need this permission, so its absence is not a problem.
     const fix = `run doctor with sqs:GetQueueAttributes to check the policy of the queue`;
-    return [unasked(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
+    return [unknownFinding(subject, `exists; its policy cannot be read: ${describeError(error)}`, fix)];
   }
 }
 
@@ -169,6 +177,6 @@ async function spotRole({ iam }: Clients): Promise<Finding> {
     return fine(SPOT_ROLE, 'exists');
   } catch (error) {
     if (isNotFound(error)) return warning(SPOT_ROLE, 'does not exist, so the first spot launch fails', fix);
-    return unasked(SPOT_ROLE, `cannot be read: ${describeError(error)}`, `make sure that it exists: ${fix}`);
+    return unknownFinding(SPOT_ROLE, `cannot be read: ${describeError(error)}`, `make sure that it exists: ${fix}`);
   }
 }

@@ -69,7 +69,7 @@ export function leftovers(objects: readonly KubeObject[], isRead = false): reado
 }
 
 /** Reports CRDs and webhooks of earlier versions that are still installed. */
-export async function installedBefore(client: Pick<HttpKubeReader, 'raw'>): Promise<readonly Finding[]> {
+export async function findEarlierVersions(client: Pick<HttpKubeReader, 'raw'>): Promise<readonly Finding[]> {
   const crds = await Promise.all(
     ALPHA.map(async (name): Promise<readonly Finding[]> => {
       const found = await exists(client, `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);

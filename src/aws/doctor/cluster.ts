@@ -7,7 +7,7 @@ import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { isObject } from '../../lib/json-object.ts';
 import { type StoredDefinition, storage } from './beta.ts';
-import { type Finding, fine, problem, unasked, warning } from './finding.ts';
+import { type Finding, fine, problem, unknownFinding, warning } from './finding.ts';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';
@@ -36,7 +36,8 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
       try {
         stored = (await client.raw(`${CRDS}/${name}`)) as typeof stored;
       } catch (error) {
-        if (!isNotFound(error)) return unasked(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
+        if (!isNotFound(error))
+          return unknownFinding(subject, `cannot be read: ${(error as Error).message}`, 'see the error');
         return OPTIONAL.has(name)
           ? warning(subject, 'is not installed, so its feature is disabled', INSTALL)
           : problem(subject, 'is not installed', INSTALL);

@@ -7,12 +7,12 @@ import { connectReader, type HttpKubeReader } from '../../kube/http.ts';
 import { realClock } from '../../lib/clock.ts';
 import { createClients } from '../clients.ts';
 import { account } from './account.ts';
-import { installedBefore } from './beta.ts';
+import { findEarlierVersions } from './beta.ts';
 import { definitions, type FoundController, findControllers, installation } from './cluster.ts';
-import { type Finding, problem, unasked, warning } from './finding.ts';
+import { type Finding, problem, unknownFinding, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
 import { diagnoseNodePools, surveyOf } from './nodepools.ts';
-import { controllerRole, type SimulatedScope, simulated } from './simulation.ts';
+import { controllerRole, type SimulatedScope, simulateCalls } from './simulation.ts';
 import { takeover } from './takeover.ts';
 import { writePermissions } from './writes.ts';
 
@@ -60,7 +60,7 @@ async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<r
 
   const [ofKinds, before, ofAccount] = await Promise.all([
     definitions(client),
-    found('versions before 1.1', () => installedBefore(client)),
+    runChecks('versions before 1.1', () => findEarlierVersions(client)),
     account(clients, { clusterName, queueName }),
   ]);
   const ofOwn = own === undefined && controller !== undefined ? [] : [installation(own, options.version)];
@@ -73,13 +73,13 @@ async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<r
 }
 
 /** Runs checks and returns their findings, or a warning if they fail. */
-async function found(subject: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+async function runChecks(subject: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   try {
     return await look();
   } catch (error) {
     const fix =
       'use a kubeconfig with the permission to list NodeClaims, Nodes, Leases, CRDs and webhook configurations';
-    return [unasked(subject, `cannot be checked: ${(error as Error).message}`, fix)];
+    return [unknownFinding(subject, `cannot be checked: ${(error as Error).message}`, fix)];
   }
 }
 
@@ -93,8 +93,8 @@ async function objects(
     const nodeRoles = [...new Set(nodeClasses.flatMap(({ spec }) => (spec.role === undefined ? [] : [spec.role])))];
     const { controllers, clock } = context;
     const [ofTakeover, ofRole, ...reports] = await Promise.all([
-      found('takeover', () => takeover(client, { controllers, pools, nodeClasses, clock })),
-      simulated({ ...context, nodeRoles }),
+      runChecks('takeover', () => takeover(client, { controllers, pools, nodeClasses, clock })),
+      simulateCalls({ ...context, nodeRoles }),
       ...nodeClasses.map((nodeClass) => checkNodeClass(nodeClass, context)),
     ]);
     const resolved = new Map(reports.map(({ nodeClass }) => [nodeClass.metadata.name, nodeClass]));

@@ -19,7 +19,7 @@ export const warning = (subject: string, message: string, fix: string): Finding 
   message,
   fix,
 });
-export const unasked = (subject: string, message: string, fix: string): Finding => ({
+export const unknownFinding = (subject: string, message: string, fix: string): Finding => ({
   ...warning(subject, message, fix),
   unasked: true,
 });
@@ -47,7 +47,7 @@ export const policyFor = (action: string): string =>
   POLICIES.find(([matches]) => matches.test(action))?.[1] ?? 'a policy of the controller';
 
 /** Checks if a call is allowed. The call must be a dry run or a read, so that it changes nothing. */
-export async function permitted(action: string, call: () => Promise<unknown>, level: Finding['level'] = 'error') {
+export async function checkPermission(action: string, call: () => Promise<unknown>, level: Finding['level'] = 'error') {
   try {
     await call();
     return fine(action, 'allowed');
@@ -60,7 +60,7 @@ export async function permitted(action: string, call: () => Promise<unknown>, le
         message: describeError(error),
         fix: `allow ${action} in ${policyFor(action)}, attached to the role of the controller`,
       } satisfies Finding;
-    return unasked(
+    return unknownFinding(
       action,
       `could not be tried: ${describeError(error)}`,
       'correct the cause in the error, then run doctor again',

@@ -29,7 +29,7 @@ export interface NodeClassChecks {
 const CACHE_MS = 60_000;
 
 /** Resolves a selector and returns the resources with a finding about them. */
-async function selected<T>(
+async function checkSelector<T>(
   subject: string,
   selector: string,
   find: () => Promise<readonly T[]>,
@@ -152,19 +152,19 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
     refreshMs: CACHE_MS,
   });
   const [[subnetFinding, subnets], [groupFinding], [imageFinding, images], profileFinding] = await Promise.all([
-    selected(
+    checkSelector(
       subject,
       'spec.subnetSelectorTerms',
       () => new Subnets(clients.ec2, clock, CACHE_MS).list(nodeClass),
       (found) => `${found.length} subnets in ${[...new Set(found.map(({ zone }) => zone))].sort().join(', ')}`,
     ),
-    selected(
+    checkSelector(
       subject,
       'spec.securityGroupSelectorTerms',
       () => new SecurityGroups(clients.ec2, clock).list(nodeClass),
       (found) => `security groups ${found.map(({ id }) => id).join(', ')}`,
     ),
-    selected(
+    checkSelector(
       subject,
       'spec.amiSelectorTerms',
       () => amis.list(nodeClass),

@@ -2,7 +2,7 @@
 import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { signedRequest } from '../signed.ts';
-import { type Finding, fine, problem, unasked, warning } from './finding.ts';
+import { type Finding, fine, problem, unknownFinding, warning } from './finding.ts';
 
 /** Events that announce the end of nodes. Without the last event type, reserved instances end without warning. */
 const WANTED: readonly (readonly [source: string, detailType: string])[] = [
@@ -56,7 +56,7 @@ export async function eventRules(clients: Clients, queueName: string, queueArn: 
   try {
     rules = await rulesOf(clients, queueArn);
   } catch (error) {
-    return unasked(
+    return unknownFinding(
       subject,
       `cannot be read: ${describeError(error)}`,
       'run doctor with events:ListRuleNamesByTarget and events:DescribeRule, or compare the rules with examples/aws',

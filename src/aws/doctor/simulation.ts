@@ -8,7 +8,7 @@ import { describeError } from '../errors.ts';
 import { clusterPath } from '../instanceprofiles/names.ts';
 import { CLUSTER_NAME_TAG, clusterOwnerTag } from '../tags.ts';
 import type { FoundController } from './cluster.ts';
-import { type Finding, fine, policyFor, problem, unasked } from './finding.ts';
+import { type Finding, fine, policyFor, problem, unknownFinding } from './finding.ts';
 
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn';
 const PROFILE_ACTIONS = [
@@ -42,7 +42,7 @@ export const roleOfSession = (arn: string): string =>
   arn.replace(/^(arn:[^:]+):sts:([^:]*:[^:]*):assumed-role\/([^/]+)\/.*$/, '$1:iam:$2:role/$3');
 
 /** Returns one finding for all allowed actions, and one finding for each action that is not allowed. */
-export function judged(subject: string, results: readonly EvaluationResult[]): readonly Finding[] {
+export function findingsOf(subject: string, results: readonly EvaluationResult[]): readonly Finding[] {
   if (results.length === 0) return [];
   const refused = results.filter(({ EvalDecision }) => EvalDecision !== 'allowed');
   if (refused.length === 0) return [fine(subject, `allows ${results.map((each) => each.EvalActionName).join(', ')}`)];
@@ -88,7 +88,7 @@ async function caller(region: string): Promise<string> {
  * Simulates instance profile calls, iam:PassRole and reads of the queue. Conditions see the tags that the operator
  * sends.
  */
-export async function simulated(scope: SimulatedScope): Promise<readonly Finding[]> {
+export async function simulateCalls(scope: SimulatedScope): Promise<readonly Finding[]> {
   const { clients, clusterName, queueName, role, nodeRoles } = scope;
   const { iam, region } = clients;
   let principal = role ?? 'the caller';
@@ -133,10 +133,10 @@ export async function simulated(scope: SimulatedScope): Promise<readonly Finding
           ]),
       ...(queueName === '' ? [] : [ask(QUEUE_ACTIONS, [queue], {})]),
     ]);
-    return judged(subject(), results.flat());
+    return findingsOf(subject(), results.flat());
   } catch (error) {
     return [
-      unasked(
+      unknownFinding(
         subject(),
         `cannot be simulated: ${describeError(error)}`,
         `run doctor with iam:SimulatePrincipalPolicy to check if instance profiles can be created`,

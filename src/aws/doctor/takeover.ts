@@ -56,7 +56,7 @@ export async function takeover(client: HttpKubeReader, checks: TakeoverChecks): 
     ...leaders(leases, clock.now()),
     ...leftovers([...pools, ...nodeClasses, ...claims]),
     ...hashFindings(pools, claims),
-    ...unsettled(claims, nodes),
+    ...findOperations(claims, nodes),
     ...oldNodes(nodes),
   ];
   const text = `${claims.length} NodeClaims of ${pools.length} NodePools can be taken over unchanged`;
@@ -122,7 +122,7 @@ function leaders(leases: readonly Lease[], nowMs: number): readonly Finding[] {
 const annotation = ({ metadata }: KubeObject, key: string): string | undefined => own(metadata.annotations, key);
 
 /** Lists the first names and the number of further objects. */
-function listed(objects: readonly KubeObject[], most = 3): string {
+function listNames(objects: readonly KubeObject[], most = 3): string {
   const names = objects.slice(0, most).map(({ metadata }) => metadata.name);
   return `${names.join(', ')}${objects.length > most ? ` and ${objects.length - most} more` : ''}`;
 }
@@ -145,7 +145,7 @@ function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]):
     findings.push(
       warning(
         'NodeClaims',
-        `${listed(unhashed)} have no hash of their NodePool or EC2NodeClass, so changes of these are not detected as drift`,
+        `${listNames(unhashed)} have no hash of their NodePool or EC2NodeClass, so changes of these are not detected as drift`,
         'wait until Karpenter has annotated them, or delete them one at a time',
       ),
     );
@@ -165,12 +165,12 @@ function hashFindings(pools: readonly NodePool[], claims: readonly NodeClaim[]):
 }
 
 /** A takeover during these operations is safe but difficult to observe. */
-function unsettled(claims: readonly NodeClaim[], nodes: readonly Node[]): readonly Finding[] {
+function findOperations(claims: readonly NodeClaim[], nodes: readonly Node[]): readonly Finding[] {
   const findings: Finding[] = [];
   const addWarning = (objects: readonly KubeObject[], kind: string, text: string): void => {
     if (objects.length > 0)
       findings.push(
-        warning(kind, `${listed(objects)} ${text}`, 'wait until this is finished, or expect it to continue'),
+        warning(kind, `${listNames(objects)} ${text}`, 'wait until this is finished, or expect it to continue'),
       );
   };
   addWarning(
@@ -206,7 +206,7 @@ function oldNodes(nodes: readonly Node[]): readonly Finding[] {
     findings.push(
       warning(
         'Nodes',
-        `${listed(tainted)} have the taint karpenter.sh/disruption of beta versions, which no controller removes`,
+        `${listNames(tainted)} have the taint karpenter.sh/disruption of beta versions, which no controller removes`,
         'kubectl taint nodes NAME karpenter.sh/disruption-',
       ),
     );
@@ -218,7 +218,7 @@ function oldNodes(nodes: readonly Node[]): readonly Finding[] {
     findings.push(
       warning(
         'Nodes',
-        `${listed(alpha)} belong to Provisioners of alpha versions, so no controller removes them`,
+        `${listNames(alpha)} belong to Provisioners of alpha versions, so no controller removes them`,
         'drain and delete them once nodes of NodePools run their pods',
       ),
     );

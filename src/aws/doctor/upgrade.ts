@@ -8,8 +8,8 @@ import { type Clients, createClients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { account } from './account.ts';
 import type { FoundController } from './cluster.ts';
-import { type Finding, fine, unasked, warning } from './finding.ts';
-import { controllerRole, simulated } from './simulation.ts';
+import { type Finding, fine, unknownFinding, warning } from './finding.ts';
+import { controllerRole, simulateCalls } from './simulation.ts';
 
 export interface UpgradeScope {
   readonly clusterName: string;
@@ -34,7 +34,7 @@ export async function examineForUpgrade(
   const role = await controllerRole(client, scope.controller);
   const [ofAccount, ofRole, ofInstances] = await Promise.all([
     account(clients, scope),
-    simulated({ ...scope, clients, role }),
+    simulateCalls({ ...scope, clients, role }),
     alphaInstances(clients, scope),
   ]);
   return [...ofAccount, ...ofRole, ...ofInstances];
@@ -77,7 +77,7 @@ async function alphaInstances(
     const fix = `check the instances, then run: aws ec2 terminate-instances --instance-ids ${lost.join(' ')}`;
     return [warning(subject, `without a node: ${lost.join(', ')}; no version since 0.33 terminates them`, fix)];
   } catch (error) {
-    return [unasked(subject, `cannot be described: ${describeError(error)}`, 'allow ec2:DescribeInstances')];
+    return [unknownFinding(subject, `cannot be described: ${describeError(error)}`, 'allow ec2:DescribeInstances')];
   }
 }
 

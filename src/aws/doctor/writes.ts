@@ -13,7 +13,7 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { Clients } from '../clients.ts';
 import { isNotFound } from '../errors.ts';
 import { CLUSTER_NAME_TAG, launchTags, NAME_TAG, NODECLAIM_TAG, tagList } from '../tags.ts';
-import { type Finding, fine, permitted } from './finding.ts';
+import { checkPermission, type Finding, fine } from './finding.ts';
 
 /** Parameters for the dry run of a NodeClass's launch. */
 export interface TriedLaunch {
@@ -31,15 +31,15 @@ const NO_TEMPLATE = 'karpenter.k8s.aws/doctor';
  * AWS checks permissions before it looks up the resource. A "not found" error therefore means that the call is
  * allowed.
  */
-async function allowed(action: string, call: () => Promise<unknown>): Promise<Finding> {
-  return permitted(action, () =>
+async function checkAllowed(action: string, call: () => Promise<unknown>): Promise<Finding> {
+  return checkPermission(action, () =>
     call().catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     }),
   );
 }
 
-async function found<T>(look: () => Promise<T | undefined>, otherwise: T): Promise<T> {
+async function lookUp<T>(look: () => Promise<T | undefined>, otherwise: T): Promise<T> {
   try {
     return (await look()) ?? otherwise;
   } catch {
@@ -54,11 +54,11 @@ async function found<T>(look: () => Promise<T | undefined>, otherwise: T): Promi
 async function subjects({ ec2Once: ec2 }: Clients, clusterName: string) {
   const Filters = [{ Name: `tag:${CLUSTER_NAME_TAG}`, Values: [clusterName] }];
   const [instance, template] = await Promise.all([
-    found(async () => {
+    lookUp(async () => {
       const { Reservations = [] } = await ec2.send(new DescribeInstancesCommand({ Filters, MaxResults: 5 }));
       return Reservations[0]?.Instances?.[0]?.InstanceId;
     }, NO_INSTANCE),
-    found(async () => {
+    lookUp(async () => {
       const answer = await ec2.send(new DescribeLaunchTemplatesCommand({ Filters, MaxResults: 1 }));
       return answer.LaunchTemplates?.[0]?.LaunchTemplateName;
     }, NO_TEMPLATE),
@@ -75,15 +75,15 @@ export async function writePermissions(
   const tags = tagList(launchTags(launch.nodeClass, { name: clusterName, uid: 'doctor' }, ''));
   const { instance, template } = await subjects(clients, clusterName);
   const findings = await Promise.all([
-    allowed('ec2:CreateLaunchTemplate', () => ec2.send(templateToTry(launch, tags))),
-    allowed('ec2:CreateFleet', () => ec2.send(fleetToTry(launch, template, tags))),
-    allowed('ec2:DeleteLaunchTemplate', () =>
+    checkAllowed('ec2:CreateLaunchTemplate', () => ec2.send(templateToTry(launch, tags))),
+    checkAllowed('ec2:CreateFleet', () => ec2.send(fleetToTry(launch, template, tags))),
+    checkAllowed('ec2:DeleteLaunchTemplate', () =>
       ec2.send(new DeleteLaunchTemplateCommand({ DryRun, LaunchTemplateName: template })),
     ),
-    allowed('ec2:TerminateInstances', () =>
+    checkAllowed('ec2:TerminateInstances', () =>
       ec2.send(new TerminateInstancesCommand({ DryRun, InstanceIds: [instance] })),
     ),
-    allowed('ec2:CreateTags', () => ec2.send(tagsToTry(instance, clusterName))),
+    checkAllowed('ec2:CreateTags', () => ec2.send(tagsToTry(instance, clusterName))),
   ]);
   const isGuess = (action: string): boolean =>
     (instance === NO_INSTANCE && /Terminate|CreateTags/.test(action)) ||

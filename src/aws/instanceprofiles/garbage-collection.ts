@@ -46,13 +46,13 @@ export function instanceProfileGarbageCollection(options: ProfileCollectionOptio
     readonly unused: readonly ListedProfile[];
     readonly nodeClasses: readonly EC2NodeClass[];
   }> {
-    const known = usedBy(informers.store(EC2_NODE_CLASS).list(), informers.store(NODE_CLAIM).list());
+    const known = profilesUsedBy(informers.store(EC2_NODE_CLASS).list(), informers.store(NODE_CLAIM).list());
     const suspects = all.filter(({ name }) => !known.has(name) && !profiles.isProtected(name));
     if (suspects.length === 0) return { unused: [], nodeClasses: [] };
     // The informers may be outdated if a watch hangs, and nodes without their profile have no credentials. The API
     // server is therefore read before a deletion.
     const nodeClasses = await client.listAll(EC2_NODE_CLASS);
-    const used = usedBy(nodeClasses, await client.listAll(NODE_CLAIM));
+    const used = profilesUsedBy(nodeClasses, await client.listAll(NODE_CLAIM));
     const unused = suspects.filter(({ name }) => !used.has(name) && !profiles.isProtected(name));
     return { unused, nodeClasses };
   }
@@ -99,7 +99,10 @@ export function instanceProfileGarbageCollection(options: ProfileCollectionOptio
   };
 }
 
-const usedBy = (nodeClasses: readonly EC2NodeClass[], claims: readonly NodeClaim[]): ReadonlySet<string | undefined> =>
+const profilesUsedBy = (
+  nodeClasses: readonly EC2NodeClass[],
+  claims: readonly NodeClaim[],
+): ReadonlySet<string | undefined> =>
   new Set([
     ...nodeClasses.map(({ status }) => status?.instanceProfile),
     ...claims.map(({ metadata }) => metadata.annotations?.[INSTANCE_PROFILE_ANNOTATION]),

@@ -15,14 +15,14 @@ import { messageOf } from '../../lib/error-message.ts';
 import { timeOf } from '../../lib/times.ts';
 import { type Instance, isTerminating } from './instance.ts';
 
-export const claimedAt = (claim: NodeClaim): number => timeOf(claim.metadata.creationTimestamp) || 0;
+export const creationMsOf = (claim: NodeClaim): number => timeOf(claim.metadata.creationTimestamp) || 0;
 
 /**
  * Returns true if a launch of the NodeClaim could have returned the instance. Launch times and creation times are
  * whole seconds.
  */
 export function couldHaveBought(claim: NodeClaim, instance: Instance, types: readonly InstanceType[]): boolean {
-  if (isTerminating(instance) || instance.launchedMs < claimedAt(claim)) return false;
+  if (isTerminating(instance) || instance.launchedMs < creationMsOf(claim)) return false;
   if (instance.tags[NODEPOOL_LABEL] !== poolNameOf(claim)) return false;
   if (instance.tags[EC2_NODECLASS_LABEL] !== claim.spec.nodeClassRef.name) return false;
   const type = types.find((each) => each.name === instance.type);

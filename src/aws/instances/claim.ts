@@ -74,7 +74,7 @@ export function instanceLabels(instance: Instance, context: ClaimContext): Recor
 }
 
 /** Omits zeros. Omits EFA interfaces unless the instance was launched with them. */
-const shown = (resources: Resources, hasEfa: boolean): Readonly<Record<string, string>> =>
+const omitZeros = (resources: Resources, hasEfa: boolean): Readonly<Record<string, string>> =>
   quantityList(
     Object.fromEntries(
       Object.entries(resources).filter(([name, amount]) => amount !== 0 && (name !== EFA_RESOURCE || hasEfa)),
@@ -83,8 +83,8 @@ const shown = (resources: Resources, hasEfa: boolean): Readonly<Record<string, s
 
 /** Cached, because every list of instances reads the same types. */
 const amountsOf = remembering((type: InstanceType, hasEfa: boolean) => ({
-  capacity: shown(type.capacity, hasEfa),
-  allocatable: shown(allocatable(type), hasEfa),
+  capacity: omitZeros(type.capacity, hasEfa),
+  allocatable: omitZeros(allocatable(type), hasEfa),
 }));
 
 export function claimStatus(instance: Instance, type: InstanceType | undefined): NonNullable<NodeClaim['status']> {

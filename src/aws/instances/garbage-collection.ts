@@ -12,8 +12,8 @@ import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { CollectionBrake, shareOf } from '../collection-brake.ts';
 import type { CollectionReport } from '../collection-report.ts';
-import { combined } from '../errors.ts';
-import { claimedAt } from './adoption.ts';
+import { combineErrors } from '../errors.ts';
+import { creationMsOf } from './adoption.ts';
 import { type Instance, instanceIdOfClaim, isTerminating, providerId } from './instance.ts';
 import type { Instances } from './instances.ts';
 
@@ -27,7 +27,7 @@ const mayTakeOver = (claim: NodeClaim, instance: Instance): boolean =>
   claim.metadata.deletionTimestamp === undefined &&
   claim.metadata.labels?.[NODEPOOL_LABEL] === instance.tags[NODEPOOL_LABEL] &&
   claim.spec.nodeClassRef.name === instance.tags[EC2_NODECLASS_LABEL] &&
-  claimedAt(claim) <= instance.launchedMs;
+  creationMsOf(claim) <= instance.launchedMs;
 
 /** The first passes run more often, so that instances that a crash left behind are terminated sooner. */
 const FIRST_PASSES = 20;
@@ -103,7 +103,7 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
         garbage.filter(({ id }) => now.has(id)).map((instance) => collect(instance, log)),
       );
       const failed = rejections(results);
-      if (failed.length > 0) throw combined('collecting instances', failed);
+      if (failed.length > 0) throw combineErrors('collecting instances', failed);
       passes++;
       return after(passes <= FIRST_PASSES ? FIRST_PERIOD_MS : PERIOD_MS);
     },

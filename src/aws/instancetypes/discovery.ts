@@ -75,7 +75,7 @@ export async function fetchZones(client: EC2Client): Promise<ReadonlyMap<string,
  * away. If a known type is missing in the response, the list is therefore requested once more.
  * @throws Error if EC2 lists no types although it listed some before
  */
-export async function confirmed<V>(
+export async function confirmTypes<V>(
   known: ReadonlyMap<string, V>,
   fetch: () => Promise<ReadonlyMap<string, V>>,
 ): Promise<ReadonlyMap<string, V>> {

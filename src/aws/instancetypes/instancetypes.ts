@@ -38,7 +38,7 @@ import { classKey, memoryKey, offeringKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
 import { cpuCreditsOf } from './cpu-credits.ts';
 import { Densities } from './densities.ts';
-import { confirmed, fetchTypes, fetchZones } from './discovery.ts';
+import { confirmTypes, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
 import { TypeLists, UNUSED_MS } from './type-lists.ts';
@@ -153,7 +153,7 @@ export class InstanceTypes {
   }
 
   async #refreshTypes(): Promise<void> {
-    const infos = await confirmed(this.#infos, () => this.#fetchTypes());
+    const infos = await confirmTypes(this.#infos, () => this.#fetchTypes());
     if (this.loaded && isDeepStrictEqual(infos, this.#infos)) return;
     this.#infos = infos;
     this.#resolved.clear();
@@ -178,7 +178,7 @@ export class InstanceTypes {
   }
 
   async #refreshZones(): Promise<void> {
-    const offeredIn = await confirmed(this.#offeredIn, () => fetchZones(this.#options.ec2));
+    const offeredIn = await confirmTypes(this.#offeredIn, () => fetchZones(this.#options.ec2));
     if (this.#offeredIn.size > 0 && isDeepStrictEqual(offeredIn, this.#offeredIn)) return;
     this.#offeredIn = offeredIn;
     this.#allZones = [...new Set([...offeredIn.values()].flatMap((zones) => [...zones]))].sort();

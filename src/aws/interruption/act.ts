@@ -28,7 +28,7 @@ import {
 } from '../../observe/events/aws.ts';
 import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined } from '../errors.ts';
+import { combineErrors } from '../errors.ts';
 import { instanceIdOfClaim, instanceIdOfNode } from '../instances/instance.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { UnavailableOfferings } from '../offerings/unavailable.ts';
@@ -120,7 +120,7 @@ async function deleteClaim(
     await options.client.delete(NODE_CLAIM, { name: claim.metadata.name }, { uid: claim.metadata.uid });
   } catch (error) {
     if (isNotFound(error)) return;
-    throw combined(`deleting NodeClaim "${claim.metadata.name}"`, [error]);
+    throw combineErrors(`deleting NodeClaim "${claim.metadata.name}"`, [error]);
   }
   log.info('initiating delete from interruption message', {
     messageKind: kind,
@@ -183,5 +183,5 @@ export async function act(
     }),
   );
   const failed = rejections(results);
-  if (failed.length > 0) throw combined(`acting on ${kind}`, failed);
+  if (failed.length > 0) throw combineErrors(`acting on ${kind}`, failed);
 }

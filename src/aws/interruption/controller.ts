@@ -9,7 +9,7 @@ import {
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined } from '../errors.ts';
+import { combineErrors } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';
 import { type Message, parseMessage } from './messages.ts';
 
@@ -57,7 +57,7 @@ class InterruptionQueue {
     }
     const results = await Promise.allSettled(messages.map((message) => this.#handle(message, log)));
     const failed = rejections(results);
-    if (failed.length > 0) throw combined('handling interruption messages', failed);
+    if (failed.length > 0) throw combineErrors('handling interruption messages', failed);
     return settled;
   }
 

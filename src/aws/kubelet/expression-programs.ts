@@ -98,7 +98,7 @@ const evaluationProblem = (error: unknown): string =>
  * Compiles an expression. Its program throws an ExpressionError if an evaluation fails or costs too much.
  * @throws ExpressionError if the text is not an expression, its value is not a number, or it is too large to compile
  */
-export function compiled(text: string): Program {
+export function compile(text: string): Program {
   const known = programs.get(text);
   if (known !== undefined) return known;
   if (text.length > LONGEST)

@@ -8,7 +8,7 @@ import type { StringMap } from '../../api/kubernetes.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { put } from '../../lib/own.ts';
 import { isQuantity, type Kubelet } from './block.ts';
-import { compiled, ExpressionError } from './expression-programs.ts';
+import { compile, ExpressionError } from './expression-programs.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';
 
 /** Properties of an instance type that expressions can use. */
@@ -39,8 +39,8 @@ const variables = (facts: InstanceTypeFacts): Readonly<Record<string, bigint | s
  * Evaluates an expression and truncates its value to an integer.
  * @throws ExpressionError
  */
-function evaluated(text: string, facts: InstanceTypeFacts): number {
-  const value = compiled(text)(variables(facts));
+function evaluate(text: string, facts: InstanceTypeFacts): number {
+  const value = compile(text)(variables(facts));
   // converts negative zero to zero, because it would be printed as -0
   const number = Math.trunc(Number(value)) + 0;
   if (!Number.isFinite(number)) throw new ExpressionError(`evaluating expression, the result is ${String(value)}`);
@@ -67,7 +67,7 @@ const upTo = (value: number, multiple: number): number => Math.ceil(value / mult
  * @throws ExpressionError if the value is negative
  */
 function reservedQuantity(resource: string, text: string, facts: InstanceTypeFacts): string {
-  const value = evaluated(text, facts);
+  const value = evaluate(text, facts);
   if (value < 0) throw new ExpressionError(`evaluating expression, ${value} is negative`);
   switch (resource) {
     case 'cpu':
@@ -87,17 +87,19 @@ export interface Reserved {
   readonly systemReserved: StringMap;
 }
 
-function resolved(field: string, list: StringMap | undefined, facts: InstanceTypeFacts | undefined): StringMap {
+function resolveList(field: string, list: StringMap | undefined, facts: InstanceTypeFacts | undefined): StringMap {
   const amounts: Record<string, string> = {};
   for (const [resource, text] of Object.entries(list ?? {}))
     if (isQuantity(text)) put(amounts, resource, text);
     else if (facts !== undefined)
-      amounts[resource] = located(`spec.kubelet.${field}[${resource}]`, () => reservedQuantity(resource, text, facts));
+      amounts[resource] = withField(`spec.kubelet.${field}[${resource}]`, () =>
+        reservedQuantity(resource, text, facts),
+      );
   return amounts;
 }
 
 /** Runs a function and adds the name of the field to its error. */
-function located<T>(field: string, run: () => T): T {
+function withField<T>(field: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
@@ -110,12 +112,12 @@ function located<T>(field: string, run: () => T): T {
  * @throws ExpressionError
  */
 export const resolveReserved = (kubelet: Kubelet, facts?: InstanceTypeFacts): Reserved => ({
-  kubeReserved: resolved('kubeReserved', kubelet.kubeReserved, facts),
-  systemReserved: resolved('systemReserved', kubelet.systemReserved, facts),
+  kubeReserved: resolveList('kubeReserved', kubelet.kubeReserved, facts),
+  systemReserved: resolveList('systemReserved', kubelet.systemReserved, facts),
 });
 
 function podsFrom(text: string, facts: InstanceTypeFacts): number {
-  const pods = evaluated(text, facts);
+  const pods = evaluate(text, facts);
   if (pods < 0 || pods > MAX_INT32)
     throw new ExpressionError(`evaluating expression, ${pods} is not between 0 and ${MAX_INT32}`);
   return pods;
@@ -128,7 +130,7 @@ function podsFrom(text: string, facts: InstanceTypeFacts): number {
 export function withMaxPods(kubelet: Kubelet, facts: InstanceTypeFacts): Kubelet {
   const { maxPods } = kubelet;
   if (typeof maxPods !== 'string') return kubelet;
-  return { ...kubelet, maxPods: located('spec.kubelet.maxPods', () => podsFrom(maxPods, facts)) };
+  return { ...kubelet, maxPods: withField('spec.kubelet.maxPods', () => podsFrom(maxPods, facts)) };
 }
 
 /** Lists each expression of a kubelet block with the path of its field. */
@@ -145,7 +147,7 @@ export const hasExpressions = (kubelet: Kubelet): boolean => expressionsIn(kubel
 /** Returns the error of the first expression that does not compile, or undefined if all expressions compile. */
 export function compileFailure(kubelet: Kubelet): string | undefined {
   try {
-    for (const [field, text] of expressionsIn(kubelet)) located(field, () => compiled(text));
+    for (const [field, text] of expressionsIn(kubelet)) withField(field, () => compile(text));
     return undefined;
   } catch (error) {
     return messageOf(error);

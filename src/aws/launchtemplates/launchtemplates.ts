@@ -25,7 +25,7 @@ import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
-import { codeOf, combined, isNotFound } from '../errors.ts';
+import { codeOf, combineErrors, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
 import { isOfAnotherCluster } from '../identity.ts';
 import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
@@ -200,7 +200,7 @@ export class LaunchTemplates {
       }
     }
     metrics.userDataBytes.remove({ nodeclass: nodeClass.metadata.name });
-    if (failures.length > 0) throw combined('deleting launch templates', failures);
+    if (failures.length > 0) throw combineErrors('deleting launch templates', failures);
     if (templates.length > 0)
       log.debug('deleted launch templates', { launchTemplates: templates.map(({ name }) => name) });
   }

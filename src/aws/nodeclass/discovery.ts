@@ -10,7 +10,7 @@ import type { PlacementGroups } from '../placementgroups.ts';
 import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
 import type { SecurityGroups } from '../securitygroups.ts';
 import type { Subnets } from '../subnets/subnets.ts';
-import { type NodeClassStep, type StepTools, unresolved, withStatus } from './step.ts';
+import { type NodeClassStep, type StepTools, unresolvedResult, withStatus } from './step.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -60,7 +60,7 @@ const selectorStep =
     try {
       found = await confirmed(nodeClass, nodeClass.status?.[status], list);
     } catch (error) {
-      return unresolved(tools, nodeClass, condition, failedLookup(what, error));
+      return unresolvedResult(tools, nodeClass, condition, failedLookup(what, error));
     }
     if (found.length === 0) {
       const cleared = withStatus(nodeClass, { [status]: undefined });
@@ -182,7 +182,7 @@ export const reservationStep =
         againMs: Math.max(0, Math.min(MINUTE_MS, ...ends)),
       };
     } catch (error) {
-      return unresolved(tools, nodeClass, type, failedLookup('capacity reservations', error));
+      return unresolvedResult(tools, nodeClass, type, failedLookup('capacity reservations', error));
     }
   };
 

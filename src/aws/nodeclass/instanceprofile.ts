@@ -9,7 +9,7 @@ import { quoted } from '../../lib/quoted.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import { type InstanceProfiles, RoleNotFound } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, profileName, profileTags, roleName, type Scope } from '../instanceprofiles/names.ts';
-import { type NodeClassStep, type StepTools, unresolved, withStatus } from './step.ts';
+import { type NodeClassStep, type StepTools, unresolvedResult, withStatus } from './step.ts';
 
 const TYPE = 'InstanceProfileReady';
 /** Time for which a created profile is used even if the write of its name to the status failed. */
@@ -57,7 +57,7 @@ export function instanceProfileStep(
       const named = withStatus(nodeClass, { instanceProfile: name });
       return { nodeClass: tools.setCondition(named, { type: TYPE, status: 'True', message: '' }) };
     } catch (error) {
-      if (causeOf(error, RoleNotFound) === undefined) return unresolved(tools, nodeClass, TYPE, error as Error);
+      if (causeOf(error, RoleNotFound) === undefined) return unresolvedResult(tools, nodeClass, TYPE, error as Error);
       const message = `role ${quoted(nodeClass.spec.role ?? '')} does not exist; create it, or correct spec.role`;
       const refused = { type: TYPE, status: 'False', reason: 'RoleNotFound', message } as const;
       return { nodeClass: tools.setCondition(nodeClass, refused), error };

@@ -35,7 +35,7 @@ const REFUSED = 'ResolutionFailed';
  * Returns the result of a step after a failed request. A condition that is already True is kept. Otherwise the
  * condition becomes Unknown with the error. Temporary failures only cause a retry and change no condition.
  */
-export function unresolved(
+export function unresolvedResult(
   { setCondition }: StepTools,
   nodeClass: EC2NodeClass,
   type: string,

@@ -12,7 +12,7 @@ import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import { own } from '../../lib/own.ts';
 import { sameItems } from '../../lib/same-items.ts';
 import type { Sample } from '../../observe/samples.ts';
-import { combined } from '../errors.ts';
+import { combineErrors } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 
@@ -144,7 +144,7 @@ export const offeringMetrics = ({
       metrics.priceEstimated.clear();
       for (const instance_type of pricing.estimated)
         metrics.priceEstimated.set(instance_type, [{ labels: { instance_type }, value: 1 }]);
-      if (failed.length > 0) throw combined('resolving instance types', failed);
+      if (failed.length > 0) throw combineErrors('resolving instance types', failed);
       return after(PERIOD_MS);
     },
   };

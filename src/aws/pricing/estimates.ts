@@ -22,7 +22,7 @@ const NAME = /^([a-z]+)(\d+)([a-z]*)(-\w+)?$/;
 
 type Parsed = Pick<Family, 'line' | 'generation' | 'traits'>;
 
-function parsed(family: string): Parsed | undefined {
+function parseFamily(family: string): Parsed | undefined {
   const match = NAME.exec(family);
   if (match === null) return undefined;
   const [, line = '', generation, letters = '', more] = match;
@@ -30,7 +30,7 @@ function parsed(family: string): Parsed | undefined {
 }
 
 /** Returns the traits of `to` that `from` lacks, or undefined if `from` has a trait that `to` lacks. */
-function added(to: readonly string[], from: readonly string[]): readonly string[] | undefined {
+function addedTraits(to: readonly string[], from: readonly string[]): readonly string[] | undefined {
   const rest = [...to];
   for (const trait of from) {
     const at = rest.indexOf(trait);
@@ -55,7 +55,7 @@ export class PriceEstimates {
     }
     this.#families = new Map(
       [...byFamily].flatMap(([name, sizes]) => {
-        const traits = parsed(name);
+        const traits = parseFamily(name);
         const units = [...sizes].flatMap(([size, usd]) => usd / (unitsOf(size) ?? Number.NaN)).filter(Number.isFinite);
         if (traits === undefined || units.length === 0) return [];
         return [[name, { name, ...traits, prices: sizes, perUnit: median(units) }] as const];
@@ -73,7 +73,7 @@ export class PriceEstimates {
     const [family = '', size = ''] = instanceType.split('.');
     const own = this.#families.get(family);
     if (own !== undefined) return priceOf(own, size);
-    const wanted = parsed(family);
+    const wanted = parseFamily(family);
     return wanted && (this.#byTraits(wanted, size) ?? this.#byGeneration(wanted, size));
   }
 
@@ -84,11 +84,12 @@ export class PriceEstimates {
   #byTraits(wanted: Parsed, size: string): number | undefined {
     const bases = this.#of(wanted.line)
       .filter(
-        ({ generation, traits }) => generation === wanted.generation && added(wanted.traits, traits) !== undefined,
+        ({ generation, traits }) =>
+          generation === wanted.generation && addedTraits(wanted.traits, traits) !== undefined,
       )
       .sort((a, b) => b.traits.length - a.traits.length);
     for (const base of bases) {
-      const factor = this.#factorOf(wanted, added(wanted.traits, base.traits) ?? []);
+      const factor = this.#factorOf(wanted, addedTraits(wanted.traits, base.traits) ?? []);
       const usd = priceOf(base, size);
       if (factor !== undefined && usd !== undefined) return factor * usd;
     }
@@ -109,7 +110,9 @@ export class PriceEstimates {
   #factor({ line, generation }: Parsed, traits: string): number | undefined {
     const pairs = [...this.#families.values()].flatMap((dear) =>
       this.#of(dear.line)
-        .filter((plain) => plain.generation === dear.generation && added(dear.traits, plain.traits)?.join() === traits)
+        .filter(
+          (plain) => plain.generation === dear.generation && addedTraits(dear.traits, plain.traits)?.join() === traits,
+        )
         .map((plain) => ({
           factor: dear.perUnit / plain.perUnit,
           far: 2 * Math.abs(dear.generation - generation) + (dear.line === line ? 0 : 1),

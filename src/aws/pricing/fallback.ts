@@ -6,7 +6,7 @@ import { PriceEstimates } from './estimates.ts';
 import { PRICE_TABLE } from './price-table.ts';
 
 /** Rounds a price to six decimals. */
-const rounded = (usd: number): number => Number(usd.toFixed(6));
+const roundPrice = (usd: number): number => Number(usd.toFixed(6));
 
 /**
  * Price of an m5.large per hour in other regions, in USD or, in China, CNY. The ratio to us-east-1 applies to other
@@ -69,14 +69,14 @@ const byType = (): Map<string, number> =>
 export function fallbackPrices(region: string): FallbackPrices {
   const factor = (M5_LARGE[region] ?? M5_LARGE_US_EAST_1) / M5_LARGE_US_EAST_1;
   const listed = byType();
-  if (factor !== 1) for (const [type, usd] of listed) listed.set(type, rounded(usd * factor));
+  if (factor !== 1) for (const [type, usd] of listed) listed.set(type, roundPrice(usd * factor));
   let estimates: PriceEstimates | undefined;
   return {
     listed,
     estimate: (instanceType) => {
       estimates ??= new PriceEstimates(listed);
       const price = estimates.of(instanceType);
-      return price === undefined ? undefined : rounded(price);
+      return price === undefined ? undefined : roundPrice(price);
     },
   };
 }

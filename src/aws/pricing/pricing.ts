@@ -5,7 +5,7 @@ import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { combined } from '../errors.ts';
+import { combineErrors } from '../errors.ts';
 import { type FallbackPrices, fallbackPrices } from './fallback.ts';
 import { fetchOnDemandPrices } from './ondemand.ts';
 import { fetchSpotPrices } from './spot.ts';
@@ -124,7 +124,7 @@ export function pricingController(pricing: Pricing): Singleton {
     async reconcile() {
       const results = await Promise.allSettled([pricing.updateSpot(), pricing.updateOnDemand()]);
       const failed = rejections(results);
-      if (failed.length > 0) throw combined('updating pricing', failed);
+      if (failed.length > 0) throw combineErrors('updating pricing', failed);
       return after(REFRESH_MS);
     },
   };

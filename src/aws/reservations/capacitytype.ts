@@ -17,7 +17,7 @@ import type { Informers, KubeClient } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, Requeue, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../lib/rejections.ts';
-import { combined } from '../errors.ts';
+import { combineErrors } from '../errors.ts';
 import { providerId } from '../instances/instance.ts';
 import type { Instances } from '../instances/instances.ts';
 
@@ -76,7 +76,7 @@ export const reservedCapacityType = (client: KubeClient, informers: Informers, i
     ]);
     const failed = rejections(results);
     if (failed.length > 0 && failed.every((error) => error instanceof Requeue)) throw failed[0];
-    if (failed.length > 0) throw combined('updating capacity types', failed);
+    if (failed.length > 0) throw combineErrors('updating capacity types', failed);
     return after(PERIOD_MS);
   },
 });

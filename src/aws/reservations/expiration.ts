@@ -5,7 +5,7 @@ import type { Informers, KubeClient } from '../../kube/client.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../lib/rejections.ts';
-import { combined } from '../errors.ts';
+import { combineErrors } from '../errors.ts';
 
 const PERIOD_MS = 60_000;
 
@@ -39,7 +39,7 @@ export const reservationExpiration = (client: KubeClient, informers: Informers):
       }),
     );
     const failed = rejections(results);
-    if (failed.length > 0) throw combined('deleting the NodeClaims of expiring capacity reservations', failed);
+    if (failed.length > 0) throw combineErrors('deleting the NodeClaims of expiring capacity reservations', failed);
     return after(PERIOD_MS);
   },
 });

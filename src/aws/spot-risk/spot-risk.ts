@@ -132,9 +132,9 @@ export class SpotRisk implements Kept {
         return {
           instanceType,
           zone,
-          interruptions: rounded(counts.interruptions),
-          capacityErrors: rounded(counts.capacityErrors),
-          instanceHours: rounded(counts.instanceHours),
+          interruptions: roundCount(counts.interruptions),
+          capacityErrors: roundCount(counts.capacityErrors),
+          instanceHours: roundCount(counts.instanceHours),
           interruptionsPerHour: Number(interruptionsPerHour(counts).toFixed(6)),
           addedPart: this.partOf(instanceType, zone),
         };
@@ -144,7 +144,7 @@ export class SpotRisk implements Kept {
 }
 
 const LEAST_SHOWN = 0.05;
-const rounded = (count: number): number => Number(count.toFixed(2));
+const roundCount = (count: number): number => Number(count.toFixed(2));
 
 /** Keeps the history of spot pools over restarts; undefined if there is no history, or if the namespace is unknown. */
 export function spotRiskKeeper(

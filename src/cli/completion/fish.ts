@@ -2,7 +2,7 @@
 import type { CommandDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, firstLine, PROGRAMS, steps, valueFlags } from './words.ts';
 
-const quoted = (text: string): string => `'${text.replace(/['\\]/g, (letter) => `\\${letter}`)}'`;
+const quoteText = (text: string): string => `'${text.replace(/['\\]/g, (letter) => `\\${letter}`)}'`;
 
 export function fishScript(root: CommandDescription): string {
   const moves = steps(root).map(
@@ -34,19 +34,20 @@ ${PROGRAMS.flatMap((program) => [
 }
 
 function lines(program: string, { path, options, commands, words, takesFiles }: CompletedCommand): readonly string[] {
-  const begin = `complete -c ${program} -n ${quoted(`__karpenter_at "${path}"`)}`;
+  const begin = `complete -c ${program} -n ${quoteText(`__karpenter_at "${path}"`)}`;
   const ofOptions = options.map(({ short, long, value, choices, isFile, description }) => {
     const names = `${short === undefined ? '' : ` -s ${short.slice(1)}`} -l ${long.slice(2)}`;
-    const values = value === undefined ? '' : isFile ? ' -r -F' : ` -x -a ${quoted(choices.join(' '))}`;
-    return `${begin}${names}${values} -d ${quoted(firstLine(description))}`;
+    const values = value === undefined ? '' : isFile ? ' -r -F' : ` -x -a ${quoteText(choices.join(' '))}`;
+    return `${begin}${names}${values} -d ${quoteText(firstLine(description))}`;
   });
   const nested = commands.map(
-    ({ path: own, description }) => `${begin} -a ${quoted(own.at(-1) ?? '')} -d ${quoted(firstLine(description))}`,
+    ({ path: own, description }) =>
+      `${begin} -a ${quoteText(own.at(-1) ?? '')} -d ${quoteText(firstLine(description))}`,
   );
   return [
     ...ofOptions,
     ...nested,
-    ...(words.length === 0 ? [] : [`${begin} -a ${quoted(words.join(' '))}`]),
+    ...(words.length === 0 ? [] : [`${begin} -a ${quoteText(words.join(' '))}`]),
     ...(takesFiles ? [`${begin} -F`] : []),
   ];
 }

@@ -3,9 +3,9 @@ import type { CommandDescription, OptionDescription } from '../describe.ts';
 import { type CompletedCommand, completedCommands, firstLine, flagsOf, PROGRAMS, steps, valueFlags } from './words.ts';
 
 /** Quotes a text with single quotes. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const quoteText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** Escapes a text for descriptions of `_arguments` and `_describe`. */
-const escaped = (text: string): string => firstLine(text).replace(/[[\]:\\]/g, (letter) => `\\${letter}`);
+const escapeText = (text: string): string => firstLine(text).replace(/[[\]:\\]/g, (letter) => `\\${letter}`);
 
 export function zshScript(root: CommandDescription): string {
   const moves = steps(root).map(([from, word, to]) => `      '${from}/${word}') path_='${to}'; at=$i ;;`);
@@ -56,8 +56,8 @@ function optionSpec(option: OptionDescription): string {
   const flags = flagsOf(option).map((flag) => (option.value !== undefined && flag === option.long ? `${flag}=` : flag));
   const names = flags.length === 1 ? (flags[0] ?? '') : `{${flags.join(',')}}`;
   const action = option.isFile ? '_files' : option.choices.length > 0 ? `(${option.choices.join(' ')})` : ' ';
-  const value = option.value === undefined ? '' : `:${escaped(option.value)}:${action}`;
-  return `'*'${names}${quoted(`[${escaped(option.description)}]${value}`)}`;
+  const value = option.value === undefined ? '' : `:${escapeText(option.value)}:${action}`;
+  return `'*'${names}${quoteText(`[${escapeText(option.description)}]${value}`)}`;
 }
 
 function argumentSpec({
@@ -66,8 +66,8 @@ function argumentSpec({
   takesFiles,
 }: Pick<CompletedCommand, 'commands' | 'words' | 'takesFiles'>): string {
   if (commands.length > 0) {
-    const described = commands.map(({ path, description }) => `${path.at(-1)}\\:${quoted(escaped(description))}`);
+    const described = commands.map(({ path, description }) => `${path.at(-1)}\\:${quoteText(escapeText(description))}`);
     return `"1:command:((${described.join(' ').replaceAll('"', '\\"').replaceAll('`', '\\`').replaceAll('$', '\\$')}))"`;
   }
-  return takesFiles ? quoted('*:file:_files') : quoted(`*:argument:(${words.join(' ')})`);
+  return takesFiles ? quoteText('*:file:_files') : quoteText(`*:argument:(${words.join(' ')})`);
 }

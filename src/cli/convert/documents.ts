@@ -115,7 +115,7 @@ function jsonDocument(text: string, name: string): readonly SourceDocument[] | u
     throw new InputError(name, `not valid JSON: ${messageOf(error)}`, { cause: error });
   }
   const where = `${name}, document 1`;
-  const document = guarded(name, () => {
+  const document = guardParser(name, () => {
     checkDepth(value, name);
     return new Document(value, { aliasDuplicateObjects: false });
   });
@@ -123,14 +123,14 @@ function jsonDocument(text: string, name: string): readonly SourceDocument[] | u
 }
 
 function yamlDocuments(text: string, name: string): readonly SourceDocument[] {
-  const documents = guarded(name, () =>
+  const documents = guardParser(name, () =>
     parseAllDocuments(text, { merge: true, uniqueKeys: true, customTags: withSourceNumbers }),
   );
   let start = 0;
   return (Array.isArray(documents) ? documents : []).map((document, index) => {
     const [error] = document.errors;
     if (error !== undefined) throw invalid(error, text, name);
-    guarded(name, () => checkDocument(document, name));
+    guardParser(name, () => checkDocument(document, name));
     const end = index === documents.length - 1 ? text.length : document.range[2];
     const original = text.slice(start, end);
     start = end;
@@ -150,7 +150,7 @@ function invalid(error: Error & { linePos?: readonly { line: number }[] }, text:
 }
 
 /** @throws InputError if the parser fails because of deep nesting */
-function guarded<T>(name: string, work: () => T): T {
+function guardParser<T>(name: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -165,7 +165,7 @@ export function renderFile(file: SourceFile): string {
   const { documents, style, isJson } = file;
   if (!documents.some(isTouched)) return file.text;
   if (isJson) return documents.map((one) => jsonText(one, style)).join('');
-  return joined(documents.flatMap((one) => yamlTexts(one, style)));
+  return joinTexts(documents.flatMap((one) => yamlTexts(one, style)));
 }
 
 const isTouched = ({ isChanged, added, replacement }: SourceDocument): boolean =>
@@ -190,7 +190,7 @@ function yamlTexts(source: SourceDocument, style: TextStyle): readonly string[] 
 }
 
 /** Concatenates texts. Each text except the last ends with a newline. */
-function joined(texts: readonly string[]): string {
+function joinTexts(texts: readonly string[]): string {
   return texts.map((text, index) => (index < texts.length - 1 && !text.endsWith('\n') ? `${text}\n` : text)).join('');
 }
 
@@ -199,7 +199,7 @@ export function renderAll(files: readonly SourceFile[]): string {
   const texts = files.map(renderFile).filter((text) => text.trim() !== '');
   const [first = '', ...rest] = texts;
   const separated = rest.map((text) => (isSeparated(text) ? text : `---\n${text}`));
-  return joined([first, ...separated]);
+  return joinTexts([first, ...separated]);
 }
 
 /** Returns true if the first line that is neither empty nor a comment is a document separator. */

@@ -87,7 +87,7 @@ export class ObjectEdit {
   text(path: Path): string | undefined {
     const value = plain(this.node(path));
     if (value === undefined || value === null) return undefined;
-    return typeof value === 'string' ? value : this.fail(path, `must be a string, not ${shown(value)}`);
+    return typeof value === 'string' ? value : this.fail(path, `must be a string, not ${formatValue(value)}`);
   }
 
   /** Reads text, or a number in its notation in the source. */
@@ -102,7 +102,7 @@ export class ObjectEdit {
     const value = plain(this.node(path));
     if (value === undefined || value === null) return undefined;
     if (YES.has(value)) return true;
-    return NO.has(value) ? false : this.fail(path, `must be true or false, not ${shown(value)}`);
+    return NO.has(value) ? false : this.fail(path, `must be true or false, not ${formatValue(value)}`);
   }
 
   /** Reads a whole number that is zero or greater. */
@@ -111,7 +111,7 @@ export class ObjectEdit {
     if (value === undefined || value === null) return undefined;
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
       ? value
-      : this.fail(path, `must be an integer of at least 0, not ${shown(value)}`);
+      : this.fail(path, `must be an integer of at least 0, not ${formatValue(value)}`);
   }
 
   /** Removes a field and returns it. */
@@ -236,5 +236,5 @@ function dropNulls(node: unknown): void {
   } else if (isSeq(node)) for (const item of node.items) dropNulls(item);
 }
 
-const shown = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   typeof value === 'string' ? quoted(value) : quoted(JSON.stringify(value) ?? String(value)).slice(1, -1);

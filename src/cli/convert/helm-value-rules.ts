@@ -20,12 +20,12 @@ interface DroppedValue {
 
 const at = (path: string): ValuePath => path.split('.');
 
-const moved = (from: string, to: string, text?: string): MovedValue => ({
+const moveValue = (from: string, to: string, text?: string): MovedValue => ({
   from: at(from),
   to: at(to),
   ...(text === undefined ? {} : { text }),
 });
-const dropped = (path: string, text: string): DroppedValue => ({ path: at(path), text });
+const dropValue = (path: string, text: string): DroppedValue => ({ path: at(path), text });
 
 const SETTINGS = [
   'clusterName',
@@ -47,22 +47,22 @@ const MISPLACED =
  * value is used.
  */
 export const MOVED_VALUES: readonly MovedValue[] = [
-  ...SETTINGS.map((name) => moved(`settings.aws.${name}`, `settings.${name}`)),
-  moved('settings.aws.interruptionQueueName', 'settings.interruptionQueue'),
-  moved('settings.aws.interruptionQueue', 'settings.interruptionQueue', QUEUE_IGNORED),
-  moved('settings.interruptionQueueName', 'settings.interruptionQueue', QUEUE_IGNORED),
-  moved('clusterName', 'settings.clusterName'),
-  moved('clusterEndpoint', 'settings.clusterEndpoint'),
-  moved('logConfig.logLevel.controller', 'logLevel'),
-  moved('logConfig.logLevel.global', 'logLevel'),
-  moved('logConfig.outputPaths', 'logOutputPaths'),
-  moved('logConfig.errorOutputPaths', 'logErrorOutputPaths'),
-  moved('controller.logLevel', 'logLevel'),
-  moved('controller.outputPaths', 'logOutputPaths'),
-  moved('controller.errorOutputPaths', 'logErrorOutputPaths'),
-  moved('controller.nodeSelector', 'nodeSelector', MISPLACED),
-  moved('controller.tolerations', 'tolerations', MISPLACED),
-  moved('controller.affinity', 'affinity', MISPLACED),
+  ...SETTINGS.map((name) => moveValue(`settings.aws.${name}`, `settings.${name}`)),
+  moveValue('settings.aws.interruptionQueueName', 'settings.interruptionQueue'),
+  moveValue('settings.aws.interruptionQueue', 'settings.interruptionQueue', QUEUE_IGNORED),
+  moveValue('settings.interruptionQueueName', 'settings.interruptionQueue', QUEUE_IGNORED),
+  moveValue('clusterName', 'settings.clusterName'),
+  moveValue('clusterEndpoint', 'settings.clusterEndpoint'),
+  moveValue('logConfig.logLevel.controller', 'logLevel'),
+  moveValue('logConfig.logLevel.global', 'logLevel'),
+  moveValue('logConfig.outputPaths', 'logOutputPaths'),
+  moveValue('logConfig.errorOutputPaths', 'logErrorOutputPaths'),
+  moveValue('controller.logLevel', 'logLevel'),
+  moveValue('controller.outputPaths', 'logOutputPaths'),
+  moveValue('controller.errorOutputPaths', 'logErrorOutputPaths'),
+  moveValue('controller.nodeSelector', 'nodeSelector', MISPLACED),
+  moveValue('controller.tolerations', 'tolerations', MISPLACED),
+  moveValue('controller.affinity', 'affinity', MISPLACED),
 ];
 
 const NO_ASSUMED_ROLE =
@@ -76,29 +76,29 @@ const WEBHOOK =
   'ports in network policies';
 
 export const DROPPED_VALUES: readonly DroppedValue[] = [
-  ...['settings.aws.assumeRoleARN', 'settings.aws.assumeRoleDuration'].map((path) => dropped(path, NO_ASSUMED_ROLE)),
-  ...['settings.assumeRoleARN', 'settings.assumeRoleDuration'].map((path) => dropped(path, NO_ASSUMED_ROLE)),
-  dropped('settings.aws.defaultInstanceProfile', PROFILE),
-  dropped('settings.defaultInstanceProfile', PROFILE),
-  dropped('aws.defaultInstanceProfile', PROFILE),
-  dropped(
+  ...['settings.aws.assumeRoleARN', 'settings.aws.assumeRoleDuration'].map((path) => dropValue(path, NO_ASSUMED_ROLE)),
+  ...['settings.assumeRoleARN', 'settings.assumeRoleDuration'].map((path) => dropValue(path, NO_ASSUMED_ROLE)),
+  dropValue('settings.aws.defaultInstanceProfile', PROFILE),
+  dropValue('settings.defaultInstanceProfile', PROFILE),
+  dropValue('aws.defaultInstanceProfile', PROFILE),
+  dropValue(
     'settings.aws.enablePodENI',
     'instance types with branch interfaces offer vpc.amazonaws.com/pod-eni to pods that request it; there is no setting',
   ),
-  dropped(
+  dropValue(
     'settings.aws.enableENILimitedPodDensity',
     'if it was false, set spec.kubelet.maxPods: 110 in EC2NodeClasses; true is the default',
   ),
-  dropped('settings.aws.tags', 'set tags in spec.tags of each EC2NodeClass'),
-  dropped('settings.aws.nodeNameConvention', 'the kubelet of the instance sets the name of the node'),
-  dropped('settings.featureGates.driftEnabled', DRIFT),
-  dropped('settings.featureGates.drift', DRIFT),
-  dropped('logConfig.enabled', 'only logLevel, logOutputPaths and logErrorOutputPaths configure the log'),
-  dropped('logConfig.logEncoding', JSON_LOG),
-  dropped('logConfig.logLevel.webhook', WEBHOOK),
-  dropped('logEncoding', JSON_LOG),
-  dropped('controller.logEncoding', JSON_LOG),
-  dropped('webhook', WEBHOOK),
+  dropValue('settings.aws.tags', 'set tags in spec.tags of each EC2NodeClass'),
+  dropValue('settings.aws.nodeNameConvention', 'the kubelet of the instance sets the name of the node'),
+  dropValue('settings.featureGates.driftEnabled', DRIFT),
+  dropValue('settings.featureGates.drift', DRIFT),
+  dropValue('logConfig.enabled', 'only logLevel, logOutputPaths and logErrorOutputPaths configure the log'),
+  dropValue('logConfig.logEncoding', JSON_LOG),
+  dropValue('logConfig.logLevel.webhook', WEBHOOK),
+  dropValue('logEncoding', JSON_LOG),
+  dropValue('controller.logEncoding', JSON_LOG),
+  dropValue('webhook', WEBHOOK),
 ];
 
 /** Log levels that no longer exist, with their replacements. */

@@ -148,11 +148,11 @@ function operationsOf(file: SourceFile | undefined): readonly unknown[] | undefi
 }
 
 function operationsIn(text: string): readonly unknown[] | undefined {
-  const value = parsed(text);
+  const value = parsePatch(text);
   return Array.isArray(value) ? value : undefined;
 }
 
-function parsed(text: string): unknown {
+function parsePatch(text: string): unknown {
   try {
     return parse(text) as unknown;
   } catch {
@@ -163,7 +163,7 @@ function parsed(text: string): unknown {
 const OLD_VERSION = /^karpenter\.(?:sh|k8s\.aws)\/v1(?:alpha|beta)/;
 
 function noteInline(text: string, note: TakeNote, path: Path): void {
-  const value = parsed(text);
+  const value = parsePatch(text);
   const [apiVersion, kind] = [textIn(value, 'apiVersion'), textIn(value, 'kind')];
   if (OLD_VERSION.test(apiVersion))
     note('lost', path, `is an inline patch of ${apiVersion} ${kind}; move it to its own file and convert the file`);

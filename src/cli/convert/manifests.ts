@@ -13,7 +13,7 @@ import { noteKustomizations, patchesIn } from './kustomize.ts';
 import { convertBetaNodeClaim, MACHINE_LEFT_OUT } from './nodeclaim.ts';
 import { type ClassOptions, cleanConvertedClass, convertBetaNodeClass, convertNodeTemplate } from './nodeclass.ts';
 import { convertBetaNodePool, convertedKubelet, hasLeftovers } from './nodepool.ts';
-import { dropUnusedAnchors, emptyMap, isTemplate, nodeOf, writtenOut } from './nodes.ts';
+import { dropUnusedAnchors, emptyMap, expandAliases, isTemplate, nodeOf } from './nodes.ts';
 import { Notes, type Path } from './notes.ts';
 import { addAfter, type FoundObject, leaveOut, objectsIn, replace, retypeList } from './objects.ts';
 import { TEMPLATE_SPEC } from './pool-template.ts';
@@ -105,7 +105,7 @@ export function convertFiles(files: readonly SourceFile[], options: ConvertOptio
 function writeOutAliases(file: SourceFile): void {
   const old = objectsIn(file).filter((found) => oldKindOf(found) !== undefined);
   for (const { document } of new Set(old.map(({ source }) => source))) {
-    document.contents = document.contents && writtenOut(document.contents, document);
+    document.contents = document.contents && expandAliases(document.contents, document);
     dropUnusedAnchors(document);
   }
 }

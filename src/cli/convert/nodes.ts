@@ -45,7 +45,8 @@ export const isMissing = (node: unknown): boolean =>
   node === undefined || node === null || (isScalar(node) && node.value === null);
 
 /** Returns the target of an alias. Returns other nodes unchanged. */
-export const resolved = (node: unknown, document: Document): unknown => (isAlias(node) ? node.resolve(document) : node);
+export const resolveAlias = (node: unknown, document: Document): unknown =>
+  isAlias(node) ? node.resolve(document) : node;
 
 const MERGE = '<<';
 const isMerge = (pair: Pair): boolean =>
@@ -56,8 +57,8 @@ export function entriesOf(map: YAMLMap, document: Document): readonly Pair[] {
   const own = map.items.filter((pair) => !isMerge(pair));
   const known = new Set(own.map(keyOf));
   const merged = map.items.filter(isMerge).flatMap(({ value }) => {
-    const source = resolved(value, document);
-    const sources = isSeq(source) ? source.items.map((item) => resolved(item, document)) : [source];
+    const source = resolveAlias(value, document);
+    const sources = isSeq(source) ? source.items.map((item) => resolveAlias(item, document)) : [source];
     return sources.flatMap((one) => (isMap(one) ? entriesOf(one, document) : []));
   });
   const brought = merged.filter((pair) => {
@@ -69,7 +70,7 @@ export function entriesOf(map: YAMLMap, document: Document): readonly Pair[] {
 }
 
 /** Returns a copy with all aliases and merge keys expanded. */
-export function writtenOut<T extends Node>(node: T, document: Document): T {
+export function expandAliases<T extends Node>(node: T, document: Document): T {
   const copy = node.clone() as T;
   expand(copy, document);
   return copy;
@@ -79,13 +80,13 @@ function expand(node: unknown, document: Document): void {
   if (isMap(node)) {
     if (node.items.some(isMerge)) node.items = entriesOf(node, document).map((pair) => pair.clone());
     for (const pair of node.items) {
-      pair.key = expanded(pair.key, document);
-      pair.value = expanded(pair.value, document);
+      pair.key = expandNode(pair.key, document);
+      pair.value = expandNode(pair.value, document);
     }
-  } else if (isSeq(node)) node.items = node.items.map((item) => expanded(item, document));
+  } else if (isSeq(node)) node.items = node.items.map((item) => expandNode(item, document));
 }
 
-function expanded(node: unknown, document: Document): unknown {
+function expandNode(node: unknown, document: Document): unknown {
   if (!isAlias(node)) {
     expand(node, document);
     return node;

@@ -62,8 +62,8 @@ export class Notes {
    */
   on(where: string, root?: YAMLMap): TakeNote {
     return (level, field, text, at = field) => {
-      const short = shortened(text);
-      this.#all.push({ level, where, field: shortened(fieldText(field)), text: short });
+      const short = shortenText(text);
+      this.#all.push({ level, where, field: shortenText(fieldText(field)), text: short });
       if (root !== undefined) placeComment(root, at, commentText(`${level}: ${short}`));
     };
   }
@@ -82,7 +82,7 @@ export const noteText = ({ level, where, field, text }: Note): string =>
 /** Maximum length of a note, because notes contain names and values of unlimited length. */
 const MOST_CHARACTERS = 1000;
 
-const shortened = (text: string): string =>
+const shortenText = (text: string): string =>
   text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}… (${text.length} characters)`;
 
 const MOST_COLUMNS = 100;

@@ -1,7 +1,7 @@
 /** Finds the objects of files, including items of Lists, and replaces, removes and adds objects. */
 import { isMap, isSeq, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import { newDocument, type SourceDocument, type SourceFile } from './documents.ts';
-import { entriesOf, keyOf, nodeOf, plain, resolved } from './nodes.ts';
+import { entriesOf, keyOf, nodeOf, plain, resolveAlias } from './nodes.ts';
 
 export interface FoundObject {
   readonly file: SourceFile;
@@ -27,16 +27,16 @@ interface FoundList {
 export function objectsIn(file: SourceFile): readonly FoundObject[] {
   return file.documents.flatMap((source) => {
     const { contents } = source.document;
-    return isMap(contents) ? foundIn(contents, { file, source, where: source.where }) : [];
+    return isMap(contents) ? findObjectsIn(contents, { file, source, where: source.where }) : [];
   });
 }
 
 type Place = Pick<FoundObject, 'file' | 'source' | 'where' | 'list'>;
 
-function foundIn(map: YAMLMap, place: Place): readonly FoundObject[] {
+function findObjectsIn(map: YAMLMap, place: Place): readonly FoundObject[] {
   const { document } = place.source;
   const field = (of: YAMLMap, key: string): unknown =>
-    resolved(entriesOf(of, document).find((pair) => keyOf(pair) === key)?.value, document);
+    resolveAlias(entriesOf(of, document).find((pair) => keyOf(pair) === key)?.value, document);
   const text = (of: unknown, key: string): string => {
     const value = isMap(of) ? plain(field(of, key)) : undefined;
     return typeof value === 'string' ? value : '';
@@ -46,8 +46,8 @@ function foundIn(map: YAMLMap, place: Place): readonly FoundObject[] {
   if (kind.endsWith('List') && isSeq(items)) {
     const list: FoundList = { map, items, kind };
     return items.items.flatMap((item, index) => {
-      const one = resolved(item, document);
-      return isMap(one) ? foundIn(one, { ...place, list, where: `${place.where}, items[${index}]` }) : [];
+      const one = resolveAlias(item, document);
+      return isMap(one) ? findObjectsIn(one, { ...place, list, where: `${place.where}, items[${index}]` }) : [];
     });
   }
   if (kind === '') return [];
@@ -99,7 +99,7 @@ export function addAfter(found: FoundObject, map: YAMLMap, name: string): FoundO
 }
 
 const positionIn = ({ items }: FoundList, { map, source }: FoundObject): number =>
-  items.items.findIndex((item) => resolved(item, source.document) === map);
+  items.items.findIndex((item) => resolveAlias(item, source.document) === map);
 
 /** Updates the kind of a typed List after a conversion. Uses `List` if its items have different kinds. */
 export function retypeList({ map, items }: FoundList): void {

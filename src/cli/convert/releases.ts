@@ -1,7 +1,7 @@
 /** Converts values of Karpenter's chart inside Flux's HelmRelease and Argo CD's Application. */
 import { isMap, isSeq, type YAMLMap } from 'yaml';
 import { convertValues } from './helm-values.ts';
-import { entriesOf, keyOf, plain, resolved } from './nodes.ts';
+import { entriesOf, keyOf, plain, resolveAlias } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';
 
@@ -41,7 +41,7 @@ function convertApplication(found: FoundObject, note: TakeNote): boolean {
   const sources: readonly (readonly [unknown, Path])[] = [
     [single, ['spec', 'source']],
     ...(isSeq(several) ? several.items : []).map(
-      (one, index) => [resolved(one, found.source.document), ['spec', 'sources', index]] as const,
+      (one, index) => [resolveAlias(one, found.source.document), ['spec', 'sources', index]] as const,
     ),
   ];
   const changed = sources.filter(([source, path]) => isMap(source) && convertSource(found, source, { note, path }));
@@ -75,7 +75,7 @@ function memberAt({ source: { document } }: FoundObject, map: YAMLMap, path: Pat
   let node: unknown = map;
   for (const step of path) {
     if (!isMap(node)) return undefined;
-    node = resolved(entriesOf(node, document).find((pair) => keyOf(pair) === step)?.value, document);
+    node = resolveAlias(entriesOf(node, document).find((pair) => keyOf(pair) === step)?.value, document);
   }
   return node ?? undefined;
 }

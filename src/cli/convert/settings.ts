@@ -1,6 +1,6 @@
 /** Explains the current counterpart of each key in the settings ConfigMap of releases before 0.33. */
 import { isMap } from 'yaml';
-import { entriesOf, keyOf, resolved } from './nodes.ts';
+import { entriesOf, keyOf, resolveAlias } from './nodes.ts';
 import type { Notes } from './notes.ts';
 import type { FoundObject } from './objects.ts';
 
@@ -36,7 +36,7 @@ export function noteSettings({ kind, name, map, where, source }: FoundObject, no
   if (kind !== 'ConfigMap' || name !== SETTINGS) return;
   const note = notes.on(where);
   note('lost', [], 'is not used any more; settings are chart values');
-  const data = resolved(map.get('data', true), source.document);
+  const data = resolveAlias(map.get('data', true), source.document);
   if (!isMap(data)) return;
   for (const pair of entriesOf(data, source.document)) {
     const key = String(keyOf(pair));

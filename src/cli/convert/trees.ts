@@ -5,7 +5,7 @@
 import { dirname, sep } from 'node:path';
 
 /** Counts the leading folders that two paths share. */
-function shared(a: string, b: string): number {
+function countShared(a: string, b: string): number {
   const [left, right] = [dirname(a).split(sep), dirname(b).split(sep)];
   const differ = left.findIndex((part, index) => part !== right[index]);
   return differ < 0 ? left.length : differ;
@@ -13,7 +13,7 @@ function shared(a: string, b: string): number {
 
 /** Returns the candidate with the closest path. Returns the first of several equal candidates. */
 export function closestTo<T>(path: string, candidates: readonly T[], pathOf: (one: T) => string): T | undefined {
-  const rank = (one: T): number => (pathOf(one) === path ? Number.POSITIVE_INFINITY : shared(pathOf(one), path));
+  const rank = (one: T): number => (pathOf(one) === path ? Number.POSITIVE_INFINITY : countShared(pathOf(one), path));
   return candidates.reduce<T | undefined>(
     (best, one) => (best === undefined || rank(one) > rank(best) ? one : best),
     undefined,

@@ -1,7 +1,7 @@
 /** Renames labels, annotations and taints of old Karpenter APIs in pods and in objects with a pod template. */
 import { type Document, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
 import { DISRUPTED_TAINT } from '../../api/labels.ts';
-import { entriesOf, keyOf, nodeOf, plain, resolved } from './nodes.ts';
+import { entriesOf, keyOf, nodeOf, plain, resolveAlias } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';
 import { ANNOTATIONS, GONE_LABELS, LABELS, OLD_DISRUPTION_TAINT, OLD_POOL_LABEL } from './renames.ts';
@@ -79,7 +79,7 @@ class PodTemplateEdit {
   }
 
   #member(map: YAMLMap, key: string): unknown {
-    return resolved(this.#pair(map, key)?.value, this.#document);
+    return resolveAlias(this.#pair(map, key)?.value, this.#document);
   }
 
   /** Returns the items of a list that are maps. */
@@ -87,7 +87,7 @@ class PodTemplateEdit {
     const list = this.#member(map, key);
     if (!isSeq(list)) return [];
     return list.items.flatMap((item, index) => {
-      const one = resolved(item, this.#document);
+      const one = resolveAlias(item, this.#document);
       return isMap(one) ? [[one, index] as const] : [];
     });
   }

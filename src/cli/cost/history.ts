@@ -70,7 +70,7 @@ const lengthOf = ({ samples }: HourView, isLatest: boolean): number =>
   isLatest ? Math.min(1, samples / SAMPLES_PER_HOUR) : 1;
 
 /** Returns the costs of the NodePools in an hour, by name. */
-const spentIn = ({ nodePools }: HourView, hours: number): readonly (readonly [string, Spent])[] =>
+const spendingIn = ({ nodePools }: HourView, hours: number): readonly (readonly [string, Spent])[] =>
   Object.entries(nodePools).map(([name, { effective, list, idle, daemonSets, surplusCredits = 0 }]) => [
     name,
     {
@@ -94,7 +94,7 @@ export function costHistory(
     const hours = lengthOf(view, view === latest);
     const stepMs = Math.floor(timeOf(view.at) / STEPS_MS[per]) * STEPS_MS[per];
     const known = points.get(stepMs) ?? { ...NOTHING, hours: 0 };
-    const spent = spentIn(view, hours);
+    const spent = spendingIn(view, hours);
     points.set(stepMs, {
       ...spent.reduce<Spent>((sum, [, each]) => plus(sum, each), known),
       hours: known.hours + hours,

@@ -33,7 +33,7 @@ export const todo = (area: Area, ...[subject, message, next]: readonly [...Said,
   message,
   next,
 });
-export const blocked = (area: Area, ...[subject, message, next]: readonly [...Said, next: string]): Item => ({
+export const blockedItem = (area: Area, ...[subject, message, next]: readonly [...Said, next: string]): Item => ({
   area,
   state: 'blocked',
   subject,
@@ -59,7 +59,7 @@ interface Question {
  * Returns the items of a check, and an unknown item for each kind that could not be read. An incomplete list can show
  * problems, but it cannot prove that everything is correct.
  */
-export function asked(facts: Facts, question: Question, check: () => readonly Item[]): readonly Item[] {
+export function itemsOf(facts: Facts, question: Question, check: () => readonly Item[]): readonly Item[] {
   const { area, subject, kinds } = question;
   const missing = kinds.flatMap((kind) => {
     const why = facts.notAsked(kind);

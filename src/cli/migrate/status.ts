@@ -38,7 +38,7 @@ const CHECKS: Readonly<Record<Exclude<Area, 'account'>, (facts: Facts) => readon
  * Runs a check. A file may contain objects that an API server would reject, so an error becomes an unknown item and
  * the remaining areas are still checked.
  */
-function found(area: Area, check: () => readonly Item[]): readonly Item[] {
+function runCheck(area: Area, check: () => readonly Item[]): readonly Item[] {
   try {
     return check();
   } catch (error) {
@@ -56,7 +56,7 @@ function found(area: Area, check: () => readonly Item[]): readonly Item[] {
 
 export function statusOf(facts: Facts, account: readonly Item[]): Status {
   const items = [
-    ...Object.entries(CHECKS).flatMap(([area, check]) => found(area as Area, () => check(facts))),
+    ...Object.entries(CHECKS).flatMap(([area, check]) => runCheck(area as Area, () => check(facts))),
     ...account,
   ];
   const count = (state: State): number => items.filter((item) => item.state === state).length;

@@ -12,7 +12,7 @@ import {
 } from '../../engine/buffer-target.ts';
 import { desiredReplicas, expectRoomBeside, isActive, virtualPods } from '../../engine/capacity-buffers.ts';
 import type { Manifest } from './read.ts';
-import { stored } from './stored.ts';
+import { validateStored } from './stored.ts';
 
 export interface Buffered {
   readonly pods: readonly Pod[];
@@ -25,7 +25,7 @@ export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffe
   const pods: Pod[] = [];
   const notes: string[] = [];
   for (const manifest of manifests.filter(({ object }) => object.kind === 'CapacityBuffer')) {
-    const read = stored<CapacityBuffer>(manifest);
+    const read = validateStored<CapacityBuffer>(manifest);
     const { name, namespace = 'default', uid = name } = read.metadata;
     const buffer = { ...read, metadata: { ...read.metadata, namespace, uid } };
     if (!isActive(buffer)) continue;

@@ -23,7 +23,7 @@ import type { Catalogue } from '../../local/aws/options.ts';
 import { InputError, messageOf } from './errors.ts';
 import { DEFAULT_REGION, placesOf, type Zone, zonesOfClass } from './places.ts';
 import type { Manifest } from './read.ts';
-import { stored } from './stored.ts';
+import { validateStored } from './stored.ts';
 
 /** Seed of the local world's prices. */
 const PRICE_SEED = 1;
@@ -82,7 +82,7 @@ interface View {
 const plainView = ({ allZones }: World): View => viewIn(allZones, DEFAULT_SPEC, 'built-in NodeClass');
 
 function viewOf({ allZones }: World, manifest: Manifest): View {
-  const { spec } = stored<EC2NodeClass>(manifest);
+  const { spec } = validateStored<EC2NodeClass>(manifest);
   const own = distinctZones(manifest.object as EC2NodeClass);
   return viewIn(own.length > 0 ? own : allZones, spec, manifest.where);
 }

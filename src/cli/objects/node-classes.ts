@@ -36,7 +36,7 @@ export class NodeClasses {
   /** Returns the NodeClass with the hash for the comparison with its nodes, or undefined if it is missing. */
   get(name: string): EC2NodeClass | undefined {
     const manifest = this.#byName.get(name);
-    return manifest && hashed(manifest);
+    return manifest && markChangedHash(manifest);
   }
 
   /** Returns true if the cluster certainly does not contain the NodePool's NodeClass. */
@@ -81,7 +81,7 @@ const isJudged = ({ object }: Manifest): boolean => ((object as Conditioned).sta
  * Marks the hash as changed if a change of the NodeClass changes its hash. The hash itself cannot be computed,
  * because it depends on the cluster's CA bundle.
  */
-function hashed({ object, replaced }: Manifest): EC2NodeClass {
+function markChangedHash({ object, replaced }: Manifest): EC2NodeClass {
   const nodeClass = object as EC2NodeClass;
   const known = nodeClass.metadata.annotations?.[EC2_NODECLASS_HASH_ANNOTATION];
   if (replaced === undefined || known === undefined || !hasChanged(nodeClass, replaced as EC2NodeClass))

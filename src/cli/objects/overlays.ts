@@ -3,7 +3,7 @@ import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import { evaluateOverlays, overlaid } from '../../engine/overlays.ts';
 import type { Manifest } from './read.ts';
-import { stored } from './stored.ts';
+import { validateStored } from './stored.ts';
 
 export interface Overlaid {
   readonly pools: readonly PoolInput[];
@@ -15,7 +15,7 @@ export interface Overlaid {
 export function underOverlays(pools: readonly PoolInput[], manifests: readonly Manifest[]): Overlaid {
   const found = manifests.filter(({ object }) => object.kind === 'NodeOverlay');
   if (found.length === 0) return { pools, notes: [] };
-  const overlays = found.map((manifest) => ({ where: manifest.where, overlay: stored<NodeOverlay>(manifest) }));
+  const overlays = found.map((manifest) => ({ where: manifest.where, overlay: validateStored<NodeOverlay>(manifest) }));
   const { accepted, problems } = evaluateOverlays(
     overlays.map(({ overlay }) => overlay),
     pools,

@@ -10,7 +10,7 @@ import { checkQuantities, fieldIn } from './check.ts';
 import { InputError, messageOf } from './errors.ts';
 import type { NodeClasses } from './node-classes.ts';
 import { isFromCluster, type Manifest } from './read.ts';
-import { stored } from './stored.ts';
+import { validateStored } from './stored.ts';
 
 /** NodePool that the operator manages. */
 export interface ReadPool {
@@ -39,11 +39,15 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
   for (const manifest of manifests.filter(({ object }) => object.kind === 'NodePool')) {
     const { name } = manifest.object.metadata;
     try {
-      const given = stored<NodePool>(manifest);
+      const given = validateStored<NodePool>(manifest);
       const foreign = foreignTo(given);
       if (foreign === undefined) {
         notes.push(...limitNotes(manifest));
-        pools.push({ given, nodePool: judged(given, nodeClasses, nowMs), isChanged: manifest.replaced !== undefined });
+        pools.push({
+          given,
+          nodePool: judgePool(given, nodeClasses, nowMs),
+          isChanged: manifest.replaced !== undefined,
+        });
       } else notes.push(`${manifest.where}: ${foreign}; it is skipped, as the operator also ignores it`);
     } catch (error) {
       if (!(error instanceof InputError && isFromCluster(manifest))) throw error;
@@ -79,7 +83,7 @@ function foreignTo({ spec }: NodePool): string | undefined {
   return `spec.template.spec.nodeClassRef refers to ${kind} of ${group}, not to EC2NodeClass of ${EC2_NODE_CLASS.group}`;
 }
 
-function judged(given: NodePool, nodeClasses: NodeClasses, nowMs: number): NodePool {
+function judgePool(given: NodePool, nodeClasses: NodeClasses, nowMs: number): NodePool {
   const readiness = nodeClasses.readinessFor(given);
   return [validationOf(given), ...(readiness === undefined ? [] : [readiness])].reduce(
     (pool, update) => setCondition(pool, NODEPOOL_CONDITIONS, update, nowMs),

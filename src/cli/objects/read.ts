@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { isObject } from '../../lib/json-object.ts';
 import { InputError, messageOf } from './errors.ts';
-import { redactedAlike } from './redaction.ts';
+import { redactAlike } from './redaction.ts';
 import { readStandardInput, readText } from './text.ts';
 
 export { readText } from './text.ts';
@@ -160,7 +160,7 @@ export const identityOf = ({ kind, apiVersion, metadata }: KubeObject): string =
  * in place. Like `kubectl apply`, a manifest keeps the status and foreign annotations of the object. If an object
  * from a cluster was edited, it replaces the whole object.
  */
-export function applied(manifests: readonly Manifest[], changes: readonly Manifest[]): readonly Manifest[] {
+export function applyManifests(manifests: readonly Manifest[], changes: readonly Manifest[]): readonly Manifest[] {
   const changed = new Map(changes.map((manifest) => [identityOf(manifest.object), manifest]));
   const kept = manifests.map((manifest) => {
     const id = identityOf(manifest.object);
@@ -174,7 +174,7 @@ export function applied(manifests: readonly Manifest[], changes: readonly Manife
 }
 
 function over(before: KubeObject, given: KubeObject): KubeObject {
-  const change = redactedAlike(before, given);
+  const change = redactAlike(before, given);
   if (change.metadata.resourceVersion !== undefined) return change;
   const { labels, annotations } = before.metadata;
   return {

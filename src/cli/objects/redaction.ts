@@ -27,7 +27,7 @@ export const redactedUserData = (text: string): string =>
  * Redacts a manifest in the same places as the snapshot object that it replaces, so that equal parts are not reported
  * as changes.
  */
-export function redactedAlike<T extends KubeObject>(before: KubeObject, change: T): T {
+export function redactAlike<T extends KubeObject>(before: KubeObject, change: T): T {
   if (change.kind === 'EC2NodeClass') return nodeClassAlike(before as EC2NodeClass, change as never);
   return change.kind === 'NodePool' ? poolAlike(before as NodePool, change as never) : change;
 }
@@ -38,19 +38,19 @@ function nodeClassAlike(before: EC2NodeClass, change: EC2NodeClass): never {
   const [known, given] = [before.spec?.userData, spec.userData];
   const isRedacted = typeof given === 'string' && typeof known === 'string' && USER_DATA.test(known);
   const userData = isRedacted ? redactedUserData(given) : given;
-  const kubelet = digestedAlike(before.spec?.kubelet, spec.kubelet);
+  const kubelet = digestAlike(before.spec?.kubelet, spec.kubelet);
   if (userData === given && kubelet === spec.kubelet) return change as never;
   return { ...change, spec: { ...spec, ...defined({ userData, kubelet }) } } as never;
 }
 
 /** Returns the given value with digests where the known one has them; the same value if there are none. */
-function digestedAlike(known: unknown, given: unknown): unknown {
+function digestAlike(known: unknown, given: unknown): unknown {
   if (typeof known === 'string' && typeof given === 'string')
     return ANNOTATION.test(known) ? redactedAnnotation(given) : given;
   if (typeof known !== 'object' || known === null || typeof given !== 'object' || given === null) return given;
   const inner = ([key, value]: [string, unknown]): [string, unknown] => [
     key,
-    Object.hasOwn(known, key) ? digestedAlike((known as Record<string, unknown>)[key], value) : value,
+    Object.hasOwn(known, key) ? digestAlike((known as Record<string, unknown>)[key], value) : value,
   ];
   const before = Object.entries(given);
   const after = before.map(inner);

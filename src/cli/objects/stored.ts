@@ -52,7 +52,7 @@ const rejections = (schema: StructuralSchema, object: KubeObject): readonly Caus
  *
  * @throws InputError with all reasons for which the API server would reject the object
  */
-export function stored<T extends KubeObject>({ object, where }: Manifest): T {
+export function validateStored<T extends KubeObject>({ object, where }: Manifest): T {
   const found = rulesOf(object.kind);
   if (found === undefined) return object as T;
   const { apiVersion, schema } = found;

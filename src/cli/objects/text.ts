@@ -8,7 +8,7 @@ const CHUNK = 2 ** 20;
 
 /** @throws InputError with the file if it is neither a file nor a pipe, is too large, or is not UTF-8 */
 export function readText(file: string): string {
-  return decoded(
+  return decodeText(
     read(file, () => openSync(file, 'r')),
     file,
   );
@@ -26,7 +26,7 @@ export function readJson(file: string): unknown {
 
 /** @throws InputError if the input is too large or is not UTF-8 */
 export const readStandardInput = (): string =>
-  decoded(
+  decodeText(
     read('standard input', () => 0),
     'standard input',
   );
@@ -65,7 +65,7 @@ function readAll(descriptor: number, source: string): Buffer {
   }
 }
 
-function decoded(bytes: Buffer, source: string): string {
+function decodeText(bytes: Buffer, source: string): string {
   const [first, second] = bytes;
   const isUtf16 = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   if (isUtf16) throw new InputError(source, 'is UTF-16; save it as UTF-8');

@@ -28,7 +28,7 @@ interface Source {
 }
 
 /** @throws InputError with the file and the field */
-export function importedFrom(sources: readonly Source[], options: ImportOptions): Imported {
+export function importEntries(sources: readonly Source[], options: ImportOptions): Imported {
   const plans: PlanWithoutRates[] = [];
   const rates = new Map<string, readonly SavingsPlanRate[]>();
   const reserved: (ReservedInstances & { id: string })[] = [];
@@ -40,7 +40,7 @@ export function importedFrom(sources: readonly Source[], options: ImportOptions)
       const id = text(answer, 'savingsPlanId');
       rates.set(id, [...(rates.get(id) ?? []), ...ratesIn(answer, options)]);
     } else if ('ReservedInstances' in document)
-      for (const item of list(answer, 'ReservedInstances')) keep(reservedOf(item, options), reserved, notes);
+      for (const item of list(answer, 'ReservedInstances')) keep(reservedInstancesOf(item, options), reserved, notes);
     else
       throw new InputError(
         where,
@@ -144,7 +144,10 @@ function ratesIn(answer: Field, { region: wanted }: ImportOptions): readonly Sav
 }
 
 /** Returns the reserved instances, or the reason for omitting them. */
-function reservedOf(entry: Field, { region }: ImportOptions): (ReservedInstances & { readonly id: string }) | string {
+function reservedInstancesOf(
+  entry: Field,
+  { region }: ImportOptions,
+): (ReservedInstances & { readonly id: string }) | string {
   const id = text(entry, 'ReservedInstancesId');
   const state = maybe(entry, 'State') ?? 'active';
   const product = maybe(entry, 'ProductDescription') ?? 'Linux/UNIX';

@@ -118,7 +118,7 @@ export function historyText(history: CostHistory): string {
   ]);
   const spent = `${usd(total.usd)} in ${total.hours} hours from ${since} to ${until}: ${usd(total.idleUsd)} idle, ${usd(total.daemonSetsUsd)} for DaemonSets${surplusPart(total.surplusCreditsUsd, usd)}; ${usd(total.listUsd)} at list prices`;
   const parts = [
-    sparkline(filled(history)),
+    sparkline(fillGaps(history)),
     table([per === 'day' ? 'DAY' : 'HOUR', ...(per === 'day' ? ['HOURS'] : []), ...SPENT], rows),
     table(
       ['NODEPOOL', ...SPENT],
@@ -135,7 +135,7 @@ export function historyText(history: CostHistory): string {
 const SPENT = ['SPENT', 'IDLE', 'DAEMONSETS', 'LIST'];
 
 /** Returns one value for each step between the first and the last point. */
-function filled({ per, points }: CostHistory): readonly (number | undefined)[] {
+function fillGaps({ per, points }: CostHistory): readonly (number | undefined)[] {
   const known = new Map(
     points.map(({ at, usd: amount, hours }) => [Date.parse(at), hours > 0 ? amount / hours : amount]),
   );
@@ -148,5 +148,5 @@ function filled({ per, points }: CostHistory): readonly (number | undefined)[] {
 /** Counts hours without data between the first and the last known hour. */
 const missingHours = ({ per, points }: CostHistory): number =>
   per === 'hour'
-    ? filled({ per, points } as CostHistory).filter((value) => value === undefined).length
+    ? fillGaps({ per, points } as CostHistory).filter((value) => value === undefined).length
     : points.slice(1, -1).reduce((sum, { hours }) => sum + Math.max(0, 24 - Math.round(hours)), 0);

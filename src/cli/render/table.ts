@@ -14,7 +14,7 @@ export function table(
   width: number = terminalWidth(),
 ): string {
   if (rows.length === 0) return '';
-  const widths = fitted(
+  const widths = fitWidths(
     headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length))),
     width,
   );
@@ -22,7 +22,7 @@ export function table(
 }
 
 /** Reduces the widest column until all columns fit or have their minimum width. */
-function fitted(natural: readonly number[], width: number): readonly number[] {
+function fitWidths(natural: readonly number[], width: number): readonly number[] {
   const widths = [...natural];
   const total = (): number => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
   for (let widest = Math.max(...widths); total() > width && widest > NARROWEST; widest = Math.max(...widths)) {

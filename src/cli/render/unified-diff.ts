@@ -49,9 +49,9 @@ function shortest(before: readonly string[], after: readonly string[]): readonly
   for (let count = 0; count <= most; count += 1) {
     trace.push(new Map(reach));
     for (let diagonal = -count; diagonal <= count; diagonal += 2) {
-      const x = advanced(before, after, { from: startOn(reach, diagonal, count), diagonal });
+      const x = advance(before, after, { from: startOn(reach, diagonal, count), diagonal });
       reach.set(diagonal, x);
-      if (x >= before.length && x - diagonal >= after.length) return walkedBack(before, after, trace);
+      if (x >= before.length && x - diagonal >= after.length) return walkBack(before, after, trace);
     }
   }
   return [...before.map((line): Edit => ({ sign: '-', line })), ...after.map((line): Edit => ({ sign: '+', line }))];
@@ -65,7 +65,7 @@ const isDown = (reach: ReadonlyMap<number, number>, diagonal: number, count: num
 const startOn = (reach: ReadonlyMap<number, number>, diagonal: number, count: number): number =>
   isDown(reach, diagonal, count) ? at(reach, diagonal + 1) : at(reach, diagonal - 1) + 1;
 
-function advanced(
+function advance(
   before: readonly string[],
   after: readonly string[],
   { from, diagonal }: { readonly from: number; readonly diagonal: number },
@@ -75,7 +75,7 @@ function advanced(
   return x;
 }
 
-function walkedBack(
+function walkBack(
   before: readonly string[],
   after: readonly string[],
   trace: readonly ReadonlyMap<number, number>[],

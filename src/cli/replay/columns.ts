@@ -17,8 +17,8 @@ export function blocks<T>(columns: readonly T[], width: number): readonly (reado
 export function rowsOf(columns: number, width: number): (label: string, cells: readonly string[]) => string {
   const column = Math.min(WIDEST, Math.floor((width - LABEL) / columns) - GAP);
   return (label, cells) =>
-    `${label.padEnd(LABEL)}${cells.map((cell) => ' '.repeat(GAP) + shortened(cell, column).padStart(column)).join('')}`.trimEnd();
+    `${label.padEnd(LABEL)}${cells.map((cell) => ' '.repeat(GAP) + shortenTo(cell, column).padStart(column)).join('')}`.trimEnd();
 }
 
-export const shortened = (text: string, width: number): string =>
+export const shortenTo = (text: string, width: number): string =>
   text.length > width ? `${text.slice(0, width - 1)}…` : text;

@@ -22,11 +22,11 @@ export const sentences = (result: ReplayResult): readonly string[] => {
   const [first, ...others] = result.runs;
   if (first === undefined) return ['No run was replayed.'];
   if (result.lives !== undefined) return [...livesSentences(result.lives), ...missingLives(result.lives)];
-  return [...others.map((other) => comparison(first, other)), ...unfinished(result)];
+  return [...others.map((other) => comparison(first, other)), ...unfinishedSentences(result)];
 };
 
 /** Returns a sentence for each run that was stopped early, or for the lives that are missing. */
-export const unfinished = ({ runs, trace, lives }: ReplayResult): readonly string[] =>
+export const unfinishedSentences = ({ runs, trace, lives }: ReplayResult): readonly string[] =>
   lives !== undefined
     ? missingLives(lives)
     : runs

@@ -19,23 +19,23 @@ export function objectDifferences(before: readonly KubeObject[], after: readonly
   const lines = after.flatMap((object) => {
     const was = known.get(identityOf(object));
     known.delete(identityOf(object));
-    if (was === undefined) return [`${named(object)}: added`];
+    if (was === undefined) return [`${nameOf(object)}: added`];
     const changed = changesOf(was, object);
     const more = changed.length - MOST;
     return [...changed.slice(0, MOST), ...(more > 0 ? [`and ${more} more fields`] : [])].map(
-      (line) => `${named(object)}: ${line}`,
+      (line) => `${nameOf(object)}: ${line}`,
     );
   });
-  return [...lines, ...[...known.values()].map((object) => `${named(object)}: removed`)];
+  return [...lines, ...[...known.values()].map((object) => `${nameOf(object)}: removed`)];
 }
 
-const named = ({ kind, metadata: { namespace, name } }: KubeObject): string =>
+const nameOf = ({ kind, metadata: { namespace, name } }: KubeObject): string =>
   `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 
 function changesOf(before: unknown, after: unknown, path = ''): readonly string[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const [from, to] = [fieldsOf(before), fieldsOf(after)];
-  if (from === undefined || to === undefined) return [`${path} ${shown(before)} → ${shown(after)}`];
+  if (from === undefined || to === undefined) return [`${path} ${formatValue(before)} → ${formatValue(after)}`];
   const isList = Array.isArray(after);
   return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
     changesOf(own(from, key), own(to, key), isList ? `${path}[${key}]` : `${path}${path === '' ? '' : '.'}${key}`),
@@ -56,7 +56,7 @@ function fieldsOf(value: unknown): JsonObject | undefined {
   return Object.keys(fields).length === value.length ? fields : undefined;
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return 'unset';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;

@@ -23,7 +23,7 @@ const NAMES: readonly string[] = ['seed', 'pods', 'duration', 'start'];
 export const isGenerated = (source: string): boolean => source.startsWith(SCHEME);
 
 /** @throws InputError with the kind or the option */
-export function generated(source: string): Trace {
+export function generateFrom(source: string): Trace {
   const where = `--trace ${source}`;
   const at = source.indexOf('?');
   const kind = source.slice(SCHEME.length, at < 0 ? undefined : at);

@@ -57,11 +57,11 @@ function differenceText(figure: LifeFigure, { difference }: LivesOfSet): string 
 
 /** Formats a mean difference with its interval: `−3.3 % (−5.4 % to −1.2 %)`. */
 function changeText(figure: LifeFigure, { mean, interval }: PairedDifference, first: LifeAmounts): string {
-  const text = (value: number): string => signed(figure, value, first[figure.amount]);
+  const text = (value: number): string => signedText(figure, value, first[figure.amount]);
   return interval === undefined ? text(mean) : `${text(mean)} (${text(interval.low)} to ${text(interval.high)})`;
 }
 
-function signed({ isRelative, text }: LifeFigure, value: number, first: number): string {
+function signedText({ isRelative, text }: LifeFigure, value: number, first: number): string {
   if (isRelative && first > 0) return signedPercent(value / first);
   return value === 0 ? `±${text(0)}` : `${value < 0 ? '−' : '+'}${text(Math.abs(value))}`;
 }
@@ -88,14 +88,14 @@ function comparison(first: string, { name, difference }: LivesOfSet): string {
   const changes = shown.map(
     (figure) => `${figure.label} ${changeText(figure, difference.of[figure.amount], difference.first)}`,
   );
-  if (changes.length === 0) return `${lives}, ${NOT_SHOWN} between ${name} and ${first} in ${listed(hidden)}.`;
-  const rest = hidden.length === 0 ? '' : ` ${capital(NOT_SHOWN)} in ${listed(hidden)}.`;
+  if (changes.length === 0) return `${lives}, ${NOT_SHOWN} between ${name} and ${first} in ${listText(hidden)}.`;
+  const rest = hidden.length === 0 ? '' : ` ${capital(NOT_SHOWN)} in ${listText(hidden)}.`;
   return `${lives}, ${name} compared with ${first}, with 95 % confidence intervals: ${changes.join('; ')}.${rest}`;
 }
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-const listed = (words: readonly string[]): string =>
+const listText = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
 /** Returns sentences about lives that failed or were stopped. */

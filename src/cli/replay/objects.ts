@@ -3,7 +3,7 @@ import type { KubeObject, ObjectMeta, Pod } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
-import { stored } from '../objects/stored.ts';
+import { validateStored } from '../objects/stored.ts';
 import { counted, inShort } from '../render/table.ts';
 
 /**
@@ -45,7 +45,7 @@ export function givenObjects(manifests: readonly Manifest[]): Given {
   const made = manifests.filter(({ object }) => isMade(object));
   const kinds = [...new Set(made.map(({ object }) => object.kind))].sort();
   return {
-    objects: manifests.filter(({ object }) => !isMade(object)).map((manifest) => fresh(stored(manifest))),
+    objects: manifests.filter(({ object }) => !isMade(object)).map((manifest) => fresh(validateStored(manifest))),
     notes:
       made.length === 0
         ? []

@@ -4,7 +4,7 @@ import { readTrace } from '../../replay/trace/read.ts';
 import type { Trace, TraceHeader } from '../../replay/trace/trace.ts';
 import { readWorld } from '../../replay/world-model/read-world.ts';
 import { DEFAULT_WORLD, type WorldModel } from '../../replay/world-model/world-model.ts';
-import { generated, isGenerated } from './generated.ts';
+import { generateFrom, isGenerated } from './generated.ts';
 
 export interface ReplayParts {
   /** @throws Error with the file, the line and the field */
@@ -19,7 +19,7 @@ export interface ReplayParts {
 }
 
 export const PARTS: ReplayParts = {
-  openTrace: async (source) => (isGenerated(source) ? generated(source) : readTrace(source)),
+  openTrace: async (source) => (isGenerated(source) ? generateFrom(source) : readTrace(source)),
   openWorld: async (file, header) => (file === undefined ? DEFAULT_WORLD : readWorld(file, header)),
   // loaded last, so that errors in the input are reported without delay
   replay: async (options) => (await import('../../replay/replay.ts')).replay(options),

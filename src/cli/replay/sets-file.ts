@@ -34,14 +34,14 @@ const PATCH_FIELDS = ['kind', 'name', 'namespace', 'patch'];
  * @throws InputError with the file, the set and the field
  */
 export function readSets(text: string, file: string): readonly DeclaredSet[] {
-  const root = fieldIn(file, parsed(text, file), 'sets');
+  const root = fieldIn(file, parseSets(text, file), 'sets');
   if (!Array.isArray(root.value)) return root.fail('must be a list of sets, each with a name');
   if (root.value.length === 0) return root.fail('is empty; add at least one set');
   const folder = resolve(file, '..');
   return root.items().map((item) => setOf(item, file, folder));
 }
 
-function parsed(text: string, file: string): unknown {
+function parseSets(text: string, file: string): unknown {
   try {
     return parse(text, { maxAliasCount: 100 });
   } catch (error) {

@@ -7,7 +7,7 @@ import { quoted } from '../../lib/quoted.ts';
 import { mergePatch } from '../../local/kubernetes/apiserver/patch/merge.ts';
 import type { SettingsSet } from '../../replay/replay.ts';
 import { InputError } from '../objects/errors.ts';
-import { applied, type Manifest, readManifests, readText } from '../objects/read.ts';
+import { applyManifests, type Manifest, readManifests, readText } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';
 import { checkArguments } from './arguments.ts';
 import { objectDifferences } from './differences.ts';
@@ -41,7 +41,7 @@ interface ReadSets {
 /** @throws InputError with the file or option, the set and the field */
 export function setsOf(options: SetsOptions): ReadSets {
   const notes = new Set<string>();
-  const declared = distinct(declaredBy(options));
+  const declared = distinct(declarationsOf(options));
   const before = givenObjects(options.manifests);
   for (const note of before.notes) notes.add(note);
   const sets = declared.map((set): SettingsSet => {
@@ -64,7 +64,7 @@ const saysOf = (
 ): readonly string[] => [...args, ...objectDifferences(before, after)];
 
 /** Returns all sets. Without `--sets`, adds the default set if `--compare` defines at most one set. */
-function declaredBy({ sets, compare = [] }: SetsOptions): readonly DeclaredSet[] {
+function declarationsOf({ sets, compare = [] }: SetsOptions): readonly DeclaredSet[] {
   const compared = compare.map(comparedSet);
   const ofFile = sets === undefined ? [] : readSets(readText(sets), sets);
   const all = [...ofFile, ...compared];
@@ -101,12 +101,12 @@ const withBook = (args: readonly string[], book: string | undefined): readonly s
 
 function manifestsOf({ objects, patch, where }: DeclaredSet, common: readonly Manifest[]): readonly Manifest[] {
   return patch.reduce(
-    (manifests, each, index) => patched(manifests, each, `${where}, patch[${index}]`),
-    objects.length === 0 ? common : applied(common, readManifests(objects)),
+    (manifests, each, index) => patchManifests(manifests, each, `${where}, patch[${index}]`),
+    objects.length === 0 ? common : applyManifests(common, readManifests(objects)),
   );
 }
 
-function patched(manifests: readonly Manifest[], change: Patch, where: string): readonly Manifest[] {
+function patchManifests(manifests: readonly Manifest[], change: Patch, where: string): readonly Manifest[] {
   const { kind, name, namespace } = change;
   const isMeant = ({ object }: Manifest): boolean =>
     object.kind === kind &&

@@ -4,7 +4,7 @@
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
-import { blocks, rowsOf, shortened } from './columns.ts';
+import { blocks, rowsOf, shortenTo } from './columns.ts';
 import { sentences } from './compare.ts';
 import { type Downsampling, downsample, rowsPerPoint } from './downsample.ts';
 import { FIGURES } from './figures.ts';
@@ -114,7 +114,7 @@ function sparkTexts({ runs, trace }: ReplayResult, width: number): readonly stri
     const lines = runs.map((run) => downsample(of(run), each, keep));
     const most = Math.max(0, ...lines.flat());
     const drawn = runs.map(({ name }, index) =>
-      `  ${shortened(name, label - 2).padEnd(label)}${sparkline(lines[index] ?? [], most)}`.trimEnd(),
+      `  ${shortenTo(name, label - 2).padEnd(label)}${sparkline(lines[index] ?? [], most)}`.trimEnd(),
     );
     const times = axis(startMs, endMs, { label, width: Math.ceil(rows / each) });
     return [`${title}, 0 to ${text(most)}`, ...drawn, times].join('\n');

@@ -6,7 +6,7 @@ const DAY = 24 * HOUR;
 
 /** Formats a duration in its two largest units: `0.4 s`, `42 s`, `3 min 20 s`, `1 h 5 min`, `2 d 3 h`. */
 export function spanText(seconds: number): string {
-  if (seconds < 9.95) return `${trimmed(seconds, 1)} s`;
+  if (seconds < 9.95) return `${trimZeros(seconds, 1)} s`;
   const whole = Math.round(seconds);
   if (whole < MINUTE) return `${whole} s`;
   for (const [unit, name, next, nextName] of [
@@ -24,7 +24,7 @@ export function spanText(seconds: number): string {
 }
 
 /** Rounds a number and removes trailing zeros: `0.5`, `12`. */
-const trimmed = (value: number, digits: number): string => String(Number(value.toFixed(digits)));
+const trimZeros = (value: number, digits: number): string => String(Number(value.toFixed(digits)));
 
 /** Formats a number with at least three significant digits and thousands separators: `1,234`, `12.3`, `0.456`. */
 export function amount(value: number): string {

@@ -47,7 +47,7 @@ export function keepOf(schema: OpenApiSchema, path: string): Keep {
 const isOpen = (schema: OpenApiSchema): boolean => schema['x-kubernetes-preserve-unknown-fields'] === true;
 
 /** Returns the rules by `apiVersion kind`. */
-function declared(): Record<string, Keep> {
+function declaredRules(): Record<string, Keep> {
   return Object.fromEntries(
     DECLARATIONS.map(({ group, version, kind, spec, status }) => [
       `${group}/${version} ${kind}`,
@@ -148,7 +148,7 @@ let rules: Readonly<Record<string, Keep>> | undefined;
 /** Returns the rules by `apiVersion kind`. Creates them on first use. */
 export function ownKinds(): Readonly<Record<string, Keep>> {
   if (rules === undefined) {
-    const v1 = declared();
+    const v1 = declaredRules();
     rules = { ...v1, ...older(v1) };
   }
   return rules;

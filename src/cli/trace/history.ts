@@ -135,11 +135,11 @@ export class AuditHistory {
   *until(endMs: number): Generator<TraceEvent> {
     const end = this.#at(endMs);
     const running = [...this.#pods.values()].map(({ object, life }) =>
-      heldOf({ at: this.#at(life.createdMs), apply: object }),
+      toHeld({ at: this.#at(life.createdMs), apply: object }),
     );
     const interrupted = this.#interrupted.all.flatMap(({ object, createdMs, interruptedMs }) => [
-      heldOf({ at: this.#at(createdMs), apply: object }),
-      heldOf({ at: this.#at(interruptedMs), delete: refOf(object) }),
+      toHeld({ at: this.#at(createdMs), apply: object }),
+      toHeld({ at: this.#at(interruptedMs), delete: refOf(object) }),
     ]);
     const sorted = [...this.#held, ...running, ...interrupted].sort((a, b) => a.at - b.at);
     for (const { at, text } of sorted) {
@@ -259,14 +259,14 @@ export class AuditHistory {
   }
 
   #hold(event: TraceEvent): void {
-    const held = heldOf(event);
+    const held = toHeld(event);
     this.#bytes += held.text.length;
     if (this.#bytes > this.#options.limitBytes) this.#isFull = true;
     if (!this.#isFull) this.#held.push(held);
   }
 }
 
-const heldOf = (event: TraceEvent): Held => ({ at: event.at, text: JSON.stringify(event) });
+const toHeld = (event: TraceEvent): Held => ({ at: event.at, text: JSON.stringify(event) });
 
 const refOf = ({ apiVersion, kind, metadata: { namespace, name } }: KubeObject): ObjectRef => ({
   apiVersion,

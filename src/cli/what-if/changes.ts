@@ -1,10 +1,10 @@
 /** Parses the values of `--what-if`: files with manifests, and changes in words. */
 import { existsSync } from 'node:fs';
 import { InputError } from '../objects/errors.ts';
-import { applied, type Manifest, readManifests } from '../objects/read.ts';
-import { drained } from './drain.ts';
+import { applyManifests, type Manifest, readManifests } from '../objects/read.ts';
+import { drainNode } from './drain.ts';
 import { priceChangeOf } from './prices.ts';
-import { scaled } from './scale.ts';
+import { scaleWorkload } from './scale.ts';
 
 /** Changes as shown in the help. */
 export const CHANGES = '"scale deploy/web=50", "drain NODE" or "spot+30%"';
@@ -23,10 +23,10 @@ const DRAIN = /^drain\s+(?<node>\S+)$/;
 function changeOf(text: string): Change | undefined {
   const where = `--what-if "${text}"`;
   const node = DRAIN.exec(text)?.groups?.node;
-  if (node !== undefined) return (manifests, nowMs) => drained(manifests, { node, nowMs, where });
+  if (node !== undefined) return (manifests, nowMs) => drainNode(manifests, { node, nowMs, where });
   const { namespace = 'default', kind = '', name = '', replicas = '' } = SCALE.exec(text)?.groups ?? {};
   if (name !== '')
-    return (manifests) => scaled(manifests, { namespace, kind, name, replicas: Number(replicas), where });
+    return (manifests) => scaleWorkload(manifests, { namespace, kind, name, replicas: Number(replicas), where });
   if (/^(?:scale|drain)(?:\s|$)/.test(text))
     throw new InputError(where, 'expected "scale [NAMESPACE/]KIND/NAME=REPLICAS" or "drain NODE"');
   return undefined;
@@ -37,7 +37,7 @@ function changeOf(text: string): Change | undefined {
  *
  * @throws InputError with the change, or with the document and the field
  */
-export function changed(
+export function applyChanges(
   manifests: readonly Manifest[],
   whatIf: readonly string[],
   nowMs: number,
@@ -49,5 +49,8 @@ export function changed(
       throw new InputError(file, `not a file, a folder or a change; changes are, for example, ${CHANGES}`);
   const added = readManifests(files);
   const changes = whatIf.flatMap((text) => changeOf(text) ?? []);
-  return { added, manifests: changes.reduce((before, change) => change(before, nowMs), applied(manifests, added)) };
+  return {
+    added,
+    manifests: changes.reduce((before, change) => change(before, nowMs), applyManifests(manifests, added)),
+  };
 }

@@ -14,7 +14,7 @@ interface Drain {
 }
 
 /** @throws InputError if the node does not exist */
-export function drained(manifests: readonly Manifest[], { node: name, nowMs, where }: Drain): readonly Manifest[] {
+export function drainNode(manifests: readonly Manifest[], { node: name, nowMs, where }: Drain): readonly Manifest[] {
   const named = manifests.find(({ object }) => isNamed(object, name));
   if (named === undefined) {
     const known = manifests.flatMap(({ object }) => (object.kind === 'Node' ? [object.metadata.name] : []));

@@ -26,7 +26,7 @@ export function priceChangeOf(text: string): PriceChange | undefined {
   const where = `--what-if "${text}"`;
   const factor = 1 + Number(`${sign}${percent}`) / 100;
   if (factor < 0) throw new InputError(where, 'prices cannot fall by more than 100%');
-  const isNamed = named(what);
+  const isNamed = matcherOf(what);
   const isMeant: PriceChange['isMeant'] = CAPACITY_TYPES.includes(what)
     ? (_, { requirements }) =>
         requirements.some(({ key, values = [] }) => key === CAPACITY_TYPE_LABEL && values.includes(what))
@@ -35,7 +35,7 @@ export function priceChangeOf(text: string): PriceChange | undefined {
 }
 
 /** Returns a matcher for a pattern in which `*` stands for any characters. */
-function named(pattern: string): (name: string) => boolean {
+function matcherOf(pattern: string): (name: string) => boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
   return (name) => {
@@ -77,7 +77,7 @@ export function atOtherPrices(
   const known = new Map<readonly InstanceType[], readonly InstanceType[]>();
   return (nodePool) => {
     const given = types(nodePool);
-    const made = known.get(given) ?? given.map((type) => repriced(type, changes));
+    const made = known.get(given) ?? given.map((type) => reprice(type, changes));
     known.set(given, made);
     return made;
   };
@@ -92,7 +92,7 @@ function readable(types: TypesOf, pool: NodePool): readonly (readonly InstanceTy
   }
 }
 
-const repriced = (type: InstanceType, changes: readonly PriceChange[]): InstanceType => ({
+const reprice = (type: InstanceType, changes: readonly PriceChange[]): InstanceType => ({
   ...type,
   offerings: type.offerings.map((offering) => {
     const factor = changes.reduce(

@@ -32,7 +32,7 @@ interface Scale {
 }
 
 /** @throws InputError if neither the workload nor its pods exist */
-export function scaled(manifests: readonly Manifest[], scale: Scale): readonly Manifest[] {
+export function scaleWorkload(manifests: readonly Manifest[], scale: Scale): readonly Manifest[] {
   const kind = Object.hasOwn(KINDS, scale.kind.toLowerCase()) ? KINDS[scale.kind.toLowerCase()] : undefined;
   if (kind === undefined)
     throw new InputError(scale.where, `"${scale.kind}" cannot be scaled; use deploy, statefulset or replicaset`);

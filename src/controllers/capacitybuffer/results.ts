@@ -14,7 +14,7 @@ import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
-import { retried } from '../retry.ts';
+import { retryWrites } from '../retry.ts';
 import { withCondition } from './conditions.ts';
 
 const AT_ONCE = 10;
@@ -50,7 +50,7 @@ export async function recordBuffers(
         { part: 'status', lock: true },
       );
     };
-    await unlessGone(retried(deps, write));
+    await unlessGone(retryWrites(deps, write));
   };
 
   try {

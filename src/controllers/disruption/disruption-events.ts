@@ -25,7 +25,7 @@ import {
   DISRUPTION_WAITING_READINESS,
   UNCONSOLIDATABLE,
 } from '../../observe/events/disruption.ts';
-import { capitalized } from '../text.ts';
+import { capitalize } from '../text.ts';
 import { dearerUntilMs, type Move, WATCH_MS } from './moves.ts';
 
 /** Events by the name that the engine uses. */
@@ -49,11 +49,11 @@ const onBoth = (
   );
 
 export function publishBlocked(events: EventRecorder, stateNode: StateNode, text: string): void {
-  events.publish(...onBoth(stateNode, DISRUPTION_BLOCKED, capitalized(text)));
+  events.publish(...onBoth(stateNode, DISRUPTION_BLOCKED, capitalize(text)));
 }
 
 export function publishUnconsolidatable(events: EventRecorder, candidate: Candidate, text: string): void {
-  events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalized(text)));
+  events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalize(text)));
 }
 
 export function publishEvents(recorder: EventRecorder, events: readonly DisruptionEvent[]): void {
@@ -61,7 +61,7 @@ export function publishEvents(recorder: EventRecorder, events: readonly Disrupti
     if (candidate && kind === 'Unconsolidatable') publishUnconsolidatable(recorder, candidate, message);
     else if (candidate)
       recorder.publish(
-        ...onBoth(candidate, BY_KIND[kind], kind === 'ConsolidationApproved' ? message : capitalized(message), dedupe),
+        ...onBoth(candidate, BY_KIND[kind], kind === 'ConsolidationApproved' ? message : capitalize(message), dedupe),
       );
     if (nodePool === undefined) continue;
     recorder.publish(eventOf(BY_KIND[kind], nodePool, { message, dedupe: [uidOf(nodePool), ...dedupe] }));

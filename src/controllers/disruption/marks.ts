@@ -10,7 +10,7 @@ import { sameTaint } from '../../engine/taints.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
-import { retried } from '../retry.ts';
+import { retryWrites } from '../retry.ts';
 
 const REASON = 'DisruptionReason';
 
@@ -37,7 +37,7 @@ async function setTaint(
     const after: Node = { ...before, spec: { ...before.spec, taints } };
     await writeChanges(client, NODE, { before, after }, { part: 'object', lock: true });
   };
-  await unlessGone(retried(writer, write));
+  await unlessGone(retryWrites(writer, write));
 }
 
 async function changeStatus(
@@ -51,7 +51,7 @@ async function changeStatus(
     const before = await client.get(NODE_CLAIM, { name: nodeClaim.metadata.name });
     await writeChanges(client, NODE_CLAIM, { before, after: change(before) }, { part: 'status', lock: true });
   };
-  await unlessGone(retried(writer, write));
+  await unlessGone(retryWrites(writer, write));
 }
 
 export async function mark(writer: Writer, stateNode: StateNode, reason: DisruptionReason): Promise<void> {

@@ -35,19 +35,19 @@ export function setEligible(metrics: Metrics, method: Method, count: number): vo
   metrics.gauge(VOLUNTARY_DISRUPTION_ELIGIBLE_NODES).set({ reason: method.reason.toLowerCase() }, count);
 }
 
-const allowed = (metrics: Metrics) => metrics.gauge(NODEPOOLS_ALLOWED_DISRUPTIONS);
+const allowedGauge = (metrics: Metrics) => metrics.gauge(NODEPOOLS_ALLOWED_DISRUPTIONS);
 
 const consuming = (metrics: Metrics) => metrics.gauge(NODEPOOLS_NODES_CONSUMING_BUDGETS);
 
 export function setAllowance(metrics: Metrics, nodepool: string, reason: DisruptionReason, allowance: Allowance): void {
-  allowed(metrics).set({ nodepool, reason }, allowance.allowed);
+  allowedGauge(metrics).set({ nodepool, reason }, allowance.allowed);
   consuming(metrics).set({ nodepool, reason }, allowance.disrupting);
 }
 
 /** Removes the series of a NodePool that no longer exists. */
 export function forgetAllowances(metrics: Metrics, nodepool: string): void {
   for (const reason of REASONS) {
-    allowed(metrics).remove({ nodepool, reason });
+    allowedGauge(metrics).remove({ nodepool, reason });
     consuming(metrics).remove({ nodepool, reason });
   }
 }

@@ -35,7 +35,7 @@ import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
 import { publishRefusal } from '../provisioning/results.ts';
-import { retried } from '../retry.ts';
+import { retryWrites } from '../retry.ts';
 import { firstFew, snakeCase } from '../text.ts';
 import type { CommandTrace } from '../traces/command-trace.ts';
 import { publishLaunching, publishTerminating, publishWaiting } from './disruption-events.ts';
@@ -56,7 +56,7 @@ class Unrecoverable extends Error {
 
 /** Maximum length of a command in the decision log. The text of a command for a hundred nodes would be too long. */
 const MOST_TEXT = 200;
-const clipped = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT - 1)}…`);
+const clipText = (text: string): string => (text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT - 1)}…`);
 
 /** Returns the maximum time for a command. This time increases with the number of nodes in the queue. */
 export const limitMs = (candidates: number): number =>
@@ -214,7 +214,7 @@ export class DisruptionQueue {
     const { client, events, metrics } = this.#deps;
     const { nodeClaim, nodePool, reschedulablePods } = candidate;
     if (this.#deleted.has(nodeClaim.metadata.uid)) return;
-    if (!(await retried(this.#deps, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
+    if (!(await retryWrites(this.#deps, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
     this.#deleted.add(nodeClaim.metadata.uid);
     publishTerminating(events, candidate, command.reason);
     const policy = nodePool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
@@ -234,7 +234,7 @@ export class DisruptionQueue {
       method: method.name,
       decision: decisionOf(command),
       reason: snakeCase(command.reason),
-      command: clipped(shortText(command)),
+      command: clipText(shortText(command)),
       nodePools: [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))],
       nodes: candidates.length,
       replacements: replacements.length,

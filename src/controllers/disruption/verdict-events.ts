@@ -10,7 +10,7 @@ import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { DISRUPTION_VERDICT } from '../../observe/events/disruption.ts';
 import type { Deps } from '../deps.ts';
-import { capitalized } from '../text.ts';
+import { capitalize } from '../text.ts';
 
 const INTERVAL_MS = 10_000;
 /** Minimum duration of a reported reason. Shorter reasons are transient, for example because a pass is not finished. */
@@ -77,4 +77,4 @@ const reasonOf = ({ code, object }: Verdict): string =>
   object === undefined ? code : [code, object.kind, object.namespace ?? '', object.name].join('/');
 
 const textOf = ({ code, text, nearestMiss }: Verdict): string =>
-  `${capitalized(text)}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;
+  `${capitalize(text)}${nearestMiss === undefined ? '' : ` (${nearestMiss})`} [${code}]`;

@@ -9,7 +9,7 @@ import { AWAITING_VOLUME_DETACHMENT } from '../../observe/events/nodes.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
-import { conditioned, type TerminationStep } from './step.ts';
+import { type TerminationStep, withCondition } from './step.ts';
 
 const POLL_MS = 1_000;
 const ATTACHMENTS_BY_NODE = 'nodeName';
@@ -28,15 +28,15 @@ export function detaching({ clock, cluster, events, informers }: Deps): Terminat
       claim: (ref) => persistentVolumeClaims.get(ref),
       nowMs,
     });
-    if (pending.length === 0) return { claim: conditioned(claim, { type: TYPE, status: 'True' }, nowMs) };
+    if (pending.length === 0) return { claim: withCondition(claim, { type: TYPE, status: 'True' }, nowMs) };
     if (nowMs > deadlineMs) {
       const reason = 'TerminationGracePeriodElapsed';
-      return { claim: conditioned(claim, { type: TYPE, status: 'False', reason, message: reason }, nowMs) };
+      return { claim: withCondition(claim, { type: TYPE, status: 'False', reason, message: reason }, nowMs) };
     }
     const message = AWAITING_VOLUME_DETACHMENT.message(firstFew(pending.map((each) => each.metadata.name)));
     events.publish(eventOf(AWAITING_VOLUME_DETACHMENT, node, { message, dedupe: [name] }));
     const reason = 'AwaitingVolumeDetachment';
     const update = { type: TYPE, status: 'Unknown', reason, message: reason } as const;
-    return { claim: conditioned(claim, update, nowMs), waitMs: POLL_MS };
+    return { claim: withCondition(claim, update, nowMs), waitMs: POLL_MS };
   };
 }

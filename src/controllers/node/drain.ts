@@ -7,7 +7,7 @@ import { timeOf } from '../../lib/times.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { type Evictions, failedDraining } from './eviction-queue.ts';
-import { conditioned, type TerminationStep } from './step.ts';
+import { type TerminationStep, withCondition } from './step.ts';
 
 const POLL_MS = 1_000;
 /** Minimum duration of a drain, because pods that were scheduled just before the taint may not be visible yet. */
@@ -18,7 +18,7 @@ export function draining({ clock, cluster, events }: Deps, evictions: Evictions)
     const nowMs = clock.now();
     const begun =
       claim && getCondition(claim, 'Drained') === undefined
-        ? conditioned(claim, { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' }, nowMs)
+        ? withCondition(claim, { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' }, nowMs)
         : claim;
     const pods = cluster.stores.pods.byIndex(PODS_BY_NODE, node.metadata.name);
     const { next, waiting } = planDrain(pods, deadlineMs, nowMs);
@@ -28,7 +28,7 @@ export function draining({ clock, cluster, events }: Deps, evictions: Evictions)
       return { claim: begun, waitMs: POLL_MS };
     }
     if (begun && isYoung(getCondition(begun, 'Drained'), nowMs)) return { claim: begun, waitMs: POLL_MS };
-    return { claim: conditioned(begun, { type: 'Drained', status: 'True' }, nowMs) };
+    return { claim: withCondition(begun, { type: 'Drained', status: 'True' }, nowMs) };
   };
 }
 

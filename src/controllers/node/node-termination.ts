@@ -45,7 +45,7 @@ import { OwnWrites } from '../own-writes.ts';
 import { detaching } from './detaching.ts';
 import { draining } from './drain.ts';
 import type { Evictions } from './eviction-queue.ts';
-import { conditioned, type Leaving, type TerminationProgress, type TerminationStep } from './step.ts';
+import { type Leaving, type TerminationProgress, type TerminationStep, withCondition } from './step.ts';
 
 const RANGE = { min: 100, max: 5_000 };
 /** Retry interval, because events of the Node do not show if the cache has the last change of its NodeClaim. */
@@ -234,7 +234,7 @@ function terminating({ clock, cloud }: Deps): TerminationStep {
       if (!causeOf(error, NodeClaimNotFound)) throw error;
       isGone = true;
     }
-    const marked = conditioned(claim, { type: 'InstanceTerminating', status: 'True' }, clock.now());
+    const marked = withCondition(claim, { type: 'InstanceTerminating', status: 'True' }, clock.now());
     return isGone ? { claim: marked } : { claim: marked, waitMs: POLL_MS };
   };
 }

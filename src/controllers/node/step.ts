@@ -20,7 +20,7 @@ export interface TerminationProgress {
 
 export type TerminationStep = (leaving: Leaving) => Promise<TerminationProgress> | TerminationProgress;
 
-export const conditioned = (
+export const withCondition = (
   claim: NodeClaim | undefined,
   update: ConditionUpdate,
   nowMs: number,

@@ -11,7 +11,7 @@ import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { deviceDrivers, type MissingDevice } from './devices.ts';
-import { done, type LifecycleStep, type LifecycleStepResult, refreshed, withCondition } from './step.ts';
+import { done, type LifecycleStep, type LifecycleStepResult, refreshCondition, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';
 const NOT_FOUND: MissingDevice = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
@@ -20,7 +20,7 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
   const { client, clock, cluster, informers, settings } = deps;
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   return async (claim, { log }) => {
-    const ended = refreshed(claim, TYPE, clock.now());
+    const ended = refreshCondition(claim, TYPE, clock.now());
     if (ended) return done(ended);
     if (!isTrue(claim, 'Registered')) return done(claim);
     const waiting = (lack: MissingDevice): LifecycleStepResult =>

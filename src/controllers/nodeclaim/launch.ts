@@ -17,7 +17,14 @@ import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
-import { done, type LifecycleStep, type LifecycleStepResult, refreshed, shortened, withCondition } from './step.ts';
+import {
+  done,
+  type LifecycleStep,
+  type LifecycleStepResult,
+  refreshCondition,
+  shortenMessage,
+  withCondition,
+} from './step.ts';
 
 type GivenUp = typeof INSUFFICIENT_CAPACITY_ERROR | typeof NODE_CLASS_NOT_READY;
 
@@ -40,7 +47,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     { event, reason }: { readonly event: GivenUp; readonly reason: string },
     log: Logger,
   ): Promise<LifecycleStepResult> {
-    const message = event.message(claim.metadata.name, shortened(messageOf(error)));
+    const message = event.message(claim.metadata.name, shortenMessage(messageOf(error)));
     events.publish(eventOf(event, claim, { message, dedupe: [uidOf(claim)] }));
     log.error('failed launching nodeclaim', { NodeClaim: { name: claim.metadata.name }, error });
     if (await deleteExactly(client, NODE_CLAIM, claim)) recordDeleted(deps, claim, { reason });
@@ -55,7 +62,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     retries.failed(claim);
     const shown = causeOf(error, CreateFailed);
     const reason = shown?.reason ?? 'LaunchFailed';
-    const message = shown?.conditionMessage ?? shortened(messageOf(error));
+    const message = shown?.conditionMessage ?? shortenMessage(messageOf(error));
     return {
       claim: withCondition(claim, { type: 'Launched', status: 'Unknown', reason, message }, clock.now()),
       outcome: settled,
@@ -64,7 +71,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
   }
 
   return async (claim, { log }) => {
-    const ended = refreshed(claim, 'Launched', clock.now());
+    const ended = refreshCondition(claim, 'Launched', clock.now());
     if (ended) {
       if (isTrue(ended, 'Launched')) launched.forget(claim);
       return done(ended);

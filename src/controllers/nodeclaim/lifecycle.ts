@@ -102,7 +102,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
     }
     if (await this.#write(claim, current)) for (const { written } of results) written?.();
     const errors = results.flatMap(({ error }) => (error === undefined ? [] : [error]));
-    if (errors.length > 0) throw combined(errors);
+    if (errors.length > 0) throw combineErrors(errors);
     return soonest(results.map(({ outcome }) => outcome));
   }
 
@@ -131,7 +131,7 @@ async function attempt(step: Promise<LifecycleStepResult>, claim: NodeClaim): Pr
 }
 
 /** Combines errors. Write conflicts count only if there is no other error. */
-function combined(errors: readonly unknown[]): unknown {
+function combineErrors(errors: readonly unknown[]): unknown {
   const defects = errors.filter((error) => !(error instanceof Requeue));
   if (defects.length < 2) return defects[0] ?? errors[0];
   return new AggregateError(defects, defects.map(messageOf).join('; '));

@@ -6,7 +6,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import type { Deps } from '../deps.ts';
-import { retried } from '../retry.ts';
+import { retryWrites } from '../retry.ts';
 
 const TYPE = 'NodeRegistrationHealthy';
 
@@ -29,14 +29,14 @@ export async function recordRegistration(
   const health = cluster.registrationHealth;
   const of = `${claim.metadata.uid}/${stage}`;
   let pool: NodePool | undefined = known;
-  await retried(deps, async () => {
+  await retryWrites(deps, async () => {
     pool ??= await client.find(NODE_POOL, { name: known.metadata.name });
     const before = pool;
     pool = undefined;
     if (before?.metadata.uid !== uid) return;
     const update = success
-      ? recovered(before, health.statusWith(uid, true, of))
-      : broken(before, claim, health.statusWith(uid, false, of));
+      ? recoveryUpdate(before, health.statusWith(uid, true, of))
+      : failureUpdate(before, claim, health.statusWith(uid, false, of));
     if (update === undefined) return;
     const after = setCondition(before, NODEPOOL_CONDITIONS, update, clock.now());
     await writeChanges(client, NODE_POOL, { before, after }, { part: 'status', lock: true });
@@ -53,10 +53,10 @@ function poolOf({ cluster }: Deps, claim: NodeClaim): NodePool | undefined {
   return owned ? pool : undefined;
 }
 
-const recovered = (pool: NodePool, status: string): ConditionUpdate | undefined =>
+const recoveryUpdate = (pool: NodePool, status: string): ConditionUpdate | undefined =>
   status === 'healthy' && !isTrue(pool, TYPE) ? { type: TYPE, status: 'True' } : undefined;
 
-function broken(pool: NodePool, claim: NodeClaim, status: string): ConditionUpdate | undefined {
+function failureUpdate(pool: NodePool, claim: NodeClaim, status: string): ConditionUpdate | undefined {
   if (status !== 'unhealthy' || getCondition(pool, TYPE)?.status === 'False') return undefined;
   const launched = getCondition(claim, 'Launched');
   if (launched === undefined || launched.status === 'True') {

@@ -23,7 +23,7 @@ import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { askHooks, type HookResults } from './hooks.ts';
 import { recordRegistration } from './pool-health.ts';
-import { done, type LifecycleStep, type LifecycleStepResult, refreshed, withCondition } from './step.ts';
+import { done, type LifecycleStep, type LifecycleStepResult, refreshCondition, withCondition } from './step.ts';
 
 const TYPE = 'Registered';
 
@@ -44,7 +44,7 @@ class Registration {
 
   async run(before: NodeClaim, { log }: ReconcileContext): Promise<LifecycleStepResult> {
     const { clock, cloud, cluster } = this.#deps;
-    const ended = refreshed(before, TYPE, clock.now());
+    const ended = refreshCondition(before, TYPE, clock.now());
     if (ended) return done(ended);
     const [node, ...others] = cluster.nodesOfClaim(before);
     if (node === undefined) return this.#notFound(before);
@@ -59,7 +59,7 @@ class Registration {
 
   /** @param claim the NodeClaim `before` with the changes of the hooks */
   async #register(node: Node, before: NodeClaim, claim: NodeClaim, log: Logger): Promise<LifecycleStepResult> {
-    if (!(await this.#write(node, registered(synced(node, claim))))) return this.#notFound(before);
+    if (!(await this.#write(node, markRegistered(syncNode(node, claim))))) return this.#notFound(before);
     // the Node is in use from here on: if the NodePool cannot be updated, the NodeClaim must still be marked as registered
     const error = await failureOf(recordRegistration(this.#deps, claim, true));
     const named: NodeClaim = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
@@ -94,7 +94,7 @@ class Registration {
 
   /** Updates the Node but does not register it. */
   async #held(node: Node, { claim, pending, waitMs, error }: HookResults): Promise<LifecycleStepResult> {
-    await this.#write(node, synced(node, claim));
+    await this.#write(node, syncNode(node, claim));
     return {
       claim: this.#conditioned(claim, {
         status: 'Unknown',
@@ -133,7 +133,7 @@ const failureOf = (work: Promise<void>): Promise<unknown> =>
  * precedence. Taints are added only once, together with the owner, because an agent may already have removed its startup taint
  * at the next run.
  */
-function synced(node: Node, claim: NodeClaim): Node {
+function syncNode(node: Node, claim: NodeClaim): Node {
   const { metadata } = node;
   const owners = metadata.ownerReferences ?? [];
   const apiVersion = apiVersionOf(NODE_CLAIM);
@@ -170,7 +170,7 @@ function withTaintsOf(claim: NodeClaim, node: Node): readonly Taint[] {
   return taints;
 }
 
-function registered(node: Node): Node {
+function markRegistered(node: Node): Node {
   const taints = (node.spec?.taints ?? []).filter((taint) => !sameTaint(taint, UNREGISTERED_TAINT));
   return {
     ...node,

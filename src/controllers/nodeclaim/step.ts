@@ -23,7 +23,7 @@ export const withCondition = (claim: NodeClaim, update: ConditionUpdate, nowMs: 
   setCondition(claim, NODECLAIM_CONDITIONS, update, nowMs);
 
 /** Updates the observed generation of the condition if the step has finished. Returns undefined if the step has not finished. */
-export function refreshed(claim: NodeClaim, type: string, nowMs: number): NodeClaim | undefined {
+export function refreshCondition(claim: NodeClaim, type: string, nowMs: number): NodeClaim | undefined {
   const condition = getCondition(claim, type);
   if (condition === undefined || condition.status === 'Unknown') return undefined;
   return withCondition(claim, condition, nowMs);
@@ -32,5 +32,5 @@ export function refreshed(claim: NodeClaim, type: string, nowMs: number): NodeCl
 const MESSAGE_LIMIT = 300;
 
 /** Shortens a message for conditions and events, because errors of the cloud can be long. */
-export const shortened = (text: string): string =>
+export const shortenMessage = (text: string): string =>
   text.length > MESSAGE_LIMIT ? `${text.slice(0, MESSAGE_LIMIT)}...` : text;

@@ -12,7 +12,7 @@ import { writeChanges } from '../../kube/patch.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { timeOf, timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
-import { retried } from '../retry.ts';
+import { retryWrites } from '../retry.ts';
 import { type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';
 
 const LAUNCHES_PRODUCTIVE = 'LaunchesProductive';
@@ -175,7 +175,7 @@ export function restoredCauses(clock: Timepiece, pool: NodePool): readonly Cause
 /** Writes the condition. A NodePool that never had a problem does not get it. */
 export async function writeLaunchCondition(deps: Deps, name: string, update: ConditionUpdate): Promise<void> {
   const { client, clock } = deps;
-  await retried(deps, async () => {
+  await retryWrites(deps, async () => {
     const before = await client.find(NODE_POOL, { name });
     if (before === undefined) return;
     const isNews = update.status !== 'True' || getCondition(before, LAUNCHES_PRODUCTIVE) !== undefined;

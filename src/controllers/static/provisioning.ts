@@ -34,7 +34,7 @@ interface LastCreation {
 }
 
 /** Returns the number of NodeClaims to create now: the missing NodeClaims, up to the node limit of the NodePool. */
-export function granted(pool: NodePool, { active, pending, deleting }: StaticClaims, reserved: number): number {
+export function countCreations(pool: NodePool, { active, pending, deleting }: StaticClaims, reserved: number): number {
   const missing = (pool.spec.replicas ?? 0) - active.length;
   const limit = limitOfNodes(pool);
   return Math.max(0, Math.min(missing, MOST_AT_ONCE, limit - (active.length + pending + deleting + reserved)));
@@ -95,7 +95,7 @@ export function staticProvisioning(
       if (waitMs > 0) return after(waitMs);
       const room = launches.room(pool.metadata.name);
       if (room === 0) return after(HELD_MS);
-      const count = Math.min(room, granted(pool, claims, cluster.reservedNodes.of(pool.metadata.name)));
+      const count = Math.min(room, countCreations(pool, claims, cluster.reservedNodes.of(pool.metadata.name)));
       if (count === 0) {
         context.log.info('nodepool node limit reached');
         return after(AT_LIMIT_MS);

@@ -43,7 +43,7 @@ const OF_THE_WIRE = [
   'httpSigningMiddleware',
   'deserializerMiddleware',
   'wholeAndFormed',
-  // Responses of the local AWS need this check only if a fault empties them. `received` runs the check in this case.
+  // Responses of the local AWS need this check only if a fault empties them. `toAnswered` runs the check in this case.
   'usable',
 ] as const;
 

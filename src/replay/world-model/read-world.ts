@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { checkSchema } from '../../api/schema/check.ts';
-import { infinite, shown, unknownFields } from '../../api/schema/file-faults.ts';
+import { formatValue, infinite, unknownFields } from '../../api/schema/file-faults.ts';
 import type { OpenApiSchema } from '../../api/schema/openapi.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { InputError } from '../../lib/input-error.ts';
@@ -50,7 +50,8 @@ function worldIn(text: string, path: string): WorldFile {
   } catch (error) {
     throw new InputError(path, `neither YAML nor JSON: ${messageOf(error)}; correct the syntax`, { cause: error });
   }
-  if (!isObject(root)) throw new InputError(path, `must be an object with fields such as spot, not ${shown(root)}`);
+  if (!isObject(root))
+    throw new InputError(path, `must be an object with fields such as spot, not ${formatValue(root)}`);
   const schema = WORLD_FILE as object as OpenApiSchema;
   const [unknown] = unknownFields(root, schema);
   if (unknown !== undefined) throw new InputError(path, `${unknown}; correct its name, or remove it`);

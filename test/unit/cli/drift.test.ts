@@ -8,7 +8,7 @@ import { ec2NodeClassHash, nodePoolHash } from '../../../src/api/hash.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { parseManifests } from '../../../src/cli/objects/read.ts';
-import { stored } from '../../../src/cli/objects/stored.ts';
+import { validateStored } from '../../../src/cli/objects/stored.ts';
 import { type DisruptionAnswer, disruptionText } from '../../../src/cli/render/commands.ts';
 import { type TypesFor, typesFor } from '../../../src/cli/scenario.ts';
 
@@ -74,8 +74,11 @@ ${
 };
 
 const HASHES = {
-  pool: nodePoolHash(stored<NodePool>(parseManifests(pool(), 'pool')[0] as never)),
-  nodeClass: ec2NodeClassHash(stored<EC2NodeClass>(parseManifests(nodeClass(), 'class')[0] as never), 'the CA bundle'),
+  pool: nodePoolHash(validateStored<NodePool>(parseManifests(pool(), 'pool')[0] as never)),
+  nodeClass: ec2NodeClassHash(
+    validateStored<EC2NodeClass>(parseManifests(nodeClass(), 'class')[0] as never),
+    'the CA bundle',
+  ),
 };
 const POOL_ANNOTATIONS = `karpenter.sh/nodepool-hash: "${HASHES.pool}", karpenter.sh/nodepool-hash-version: v3`;
 const CLASS_ANNOTATIONS = `karpenter.k8s.aws/ec2nodeclass-hash: "${HASHES.nodeClass}", karpenter.k8s.aws/ec2nodeclass-hash-version: v6`;

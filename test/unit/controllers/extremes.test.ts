@@ -16,7 +16,7 @@ import { ephemeralStorage } from '../../../src/aws/instancetypes/capacity.ts';
 import { fieldErrors } from '../../../src/aws/nodeclass/fields.ts';
 import { staticFailure } from '../../../src/aws/nodeclass/validation.ts';
 import { nodeClaimOf } from '../../../src/controllers/claims.ts';
-import { granted } from '../../../src/controllers/static/provisioning.ts';
+import { countCreations } from '../../../src/controllers/static/provisioning.ts';
 import { desiredReplicas, MOST_VIRTUAL_PODS } from '../../../src/engine/capacity-buffers.ts';
 import { allowances, budgetErrors } from '../../../src/engine/disruption/budgets/budgets.ts';
 import { consolidatableIn } from '../../../src/engine/disruption/candidates/consolidate-after.ts';
@@ -114,7 +114,7 @@ describe.each(Object.entries(BASES))('a %s NodePool with one field at an extreme
       budgetErrors([object], 0);
       allowances([], [object], { reason: 'Empty', nowMs: 0 });
       consolidatableIn(claim, object, 0);
-      expect(granted(object, { active: [], pending: 0, deleting: 0 }, 0)).toBeLessThanOrEqual(500);
+      expect(countCreations(object, { active: [], pending: 0, deleting: 0 }, 0)).toBeLessThanOrEqual(500);
     }
   });
 });

@@ -3,7 +3,7 @@ import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, EC2_NODECLASS_LABEL } from '../../../src/api/labels.ts';
 import { concurrency, globalLimit } from '../../../src/controllers/concurrency.ts';
 import { OwnWrites } from '../../../src/controllers/own-writes.ts';
-import { retried } from '../../../src/controllers/retry.ts';
+import { retryWrites } from '../../../src/controllers/retry.ts';
 import { firstFew, snakeCase } from '../../../src/controllers/text.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
@@ -157,7 +157,7 @@ describe('retried', () => {
   ])('calls $calls times after $failures failures ($error.message)', async ({ failures, error, calls, succeeds }) => {
     const clock = virtualClock();
     const attempt = failing(failures, error);
-    const result = retried({ clock }, attempt.work).then(
+    const result = retryWrites({ clock }, attempt.work).then(
       () => true,
       () => false,
     );

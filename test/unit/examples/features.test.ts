@@ -6,14 +6,14 @@ import { nodeOverlayErrors } from '../../../src/api/nodeoverlay-validation.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 import { readManifests } from '../../../src/cli/objects/read.ts';
-import { stored } from '../../../src/cli/objects/stored.ts';
+import { validateStored } from '../../../src/cli/objects/stored.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../examples/features');
 
 describe('examples of features', () => {
   it.each(readdirSync(FOLDER))('%s would be admitted', (file) => {
     for (const manifest of readManifests([join(FOLDER, file)])) {
-      const object = stored(manifest);
+      const object = validateStored(manifest);
       if (object.kind === 'NodePool') expect(nodePoolErrors(object as NodePool)).toEqual([]);
       if (object.kind === 'NodeOverlay') expect(nodeOverlayErrors(object as NodeOverlay)).toEqual([]);
     }

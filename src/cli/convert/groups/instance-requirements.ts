@@ -83,7 +83,7 @@ const ARCHES: Readonly<Record<string, string>> = { x86_64: 'amd64', amd64: 'amd6
 export function applyInstanceSelector(group: NodeGroup, selector: Field, path: Path): void {
   for (const key of selector.keys()) {
     const field = selector.at(key);
-    if (key === 'vCPUs') group.require(INSTANCE_CPU_LABEL, counted(field));
+    if (key === 'vCPUs') group.require(INSTANCE_CPU_LABEL, readCount(field));
     else if (key === 'memory') group.require(INSTANCE_MEMORY_LABEL, [memoryMi(field)]);
     else if (key === 'gpus') gpus(group, field);
     else if (key === 'cpuArchitecture')
@@ -105,13 +105,13 @@ export function applyInstanceSelector(group: NodeGroup, selector: Field, path: P
   );
 }
 
-const counted = (field: Field): readonly string[] => {
+const readCount = (field: Field): readonly string[] => {
   const count = field.given?.count();
   return count === undefined ? [] : [String(count)];
 };
 
 function gpus(group: NodeGroup, field: Field): void {
-  const [count] = counted(field);
+  const [count] = readCount(field);
   if (count === undefined) return;
   const exists = { key: INSTANCE_GPU_COUNT_LABEL, operator: 'DoesNotExist' } as const;
   if (count === '0') group.requirements.set(INSTANCE_GPU_COUNT_LABEL, exists);

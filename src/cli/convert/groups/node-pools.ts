@@ -31,7 +31,7 @@ const likeness = (group: NodeGroup): string => {
   const requirements = [...group.requirements.values()].map((one) => JSON.stringify(one)).sort();
   const { labels, taints, startupTaints, weight, disruption, expireAfter } = group;
   return JSON.stringify([
-    sorted(labels),
+    sortEntries(labels),
     taints,
     startupTaints,
     weight,
@@ -42,7 +42,7 @@ const likeness = (group: NodeGroup): string => {
   ]);
 };
 
-const sorted = (map: Readonly<Record<string, string>>): unknown => Object.entries(map).sort();
+const sortEntries = (map: Readonly<Record<string, string>>): unknown => Object.entries(map).sort();
 
 /** @param role role of the nodes if the input contains none */
 export function nodePoolsOf(groups: readonly NodeGroup[], { role }: { readonly role?: string } = {}): Converted {

@@ -7,7 +7,7 @@ import type { KubeObject, Pod } from '../../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import { nodePrice } from '../../../engine/disruption/candidates/disruption-cost.ts';
 import type { InstanceType } from '../../../engine/model.ts';
-import { applied, type Manifest, readManifests } from '../../objects/read.ts';
+import { applyManifests, type Manifest, readManifests } from '../../objects/read.ts';
 import type { SimulationAnswer } from '../../render/plan.ts';
 import { simulationText } from '../../render/simulation.ts';
 import { counted, usdPerHour } from '../../render/table.ts';
@@ -48,7 +48,7 @@ export async function prove(objects: readonly KubeObject[], options: ProofOption
     object: object.kind === 'EC2NodeClass' ? inZones(object as EC2NodeClass, zones) : object,
     where: `converted ${object.kind} ${object.metadata.name}`,
   }));
-  const { simulation, snapshot, notes } = await simulateManifests(applied(staying, made), options);
+  const { simulation, snapshot, notes } = await simulateManifests(applyManifests(staying, made), options);
   const types = new Map(
     snapshot.pools.flatMap(({ instanceTypes }) => instanceTypes.map((type) => [type.name, type] as const)),
   );

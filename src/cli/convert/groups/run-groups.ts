@@ -2,7 +2,7 @@
 import type { Document, YAMLMap } from 'yaml';
 import type { KubeObject } from '../../../api/kubernetes.ts';
 import { InputError } from '../../objects/errors.ts';
-import { stored } from '../../objects/stored.ts';
+import { validateStored } from '../../objects/stored.ts';
 import { writeNotes } from '../../scenario.ts';
 import { newDocument, readFiles, type SourceFile } from '../documents.ts';
 import { Notes } from '../notes.ts';
@@ -42,24 +42,26 @@ export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void
   const reader = new InputReader();
   const notes = new Notes();
   const wrong = [...eachDocument(read, (source) => reader.read(source))];
-  const autoscalers = attempted(reader.inputs.autoscalers, wrong, (part) => (isClusterAutoscaler(part) ? [part] : []));
+  const autoscalers = collectErrors(reader.inputs.autoscalers, wrong, (part) =>
+    isClusterAutoscaler(part) ? [part] : [],
+  );
   const inputs: Inputs = { ...reader.inputs, autoscalers };
   const found = wanted === 'autoscalers' && inputs.priorities.length > 0 ? 1 : inputs[wanted].length;
   if (found === 0 && wrong.length === 0)
     wrong.push(new InputError(read.files.map(({ name }) => name).join(', '), MISSING[wanted]));
   const groups = groupsOf(inputs, wrong);
   for (const part of inputs.clusters) noteCluster(part, notes.on(part.where));
-  attempted(autoscalers, wrong, (part) => applyFlags(groups, part, notes.on(part.where)) ?? []);
-  attempted(inputs.priorities, wrong, (part) => applyPriorities(groups, part, notes.on(part.where)) ?? []);
+  collectErrors(autoscalers, wrong, (part) => applyFlags(groups, part, notes.on(part.where)) ?? []);
+  collectErrors(inputs.priorities, wrong, (part) => applyPriorities(groups, part, notes.on(part.where)) ?? []);
   const converted = nodePoolsOf(groups, flags);
   const objects = [
     ...converted.pools.map(({ nodePool }) => nodePool),
     ...converted.classes.map(({ nodeClass }) => nodeClass),
   ];
-  attempted(objects, wrong, (object) => [
-    stored({ object, where: `converted ${object.kind} ${object.metadata.name}` }),
+  collectErrors(objects, wrong, (object) => [
+    validateStored({ object, where: `converted ${object.kind} ${object.metadata.name}` }),
   ]);
-  if (objects.length > 0) writeFiles([created(documentsOf(converted, notes))], flags);
+  if (objects.length > 0) writeFiles([createSource(documentsOf(converted, notes))], flags);
   else if (wrong.length === 0) process.stderr.write('the files contain no groups; only flags are converted\n');
   printNotes(notes);
   printErrors(wrong);
@@ -67,7 +69,7 @@ export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void
 }
 
 /** Processes each item. Collects input errors and continues with the next item. */
-function attempted<T, R>(all: readonly T[], wrong: Error[], work: (one: T) => readonly R[]): readonly R[] {
+function collectErrors<T, R>(all: readonly T[], wrong: Error[], work: (one: T) => readonly R[]): readonly R[] {
   return all.flatMap((one) => {
     try {
       return work(one);
@@ -83,9 +85,9 @@ function groupsOf(inputs: Inputs, wrong: Error[]): readonly NodeGroup[] {
   const templates = templatesIn(inputs.templates);
   const managedNames = new Set(inputs.managed.map(({ field }) => field.at('nodegroupName').value));
   return [
-    ...attempted(inputs.clusters, wrong, eksctlGroups),
-    ...attempted(inputs.managed, wrong, (part) => [managedNodeGroup(part.field, part, templates)]),
-    ...attempted(inputs.scaling, wrong, (part) =>
+    ...collectErrors(inputs.clusters, wrong, eksctlGroups),
+    ...collectErrors(inputs.managed, wrong, (part) => [managedNodeGroup(part.field, part, templates)]),
+    ...collectErrors(inputs.scaling, wrong, (part) =>
       managedNames.has(managedName(part)) ? [] : [autoScalingGroup(part.field, part, templates)],
     ),
   ];
@@ -123,7 +125,7 @@ function documentsOf({ pools, classes }: Converted, notes: Notes): readonly Docu
   });
 }
 
-function created([first, ...rest]: readonly Document[]): SourceFile {
+function createSource([first, ...rest]: readonly Document[]): SourceFile {
   const where = 'converted groups';
   const documents = first && [{ where, document: first, original: '', isChanged: true, added: rest }];
   return { name: where, text: '', isJson: false, style: styleOf(''), documents: documents ?? [] };

@@ -84,7 +84,7 @@ interface Choice {
   readonly flag: string;
 }
 
-function chosen({ name, given, found, placeholder, flag }: Choice, assume: Assume): string {
+function chooseValue({ name, given, found, placeholder, flag }: Choice, assume: Assume): string {
   if (given !== undefined) return given;
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) {
@@ -117,11 +117,11 @@ export function parametersOf(
   assume: Assume,
 ): PolicyParameters {
   const arns = arnsIn(statements);
-  const partition = chosen(
+  const partition = chooseValue(
     { name: 'partition', given: given.partition, found: partitions(arns), placeholder: 'aws', flag: '--partition' },
     assume,
   );
-  const clusterName = chosen(
+  const clusterName = chooseValue(
     {
       name: 'clusterName',
       given: given.clusterName,
@@ -135,12 +135,12 @@ export function parametersOf(
     ...arns.map(([, , , region]) => region),
     ...statements.flatMap((statement) => valuesOf(statement, 'aws:RequestedRegion')),
   ];
-  const region = chosen(
+  const region = chooseValue(
     { name: 'region', given: given.region, found: distinct(regions), placeholder: '$AWS_REGION', flag: '--region' },
     assume,
   );
   const accounts = arns.map(([, , , , account]) => account).filter((text) => text !== 'aws');
-  const accountId = chosen(
+  const accountId = chooseValue(
     {
       name: 'accountId',
       given: given.accountId,

@@ -15,10 +15,10 @@ const FORMS =
 
 /** @throws InputError if the input contains no policy, or a policy that IAM would reject */
 export function policyStatements(source: SourceDocument): readonly SourceStatement[] {
-  const value = resolved(plain(source.document));
+  const value = resolveFunctions(plain(source.document));
   const found = documentsIn(value, source.where);
   if (found.length === 0) throw new InputError(source.where, FORMS);
-  return found.flatMap(({ document, where }) => statementsIn(parsed(document, where), where));
+  return found.flatMap(({ document, where }) => statementsIn(parseText(document, where), where));
 }
 
 interface Found {
@@ -55,7 +55,7 @@ function inResource(resource: unknown, where: string): readonly Found[] {
 }
 
 /** Parses a document. Templates and API responses contain it as text, and API responses also URL-encode it. */
-function parsed(document: unknown, where: string): unknown {
+function parseText(document: unknown, where: string): unknown {
   if (typeof document !== 'string') return document;
   try {
     return JSON.parse(document.trimStart().startsWith('%') ? decodeURIComponent(document) : document) as unknown;
@@ -82,8 +82,8 @@ function plainNode(node: unknown, document: YamlDocument): unknown {
 }
 
 /** Resolves long-form CloudFormation functions. */
-function resolved(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(resolved);
+function resolveFunctions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(resolveFunctions);
   if (!isObject(value)) return value;
   const [[name, of] = [], ...more] = Object.entries(value);
   if (name !== undefined && more.length === 0) {
@@ -91,7 +91,7 @@ function resolved(value: unknown): unknown {
     if (name === 'Fn::GetAtt') return `\${${[of].flat().join('.')}}`;
     if (name === 'Fn::Sub') return Array.isArray(of) ? of[0] : of;
     if (name === 'Fn::Join' && Array.isArray(of) && Array.isArray(of[1]))
-      return of[1].map(resolved).join(String(of[0]));
+      return of[1].map(resolveFunctions).join(String(of[0]));
   }
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, resolved(each)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, resolveFunctions(each)]));
 }

@@ -111,12 +111,12 @@ export const coversAction = (pattern: string, action: string): boolean => covers
 
 /** Returns true if two statements have the same resources and conditions, in any order. */
 export const sameScope = (a: Statement, b: Statement): boolean =>
-  sorted(resourcesOf(a)) === sorted(resourcesOf(b)) && scopeText(a) === scopeText(b);
+  sortTexts(resourcesOf(a)) === sortTexts(resourcesOf(b)) && scopeText(a) === scopeText(b);
 
-const sorted = (texts: readonly string[]): string => [...texts].sort().join('\n');
+const sortTexts = (texts: readonly string[]): string => [...texts].sort().join('\n');
 
 const scopeText = (statement: Statement): string =>
-  sorted(conditionsOf(statement).map(([operator, key, values]) => `${operator} ${key} ${sorted(values)}`));
+  sortTexts(conditionsOf(statement).map(([operator, key, values]) => `${operator} ${key} ${sortTexts(values)}`));
 
 /** Returns the values of a condition key for any operator. */
 export const valuesOf = ({ Condition = {} }: Statement, key: string): readonly string[] =>

@@ -5,7 +5,7 @@ import type { FoundController } from '../../../aws/doctor/cluster.ts';
 import { own } from '../../../lib/own.ts';
 import { inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { asked, blocked, type Item, ok, todo, unknown } from '../items.ts';
+import { blockedItem, type Item, itemsOf, ok, todo, unknown } from '../items.ts';
 import { originOf } from '../origins.ts';
 import { type ApiStage, parseVersion, pathFrom, stageOf } from '../versions.ts';
 
@@ -30,7 +30,7 @@ export function stageIn({ controllers }: Facts): ApiStage | undefined {
 
 export function installationItems(facts: Facts): readonly Item[] {
   return [
-    ...asked(facts, CONTROLLERS, () => [
+    ...itemsOf(facts, CONTROLLERS, () => [
       ...controllersItem(facts),
       ...facts.controllers.flatMap((controller) => [...versionItem(controller), ...chartItem(controller)]),
       ...both(facts),
@@ -156,7 +156,7 @@ function zoneItems(facts: Facts): readonly Item[] {
   const replicas = controller?.deployment.spec.replicas ?? 1;
   if (controller === undefined || replicas < 2) return [];
   const subject = `replicas of ${controllerName(controller)}`;
-  return asked(facts, { area: AREA, subject, kinds: ['Node'] }, () => {
+  return itemsOf(facts, { area: AREA, subject, kinds: ['Node'] }, () => {
     const hosts = facts.of<Node>('Node').filter((node) => !['nodepool', 'provisioner'].includes(originOf(node).kind));
     const zones = [...new Set(hosts.flatMap(({ metadata }) => own(metadata.labels, ZONE_LABEL) ?? []))].sort();
     return zones.length >= 2
@@ -174,13 +174,13 @@ function zoneItems(facts: Facts): readonly Item[] {
 
 /** Checks the settings ConfigMap of versions before 0.33. */
 const settingsItems = (facts: Facts): readonly Item[] =>
-  asked(facts, { area: AREA, subject: 'karpenter-global-settings', kinds: ['ConfigMap'] }, () => {
+  itemsOf(facts, { area: AREA, subject: 'karpenter-global-settings', kinds: ['ConfigMap'] }, () => {
     const found = facts.of('ConfigMap').filter(({ metadata }) => metadata.name === 'karpenter-global-settings');
     const stage = stageIn(facts);
     return found.map(({ metadata: { name, namespace } }) => {
       const subject = `ConfigMap ${namespace}/${name}`;
       if (stage === 'alpha' || stage === 'both' || stage === undefined)
-        return blocked(
+        return blockedItem(
           AREA,
           subject,
           'configures Karpenter up to 0.32 and is not used by 0.33 and later, where its settings are chart values',

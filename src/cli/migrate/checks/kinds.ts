@@ -5,7 +5,7 @@ import { isOldWebhook } from '../../../aws/doctor/beta.ts';
 import { own } from '../../../lib/own.ts';
 import { counted, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { asked, blocked, type Item, ok, todo } from '../items.ts';
+import { blockedItem, type Item, itemsOf, ok, todo } from '../items.ts';
 import { stageIn } from './installation.ts';
 
 const AREA = 'kinds';
@@ -30,7 +30,7 @@ export const ALPHA_KINDS: readonly (readonly [definition: string, kind: string])
 const RELEASE = 'karpenter-crd';
 
 export const kindItems = (facts: Facts): readonly Item[] => [
-  ...asked(facts, { area: AREA, subject: 'CRDs', kinds: ['CustomResourceDefinition'] }, () => [
+  ...itemsOf(facts, { area: AREA, subject: 'CRDs', kinds: ['CustomResourceDefinition'] }, () => [
     ...NEEDED.flatMap((name) => neededItems(facts, name)),
     ...ownership(facts),
     ...ALPHA_KINDS.flatMap(([name, kind]) => alphaItem(facts, name, kind)),
@@ -48,13 +48,13 @@ function neededItems(facts: Facts, name: string): readonly Item[] {
   if (found === undefined)
     return [
       stage === 'alpha'
-        ? blocked(AREA, subject, 'is installed with 0.32', 'karpenter migrate plan --from karpenter-alpha')
+        ? blockedItem(AREA, subject, 'is installed with 0.32', 'karpenter migrate plan --from karpenter-alpha')
         : todo(AREA, subject, 'is not installed', 'helm upgrade --install karpenter-crd charts/karpenter-crd'),
     ];
   const served = found.spec.versions.filter(({ served: isServed }) => isServed).map((each) => each.name);
   if (!served.includes('v1'))
     return [
-      blocked(
+      blockedItem(
         AREA,
         subject,
         `serves ${served.join(', ')} but not v1, which the last patches of 0.33 to 0.37 and 1.0 add`,
@@ -72,7 +72,7 @@ function conversion(facts: Facts, { metadata: { name }, spec }: Definition): rea
   const subject = `CRD ${name}`;
   if (stage === 'beta' || stage === 'conversion' || stage === 'both')
     return [
-      blocked(
+      blockedItem(
         AREA,
         subject,
         'its objects are converted by a webhook of this version, which 1.1 and later do not contain',
@@ -95,7 +95,7 @@ function storage(facts: Facts, { metadata: { name }, spec, status }: Definition)
   const subject = `CRD ${name}`;
   const text = `objects may be stored as ${others.join(', ')}, which the CRDs of 1.1 and later cannot read`;
   if (!spec.versions.some((version) => version.name === 'v1' && version.storage))
-    return [blocked(AREA, subject, text, 'upgrade to 1.0, which stores v1')];
+    return [blockedItem(AREA, subject, text, 'upgrade to 1.0, which stores v1')];
   const { kind, plural } = spec.names;
   const count = facts.of(kind).length;
   return [
@@ -153,7 +153,7 @@ function alphaItem(facts: Facts, name: string, kind: string): readonly Item[] {
   const count = facts.of(kind).length;
   if (facts.notAsked(kind) !== undefined || count > 0)
     return [
-      blocked(
+      blockedItem(
         AREA,
         subject,
         `has ${facts.notAsked(kind) === undefined ? counted(count, 'object') : 'an unknown number of objects'}; deleting the CRD now deletes them and their nodes immediately`,
@@ -167,13 +167,13 @@ function webhookItems(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   return (['Mutating', 'Validating'] as const).flatMap((type) => {
     const kind = `${type}WebhookConfiguration`;
-    return asked(facts, { area: AREA, subject: `${type.toLowerCase()} webhooks`, kinds: [kind] }, () => {
+    return itemsOf(facts, { area: AREA, subject: `${type.toLowerCase()} webhooks`, kinds: [kind] }, () => {
       const found = facts.of(kind).filter(({ metadata }) => isOldWebhook(metadata.name));
       return found.map(({ metadata: { name } }) => {
         const next = `kubectl delete ${kind.toLowerCase()} ${name}`;
         const isServed = stage !== undefined && stage !== 'v1';
         return isServed
-          ? blocked(
+          ? blockedItem(
               AREA,
               `webhook ${name}`,
               'belongs to this version; 1.1 and later do not serve it',

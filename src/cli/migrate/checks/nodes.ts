@@ -2,7 +2,7 @@
 import type { KubeObject, Node } from '../../../api/kubernetes.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { asked, type Item, ok, todo } from '../items.ts';
+import { type Item, itemsOf, ok, todo } from '../items.ts';
 import { groupsOf, originOf } from '../origins.ts';
 import { namesOf } from './objects.ts';
 
@@ -12,14 +12,14 @@ export const LEGACY_TAINT = 'karpenter.sh/legacy';
 const DISRUPTION_TAINT = 'karpenter.sh/disruption';
 
 export const nodeItems = (facts: Facts): readonly Item[] => [
-  ...asked(facts, { area: AREA, subject: 'nodes', kinds: ['Node'] }, () => {
+  ...itemsOf(facts, { area: AREA, subject: 'nodes', kinds: ['Node'] }, () => {
     const nodes = facts.of<Node>('Node');
     return [...alphaNodes(facts, nodes), ...taints(nodes), ...groups(facts, nodes), ...oldAnnotation(nodes)];
   }),
   ...machines(facts),
 ];
 
-const tainted = (nodes: readonly Node[], key: string): readonly Node[] =>
+const findTainted = (nodes: readonly Node[], key: string): readonly Node[] =>
   nodes.filter(({ spec }) => spec?.taints?.some((taint) => taint.key === key));
 
 /** Reports Machines and nodes of Provisioners. */
@@ -63,7 +63,7 @@ interface Provisioner extends KubeObject {
 }
 
 const machines = (facts: Facts): readonly Item[] =>
-  asked(facts, { area: AREA, subject: 'Machines', kinds: ['Machine'] }, () => {
+  itemsOf(facts, { area: AREA, subject: 'Machines', kinds: ['Machine'] }, () => {
     const found = facts.of('Machine');
     return found.length === 0
       ? []
@@ -80,7 +80,7 @@ const machines = (facts: Facts): readonly Item[] =>
 /** Reports taints that current controllers do not remove. */
 function taints(nodes: readonly Node[]): readonly Item[] {
   const items: Item[] = [];
-  const disrupting = tainted(nodes, DISRUPTION_TAINT);
+  const disrupting = findTainted(nodes, DISRUPTION_TAINT);
   if (disrupting.length > 0)
     items.push(
       todo(
@@ -90,7 +90,7 @@ function taints(nodes: readonly Node[]): readonly Item[] {
         `kubectl taint nodes ${namesOf(disrupting).join(' ')} ${DISRUPTION_TAINT}-, once no version before 1.0 is running`,
       ),
     );
-  const legacy = tainted(nodes, LEGACY_TAINT).filter((node) => originOf(node).kind !== 'provisioner');
+  const legacy = findTainted(nodes, LEGACY_TAINT).filter((node) => originOf(node).kind !== 'provisioner');
   if (legacy.length > 0)
     items.push(
       todo(

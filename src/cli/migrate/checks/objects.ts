@@ -6,7 +6,7 @@ import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { leftovers } from '../../../aws/doctor/beta.ts';
 import { counted, inShort, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { asked, blocked, type Item, itemOf, ok, todo, unknown } from '../items.ts';
+import { blockedItem, type Item, itemOf, itemsOf, ok, todo, unknown } from '../items.ts';
 import { stageIn } from './installation.ts';
 
 const AREA = 'objects';
@@ -19,9 +19,9 @@ export const namesOf = (objects: readonly KubeObject[]): readonly string[] =>
 export const objectItems = (facts: Facts): readonly Item[] => [
   ...alphaObjects(facts),
   ...KINDS.flatMap((kind) => betaObjects(facts, kind)),
-  ...unreferenced(facts),
+  ...checkReferences(facts),
   ...KINDS.flatMap((kind) =>
-    asked(facts, { area: AREA, subject: `annotations of ${pluralOf(kind)}`, kinds: [kind] }, () =>
+    itemsOf(facts, { area: AREA, subject: `annotations of ${pluralOf(kind)}`, kinds: [kind] }, () =>
       leftovers(facts.of(kind), stageIn(facts) === 'conversion').map((finding) => itemOf(AREA, finding)),
     ),
   ),
@@ -33,7 +33,7 @@ export const objectItems = (facts: Facts): readonly Item[] => [
 
 function alphaObjects(facts: Facts): readonly Item[] {
   return ['Provisioner', 'AWSNodeTemplate'].flatMap((kind) =>
-    asked(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
+    itemsOf(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
       const found = facts.of(kind);
       if (found.length === 0) return [];
       const successor = kind === 'Provisioner' ? 'NodePool' : 'EC2NodeClass';
@@ -41,7 +41,7 @@ function alphaObjects(facts: Facts): readonly Item[] {
       return facts.of(successor).length === 0
         ? [todo(AREA, subject, `no ${successor} exists that replaces them`, MANIFESTS)]
         : [
-            blocked(
+            blockedItem(
               AREA,
               subject,
               'delete them after their last node is gone, because deleting them deletes their nodes immediately',
@@ -59,7 +59,7 @@ const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[
  * version.
  */
 function betaObjects(facts: Facts, kind: (typeof KINDS)[number]): readonly Item[] {
-  return asked(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
+  return itemsOf(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
     const found = facts.of(kind);
     const old = found.filter((object) => versionOf(object) !== 'v1');
     if (found.length === 0) return [];
@@ -67,7 +67,7 @@ function betaObjects(facts: Facts, kind: (typeof KINDS)[number]): readonly Item[
     const versions = [...new Set(old.map(versionOf))].join(', ');
     const subject = `${pluralOf(kind)} ${inShort(namesOf(old))}`;
     return [
-      blocked(
+      blockedItem(
         AREA,
         subject,
         `have version ${versions}, and the cluster serves no later version`,
@@ -85,9 +85,9 @@ interface Referring extends KubeObject {
 }
 
 /** Reports references without group and kind, which NodePools and NodeClaims must have since 1.1. */
-const unreferenced = (facts: Facts): readonly Item[] =>
+const checkReferences = (facts: Facts): readonly Item[] =>
   (['NodePool', 'NodeClaim'] as const).flatMap((kind) =>
-    asked(facts, { area: AREA, subject: `nodeClassRef of ${pluralOf(kind)}`, kinds: [kind] }, () => {
+    itemsOf(facts, { area: AREA, subject: `nodeClassRef of ${pluralOf(kind)}`, kinds: [kind] }, () => {
       const found = facts.of<Referring>(kind).filter((object) => {
         const { nodeClassRef = {} } = (kind === 'NodePool' ? object.spec?.template?.spec : object.spec) ?? {};
         return versionOf(object) === 'v1' && !('group' in nodeClassRef && 'kind' in nodeClassRef);
@@ -129,7 +129,7 @@ function readiness(facts: Facts): readonly Item[] {
 
 /** Reports drifted nodes, because the version should not change while nodes are replaced. */
 const drift = (facts: Facts): readonly Item[] =>
-  asked(facts, { area: AREA, subject: 'drift', kinds: ['NodeClaim'] }, () => {
+  itemsOf(facts, { area: AREA, subject: 'drift', kinds: ['NodeClaim'] }, () => {
     const claims = facts.of<NodeClaim>('NodeClaim');
     const drifted = claims.filter((claim) => isTrue(claim, 'Drifted'));
     if (drifted.length > 0)
@@ -146,7 +146,7 @@ const drift = (facts: Facts): readonly Item[] =>
 
 /** Checks custom user data of AMI family Custom. Its nodes must register with the taint that v1 expects. */
 const registration = (facts: Facts): readonly Item[] =>
-  asked(facts, { area: AREA, subject: 'user data of AMI family Custom', kinds: ['EC2NodeClass'] }, () =>
+  itemsOf(facts, { area: AREA, subject: 'user data of AMI family Custom', kinds: ['EC2NodeClass'] }, () =>
     facts
       .of<EC2NodeClass>('EC2NodeClass')
       .filter(({ spec }) => spec?.amiFamily === 'Custom')
@@ -186,7 +186,7 @@ const registration = (facts: Facts): readonly Item[] =>
 function hopLimit(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   if (stage !== 'beta' && stage !== 'conversion') return [];
-  return asked(facts, { area: AREA, subject: 'metadata hop limit', kinds: ['EC2NodeClass'] }, () => {
+  return itemsOf(facts, { area: AREA, subject: 'metadata hop limit', kinds: ['EC2NodeClass'] }, () => {
     const short = facts
       .of<EC2NodeClass>('EC2NodeClass')
       .filter((object) => versionOf(object) === 'v1' && object.spec?.metadataOptions?.httpPutResponseHopLimit === 1);

@@ -10,7 +10,7 @@ import type {
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { asked, type Item, ok, todo } from '../items.ts';
+import { type Item, itemsOf, ok, todo } from '../items.ts';
 import { PROVISIONER_LABEL } from '../origins.ts';
 import { stageIn } from './installation.ts';
 
@@ -84,7 +84,7 @@ function selectsProvisioner({ nodeSelector = {}, affinity, topologySpreadConstra
 }
 
 export const workloadItems = (facts: Facts): readonly Item[] => [
-  ...asked(facts, { area: AREA, subject: 'pods and workloads', kinds: KINDS }, () => {
+  ...itemsOf(facts, { area: AREA, subject: 'pods and workloads', kinds: KINDS }, () => {
     const templates = KINDS.flatMap((kind) => facts.of<Pod | Workload>(kind).flatMap(templateOf));
     const items = RULES.flatMap((rule) => ruleItem(rule, templates));
     return items.length > 0 || templates.length === 0
@@ -123,7 +123,7 @@ function ruleItem({ subject, applies, message, next }: Rule, templates: readonly
 function budgets(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   if (stage === 'v1' || stage === undefined) return [];
-  return asked(facts, { area: AREA, subject: 'PodDisruptionBudgets', kinds: ['PodDisruptionBudget'] }, () => {
+  return itemsOf(facts, { area: AREA, subject: 'PodDisruptionBudgets', kinds: ['PodDisruptionBudget'] }, () => {
     const shut = facts
       .of<PodDisruptionBudget>('PodDisruptionBudget')
       .filter(({ status }) => status?.disruptionsAllowed === 0 && (status.expectedPods ?? 1) > 0)

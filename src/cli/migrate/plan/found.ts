@@ -46,7 +46,7 @@ interface Provisioner extends KubeObject {
 }
 
 /** @param groups names of Auto Scaling groups by instance, as far as AWS has returned them */
-export function foundIn(facts: Facts, groups: ReadonlyMap<string, string>): Found {
+export function findFacts(facts: Facts, groups: ReadonlyMap<string, string>): Found {
   const controller = facts.controllers.find(({ isKarpenter }) => isKarpenter) ?? facts.controllers[0];
   const nodes = facts.of<Node>('Node');
   const metadata = controller?.deployment.metadata;

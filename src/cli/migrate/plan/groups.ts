@@ -25,7 +25,7 @@ const HOST_NAME = /system|infra|core|control|mgmt|management|karpenter|addons?/i
  * Selects the group that runs the controller: a group with a typical name, or the smallest group in two zones. The
  * plan describes how to choose another.
  */
-export function sorted(groups: readonly LeavingGroup[]): Sorted {
+export function sortGroups(groups: readonly LeavingGroup[]): Sorted {
   const bySize = groups.toSorted((a, b) => a.nodes.length - b.nodes.length);
   const host =
     bySize.find(({ name = '' }) => HOST_NAME.test(name)) ??
@@ -34,7 +34,7 @@ export function sorted(groups: readonly LeavingGroup[]): Sorted {
 }
 
 export function groupSteps(found: Found, from: GroupSource): readonly MigrationStep[] {
-  const { host, leaving } = sorted(found.groups);
+  const { host, leaving } = sortGroups(found.groups);
   return [
     keep(found, leaving),
     crds(found),

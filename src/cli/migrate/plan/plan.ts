@@ -1,7 +1,7 @@
 /** Plans the migration of one cluster. Only reads, and changes nothing in the cluster. */
 import type { Facts } from '../facts.ts';
-import { type Found, foundIn } from './found.ts';
-import { groupSteps, sorted } from './groups.ts';
+import { type Found, findFacts } from './found.ts';
+import { groupSteps, sortGroups } from './groups.ts';
 import { expectSource, guessSource } from './guess.ts';
 import { karpenterSteps } from './karpenter.ts';
 import type { MigrationPlan, Source } from './step.ts';
@@ -29,7 +29,7 @@ export function planOf(facts: Facts, options: PlanOptions): MigrationPlan {
 function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions): MigrationPlan {
   if (said !== undefined) expectSource(facts, said);
   const { from, why } = said === undefined ? guessSource(facts) : { from: said, why: null };
-  const found = { ...foundIn(facts, groups), ...(clusterName === undefined ? {} : { clusterName }) };
+  const found = { ...findFacts(facts, groups), ...(clusterName === undefined ? {} : { clusterName }) };
   const isOfGroups = from === 'cluster-autoscaler' || from === 'managed-node-groups';
   const steps = isOfGroups ? groupSteps(found, from) : karpenterSteps(found);
   return { from, guessed: why, cluster: found.clusterName, open: openIn(found, isOfGroups), steps };
@@ -38,7 +38,7 @@ function planFor(facts: Facts, { from: said, clusterName, groups }: PlanOptions)
 /** Returns the points that the user must decide or verify. */
 function openIn(found: Found, isOfGroups: boolean): readonly string[] {
   const { facts, clusterName, groups } = found;
-  const { host, leaving } = sorted(groups);
+  const { host, leaving } = sortGroups(groups);
   const unasked = ['Deployment', 'Node', 'Provisioner', 'Machine', 'NodePool', 'CustomResourceDefinition'].flatMap(
     (kind) => {
       const why = facts.notAsked(kind);

@@ -22,7 +22,7 @@ export function cardFigures({ lives }: ReplayResult, run: ReplayRun, first: Repl
     const cost = livesCost(set);
     return {
       usd: set.mean.usd,
-      ...(cost && { difference: cost.isShown ? toned(cost.fraction) : { text: 'no difference shown', tone: 'same' } }),
+      ...(cost && { difference: cost.isShown ? toneOf(cost.fraction) : { text: 'no difference shown', tone: 'same' } }),
       facts: [
         ['p95 wait', spanText(set.mean.waitingP95)],
         ['Evictions', amount(set.mean.evictions)],
@@ -33,7 +33,7 @@ export function cardFigures({ lives }: ReplayResult, run: ReplayRun, first: Repl
   const difference = run === first ? undefined : costDifference(first, run);
   return {
     usd: run.cost.effectiveUsd,
-    ...(difference !== undefined && { difference: toned(difference) }),
+    ...(difference !== undefined && { difference: toneOf(difference) }),
     facts: [
       ['p95 wait', waitedPods(run.waiting) === 0 ? NONE : spanText(run.waiting.p95)],
       ['Evictions', amount(run.evictions)],
@@ -42,7 +42,7 @@ export function cardFigures({ lives }: ReplayResult, run: ReplayRun, first: Repl
   };
 }
 
-function toned(fraction: number): CardFigures['difference'] & object {
+function toneOf(fraction: number): CardFigures['difference'] & object {
   const tone = Math.abs(fraction) < SAME_SHARE ? 'same' : fraction < 0 ? 'less' : 'more';
   return { text: signedPercent(fraction), tone };
 }

@@ -23,19 +23,19 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const CONTROLS = /(?![\t\n\r])[\p{Cc}\ufffe\uffff]/gu;
 
 /** Escapes text and values of quoted attributes. */
-const escaped = (text: string): string =>
+const escapeText = (text: string): string =>
   text.replace(CONTROLS, '\ufffd').replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 
-function rendered(content: Content): string {
+function renderContent(content: Content): string {
   if (content === undefined) return '';
   if (content instanceof Html) return content.text;
-  if (typeof content === 'string') return escaped(content);
-  return typeof content === 'number' ? String(content) : content.map(rendered).join('');
+  if (typeof content === 'string') return escapeText(content);
+  return typeof content === 'number' ? String(content) : content.map(renderContent).join('');
 }
 
 /** Template tag that escapes values, except values of type {@link Html}. */
 export const html = (strings: TemplateStringsArray, ...values: readonly Content[]): Html =>
-  new Html(strings.map((text, index) => text + rendered(values[index])).join(''));
+  new Html(strings.map((text, index) => text + renderContent(values[index])).join(''));
 
 /** Renders JSON for a `script` element. The value cannot end the element. */
 export const json = (value: unknown): Html =>

@@ -27,7 +27,7 @@ interface Declared {
 const difference = (all: readonly number[], part: readonly number[]): readonly number[] =>
   all.map((value, index) => value - (part[index] ?? 0));
 
-function cumulated({ usdPerHour, stepSeconds }: ReplaySeries): readonly number[] {
+function cumulate({ usdPerHour, stepSeconds }: ReplaySeries): readonly number[] {
   let sum = 0;
   return usdPerHour.map((usd) => {
     const before = sum;
@@ -38,7 +38,7 @@ function cumulated({ usdPerHour, stepSeconds }: ReplaySeries): readonly number[]
 
 const PLOTS: readonly Declared[] = [
   { id: 'rate', title: 'USD per hour', unit: 'usd', shown: [{ of: ({ usdPerHour }) => usdPerHour }] },
-  { id: 'spent', title: 'USD spent', unit: 'usd', shown: [{ keep: 'most', of: cumulated }] },
+  { id: 'spent', title: 'USD spent', unit: 'usd', shown: [{ keep: 'most', of: cumulate }] },
   {
     id: 'nodes',
     title: 'Nodes',

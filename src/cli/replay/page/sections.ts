@@ -1,6 +1,6 @@
 /** Renders the sections of a replay's page. */
 import type { ReplayResult, ReplayRun } from '../../../replay/result.ts';
-import { sentences, unfinished } from '../compare.ts';
+import { sentences, unfinishedSentences } from '../compare.ts';
 import { FIGURES, waitedPods } from '../figures.ts';
 import { amount, dateTime, dollars, spanText } from '../units.ts';
 import { type CardFigures, cardFigures } from './cards.ts';
@@ -16,7 +16,7 @@ export function headerOf(result: ReplayResult): Html {
 
 /** Renders the result in sentences and in large figures. */
 export function verdictOf(result: ReplayResult): Html {
-  const stopped = unfinished(result);
+  const stopped = unfinishedSentences(result);
   const told = sentences(result).filter((sentence) => !stopped.includes(sentence));
   const [first] = result.runs;
   return html`<section class="verdict" aria-label="Summary">${stopped.map(
@@ -28,25 +28,26 @@ export function verdictOf(result: ReplayResult): Html {
 
 function card(run: ReplayRun, index: number, { usd, difference, facts }: CardFigures): Html {
   const badge = difference && html` <span class="badge ${difference.tone}">${difference.text}</span>`;
-  return html`<article class="card run-${index}"><h2><span class="swatch"></span>${run.name}${marked(run)}</h2><p class="large">${dollars(usd)}${badge}</p><dl>${facts.map(
+  return html`<article class="card run-${index}"><h2><span class="swatch"></span>${run.name}${incompleteMark(run)}</h2><p class="large">${dollars(usd)}${badge}</p><dl>${facts.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl></article>`;
 }
 
-const marked = ({ isComplete }: ReplayRun): Html => (isComplete ? html`` : html` <span class="mark">incomplete</span>`);
+const incompleteMark = ({ isComplete }: ReplayRun): Html =>
+  isComplete ? html`` : html` <span class="mark">incomplete</span>`;
 
 /** Renders checkboxes for the visible runs, which work without a script. */
 export const legendOf = (runs: readonly ReplayRun[]): Html =>
   html`<fieldset class="legend"><legend>Runs shown</legend>${runs.map(
     (run, index) =>
-      html`<label class="choice-${index}"><input type="checkbox" id="show-${index}" checked><span class="swatch"></span>${run.name}${marked(run)}</label>`,
+      html`<label class="choice-${index}"><input type="checkbox" id="show-${index}" checked><span class="swatch"></span>${run.name}${incompleteMark(run)}</label>`,
   )}</fieldset>`;
 
 export function summaryTable(runs: readonly ReplayRun[]): Html {
   const [first] = runs;
   return html`<section aria-labelledby="summary-title"><h2 id="summary-title">Figures</h2><div class="scroll" tabindex="0" role="group" aria-label="Figures of all runs"><table class="figures"><thead><tr><td></td>${runs.map(
     (run, index) =>
-      html`<th scope="col" class="run-${index}"><span class="swatch"></span>${run.name}${marked(run)}</th>`,
+      html`<th scope="col" class="run-${index}"><span class="swatch"></span>${run.name}${incompleteMark(run)}</th>`,
   )}</tr></thead>${FIGURES.map(
     ({ title, figures }) =>
       html`<tbody><tr class="group"><th scope="rowgroup" colspan="${runs.length + 1}">${title}</th></tr>${figures.map(
@@ -176,7 +177,7 @@ export const breakdowns = (runs: readonly ReplayRun[]): Html => {
 export const settingsOf = ({ runs, world }: ReplayResult): Html =>
   html`<h2>Configuration</h2><div class="grid"><section aria-labelledby="settings-title"><h3 id="settings-title">Settings</h3>${runs.map(
     (run, index) =>
-      html`<div class="setting run-${index}"><h4><span class="swatch"></span>${run.name}${marked(run)}</h4>${
+      html`<div class="setting run-${index}"><h4><span class="swatch"></span>${run.name}${incompleteMark(run)}</h4>${
         run.settings.length === 0
           ? html`<p class="soft">defaults</p>`
           : html`<ul>${run.settings.map((each) => html`<li><code>${each}</code></li>`)}</ul>`

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EC2Client, type InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { checked } from '../../../../src/aws/answers/checked.ts';
+import { withChecks } from '../../../../src/aws/answers/checked.ts';
 import { LISTS, TEXTS, withoutUnread } from '../../../../src/aws/answers/unread.ts';
 import { fetchTypes } from '../../../../src/aws/instancetypes/discovery.ts';
 import { wholeCatalogue } from '../../../support/catalogue.ts';
@@ -37,7 +37,7 @@ describe('a response to DescribeInstanceTypes', () => {
   beforeAll(async () => {
     account = await Account.open({ catalogue: wholeCatalogue() });
     whole = await fetchTypes(new EC2Client({}), () => {});
-    read = await fetchTypes(checked(new EC2Client({})), () => {});
+    read = await fetchTypes(withChecks(new EC2Client({})), () => {});
   });
   afterAll(() => account.close());
 

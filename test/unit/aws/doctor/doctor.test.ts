@@ -12,7 +12,7 @@ import type { Workload } from '../../../../src/api/kubernetes.ts';
 import { createClients } from '../../../../src/aws/clients.ts';
 import { missingFields } from '../../../../src/aws/doctor/cluster.ts';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
-import { controllerRole, judged, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
+import { controllerRole, findingsOf, roleOfSession } from '../../../../src/aws/doctor/simulation.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
 import { VERSION } from '../../../../src/version.ts';
@@ -217,7 +217,7 @@ describe('a simulation of IAM', () => {
   });
 
   it('names each denied action, the reason and the policy to change', () => {
-    expect(judged('IAM of x', results('implicitDeny'))).toMatchObject([
+    expect(findingsOf('IAM of x', results('implicitDeny'))).toMatchObject([
       {
         level: 'error',
         message: 'iam:PassRole: no policy allows it',
@@ -225,7 +225,7 @@ describe('a simulation of IAM', () => {
       },
       { fix: 'allow sqs:DeleteMessage in KarpenterControllerInterruptionPolicy, attached to the role' },
     ]);
-    expect(judged('IAM of x', results('explicitDeny'))[0]).toMatchObject({
+    expect(findingsOf('IAM of x', results('explicitDeny'))[0]).toMatchObject({
       message: 'iam:PassRole: a policy denies it',
       fix: expect.stringContaining('service control policies'),
     });

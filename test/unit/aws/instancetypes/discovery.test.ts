@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { confirmed } from '../../../../src/aws/instancetypes/discovery.ts';
+import { confirmTypes } from '../../../../src/aws/instancetypes/discovery.ts';
 
 const mapOf = (...names: readonly string[]): ReadonlyMap<string, number> => new Map(names.map((name) => [name, 1]));
 
@@ -13,12 +13,12 @@ describe('the list of EC2', () => {
     { known: ['a'], answers: [[], ['a']], is: ['a'] },
   ])('after $known with responses $answers is $is', async ({ known, answers, is }) => {
     const left = [...answers];
-    const found = await confirmed(mapOf(...known), async () => mapOf(...(left.shift() ?? [])));
+    const found = await confirmTypes(mapOf(...known), async () => mapOf(...(left.shift() ?? [])));
     expect([...found.keys()]).toEqual(is);
     expect(left).toEqual([]);
   });
 
   it('is kept if EC2 returns an empty list', async () => {
-    await expect(confirmed(mapOf('a'), async () => mapOf())).rejects.toThrow('EC2 returned no instance types');
+    await expect(confirmTypes(mapOf('a'), async () => mapOf())).rejects.toThrow('EC2 returned no instance types');
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readInstanceTypes } from '../../../../src/cli/objects/catalogue.ts';
 import { refuseOldVersions } from '../../../../src/cli/objects/old-versions.ts';
-import { applied, parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
+import { applyManifests, parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
 import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
 
 const worldIn = async (text: string): Promise<World> =>
@@ -104,7 +104,10 @@ spec:
   it('of a change replace objects with the same name, or are added', () => {
     const pods = (...names: readonly string[]) =>
       names.map((name) => `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"}}`).join('\n---\n');
-    const merged = applied(parseManifests(pods('a', 'b', 'c'), 'now'), parseManifests(pods('b', 'd'), 'what if'));
+    const merged = applyManifests(
+      parseManifests(pods('a', 'b', 'c'), 'now'),
+      parseManifests(pods('b', 'd'), 'what if'),
+    );
     expect(merged.map(({ where }) => where)).toEqual([
       'now, document 1, Pod a',
       'what if, document 1, Pod b',

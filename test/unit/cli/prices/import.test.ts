@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readPriceBook } from '../../../../src/api/price-book/read.ts';
-import { importedFrom } from '../../../../src/cli/prices/aws-answers.ts';
+import { importEntries } from '../../../../src/cli/prices/aws-answers.ts';
 import { mergeImported } from '../../../../src/cli/prices/merge.ts';
 import { pricesCommand, pricesFrom } from '../../../../src/cli/prices.ts';
 
@@ -112,7 +112,7 @@ const RESERVED = {
 const source = (where: string, value: unknown) => ({ where, text: JSON.stringify(value, null, 4) });
 const ALL = [source('plans', PLANS), source('rates', RATES), source('m5', RATES_M5), source('reserved', RESERVED)];
 const bookFrom = (existing?: string, sources = ALL) => {
-  const { text, notes } = mergeImported(importedFrom(sources, { region: 'eu-central-1' }), existing, 'book.yaml');
+  const { text, notes } = mergeImported(importEntries(sources, { region: 'eu-central-1' }), existing, 'book.yaml');
   return { ...readPriceBook(text, 'book.yaml'), text, notes };
 };
 
@@ -198,7 +198,7 @@ describe('responses of AWS', () => {
       'x.json: ReservedInstances[0].End: must be a valid time',
     ],
   ])('are rejected with file and field if they are invalid: %s %s', (where, text, message) => {
-    expect(() => importedFrom([{ where, text }], {})).toThrow(message);
+    expect(() => importEntries([{ where, text }], {})).toThrow(message);
   });
 
   it('are reported if they are incomplete', () => {

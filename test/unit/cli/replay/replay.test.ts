@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
 import { OUTPUTS } from '../../../../scripts/reference/outputs/catalogue.ts';
-import { generated } from '../../../../src/cli/replay/generated.ts';
+import { generateFrom } from '../../../../src/cli/replay/generated.ts';
 import { stoppable } from '../../../../src/cli/replay/interruption.ts';
 import { destination, withSummary } from '../../../../src/cli/replay/outputs.ts';
 import type { ReplayParts } from '../../../../src/cli/replay/parts.ts';
@@ -243,9 +243,9 @@ describe('-o', () => {
 
 describe('generated traces', () => {
   it('have the requested kind, duration and size', () => {
-    expect(generated('generate:batch').header).toMatchObject({ name: 'batch', seconds: 604_800 });
+    expect(generateFrom('generate:batch').header).toMatchObject({ name: 'batch', seconds: 604_800 });
     expect(
-      generated('generate:web-service?pods=5&duration=36h&seed=7&start=2026-03-02T00:00:00Z').header,
+      generateFrom('generate:web-service?pods=5&duration=36h&seed=7&start=2026-03-02T00:00:00Z').header,
     ).toMatchObject({
       seconds: 129_600,
       start: '2026-03-02T00:00:00Z',
@@ -263,6 +263,6 @@ describe('generated traces', () => {
     ['generate:mix?duration=999d', 'duration must be at most 366d'],
     ['generate:mix?start=now', 'start must be a time, for example'],
   ])('reject %s', (source, message) => {
-    expect(() => generated(source)).toThrow(message);
+    expect(() => generateFrom(source)).toThrow(message);
   });
 });

@@ -1,7 +1,7 @@
 /** Output of a replay on a terminal: sentences, figures, progress. */
 import { describe, expect, it } from '@jest/globals';
 import { sparkline } from '../../../../src/cli/render/cost.ts';
-import { sentences, unfinished } from '../../../../src/cli/replay/compare.ts';
+import { sentences, unfinishedSentences } from '../../../../src/cli/replay/compare.ts';
 import { downsample, rowsPerPoint } from '../../../../src/cli/replay/downsample.ts';
 import { progressLine } from '../../../../src/cli/replay/progress.ts';
 import { summaryText } from '../../../../src/cli/replay/summary.ts';
@@ -107,7 +107,7 @@ describe('the summary of several lives', () => {
     const { lives, ...result } = livesResult();
     if (lives === undefined) throw new Error('there are lives');
     const failures = [{ set: 'ours', life: 9, message: 'its worker exited' }];
-    expect(unfinished({ ...result, lives: { ...lives, count: 9, failures } })).toEqual([
+    expect(unfinishedSentences({ ...result, lives: { ...lives, count: 9, failures } })).toEqual([
       'compatible is unfinished: 8 of 9 lives were played to the end.',
       'Life 9 of ours failed: its worker exited',
     ]);

@@ -5,7 +5,7 @@ import { KEPT_DEVICE_FIELDS } from '../../../../src/api/dra/kept-device-fields.t
 import { KEPT_FIELDS, type Keep, METADATA } from '../../../../src/api/kept-fields.ts';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import type { OpenApiSchema } from '../../../../src/api/schema/openapi.ts';
-import { redactedAlike } from '../../../../src/cli/objects/redaction.ts';
+import { redactAlike } from '../../../../src/cli/objects/redaction.ts';
 import { kept } from '../../../../src/cli/snapshot/keep.ts';
 import { keepOf, ownKinds } from '../../../../src/cli/snapshot/own-kinds.ts';
 import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
@@ -114,9 +114,9 @@ describe('the kubelet of an EC2NodeClass', () => {
 
   it('detects a different header in a manifest', () => {
     const before = new Redactor().redacted(withKubelet({ staticPodURLHeader: header }));
-    const same = redactedAlike(before, withKubelet({ staticPodURLHeader: header }));
+    const same = redactAlike(before, withKubelet({ staticPodURLHeader: header }));
     expect(kubeletOf(same)).toEqual(kubeletOf(before));
-    const other = redactedAlike(before, withKubelet({ staticPodURLHeader: { Authorization: ['Bearer other'] } }));
+    const other = redactAlike(before, withKubelet({ staticPodURLHeader: { Authorization: ['Bearer other'] } }));
     expect(kubeletOf(other)).not.toEqual(kubeletOf(before));
     expect(JSON.stringify(other)).not.toContain('Bearer');
   });

@@ -2,7 +2,7 @@
 import { ec2NodeClassHash, nodePoolHash } from '../../../../src/api/hash.ts';
 import type { KubeObject, StringMap } from '../../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { stored } from '../../../../src/cli/objects/stored.ts';
+import { validateStored } from '../../../../src/cli/objects/stored.ts';
 import { randomCluster } from '../../../operator/differential/clusters.ts';
 import { type Dice, dice } from '../../../operator/random.ts';
 import { podSpec, SECRET } from './secrets.ts';
@@ -41,7 +41,7 @@ function written(object: KubeObject): KubeObject {
   return loose as unknown as KubeObject;
 }
 
-const defaulted = (pool: KubeObject): NodePool => stored<NodePool>({ object: pool, where: 'pool' });
+const defaulted = (pool: KubeObject): NodePool => validateStored<NodePool>({ object: pool, where: 'pool' });
 
 const CLASS_STATUS = {
   conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', lastTransitionTime: '2026-06-03T08:00:00Z' }],
@@ -156,7 +156,7 @@ export function randomDump(seed: number): RandomDump {
   const objects: Loose[] = [];
   for (const object of own) {
     if (object.kind === 'EC2NodeClass') {
-      const hash = ec2NodeClassHash(stored({ object, where: 'class' }), 'CA');
+      const hash = ec2NodeClassHash(validateStored({ object, where: 'class' }), 'CA');
       classes.set(object.metadata.name, hash);
       const annotations = {
         'karpenter.k8s.aws/ec2nodeclass-hash': hash,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject, Pod, PodDisruptionBudget, Workload } from '../../../../src/api/kubernetes.ts';
 import type { Manifest } from '../../../../src/cli/objects/read.ts';
-import { changed } from '../../../../src/cli/what-if/changes.ts';
+import { applyChanges } from '../../../../src/cli/what-if/changes.ts';
 import { atOtherPrices, priceChangeOf } from '../../../../src/cli/what-if/prices.ts';
 import { instanceType } from '../../engine/disruption/objects.ts';
 
@@ -50,7 +50,7 @@ function pod(
 }
 
 const changedBy = (manifests: readonly Manifest[], ...whatIf: readonly string[]): readonly KubeObject[] =>
-  changed(manifests, whatIf, NOW).manifests.map(({ object }) => object);
+  applyChanges(manifests, whatIf, NOW).manifests.map(({ object }) => object);
 const podsAfter = (manifests: readonly Manifest[], ...whatIf: readonly string[]): readonly Pod[] =>
   changedBy(manifests, ...whatIf).filter(({ kind }) => kind === 'Pod') as unknown as readonly Pod[];
 const namesAfter = (manifests: readonly Manifest[], ...whatIf: readonly string[]): readonly string[] =>
@@ -202,7 +202,7 @@ describe('scale', () => {
     ],
     ['spot-101%', /prices cannot fall by more than 100%/],
   ])('rejects %j', (whatIf, message) => {
-    expect(() => changed(from(workload('Deployment', 'web')), [whatIf], NOW)).toThrow(message);
+    expect(() => applyChanges(from(workload('Deployment', 'web')), [whatIf], NOW)).toThrow(message);
   });
 });
 

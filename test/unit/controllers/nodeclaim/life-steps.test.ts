@@ -9,7 +9,7 @@ import { stateGarbageCollection } from '../../../../src/controllers/nodeclaim/ga
 import { askHooks } from '../../../../src/controllers/nodeclaim/hooks.ts';
 import { LaunchedInstances } from '../../../../src/controllers/nodeclaim/launch.ts';
 import { NodeClaimLifecycle } from '../../../../src/controllers/nodeclaim/lifecycle.ts';
-import { shortened } from '../../../../src/controllers/nodeclaim/step.ts';
+import { shortenMessage } from '../../../../src/controllers/nodeclaim/step.ts';
 import type { Ref } from '../../../../src/kube/client.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { virtualClock } from '../../virtualclock.ts';
@@ -103,7 +103,7 @@ describe('shortened', () => {
   it.each([
     [300, 'x'.repeat(300)],
     [301, `${'x'.repeat(300)}...`],
-  ])('text of %d characters', (length, is) => expect(shortened('x'.repeat(length))).toBe(is));
+  ])('text of %d characters', (length, is) => expect(shortenMessage('x'.repeat(length))).toBe(is));
 });
 
 describe('liveness', () => {

@@ -6,7 +6,7 @@ import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import type { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
 import { staticDeprovisioning } from '../../../../src/controllers/static/deprovisioning.ts';
-import { granted, staticProvisioning } from '../../../../src/controllers/static/provisioning.ts';
+import { countCreations, staticProvisioning } from '../../../../src/controllers/static/provisioning.ts';
 import { staticClaims } from '../../../../src/controllers/static/static-claims.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { NamedCounter } from '../../../../src/state/named-counter.ts';
@@ -51,7 +51,7 @@ describe('granted', () => {
     limit,
     is,
   }) => {
-    expect(granted(poolOf(replicas, limit), of, reserved)).toBe(is);
+    expect(countCreations(poolOf(replicas, limit), of, reserved)).toBe(is);
   });
 });
 

@@ -78,7 +78,7 @@ export class GuardedPods {
 class Guards {
   readonly #all = new Map<string, Guard>();
   /**
-   * Guards by a label that their selector requires, as `labelled` formats it. Guards without such a label are under ''.
+   * Guards by a label that their selector requires, as `labelText` formats it. Guards without such a label are under ''.
    */
   readonly #byLabel = new Map<string, Map<string, Guard>>();
 

@@ -7,7 +7,7 @@ import type { EC2NodeClass } from '../../../../../src/api/ec2-nodeclass.ts';
 import type { NodePool } from '../../../../../src/api/nodepool.ts';
 import { nodePoolErrors } from '../../../../../src/api/nodepool-validation.ts';
 import { type Manifest, parseManifests } from '../../../../../src/cli/objects/read.ts';
-import { stored } from '../../../../../src/cli/objects/stored.ts';
+import { validateStored } from '../../../../../src/cli/objects/stored.ts';
 import { runConvert } from '../run-convert.ts';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/groups');
@@ -47,7 +47,7 @@ export function conversions(): Conversions {
     async converted(...args) {
       const { output, errors, code } = await runConvert(...args);
       const manifests: readonly Manifest[] = parseManifests(output, 'result');
-      const kept = manifests.map((manifest) => stored(manifest));
+      const kept = manifests.map((manifest) => validateStored(manifest));
       const pools = kept.filter(({ kind }) => kind === 'NodePool') as NodePool[];
       const classes = kept.filter(({ kind }) => kind === 'EC2NodeClass') as EC2NodeClass[];
       expect(pools.flatMap(nodePoolErrors)).toEqual([]);
