@@ -1,4 +1,4 @@
-/** Command `karpenter explain nodeclaim`. Shows for which pods an instance was launched, why this one, and why it does not join. */
+/** Command `karpenter explain nodeclaim`. Shows the pods and the choice of an instance, and why it does not join. */
 import { Command } from 'commander';
 import { NODE_CLAIM } from '../api/kinds.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';

@@ -1,4 +1,4 @@
-/** Answers `karpenter explain pod` for a live cluster: asks its operator, or computes the verdict from the objects. */
+/** Explains a pod of a live cluster with the verdict of its operator, or with a verdict computed from the objects. */
 import { EVENT, POD } from '../api/kinds.ts';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
@@ -21,7 +21,7 @@ export interface LiveVerdict {
 }
 
 /**
- * Asks an operator.
+ * Reads the verdict of an operator.
  *
  * @throws Error if the operator has no such pod or cannot be reached
  */
@@ -39,7 +39,7 @@ export const verdictsAt = (server: string): Promise<readonly PodVerdict[]> =>
   askOperator<readonly PodVerdict[]>(server, '/debug/pods');
 
 /**
- * Finds the operator in the cluster and asks it. If that is impossible, computes the verdict and adds the operator's last event.
+ * Reads the verdict of the operator in the cluster. If that is impossible, computes the verdict and adds the operator's last event.
  *
  * @throws Error if the pod does not exist or the cluster cannot be reached
  */

@@ -1,4 +1,4 @@
-/** Asks the operator of a live cluster, or returns the reason why it cannot be asked. */
+/** Reads data of the operator of a live cluster, or returns the reason why this is impossible. */
 import type { HttpKubeReader } from '../kube/http.ts';
 import { messageOf } from '../lib/error-message.ts';
 import type { ClusterFlags } from './cluster.ts';

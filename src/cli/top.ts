@@ -1,10 +1,13 @@
 /** Command `karpenter top`. Shows nodes, pending pods and decisions of a live cluster in a terminal. */
 import { Command, Option } from 'commander';
+import type { HttpKubeReader } from '../kube/http.ts';
+import type { ForwardedPort } from '../kube/port-forward.ts';
 import { realClock } from '../lib/clock.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
+import { forwardToOperator } from './operator-pod.ts';
 import { terminalWidth } from './render/wrap.ts';
-import { instanceTypesOption, typesFor } from './scenario.ts';
+import { instanceTypesOption, type TypesFor, typesFor } from './scenario.ts';
 
 interface Flags extends ClusterFlags {
   readonly server?: string;
@@ -19,9 +22,9 @@ surplus CPU credits, volumes and public addresses.
 
 Keys: arrows or j and k select a row, Enter explains it, s changes the order, g the groups, / filters, Esc goes back, q quits.
 
-The kubeconfig needs get, list and watch for pods, nodes, events, NodePools, NodeClaims and EC2NodeClasses. Verdicts are read from
-the events of the nodes, or with --server from the operator, with the result of each disruption method. Prices are those of the
-built-in catalogue, in which spot prices are invented, or with --instance-types those of the operator.`;
+The kubeconfig needs get, list and watch for pods, nodes, events, NodePools, NodeClaims and EC2NodeClasses. If it may forward ports,
+verdicts and prices are those of the operator. Otherwise, verdicts come from the events of the nodes, and prices from the built-in
+catalogue, in which spot prices are invented. --server names an operator that is not found, or that runs outside the cluster.`;
 
 /** Columns of a frame that is not printed on a terminal. */
 const WIDE = 160;
@@ -32,30 +35,32 @@ export const topCommand = (version: string): Command =>
       new Command('top').description('Watch nodes, pending pods and decisions of a live cluster in the terminal'),
     ),
     [
-      { what: 'with the kubeconfig alone', command: 'karpenter top' },
-      {
-        what: 'with verdicts and prices of the operator',
-        command: 'karpenter top --server http://127.0.0.1:8080 --instance-types http://127.0.0.1:8080',
-      },
+      { what: 'the cluster of the kubeconfig', command: 'karpenter top' },
+      { what: 'with an operator outside the cluster', command: 'karpenter top --server http://127.0.0.1:8080' },
       { what: 'print the view once', command: 'karpenter top --once' },
     ],
   )
-    .addOption(new Option('--server <url>', 'metrics address of the operator, for verdicts with all methods'))
+    .addOption(
+      new Option(
+        '--server <url>',
+        'metrics address of the operator (default: the leader in the cluster, by port forwarding)',
+      ),
+    )
     .addOption(instanceTypesOption())
     .option('--once', 'print the view once and exit (default if the output is not a terminal)')
     .addHelpText('after', HELP)
     .action(async ({ server, instanceTypes, once, ...cluster }: Flags) => {
       await reading(cluster, `karpenter-top/${version}`, async (client) => {
         const ended = new AbortController();
+        const operator = new OperatorAddress(client, cluster, server);
         try {
           const { watchCluster } = await import('./top/watch.ts');
           const watched = await watchCluster({
             client,
             clusterName: client.server.host,
             clock: realClock(),
-            types: (manifests, nowMs) =>
-              typesFor({ ...(instanceTypes !== undefined && { instanceTypes }) }, manifests, nowMs),
-            server,
+            types: typesWithin(instanceTypes, operator),
+            operator: (isLost) => operator.url(isLost),
             signal: ended.signal,
           });
           if (!once && process.stdout.isTTY && process.stdin.isTTY) {
@@ -68,6 +73,52 @@ export const topCommand = (version: string): Command =>
           process.stdout.write(printed({ state: watched.state(), columns, verdictOf, problem: watched.problem() }));
         } finally {
           ended.abort();
+          await operator.close();
         }
       });
     });
+
+/** Address of the operator's metrics port: the given one, or a port that is forwarded to the leader. */
+class OperatorAddress {
+  readonly #client: HttpKubeReader;
+  readonly #cluster: ClusterFlags;
+  readonly #server: string | undefined;
+  #forwarded: ForwardedPort | undefined;
+
+  constructor(client: HttpKubeReader, cluster: ClusterFlags, server: string | undefined) {
+    this.#client = client;
+    this.#cluster = cluster;
+    this.#server = server;
+  }
+
+  /** Returns undefined if the cluster has no operator, or if its Lease or its pod cannot be read. */
+  async url(isLost = false): Promise<string | undefined> {
+    if (this.#server !== undefined) return this.#server;
+    if (isLost) await this.close();
+    if (this.#forwarded === undefined) {
+      const found = await forwardToOperator(this.#client, this.#cluster);
+      if (typeof found !== 'string') this.#forwarded = found;
+    }
+    return this.#forwarded?.url;
+  }
+
+  async close(): Promise<void> {
+    const port = this.#forwarded;
+    this.#forwarded = undefined;
+    await port?.close();
+  }
+}
+
+/** Returns the types of `--instance-types`, else those of the operator, else those of the built-in catalogue. */
+const typesWithin =
+  (given: string | undefined, operator: OperatorAddress): TypesFor =>
+  async (manifests, nowMs) => {
+    if (given !== undefined) return typesFor({ instanceTypes: given }, manifests, nowMs);
+    try {
+      const url = await operator.url();
+      if (url !== undefined) return await typesFor({ instanceTypes: url }, manifests, nowMs);
+    } catch {
+      // the view reports that the operator cannot be reached
+    }
+    return typesFor({}, manifests, nowMs);
+  };

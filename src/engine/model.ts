@@ -138,7 +138,7 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly pools: readonly PoolInput[];
   /** NodePools that take no part, with the reason. Refusals list them after the NodePools that were tried. */
   readonly idlePools?: readonly IdlePool[];
-  /** Objects of these NodePools, as far as they are known, for the causes of refusals. */
+  /** Known objects of these NodePools, for the causes of refusals. */
   readonly idleNodePools?: readonly NodePool[];
   readonly nodes: readonly N[];
   /** Pods to place, in any order. The solver sorts them. */

@@ -1,4 +1,4 @@
-/** Answers to users over HTTP: why a pod is pending, why a node was launched, and why it does not join. */
+/** Explanations over HTTP: why a pod is pending, why a node was launched, and why it does not join. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { INSTANCE_CATEGORY_LABEL, INSTANCE_FAMILY_LABEL } from '../../src/api/labels.ts';
 import { explainCommand } from '../../src/cli/explain.ts';

@@ -46,9 +46,7 @@ it('shows the cluster with the kubeconfig alone, and more with the address of th
   expect(text).toMatch(/^default {2}1 node {2}\$0\.\d\d\/h {2}cpu/m);
   expect(text).toMatch(/^ {2}\S+ +\S+\.large .* 2 {3} 0\.\d{3} .* ready/m);
   const url = `http://127.0.0.1:${port}`;
-  await scenario.until('a verdict', async () =>
-    /ready {6}\S/.test(await printed('--server', url, '--instance-types', url)),
-  );
+  await scenario.until('a verdict', async () => /ready {6}\S/.test(await printed('--server', url)));
   expect(await printed('--server', 'http://127.0.0.1:9')).toContain(
     'operator: http://127.0.0.1:9/debug/verdicts cannot',
   );

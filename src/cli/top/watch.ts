@@ -28,8 +28,11 @@ export interface WatchOptions {
   readonly clusterName: string;
   readonly clock: Clock;
   readonly types: TypesFor;
-  /** URL of an operator's metrics port. Without it, verdicts come from the events of the nodes. */
-  readonly server?: string | undefined;
+  /**
+   * Returns the URL of the operator's metrics port. Without it, verdicts come from the events of the nodes.
+   * @param isLost true if the last URL did not work
+   */
+  readonly operator: (isLost: boolean) => Promise<string | undefined>;
   readonly signal: AbortSignal;
 }
 
@@ -43,13 +46,14 @@ export interface WatchedCluster {
 
 /** Opens watches until the signal aborts, and waits for the first lists. */
 export async function watchCluster(options: WatchOptions): Promise<WatchedCluster> {
-  const { client, clock, signal, server } = options;
+  const { client, clock, signal, operator } = options;
   const problems = new Map<string, string>();
   const log = problemLog(problems);
   const informers = startInformers({ client, clock, log, signal });
   const cluster = new ClusterState({ informers, clock, manages: ({ group }) => group === EC2_NODE_CLASS.group });
   const nodeClasses = informers.store(EC2_NODE_CLASS, {}, { optional: true });
   let verdicts: ReadonlyMap<string, Verdict> = new Map();
+  let isLost = false;
   const view = new LiveView({
     ...{ clusterName: options.clusterName, cluster, clock, log },
     pricesOf: billedPrices({ cluster, nodeClasses, clock, types: options.types }),
@@ -59,12 +63,13 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
   const events = new EventReader(view, (event) => isCurrent(event, informers.store(POD)));
   const refresh = async (): Promise<void> => {
     await attempt(problems, 'events', async () => events.read(await client.listAll(EVENT, OWN_EVENTS)));
-    if (server === undefined) verdicts = events.verdicts;
-    else
-      await attempt(problems, 'operator', async () => {
-        const found = await askOperator<readonly Verdict[]>(server, '/debug/verdicts');
-        verdicts = new Map(found.map((verdict) => [verdict.node, verdict]));
-      });
+    verdicts = events.verdicts;
+    isLost = !(await attempt(problems, 'operator', async () => {
+      const server = await operator(isLost);
+      if (server === undefined) return;
+      const found = await askOperator<readonly Verdict[]>(server, '/debug/verdicts');
+      verdicts = new Map([...events.verdicts, ...found.map((verdict) => [verdict.node, verdict] as const)]);
+    }));
   };
   await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
   await Promise.all([refresh(), view.refreshPrices()]);
@@ -93,12 +98,15 @@ async function repeat(work: () => Promise<void>, { clock, signal }: Pick<WatchOp
   }
 }
 
-async function attempt(problems: Map<string, string>, name: string, work: () => Promise<void>): Promise<void> {
+/** Returns false and records the problem if the work fails. */
+async function attempt(problems: Map<string, string>, name: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
     problems.delete(name);
+    return true;
   } catch (error) {
     problems.set(name, `${name}: ${messageOf(error)}`);
+    return false;
   }
 }
 

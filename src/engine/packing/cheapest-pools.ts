@@ -1,6 +1,6 @@
 /**
- * Compares NodePools of equal weight by price. The price of a pod in a NodePool is its share of a node that is full of pods of its
- * kind. If a node has room for more than all pods of the solve, it counts as full with these pods.
+ * Compares NodePools of equal weight by price. The price of a pod in a NodePool is its share of a node that is full of pods of
+ * its kind. If a node has room for more than all pods of the solve, it counts as full with these pods.
  */
 import type { CompiledPool } from '../solver/compiled-pool.ts';
 import type { Amounts } from '../solver/dimensions.ts';

@@ -154,7 +154,7 @@ describe('a frame', () => {
     expect(text).toMatch(/… \d+ more lines/);
   });
 
-  it('explains the selected node by the verdict, or says that there is none', () => {
+  it('explains the selected node by the verdict, or by its absence', () => {
     const verdict: Verdict = {
       node: 'a',
       code: 'pdb',
@@ -169,7 +169,7 @@ describe('a frame', () => {
     expect(textOf(frame(input(open)))).toContain('not published a verdict');
   });
 
-  it('explains the selected pod with the whole reason, and says that a removed row is gone', () => {
+  it('explains the selected pod with the whole reason, and reports that a removed row is gone', () => {
     expect(textOf(frame(input({ selected: 'web/api-1', isOpen: true })))).toContain('second line');
     expect(textOf(frame(input({ selected: 'web/other', isOpen: true })))).toContain('web/other is gone');
   });

@@ -232,7 +232,7 @@ describe('the search', () => {
       }),
       { numRuns: 3_000, seed: 35 },
     );
-    // both answers occur often enough to mean something
+    // both results occur often
     expect(possible).toBeGreaterThan(500);
     expect(possible).toBeLessThan(2_500);
   });
