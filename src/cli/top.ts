@@ -67,10 +67,10 @@ export const topCommand = (version: string): Command =>
             await (await import('./top/screen.ts')).show(watched);
             return;
           }
-          const { printed } = await import('./top/frame.ts');
+          const { printFrame } = await import('./top/frame.ts');
           const columns = Math.min(WIDE, terminalWidth());
           const { verdictOf } = watched;
-          process.stdout.write(printed({ state: watched.state(), columns, verdictOf, problem: watched.problem() }));
+          process.stdout.write(printFrame({ state: watched.state(), columns, verdictOf, problem: watched.problem() }));
         } finally {
           ended.abort();
           await operator.close();

@@ -49,13 +49,13 @@ export interface NodeGroup {
   readonly nodes: readonly LiveNode[];
 }
 
-export interface Listed {
+export interface Rows {
   readonly groups: readonly NodeGroup[];
   readonly pending: readonly PendingPod[];
 }
 
 /** Applies filter, groups and order. The filter is a part of any column, regardless of case. */
-export function listed({ nodes, pending }: LiveState, { sort, group, filter }: Choices): Listed {
+export function rowsOf({ nodes, pending }: LiveState, { sort, group, filter }: Choices): Rows {
   const wanted = filter.toLowerCase();
   const has = (...texts: readonly string[]): boolean => texts.some((text) => text.toLowerCase().includes(wanted));
   const shown = nodes.filter(({ name, nodePool, instanceType, zone, capacityType, state, verdict }) =>
@@ -75,7 +75,7 @@ export const priceOf = (nodes: readonly LiveNode[]): number =>
   nodes.reduce((sum, { usdPerHour = 0 }) => sum + usdPerHour, 0);
 
 /** Names of all rows that can be selected, from the top down. */
-const selectable = ({ groups, pending }: Listed): readonly string[] => [
+const selectable = ({ groups, pending }: Rows): readonly string[] => [
   ...groups.flatMap(({ nodes }) => nodes.map(({ name }) => name)),
   ...pending.map(({ pod }) => pod),
 ];
@@ -95,8 +95,8 @@ const PAGE = 10;
 const STEPS: Readonly<Record<string, number>> = { up: -1, down: 1, 'page up': -PAGE, 'page down': PAGE };
 
 /** Returns the choices after a key, or undefined if the view must close. */
-export function pressed(choices: Choices, key: Key, state: LiveState): Choices | undefined {
-  if (choices.isTyping) return typed(choices, key);
+export function press(choices: Choices, key: Key, state: LiveState): Choices | undefined {
+  if (choices.isTyping) return type(choices, key);
   const letter = typeof key === 'string' ? key : key.text;
   if (letter === 'q') return undefined;
   if (letter === 'escape') return choices.isOpen ? { ...choices, isOpen: false } : { ...choices, filter: '' };
@@ -105,10 +105,10 @@ export function pressed(choices: Choices, key: Key, state: LiveState): Choices |
   if (letter === 's') return { ...choices, sort: after(SORTS, choices.sort) };
   if (letter === 'g') return { ...choices, group: after(GROUPS, choices.group) };
   const step = STEPS[letter === 'k' ? 'up' : letter === 'j' ? 'down' : letter];
-  return step === undefined ? choices : moved(choices, step, state);
+  return step === undefined ? choices : move(choices, step, state);
 }
 
-function typed(choices: Choices, key: Key): Choices {
+function type(choices: Choices, key: Key): Choices {
   if (key === 'enter') return { ...choices, isTyping: false };
   if (key === 'escape') return { ...choices, isTyping: false, filter: '' };
   if (key === 'backspace') return { ...choices, filter: choices.filter.slice(0, -1) };
@@ -117,8 +117,8 @@ function typed(choices: Choices, key: Key): Choices {
 
 const after = <T>(values: readonly T[], value: T): T => values[(values.indexOf(value) + 1) % values.length] ?? value;
 
-function moved(choices: Choices, step: number, state: LiveState): Choices {
-  const names = selectable(listed(state, choices));
+function move(choices: Choices, step: number, state: LiveState): Choices {
+  const names = selectable(rowsOf(state, choices));
   const at = choices.selected === undefined ? -1 : names.indexOf(choices.selected);
   const next = at === -1 ? 0 : Math.min(names.length - 1, Math.max(0, at + step));
   return { ...choices, selected: names[next] };

@@ -5,7 +5,7 @@ import type { LiveDecision, LiveNode, LiveState, PendingPod } from '../../live/m
 import { counted } from '../render/table.ts';
 import { verdictText } from '../render/verdicts.ts';
 import { wrapped } from '../render/wrap.ts';
-import { type Choices, INITIAL, listed, type NodeGroup, priceOf, shareOf } from './choices.ts';
+import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, shareOf } from './choices.ts';
 
 export interface Span {
   readonly text: string;
@@ -41,7 +41,7 @@ const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = 
 };
 
 /** Returns a frame with every row, as plain text. */
-export function printed(input: Omit<FrameInput, 'choices' | 'rows'>): string {
+export function printFrame(input: Omit<FrameInput, 'choices' | 'rows'>): string {
   const lines = frame({ ...input, choices: INITIAL });
   return `${lines
     .map((line) =>
@@ -183,7 +183,7 @@ const MOST_VERDICT_COLUMNS = 20;
 
 function overview(input: FrameInput, height: number | undefined): readonly Line[] {
   const { state, choices, columns } = input;
-  const { groups, pending } = listed(state, choices);
+  const { groups, pending } = rowsOf(state, choices);
   const present = COLUMNS.filter(({ from }) => columns >= from);
   const used = present.reduce((sum, { width }) => sum + width + 2, 2);
   const left = columns - used;

@@ -2,7 +2,7 @@
 import { Box, render, Text, useApp, useInput, useWindowSize } from 'ink';
 import { createElement, type ReactElement, useEffect, useReducer, useState } from 'react';
 import { escapeControls, withoutFilter } from '../../observe/control-characters.ts';
-import { INITIAL, type Key, pressed } from './choices.ts';
+import { INITIAL, type Key, press } from './choices.ts';
 import { frame, type Line } from './frame.ts';
 import type { WatchedCluster } from './watch.ts';
 
@@ -56,7 +56,7 @@ function Screen({ cluster }: { readonly cluster: WatchedCluster }): ReactElement
   }, []);
   const state = cluster.state();
   useInput((input, key) => {
-    const next = pressed(choices, keyOf(input, key), state);
+    const next = press(choices, keyOf(input, key), state);
     if (next === undefined) exit();
     else choose(next);
   });

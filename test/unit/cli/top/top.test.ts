@@ -1,7 +1,7 @@
 /** Keys and frames of `karpenter top`, without a terminal. */
 import { describe, expect, it } from '@jest/globals';
-import { type Choices, INITIAL, type Key, listed, pressed } from '../../../../src/cli/top/choices.ts';
-import { type FrameInput, frame, type Line, printed } from '../../../../src/cli/top/frame.ts';
+import { type Choices, INITIAL, type Key, press, rowsOf } from '../../../../src/cli/top/choices.ts';
+import { type FrameInput, frame, type Line, printFrame } from '../../../../src/cli/top/frame.ts';
 import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
 import type { LiveNode, LiveState } from '../../../../src/live/model.ts';
 
@@ -71,7 +71,7 @@ const input = (choices: Partial<Choices> = {}, more: Partial<FrameInput> = {}): 
   ...more,
 });
 const pressing = (...keys: readonly Key[]): Choices =>
-  keys.reduce<Choices>((choices, key) => pressed(choices, key, STATE) ?? choices, INITIAL);
+  keys.reduce<Choices>((choices, key) => press(choices, key, STATE) ?? choices, INITIAL);
 const typed = (text: string): readonly Key[] => [...text].map((letter) => ({ text: letter }));
 
 describe('the order of nodes', () => {
@@ -82,7 +82,7 @@ describe('the order of nodes', () => {
     ['name', 'ab'],
     ['pods', 'ba'],
   ] as const)('is by %s', (sort, order) => {
-    const { groups } = listed(STATE, { ...INITIAL, sort });
+    const { groups } = rowsOf(STATE, { ...INITIAL, sort });
     expect(groups.map(({ name, nodes }) => [name, short(nodes)])).toEqual([
       ['gpu', 'c'],
       ['default', order],
@@ -90,7 +90,7 @@ describe('the order of nodes', () => {
   });
 
   it('is by age across groups if nodes are not grouped', () => {
-    expect(short(listed(STATE, { ...INITIAL, sort: 'age', group: 'none' }).groups.flatMap(({ nodes }) => nodes))).toBe(
+    expect(short(rowsOf(STATE, { ...INITIAL, sort: 'age', group: 'none' }).groups.flatMap(({ nodes }) => nodes))).toBe(
       'cab',
     );
   });
@@ -106,19 +106,19 @@ describe('keys', () => {
 
   it('filter while the user types, and clear the filter', () => {
     const filtered = pressing({ text: '/' }, ...typed('G6'), 'enter');
-    expect(short(listed(STATE, filtered).groups.flatMap(({ nodes }) => nodes))).toBe('c');
+    expect(short(rowsOf(STATE, filtered).groups.flatMap(({ nodes }) => nodes))).toBe('c');
     // letters of commands are part of the filter
     expect(pressing({ text: '/' }, ...typed('sq'))).toMatchObject({ filter: 'sq', isTyping: true, sort: 'price' });
     expect(pressing({ text: '/' }, ...typed('ab'), 'backspace').filter).toBe('a');
     expect(pressing({ text: '/' }, ...typed('ab'), 'escape')).toMatchObject({ filter: '', isTyping: false });
-    expect(pressed(filtered, 'escape', STATE)?.filter).toBe('');
+    expect(press(filtered, 'escape', STATE)?.filter).toBe('');
   });
 
   it('open and close the details of the selected row, and end the view', () => {
     expect(pressing('enter').isOpen).toBe(false);
     expect(pressing('down', 'enter').isOpen).toBe(true);
     expect(pressing('down', 'enter', 'escape').isOpen).toBe(false);
-    expect(pressed(INITIAL, { text: 'q' }, STATE)).toBeUndefined();
+    expect(press(INITIAL, { text: 'q' }, STATE)).toBeUndefined();
   });
 
   it('change order and groups in a circle', () => {
@@ -129,7 +129,7 @@ describe('keys', () => {
 
 describe('a frame', () => {
   it('has the cost, the nodes by NodePool, pending pods with the first line of the reason, and the latest decisions', () => {
-    expect(printed({ state: STATE, columns: 150, verdictOf: () => undefined })).toMatchSnapshot();
+    expect(printFrame({ state: STATE, columns: 150, verdictOf: () => undefined })).toMatchSnapshot();
   });
 
   it.each([40, 80, 120])('fits into %d columns and the height of the terminal', (columns) => {
