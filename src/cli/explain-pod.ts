@@ -75,7 +75,7 @@ export function explainPod(): Command {
     .addOption(outputOption())
     .addHelpText(
       'after',
-      '\nThe command asks the operator that leads in the cluster, through the API server like kubectl port-forward. If it cannot be\nasked, the command computes the verdict from the objects of the cluster and adds the last event of the operator.',
+      '\nThe command reads from the leading operator of the cluster, through the API server like kubectl port-forward. If it cannot\nbe reached, the command computes the verdict from the objects of the cluster and adds the last event of the operator.',
     )
     .action(async (name: string | undefined, flags: Flags) => {
       if (name !== undefined) return printAs(flags.output, await verdictOf(name, flags), podVerdictText);

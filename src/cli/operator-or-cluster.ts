@@ -4,9 +4,9 @@ import { messageOf } from '../lib/error-message.ts';
 import type { ClusterFlags } from './cluster.ts';
 import { forwardToOperator } from './operator-pod.ts';
 
-/** Reason why an answer is computed from the objects of the cluster. */
+/** Reason why the result is computed from the objects of the cluster. */
 export const notAsked = (why: string): string =>
-  `the operator cannot be asked (${why}), so the answer is computed from the objects of the cluster; use --server with the metrics port of an operator`;
+  `the operator cannot be reached (${why}), so the result is computed from the objects of the cluster; use --server with the metrics port of an operator`;
 
 /** @param ask reads from the base URL of the operator */
 export async function fromOperator<T>(

@@ -127,7 +127,7 @@ export const POD_VERDICT = Type.Object(
     since: Type.Optional(time('Time since when the pod is held back')),
     until: Type.Optional(time('Time until which the pod is held back')),
     decided: Type.Optional(time("Time of the operator's decision")),
-    event: Type.Optional(text('Last event of the operator about the pod, if it cannot be asked')),
+    event: Type.Optional(text('Last event of the operator about the pod, if it cannot be reached')),
     nodePools: Type.Optional(
       Type.Array(Type.Object({ nodePool: Type.String(), code: Type.String(), text: Type.String() }), {
         description: 'Reasons of each NodePool, in the order in which they were tried',

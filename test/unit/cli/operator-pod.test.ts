@@ -115,7 +115,7 @@ describe('the operator of a cluster', () => {
     return written.mock.calls.map(([text]) => String(text)).join('');
   };
 
-  it('is found by its Lease and asked through the API server', async () => {
+  it('is found by its Lease and reached through the API server', async () => {
     holder = 'karpenter-1_0d9c';
     expect(await explained('pod', 'web-0')).toBe(
       `Pod default/web-0\n  verdict  unschedulable\n  because  ${VERDICT.text}\n`,
