@@ -6,7 +6,7 @@ import { commitmentsOf } from '../../../src/engine/price-book/book-entries.ts';
 const ROOT = new URL('../../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
 
-it('the example of a price book has every kind of entry, each of which can be used', () => {
+it('the example of a price book has every kind of entry, and every entry is valid', () => {
   const { book, problems } = readPriceBook(text('examples/prices/price-book.yaml'), 'example');
   expect(problems).toEqual([]);
   const context = { region: 'eu-central-1', nowMs: Date.parse('2026-11-23T00:00:00Z') };

@@ -17,7 +17,7 @@ it('indexes objects from before and after the first read in order of creation', 
   pods.put('b', pod('b', 'n1'));
   expect(names(pods.by(nodeName, 'n1'))).toBe('b');
   pods.put('d', pod('d', 'n1'));
-  // The pod is older than the others, and only its node was set later.
+  // This pod is older than the remaining pods, and only its node was set later.
   pods.put('a', pod('a', 'n1'));
   expect(names(pods.by(nodeName, 'n1'))).toBe('a b d');
   expect(names(pods.list())).toBe('a b c d');

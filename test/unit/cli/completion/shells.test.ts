@@ -37,7 +37,7 @@ describe('completion of bash', () => {
     [['bud'], ['budgets']],
     [
       ['explain', ''],
-      ['node', 'pod'],
+      ['node', 'nodeclaim', 'pod'],
     ],
     [['budgets', '--ne'], ['--next']],
     [

@@ -1,4 +1,4 @@
-/** Actions by which users and their tests change an account, called with the unmodified SDK. */
+/** Actions of users and tests that change an account, called with the unmodified SDK. */
 import {
   CancelCapacityReservationCommand,
   CopyImageCommand,

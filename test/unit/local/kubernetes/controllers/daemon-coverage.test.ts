@@ -24,7 +24,7 @@ const AGENT: DaemonSet = {
     selector: { matchLabels: labels },
     template: {
       metadata: { labels },
-      // Tolerated by nodes whose kubelet has not reported yet.
+      // Tolerates nodes with a kubelet that has not reported yet.
       spec: {
         containers: [{ name: 'main', image: 'x' }],
         tolerations: [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }],

@@ -54,7 +54,7 @@ export const instance = (more: Partial<LocalInstance> = {}): LocalInstance => ({
   ...more,
 });
 
-/** Instances whose states are set by a test. */
+/** Instances with states that a test sets. */
 export function instanceBoard(): LocalInstances & { set(change: Partial<LocalInstance>): void } {
   const all = new Map<string, LocalInstance>();
   const listeners = new Set<InstanceListener>();

@@ -17,7 +17,7 @@ import {
 import { modelShape } from '../../../../../../src/local/kubernetes/apiserver/resources/models.ts';
 import { ANY } from '../../../../../../src/local/kubernetes/apiserver/resources/shape.ts';
 
-/** Sets in the form of appliers and updates: fields of objects, some of which are also marked as set themselves. */
+/** Sets in the form of appliers and updates: fields of objects; some objects are also marked as set themselves. */
 const { set } = fc.letrec<{ set: FieldSet; node: FieldSet }>((tie) => ({
   set: fc.dictionary(fc.constantFrom('f:a', 'f:b', 'f:c'), tie('node'), { maxKeys: 3 }),
   node: fc.oneof(
