@@ -1,4 +1,5 @@
 /** Faults that a test or a user can add while the local AWS runs. */
+import { nearestName } from '../../lib/nearest-name.ts';
 import { checkRule, type FaultRule, type PoolMatch } from './fault-rules.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
@@ -43,24 +44,50 @@ interface Entry {
   left: number | undefined;
 }
 
-export const faultBook = (random: Random): FaultBook => new RuleBook(random);
+/** Names of the capacity pools of the account, for the check of patterns. */
+interface PoolNames {
+  readonly instanceTypes: () => readonly string[];
+  readonly zones: () => readonly string[];
+}
+
+export const faultBook = (random: Random, names?: PoolNames): FaultBook => new RuleBook(random, names);
 
 class RuleBook implements FaultBook {
   readonly #random: Random;
+  readonly #names: PoolNames | undefined;
   #entries: readonly Entry[] = [];
   #added = 0;
 
-  constructor(random: Random) {
+  constructor(random: Random, names: PoolNames | undefined) {
     this.#random = random;
+    this.#names = names;
   }
 
   add(rule: FaultRule): string {
     checkRule(rule);
+    this.#checkPatterns(rule);
     this.#added += 1;
     const id = `fault-${this.#added}`;
     const left = rule.kind === 'capacity' ? (rule.remaining ?? 0) : 'times' in rule ? rule.times : undefined;
     this.#entries = [...this.#entries, { id, rule, left }];
     return id;
+  }
+
+  /** @throws RangeError if a pattern matches nothing, because the fault would have no effect */
+  #checkPatterns(rule: FaultRule): void {
+    if (this.#names === undefined) return;
+    for (const [field, names] of [
+      ['instanceType', this.#names.instanceTypes],
+      ['zone', this.#names.zones],
+    ] as const) {
+      const pattern = field in rule ? (rule as PoolMatch)[field] : undefined;
+      if (pattern === undefined || names().some(wildcard(pattern))) continue;
+      const known = nearestName(pattern.replace(/[*?.]/g, ''), names()) ?? names()[0];
+      throw new RangeError(
+        `Cannot add a fault of kind "${rule.kind}": ${field}: "${pattern}" matches no known value; patterns are globs ` +
+          `in which * matches any text and ? one character, for example "${known?.split('.')[0]}${field === 'zone' ? '' : '.*'}"`,
+      );
+    }
   }
 
   clear(id?: string): void {

@@ -65,7 +65,10 @@ export function openAccount(options: AwsOptions): Account {
     clusters: new Map(),
     queues,
     events,
-    faults: faultBook(random),
+    faults: faultBook(random, {
+      instanceTypes: () => catalogue.types.map(({ InstanceType = '' }) => InstanceType),
+      zones: () => zones.map(({ name }) => name),
+    }),
     calls: callBook(options.keptCalls),
     answers: new Map(),
     imageReleases: 0,

@@ -13,7 +13,16 @@ import { devices, resourcesOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
 import { addTimes, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
-import { durationMs, finishedStatus, killedStatus, readyAgain, running, starting } from './pod-status.ts';
+import {
+  durationMs,
+  failsProbes,
+  finishedStatus,
+  killedStatus,
+  probedStatus,
+  readyAgain,
+  running,
+  starting,
+} from './pod-status.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 import { volumeLimitOf } from './volume-limit.ts';
 
@@ -39,6 +48,8 @@ export class Kubelet {
   readonly #config: KubeletConfig;
   /** Aborted when the machine ends. */
   readonly #life: AbortController;
+  /** UIDs of pods with readiness probes that fail. */
+  readonly #failing = new Set<string>();
   /** Stage of each pod, by UID. */
   readonly #stages = new Map<string, Stage>();
   #registered = false;
@@ -102,6 +113,7 @@ export class Kubelet {
       this.#correct(pod);
     } else if (stage === 'running') {
       this.#correct(pod);
+      this.#probe(pod);
     } else if (stage === undefined && this.#mayStart(pod)) {
       this.#stages.set(uid, 'starting');
       void this.#startPod(pod);
@@ -114,8 +126,18 @@ export class Kubelet {
     void this.#once('pod', () => this.#writeStatus(pod, readyAgain(pod, this.#context.parts.clock.now())));
   }
 
+  /** Reports the change if the annotation that lets the readiness probes of a pod fail was added or removed. */
+  #probe(pod: Pod): void {
+    const uid = pod.metadata.uid ?? '';
+    if (failsProbes(pod) === this.#failing.has(uid)) return;
+    if (failsProbes(pod)) this.#failing.add(uid);
+    else this.#failing.delete(uid);
+    void this.#once('pod', () => this.#writeStatus(pod, probedStatus(pod, this.#context.parts.clock.now())));
+  }
+
   podGone(pod: Pod): void {
     this.#stages.delete(pod.metadata.uid ?? '');
+    this.#failing.delete(pod.metadata.uid ?? '');
   }
 
   /** Shuts the machine down: reports this on the node, and ends its pods without a grace period. */

@@ -66,10 +66,29 @@ const exitStatus = (now: number, exitCode: number, startedAt: string): Status =>
   terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', startedAt, finishedAt: timestamp(now) },
 });
 
-/** Status of a pod with all containers running. Containers are ready unless their probes need more time. */
+/** Annotation of a pod. With the value `false`, its readiness probes fail until the annotation is removed or changed. */
+const READY_ANNOTATION = 'local.karpenter-ts.sh/ready';
+
+export const failsProbes = ({ metadata }: Pod): boolean => metadata.annotations?.[READY_ANNOTATION] === 'false';
+
+/** Returns the status of a running pod whose readiness probes fail from now on, or succeed again. */
+export function probedStatus(pod: Pod, now: number): Status {
+  const fails = failsProbes(pod);
+  const readiness = fails ? unready(pod.spec.containers) : ({ status: 'True' } as const);
+  return {
+    conditions: conditions(pod, now, [
+      { type: 'Ready', ...readiness },
+      { type: 'ContainersReady', ...readiness },
+    ]),
+    containerStatuses: (pod.status?.containerStatuses ?? []).map((status) => ({ ...status, ready: !fails })),
+  };
+}
+
+/** Status of a pod with all containers running. Containers are ready unless their probes fail or need more time. */
 export function running(pod: Pod, { podIp, hostIp, startedAt, upMs, now }: Running): Status {
   const state = { running: { startedAt: timestamp(startedAt) } };
-  const isReady = (container: Container): boolean => (readyAfterMs(container) ?? Number.POSITIVE_INFINITY) <= upMs;
+  const isReady = (container: Container): boolean =>
+    !failsProbes(pod) && (readyAfterMs(container) ?? Number.POSITIVE_INFINITY) <= upMs;
   const waiting = pod.spec.containers.filter((container) => !isReady(container));
   const readiness = waiting.length === 0 ? ({ status: 'True' } as const) : unready(waiting);
   const ip = pod.spec.hostNetwork ? hostIp : podIp;

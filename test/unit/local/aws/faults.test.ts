@@ -22,6 +22,22 @@ afterEach(() => fixture.close());
 
 const describeSubnets = (): Promise<unknown> => fixture.ec2.send(new DescribeSubnetsCommand({}));
 
+describe('patterns of faults', () => {
+  it.each([
+    [{ kind: 'capacity', instanceType: '.*' }, 'instanceType: ".*" matches no known value; patterns are globs'],
+    [{ kind: 'never-joins', instanceType: 'm5.lagre' }, 'for example "m5.*"'],
+    [{ kind: 'capacity', zone: 'eu-central-1a' }, 'zone: "eu-central-1a" matches no known value'],
+  ] as const)('are refused if they match nothing: %j', (rule, text) => {
+    expect(() => fixture.aws.faults.add(rule)).toThrow(text);
+    expect(fixture.aws.faults.list()).toEqual([]);
+  });
+
+  it('are globs of instance types and zones', () => {
+    fixture.aws.faults.add({ kind: 'capacity', instanceType: 'm5.*', zone: '*a' });
+    expect(fixture.aws.faults.list()).toHaveLength(1);
+  });
+});
+
 describe('faults of calls', () => {
   it('throttle a number of calls with the error code of each service', async () => {
     fixture.aws.faults.add({ kind: 'throttle', times: 2 });

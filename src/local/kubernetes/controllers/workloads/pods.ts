@@ -5,6 +5,7 @@ import { POD } from '../../../../api/kinds.ts';
 import type { ContainerStatus, KubeObject, OwnerReference, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
 import { isConflict, isGone } from '../../../client.ts';
 import type { Parts } from '../../../parts.ts';
+import { canonicalJson } from '../../../same-json.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 
 export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
@@ -54,11 +55,11 @@ export const isAvailable = (pod: Pod, now: number, minReadySeconds = 0): boolean
 export const restartsOf = (statuses: readonly (ContainerStatus & { readonly restartCount?: number })[] = []) =>
   statuses.map(({ restartCount = 0 }) => restartCount);
 
-/** Returns a short hash of a JSON value, for names and labels. */
+/** Returns a short hash of a JSON value, for names and labels. The order of keys does not matter. */
 export function hashOf(value: object): string {
   const known = hashes.get(value);
   if (known !== undefined) return known;
-  const hash = createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 10);
+  const hash = createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 10);
   hashes.set(value, hash);
   return hash;
 }

@@ -32,6 +32,17 @@ const podsThat = (what: string, holds: (pods: readonly Pod[]) => boolean): Promi
     return holds(pods) && pods;
   });
 
+/** The same value with the keys of all its objects in the reverse order, as another client may write it. */
+const reordered = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(reordered);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, each]) => [key, reordered(each)]),
+  );
+};
+
 const isGoing = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined;
 
 /** Acts as scheduler and kubelet: binds the pods to a node and makes them ready. */
@@ -101,6 +112,18 @@ describe('Deployments', () => {
     });
     const sets = await cluster.list(REPLICA_SETS);
     expect(sets.map(({ spec }) => spec.replicas).sort()).toEqual([0, 4]);
+  });
+
+  it('start no rollout if a client writes the same template with its keys in another order', async () => {
+    await cluster.node('a');
+    await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 1 }));
+    await podsThat('one pod', (pods) => pods.length === 1);
+    const [stored] = await cluster.list(DEPLOYMENTS);
+    const { template: written, ...spec } = stored?.spec ?? {};
+    const path = '/apis/apps/v1/namespaces/default/deployments/web';
+    await cluster.client.raw('PUT', path, { ...stored, spec: { ...spec, replicas: 2, template: reordered(written) } });
+    await podsThat('two pods', (pods) => pods.length === 2);
+    expect(await cluster.list(REPLICA_SETS)).toHaveLength(1);
   });
 
   it('start the pods of a Recreate rollout when the old pods are gone', async () => {
@@ -174,8 +197,13 @@ describe('DaemonSets', () => {
     expect(required?.nodeSelectorTerms).toEqual([
       { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['plain'] }] },
     ]);
+    const [stored] = await cluster.list(DAEMON_SET);
+    const path = '/apis/apps/v1/namespaces/default/daemonsets/agent';
+    const spec = { ...stored?.spec, template: reordered(stored?.spec.template) };
+    await cluster.client.raw('PUT', path, { ...stored, spec });
     await cluster.node('late', { labels: { disk: 'ssd' } });
-    await podsThat('a pod for the new node', (pods) => pods.length === 2);
+    const pods = await podsThat('a pod for the new node', (found) => found.length === 2);
+    expect(pods.map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid);
   });
 });
 

@@ -259,6 +259,30 @@ describe('pods on a kubelet', () => {
     });
   });
 
+  it('are not ready while an annotation lets their probes fail', async () => {
+    boot();
+    await untilReady();
+    await runPod({});
+    const untilIs = (status: string): Promise<Pod> =>
+      cluster.until(`a pod with Ready=${status}`, async () => {
+        const found = await pod();
+        return found && getCondition(found, 'Ready')?.status === status && found;
+      });
+    await untilIs('True');
+    const annotate = (ready: string | null): Promise<unknown> =>
+      cluster.client.patch(
+        POD,
+        { name: 'web', namespace: 'default' },
+        { metadata: { annotations: { 'local.karpenter-ts.sh/ready': ready } } },
+      );
+    await annotate('false');
+    const failing = await untilIs('False');
+    expect(failing.status?.containerStatuses).toMatchObject([{ ready: false }]);
+    expect(getCondition(failing, 'ContainersReady')?.reason).toBe('ContainersNotReady');
+    await annotate(null);
+    expect((await untilIs('True')).status?.containerStatuses).toMatchObject([{ ready: true }]);
+  });
+
   it.each([
     ['a sleep', { sleep: { seconds: 30 } }, 60, 30],
     ['a command', { exec: { command: ['/bin/sh', '-c', 'sleep 30 && nginx -s quit'] } }, 60, 30],
