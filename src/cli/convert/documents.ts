@@ -8,6 +8,7 @@ import { Document, isNode, parseAllDocuments, type YAMLMap } from 'yaml';
 import { InputError, messageOf } from '../objects/errors.ts';
 import { readStandardInput, readText } from '../objects/text.ts';
 import { checkDepth, checkDocument } from './bounds.ts';
+import { substituted, templateRemedy, type Variables } from './placeholders.ts';
 import { styleOf, type TextStyle, textOf, withSourceNumbers } from './style.ts';
 
 const MANIFEST_FILE = /\.(ya?ml|json)$/;
@@ -47,8 +48,12 @@ export interface ReadFiles {
  * Reads the paths of `-f` in the order of their names. Reads a repeated file once.
  *
  * @param recursive whether to read subfolders, except subfolders whose name starts with a dot
+ * @param set values of placeholders in templates
  */
-export function readFiles(paths: readonly string[], { recursive = false }: { recursive?: boolean } = {}): ReadFiles {
+export function readFiles(
+  paths: readonly string[],
+  { recursive = false, set = new Map() }: { readonly recursive?: boolean; readonly set?: Variables } = {},
+): ReadFiles {
   const errors: InputError[] = [];
   const attempt = <T>(read: () => readonly T[]): readonly T[] => {
     try {
@@ -62,7 +67,9 @@ export function readFiles(paths: readonly string[], { recursive = false }: { rec
   const names = new Set(paths.flatMap((path) => attempt(() => (path === '-' ? [path] : filesOf(path, recursive)))));
   const files = [...names].flatMap((name) =>
     attempt(() =>
-      name === '-' ? [parseFile(readStandardInput(), STANDARD_INPUT)] : [parseFile(readText(name), name)],
+      name === '-'
+        ? [parseFile(substituted(readStandardInput(), set), STANDARD_INPUT)]
+        : [parseFile(substituted(readText(name), set), name)],
     ),
   );
   return { files, errors };
@@ -144,7 +151,7 @@ function invalid(error: Error & { linePos?: readonly { line: number }[] }, text:
   const line = error.linePos?.[0]?.line;
   const where = line === undefined ? name : `${name}, line ${line}`;
   const [what = ''] = error.message.split('\n', 1);
-  const remedy = TEMPLATE.test(text) ? '; the file looks like a template; render it and convert the result' : '';
+  const remedy = TEMPLATE.test(text) ? `; the file looks like a template; ${templateRemedy(text)}` : '';
   const reason = what.replace(/:$/, '').replace(/ at line \d+, column \d+$/, '');
   return new InputError(where, `not valid YAML: ${reason}${remedy}`, { cause: error });
 }

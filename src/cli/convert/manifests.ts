@@ -16,6 +16,7 @@ import { convertBetaNodePool, convertedKubelet, hasLeftovers } from './nodepool.
 import { dropUnusedAnchors, emptyMap, expandAliases, isTemplate, nodeOf } from './nodes.ts';
 import { Notes, type Path } from './notes.ts';
 import { addAfter, type FoundObject, leaveOut, objectsIn, replace, retypeList } from './objects.ts';
+import { templateRemedy } from './placeholders.ts';
 import { TEMPLATE_SPEC } from './pool-template.ts';
 import { convertProvisioner, type PoolOptions, type PoolParts } from './provisioner.ts';
 import { convertRelease } from './releases.ts';
@@ -89,7 +90,19 @@ const CURRENT_KINDS: ReadonlyMap<string, OldKind> = new Map<string, OldKind>([
   [`${AWS_GROUP}/v1 EC2NodeClass`, { kind: 'EC2NodeClass', age: 0, convert: nothing(cleanConvertedClass) }],
 ]);
 
-const typeOf = ({ apiVersion, kind }: FoundObject): string => `${apiVersion} ${kind}`;
+/** Groups of kinds that manifests often write with the other group of Karpenter. */
+const GROUPS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['Provisioner', 'NodePool', 'NodeClaim', 'Machine'].map((kind) => [kind, KARPENTER_GROUP])),
+  ...Object.fromEntries(['AWSNodeTemplate', 'EC2NodeClass'].map((kind) => [kind, AWS_GROUP])),
+};
+
+/** Returns the type with the group that the kind has, because public examples confuse the two groups. */
+const typeOf = ({ apiVersion, kind }: FoundObject): string => {
+  const [group = '', version = ''] = apiVersion.split('/');
+  const isConfused = group === KARPENTER_GROUP || group === AWS_GROUP;
+  return `${isConfused && Object.hasOwn(GROUPS, kind) ? GROUPS[kind] : group}/${version} ${kind}`;
+};
+const hasWrongGroup = (found: FoundObject): boolean => typeOf(found) !== `${found.apiVersion} ${found.kind}`;
 const oldKindOf = (found: FoundObject): OldKind | undefined =>
   OLD_KINDS.get(typeOf(found)) ?? CURRENT_KINDS.get(typeOf(found));
 
@@ -169,13 +182,23 @@ class Run {
       return;
     }
     if (isTemplate(found.source.document))
-      throw new InputError(found.where, 'is a template; render it and convert the result');
+      throw new InputError(found.where, `is a template; ${templateRemedy(found.source.original)}`);
     const notes = new Notes();
     const copy = found.map.clone() as YAMLMap;
     const edit = new ObjectEdit(copy, found.where, notes.on(found.where, copy));
     const isCurrent = old.age === 0;
     let parts: PoolParts | undefined;
-    if (!isCurrent || hasLeftovers(edit)) {
+    const isConfused = hasWrongGroup(found);
+    if (isConfused) {
+      const group = GROUPS[found.kind] ?? '';
+      edit.note(
+        'changed',
+        ['apiVersion'],
+        `${found.kind} belongs to the group ${group}, not to that of ${found.apiVersion}`,
+      );
+      edit.set(['apiVersion'], `${group}/v1`);
+    }
+    if (!isCurrent || isConfused || hasLeftovers(edit)) {
       parts = old.convert(edit, { ...this.#options, isPatch });
       if (!isCurrent) checkConverted(edit, { isPatch });
       const provider = parts?.provider && this.#classOf(found, parts.provider, notes);

@@ -7,11 +7,14 @@ import { changedLines, unifiedDiff } from '../render/unified-diff.ts';
 import { collect } from '../scenario.ts';
 import { renderAll, renderFile, type SourceFile, STANDARD_INPUT } from './documents.ts';
 import { type Notes, noteText } from './notes.ts';
+import { setOption, type Variables } from './placeholders.ts';
 
 export interface InputFlags {
   /** Files, folders, or `-` for standard input. */
   readonly filename: readonly string[];
   readonly recursive?: boolean;
+  /** Values of placeholders. */
+  readonly set?: Variables;
 }
 
 export interface OutputFlags {
@@ -29,7 +32,8 @@ export const withInput = (command: Command, what: string): Command =>
         .argParser(collect)
         .default([], 'none'),
     )
-    .option('-R, --recursive', 'include subfolders');
+    .option('-R, --recursive', 'include subfolders')
+    .addOption(setOption());
 
 /** Adds the options of {@link OutputFlags}. */
 export const withOutput = (command: Command): Command =>

@@ -4,7 +4,7 @@ import { messageOf } from '../../objects/errors.ts';
 import type { NoteLevel, TakeNote } from '../notes.ts';
 import { setSize } from './common.ts';
 import { textsOf } from './fields.ts';
-import type { DocumentPart } from './inputs.ts';
+import type { DocumentPart, GivenFlag } from './inputs.ts';
 import type { NodeGroup } from './node-group.ts';
 
 type Said = readonly [level: NoteLevel, text: string];
@@ -147,28 +147,33 @@ const FLAGS: Readonly<Record<string, Apply>> = {
   'kube-client-burst': says('lost', 'KUBE_CLIENT_BURST in controller.env of the chart'),
 };
 
-/** Applies the flags of a Deployment's containers to groups, and adds notes for each flag. */
-export function applyFlags(groups: readonly NodeGroup[], { field }: DocumentPart, note: TakeNote): void {
-  const containers = field.at('spec').at('template').at('spec').at('containers').items();
-  for (const [index, container] of containers.entries()) {
-    for (const list of ['command', 'args']) {
-      const path = ['spec', 'template', 'spec', 'containers', index, list];
-      for (const { name, value, position } of flagsIn(textsOf(container.at(list)))) {
-        const apply = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
-        const said: readonly Said[] = apply?.(groups, value) ?? [['lost', 'has no known counterpart']];
-        for (const [level, text] of said) note(level, [...path, position], `--${name}: ${text}`);
-      }
-    }
+/** Applies the flags of cluster-autoscaler to groups, and adds notes for each flag. */
+export function applyFlags(groups: readonly NodeGroup[], part: DocumentPart, note: TakeNote): void {
+  for (const { name, value, path } of part.flags ?? containerFlags(part)) {
+    const apply = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
+    const said: readonly Said[] = apply?.(groups, value) ?? [['lost', 'has no known counterpart']];
+    for (const [level, text] of said) note(level, path, `--${name}: ${text}`);
   }
 }
 
-interface GivenFlag {
-  readonly name: string;
-  readonly value: string;
+/** Returns the flags of a Deployment's containers. */
+function containerFlags({ field }: DocumentPart): readonly GivenFlag[] {
+  const containers = field.at('spec').at('template').at('spec').at('containers').items();
+  return containers.flatMap((container, index) =>
+    ['command', 'args'].flatMap((list) =>
+      flagsIn(textsOf(container.at(list))).map(({ position, ...flag }) => ({
+        ...flag,
+        path: ['spec', 'template', 'spec', 'containers', index, list, position],
+      })),
+    ),
+  );
+}
+
+interface PositionedFlag extends Omit<GivenFlag, 'path'> {
   readonly position: number;
 }
 
-function flagsIn(words: readonly string[]): readonly GivenFlag[] {
+function flagsIn(words: readonly string[]): readonly PositionedFlag[] {
   return words.flatMap((text, position) => {
     const word = text.trim();
     if (!/^--?\w/.test(word)) return [];
@@ -180,8 +185,9 @@ function flagsIn(words: readonly string[]): readonly GivenFlag[] {
   });
 }
 
-/** Returns true if a Deployment runs cluster-autoscaler. */
-export function isClusterAutoscaler({ field }: DocumentPart): boolean {
+/** Returns true if a Deployment runs cluster-autoscaler, or if the part contains values of its chart. */
+export function isClusterAutoscaler({ field, flags }: DocumentPart): boolean {
+  if (flags !== undefined) return true;
   const containers = field.at('spec').at('template').at('spec').at('containers').items();
   return containers.some((container) =>
     [...textsOf(container.at('command')), String(container.at('image').value ?? '')].some((text) =>

@@ -4,10 +4,20 @@ import { fieldIn } from '../../objects/check.ts';
 import { InputError } from '../../objects/errors.ts';
 import type { SourceDocument } from '../documents.ts';
 import type { Path } from '../notes.ts';
+import { autoscalerValues, isAutoscalerValues } from './autoscaler-values.ts';
 
 export interface DocumentPart {
   readonly field: Field;
   readonly where: string;
+  readonly path: Path;
+  /** Flags of cluster-autoscaler, if the document contains values of its chart. */
+  readonly flags?: readonly GivenFlag[];
+}
+
+export interface GivenFlag {
+  readonly name: string;
+  readonly value: string;
+  /** Field that contains the flag. */
   readonly path: Path;
 }
 
@@ -91,11 +101,15 @@ export class InputReader {
     else if (typeof kind === 'string' && kind.endsWith('List'))
       for (const [index, item] of field.at('items').items().entries())
         this.#read(item.value, { where: `${where}, items[${index}]`, path: [] });
-    else if (typeof kind !== 'string')
+    else if (typeof kind !== 'string' && isAutoscalerValues(field)) {
+      const { autoscaler, priorities } = autoscalerValues(part);
+      this.inputs.autoscalers.push(autoscaler);
+      this.inputs.priorities.push(...priorities);
+    } else if (typeof kind !== 'string')
       throw new InputError(
         where,
         'expected the output of `aws eks describe-nodegroup`, `aws autoscaling describe-auto-scaling-groups` or `aws ec2 ' +
-          'describe-launch-template-versions`, a ClusterConfig of eksctl, or a Deployment or ConfigMap of cluster-autoscaler',
+          'describe-launch-template-versions`, a ClusterConfig of eksctl, or a Deployment, a ConfigMap or chart values of cluster-autoscaler',
       );
   }
 }

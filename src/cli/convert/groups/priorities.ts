@@ -15,8 +15,12 @@ const MOST_WEIGHT = 100;
 type Priorities = readonly (readonly [priority: number, patterns: readonly string[]])[];
 
 /** Sets the weight of each group to the first priority with a pattern that matches the group's name. */
-export function applyPriorities(groups: readonly NodeGroup[], { field }: DocumentPart, note: TakeNote): void {
-  const path = ['data', 'priorities'];
+export function applyPriorities(
+  groups: readonly NodeGroup[],
+  { field, path: own }: DocumentPart,
+  note: TakeNote,
+): void {
+  const path = own.length > 0 ? own : ['data', 'priorities'];
   const priorities = readPriorities(field.at('data').at('priorities'));
   const weights = weightsOf(priorities.map(([priority]) => priority));
   for (const group of groups) {

@@ -34,7 +34,7 @@ const MISSING: Readonly<Record<Wanted, string>> = {
   managed: 'no node group found; use the output of `aws eks describe-nodegroup` for each group',
   scaling: 'no group found; use the output of `aws autoscaling describe-auto-scaling-groups`',
   clusters: 'no ClusterConfig of eksctl found',
-  autoscalers: 'no Deployment of cluster-autoscaler found',
+  autoscalers: 'no Deployment and no chart values of cluster-autoscaler found',
 };
 
 export async function runGroups(wanted: Wanted, flags: GroupFlags): Promise<void> {

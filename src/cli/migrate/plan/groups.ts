@@ -167,7 +167,9 @@ function pools(found: Found, leaving: readonly LeavingGroup[], from: GroupSource
       'cluster-autoscaler.kubernetes.io/safe-to-evict: "false" becomes karpenter.sh/do-not-disrupt: "true" in the folder manifests with your workloads.',
     ],
     commands: [
-      ...(first === undefined ? [] : [`${first} --pods now.yaml > nodepools.yaml`]),
+      first === undefined
+        ? '(cat examples/ec2nodeclass.yaml; echo ---; cat examples/nodepool.yaml) > nodepools.yaml   # adjust the role and the tags'
+        : `${first} --pods now.yaml > nodepools.yaml`,
       ...(second === undefined ? [] : [`echo --- >> nodepools.yaml && ${second} --pods now.yaml >> nodepools.yaml`]),
       'karpenter convert -f manifests -R --diff   # --in-place writes the changes',
       'kubectl apply -f nodepools.yaml',

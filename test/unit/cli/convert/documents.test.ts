@@ -127,7 +127,7 @@ items:
   it('with Helm templates are an error if they would have to change', () => {
     const text = POOL.replace('name: c', 'name: {{ .Values.class }}');
     const { errors, text: kept } = convertText(text);
-    expect(errors).toEqual([expect.stringContaining('NodePool a: is a template; render it and convert the result')]);
+    expect(errors).toEqual([expect.stringContaining('NodePool a: is a template; set its placeholders with')]);
     expect(kept).toBe(text);
   });
 });

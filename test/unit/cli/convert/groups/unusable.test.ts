@@ -72,7 +72,7 @@ describe('input that cannot be used', () => {
       'cluster-autoscaler',
       'no autoscaler',
       { kind: 'Deployment', spec: {} },
-      /no Deployment of cluster-autoscaler found/,
+      /no Deployment and no chart values of cluster-autoscaler found/,
     ],
     [
       'cluster-autoscaler',

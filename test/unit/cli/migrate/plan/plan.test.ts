@@ -66,6 +66,20 @@ describe('a plan as JSON', () => {
   });
 });
 
+describe('the files of a plan', () => {
+  it.each<[string, Parts]>([
+    ...Object.entries(CLUSTERS),
+    ['a cluster with one group, which keeps the operator', [managed('a', 'system', 'us-west-2a')]],
+  ])('are written before they are applied: %s', (_, parts) => {
+    const written = new Set<string>();
+    for (const command of commands(plan(parts))) {
+      for (const [, file = ''] of command.matchAll(/kubectl apply -f (\S+\.yaml)/g))
+        expect([...written]).toContain(file);
+      for (const [, file = ''] of command.matchAll(/> (\S+\.yaml)/g)) written.add(file);
+    }
+  });
+});
+
 describe('the origin of a cluster', () => {
   it.each([
     [ALPHA, 'karpenter-alpha', 'Karpenter v0.31.3 is running'],
