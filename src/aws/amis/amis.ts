@@ -14,7 +14,9 @@ import type { Logger } from '../../observe/logger.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
 import type { SsmParameters } from '../ssm.ts';
+import type { Alias } from './families.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
+import { compareReleases, releaseNames } from './releases.ts';
 
 interface Ami {
   readonly id: string;
@@ -136,26 +138,42 @@ export class Amis {
     return amis;
   }
 
+  /**
+   * Returns the versions of existing images that are nearest to the version of an alias, at most two older and two newer ones.
+   * @throws the error of a failed AWS request
+   */
+  async releasesNear({ family, version }: Alias): Promise<readonly string[]> {
+    const names = releaseNames(family, this.#options.clusterVersion());
+    if (names === undefined || version === 'latest') return [];
+    const query = { filters: [{ Name: 'name', Values: [`${names.prefix}*`] }], owners: ['amazon'] };
+    const images = await this.#images(query);
+    const known = images.flatMap(({ Name = '' }) => names.version.exec(Name.slice(names.prefix.length))?.[1] ?? []);
+    const sorted = [...new Set(known)].sort(compareReleases);
+    const at = sorted.filter((each) => compareReleases(each, version) < 0).length;
+    return sorted.slice(Math.max(0, at - 2), at + 2).map((each) => `v${each}`);
+  }
+
   async #describe(queries: readonly AmiQuery[]): Promise<readonly Ami[]> {
     const found: { query: AmiQuery; image: Image }[] = [];
     try {
-      for (const query of queries) {
-        const input = {
-          Filters: [...query.filters, { Name: 'state', Values: ['available'] }],
-          IncludeDeprecated: true,
-          MaxResults: 1000,
-          ...defined({ Owners: query.owners && [...query.owners] }),
-        };
-        for await (const page of pagesOf(
-          'DescribeImages',
-          paginateDescribeImages({ client: this.#options.ec2 }, input),
-        ))
-          for (const image of page.Images ?? []) found.push({ query, image });
-      }
+      for (const query of queries) for (const image of await this.#images(query)) found.push({ query, image });
     } catch (error) {
       throw new Error(`describing images, ${messageOf(error)}`, { cause: error });
     }
     return selectAmis(found, this.#options.clock.now());
+  }
+
+  async #images({ filters, owners }: AmiQuery): Promise<readonly Image[]> {
+    const input = {
+      Filters: [...filters, { Name: 'state', Values: ['available'] }],
+      IncludeDeprecated: true,
+      MaxResults: 1000,
+      ...defined({ Owners: owners && [...owners] }),
+    };
+    const images: Image[] = [];
+    for await (const page of pagesOf('DescribeImages', paginateDescribeImages({ client: this.#options.ec2 }, input)))
+      images.push(...(page.Images ?? []));
+    return images;
   }
 
   /** Bypasses the cache. */

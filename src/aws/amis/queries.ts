@@ -32,10 +32,12 @@ export class UnsupportedAlias extends Error {}
 export class AliasWithoutImages extends Error {
   /** The alias in the form that the NodeClass uses, for example `al2023@v20260801`. */
   readonly alias: string;
+  readonly parts: Alias;
 
-  constructor(alias: string, options?: ErrorOptions) {
+  constructor(alias: string, parts: Alias, options?: ErrorOptions) {
     super(`failed to discover any AMIs for alias (alias=${alias})`, options);
     this.alias = alias;
+    this.parts = parts;
   }
 }
 
@@ -168,7 +170,8 @@ async function aliasQuery(alias: Alias, { nodeClass, cluster, parameters, log }:
   });
   if (unread.length > 0 || (variants.size === 0 && refused.length > 0))
     throw combineErrors(`failed to read SSM parameters of the alias (alias=${text})`, [...unread, ...refused]);
-  if (variants.size === 0) throw new AliasWithoutImages(text, { cause: new AggregateError(rejections(answers)) });
+  if (variants.size === 0)
+    throw new AliasWithoutImages(text, alias, { cause: new AggregateError(rejections(answers)) });
   for (const error of refused) log.error('ignoring ssm parameter, access is denied', { error });
   return { filters: imageIds([...variants.keys()]), variants };
 }

@@ -5,6 +5,7 @@ import { causeOf } from '../../cloud/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { type Amis, amiStatus } from '../amis/amis.ts';
+import type { Alias } from '../amis/families.ts';
 import { AliasWithoutImages, UnsupportedAlias } from '../amis/queries.ts';
 import type { PlacementGroups } from '../placementgroups.ts';
 import type { CapacityReservation, Reservations } from '../reservations/reservations.ts';
@@ -149,7 +150,9 @@ export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClass
     const empty = causeOf(result.error, AliasWithoutImages);
     // AMIs that were found for this spec stay in use, because an alias may have no AMIs for a newer cluster version.
     if (empty === undefined || isCurrent(nodeClass, AMIS)) return result;
-    const message = `alias ${empty.alias} does not match an image in ${region}`;
+    const known = await nearestReleases(empty.parts, amis);
+    const nearest = known.length === 0 ? '' : `; nearest releases: ${known.join(', ')}`;
+    const message = `alias ${empty.alias} does not match an image in ${region}${nearest}`;
     const cleared = withStatus(nodeClass, { amis: undefined });
     return {
       nodeClass: tools.setCondition(cleared, { type: AMIS, status: 'False', reason: 'AMINotFound', message }),
@@ -157,6 +160,10 @@ export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClass
     };
   };
 }
+
+/** Returns no releases if they cannot be listed, because the condition must be set in any case. */
+const nearestReleases = (alias: Alias, amis: Amis): Promise<readonly string[]> =>
+  amis.releasesNear(alias).catch((): readonly string[] => []);
 
 /** Returns true if the condition is true for the current generation of the spec. */
 function isCurrent(nodeClass: EC2NodeClass, type: string): boolean {

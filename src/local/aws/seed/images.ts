@@ -9,7 +9,7 @@ const WINDOWS_OWNER = '801119661308';
 const CANONICAL_OWNER = '099720109477';
 
 /** Releases, newest first. The first release is `recommended` and `latest`. Dates have the form `20260801`. */
-interface Releases {
+export interface Releases {
   readonly eks: readonly string[];
   readonly bottlerocket: readonly { readonly version: string; readonly date: string; readonly build: string }[];
   readonly windows: string;
@@ -74,9 +74,9 @@ export function publishNewImages(seed: Seed, atMs: number, round: number, versio
 }
 
 function publish(seed: Seed, version: string, releases: Releases): void {
-  seedAl2023(seed, version, releases);
-  if (version <= LAST_AL2) seedAl2(seed, version, releases);
-  seedBottlerocket(seed, version, releases);
+  publishAl2023(seed, version, releases);
+  if (version <= LAST_AL2) publishAl2(seed, version, releases);
+  publishBottlerocket(seed, version, releases);
   seedWindows(seed, version, releases);
 }
 
@@ -110,33 +110,49 @@ function publicImage(
   });
 }
 
-function seedAl2023(seed: Seed, version: string, { eks }: Releases): void {
+/** Publishes releases of Amazon Linux 2023. If `isNewest` is false, they do not become the recommended release. */
+export function publishAl2023(
+  seed: Seed,
+  version: string,
+  { eks }: Releases,
+  { isNewest = true }: { readonly isNewest?: boolean } = {},
+): void {
   const base = `/aws/service/eks/optimized-ami/${version}/amazon-linux-2023`;
   for (const [architecture, variant] of AL2023_VARIANTS) {
     for (const [index, release] of eks.entries()) {
       const name = `amazon-eks-node-al2023-${architecture}-${variant}-${version}-v${release}`;
       const id = publicImage(seed, name, architecture, EKS_OWNER, release, { ownerAlias: 'amazon', rootSizeGiB: 20 });
       seed.parameter(`${base}/${architecture}/${variant}/${name}/image_id`, id);
-      if (index > 0) continue;
+      if (index > 0 || !isNewest) continue;
       seed.parameter(`${base}/${architecture}/${variant}/recommended/image_id`, id);
       seed.parameter(`${base}/${architecture}/${variant}/recommended/image_name`, name);
     }
   }
 }
 
-function seedAl2(seed: Seed, version: string, { eks }: Releases): void {
+export function publishAl2(
+  seed: Seed,
+  version: string,
+  { eks }: Releases,
+  { isNewest = true }: { readonly isNewest?: boolean } = {},
+): void {
   for (const [architecture, path, prefix] of AL2_VARIANTS) {
     const base = `/aws/service/eks/optimized-ami/${version}/${path}`;
     for (const [index, release] of eks.entries()) {
       const name = `${prefix}-${version}-v${release}`;
       const id = publicImage(seed, name, architecture, EKS_OWNER, release, { ownerAlias: 'amazon', rootSizeGiB: 20 });
       seed.parameter(`${base}/${name}/image_id`, id);
-      if (index === 0) seed.parameter(`${base}/recommended/image_id`, id);
+      if (index === 0 && isNewest) seed.parameter(`${base}/recommended/image_id`, id);
     }
   }
 }
 
-function seedBottlerocket(seed: Seed, version: string, { bottlerocket }: Releases): void {
+export function publishBottlerocket(
+  seed: Seed,
+  version: string,
+  { bottlerocket }: Releases,
+  { isNewest = true }: { readonly isNewest?: boolean } = {},
+): void {
   for (const variant of [`aws-k8s-${version}`, `aws-k8s-${version}-nvidia`]) {
     for (const architecture of ['x86_64', 'arm64'] as const) {
       for (const [index, release] of bottlerocket.entries()) {
@@ -145,7 +161,7 @@ function seedBottlerocket(seed: Seed, version: string, { bottlerocket }: Release
         const id = publicImage(seed, name, architecture, BOTTLEROCKET_OWNER, release.date, rest);
         const base = `/aws/service/bottlerocket/${variant}/${architecture}`;
         seed.parameter(`${base}/${release.version}/image_id`, id);
-        if (index > 0) continue;
+        if (index > 0 || !isNewest) continue;
         seed.parameter(`${base}/latest/image_id`, id);
         seed.parameter(`${base}/latest/image_version`, `${release.version}-${release.build}`);
       }

@@ -103,7 +103,7 @@ describe('a NodeClass', () => {
   it('reports an alias without an image, with an event', async () => {
     another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
     expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });
-    const said = 'alias al2023@v20991231 does not match an image in us-west-2';
+    const said = 'alias al2023@v20991231 does not match an image in us-west-2; nearest releases: v20260701, v20260801';
     expect(condition('AMIsReady')).toEqual({ status: 'False', reason: 'AMINotFound', message: said });
     expect(condition('Ready')).toMatchObject({
       status: 'False',
@@ -117,6 +117,28 @@ describe('a NodeClass', () => {
         object: expect.objectContaining({ kind: 'EC2NodeClass' }),
       }),
     );
+  });
+
+  it.each([
+    'al2023@v20250920',
+    'bottlerocket@v1.39.1',
+    'bottlerocket@1.20.5',
+  ])('finds the images of an older release in the local AWS: %s', async (alias) => {
+    another({ amiSelectorTerms: [{ alias }] });
+    await account.reconcileNodeClass('other');
+    expect(condition('AMIsReady')?.status).toBe('True');
+    const release = alias.replace(/.*@v?/, '');
+    for (const { name } of account.nodeClass('other').status?.amis ?? []) expect(name).toContain(`v${release}`);
+  });
+
+  it.each([
+    'al2023@v20251345',
+    'bottlerocket@v1.99.0',
+    'al2023@v20180101',
+  ])('finds no images of a release that cannot exist: %s', async (alias) => {
+    another({ amiSelectorTerms: [{ alias }] });
+    await account.reconcileNodeClass('other');
+    expect(condition('AMIsReady')?.reason).toBe('AMINotFound');
   });
 
   it('keeps its images if the alias no longer has any, until its spec changes', async () => {
