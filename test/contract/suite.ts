@@ -48,7 +48,7 @@ export function contract(name: string, open: () => Promise<Backend>): void {
       expect(status?.subnets?.map(({ zone }) => zone).sort()).toEqual(
         ['a', 'b', 'c'].map((zone) => `${REGION}${zone}`),
       );
-      expect(status?.securityGroups).toHaveLength(1);
+      expect(status?.securityGroups?.length).toBeGreaterThan(0);
       expect((status?.amis ?? []).length).toBeGreaterThanOrEqual(2);
       expect(status?.instanceProfile).toBeDefined();
       const failing = (status?.conditions ?? []).filter((condition) => condition.status !== 'True');

@@ -4,6 +4,8 @@ import type {
   CancelCapacityReservationResult,
   CreateCapacityReservationRequest,
   CreateCapacityReservationResult,
+  CreateInterruptibleCapacityReservationAllocationRequest,
+  CreateInterruptibleCapacityReservationAllocationResult,
   CreatePlacementGroupRequest,
   CreatePlacementGroupResult,
   DeletePlacementGroupRequest,
@@ -53,6 +55,43 @@ export function createCapacityReservation(
     CapacityReservation: describeCapacityReservations(account, { CapacityReservationIds: [id] })
       .CapacityReservations?.[0],
   };
+}
+
+/** Moves unused instances of a reservation to a new interruptible reservation, which can be taken back. */
+export function createInterruptibleAllocation(
+  account: Account,
+  input: CreateInterruptibleCapacityReservationAllocationRequest,
+): CreateInterruptibleCapacityReservationAllocationResult {
+  const { CapacityReservationId: id = '', InstanceCount: count = 0 } = input;
+  const source = account.reservations.get(id);
+  if (!source) throw notFound(id, 'cr');
+  if (count < 1) throw invalidValue('InstanceCount', count, 'It must be at least 1.');
+  if (source.interruptible) throw invalidValue('CapacityReservationId', id, 'It must not be interruptible.');
+  if (count > source.available)
+    throw new AwsError('InsufficientCapacity', `The capacity reservation has ${source.available} unused instances.`);
+  refuseDryRun(input);
+  const { instanceType, zone, facts } = source;
+  const created = addReservation(account, {
+    instanceType,
+    zone,
+    total: count,
+    matchCriteria: 'targeted',
+    interruptible: true,
+  });
+  const stored = account.reservations.get(created);
+  if (stored)
+    stored.facts = {
+      ...stored.facts,
+      InterruptionInfo: { SourceCapacityReservationId: id, InterruptionType: 'adhoc' },
+    };
+  source.available -= count;
+  const allocation = { InterruptibleCapacityReservationId: created, InstanceCount: count, TargetInstanceCount: count };
+  source.facts = {
+    ...facts,
+    TotalInstanceCount: (facts.TotalInstanceCount ?? 0) - count,
+    InterruptibleCapacityAllocation: { ...allocation, Status: 'active', InterruptionType: 'adhoc' },
+  };
+  return { SourceCapacityReservationId: id, TargetInstanceCount: count, Status: 'active', InterruptionType: 'adhoc' };
 }
 
 /** Cancels a reservation. Its instances continue to run as on-demand instances. */

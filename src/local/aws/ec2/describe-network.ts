@@ -100,6 +100,11 @@ export function describeSubnets(account: Account, input: DescribeSubnetsRequest)
       MapPublicIpOnLaunch: subnet.isPublic,
       DefaultForAz: false,
       AssignIpv6AddressOnCreation: false,
+      PrivateDnsNameOptionsOnLaunch: {
+        HostnameType: subnet.dns.hostnameType,
+        EnableResourceNameDnsARecord: subnet.dns.hasResourceRecord,
+        EnableResourceNameDnsAAAARecord: false,
+      },
       Tags: tagList(subnet.tags),
     })),
     NextToken: next,

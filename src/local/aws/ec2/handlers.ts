@@ -56,6 +56,7 @@ export function ec2Handlers(account: Account): Handlers {
     CopyImage: write(imageChanges.copyImage),
     CreateCapacityReservation: write(capacityChanges.createCapacityReservation),
     CreateFleet: write((owner, input: CreateFleetRequest) => once(owner, 'CreateFleet', input, createFleet)),
+    CreateInterruptibleCapacityReservationAllocation: write(capacityChanges.createInterruptibleAllocation),
     CreateLaunchTemplate: write(templates.createLaunchTemplate),
     CreatePlacementGroup: write(capacityChanges.createPlacementGroup),
     CreateSecurityGroup: write(networkChanges.createSecurityGroup),

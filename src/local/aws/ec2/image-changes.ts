@@ -36,8 +36,9 @@ export function enableImageDeprecation(
   const image = ownImage(account, input.ImageId);
   const at = input.DeprecateAt && new Date(input.DeprecateAt);
   if (!at) throw missingParameter('DeprecateAt');
-  if (at.getTime() <= account.clock.now())
-    throw invalidValue('DeprecateAt', at.toISOString(), 'It must be in the future.');
+  // the present minute is accepted, because a request with the present time needs a moment to arrive
+  if (at.getTime() < account.clock.now() - 60_000)
+    throw invalidValue('DeprecateAt', at.toISOString(), 'It must not be in the past.');
   refuseDryRun(input);
   // EC2 rounds to the nearest minute.
   image.deprecationTime = new Date(Math.round(at.getTime() / 60_000) * 60_000).toISOString();

@@ -43,8 +43,9 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
   const volumeTags = request.tags('volume');
   const hidden = account.faults.hidden({ instanceType: plan.instanceType, zone: subnet.zone, capacityType });
   const visibleAt = now + (account.options.consistencyDelayMs ?? 0) + hidden.machineMs;
+  const id = account.random.id('i');
   return {
-    id: account.random.id('i'),
+    id,
     type: plan.instanceType,
     hardware: info,
     zone: subnet.zone,
@@ -57,7 +58,7 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     architecture: image.architecture,
     platform: image.platform,
     userData: Buffer.from(data.UserData ?? '', 'base64').toString(),
-    ...addressesOf(account, plan, interfaces),
+    ...addressesOf(account, plan, { id, interfaces }),
     securityGroupIds: plan.securityGroupIds,
     instanceProfile: plan.profile,
     volumes,
@@ -97,21 +98,27 @@ function bootOf(account: Account, pool: Pool): Pick<Machine, 'joins' | 'bootDela
   return { joins, bootDelayMs: bootDelayMs + (account.options.bootDelayMs?.(order) ?? 0) };
 }
 
-function addressesOf({ region }: Account, { request, subnet }: LaunchPlan, interfaces: readonly MachineInterface[]) {
+function addressesOf(
+  { region }: Account,
+  { request, subnet }: LaunchPlan,
+  { id, interfaces }: { readonly id: string; readonly interfaces: readonly MachineInterface[] },
+) {
   const privateIp = interfaces[0]?.privateIp ?? '';
   const isPublic = request.data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress ?? subnet.isPublic;
   return {
     subnetId: subnet.id,
     vpcId: subnet.vpcId,
     privateIp,
-    privateDnsName: privateDnsName(privateIp, region),
+    privateDnsName: privateDnsName(subnet.dns.hostnameType === 'resource-name' ? id : ipName(privateIp), region),
     ...(isPublic ? { publicIp: `52.${privateIp.split('.').slice(1).join('.')}` } : {}),
   };
 }
 
+const ipName = (address: string): string => `ip-${address.replaceAll('.', '-')}`;
+
 /** Returns the private DNS name. `us-east-1` has another domain for historical reasons. */
-export const privateDnsName = (address: string, region: string): string =>
-  `ip-${address.replaceAll('.', '-')}.${region === 'us-east-1' ? 'ec2.internal' : `${region}.compute.internal`}`;
+const privateDnsName = (name: string, region: string): string =>
+  `${name}.${region === 'us-east-1' ? 'ec2.internal' : `${region}.compute.internal`}`;
 
 function systemTags({ template, fleetId }: LaunchRequest): Tags {
   return {

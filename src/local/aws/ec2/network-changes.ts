@@ -7,27 +7,41 @@ import type {
   ModifySubnetAttributeRequest,
 } from '@aws-sdk/client-ec2';
 import type { Account } from '../state/account.ts';
-import { AwsError, missingParameter } from '../wire/error.ts';
+import type { Subnet } from '../state/network.ts';
+import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
 import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags, tagList } from './tags.ts';
 
-/**
- * Changes an attribute of a subnet. The only supported attribute is the assignment of public addresses to new
- * instances.
- */
+/** Attributes that can be changed, one per request. */
+const SUBNET_ATTRIBUTES: Readonly<Record<string, (subnet: Subnet, input: ModifySubnetAttributeRequest) => void>> = {
+  MapPublicIpOnLaunch: (subnet, { MapPublicIpOnLaunch: change }) => {
+    subnet.isPublic = change?.Value ?? false;
+  },
+  PrivateDnsHostnameTypeOnLaunch: (subnet, { PrivateDnsHostnameTypeOnLaunch: type }) => {
+    if (type !== 'ip-name' && type !== 'resource-name') throw invalidValue('PrivateDnsHostnameTypeOnLaunch', type);
+    subnet.dns = { ...subnet.dns, hostnameType: type };
+  },
+  EnableResourceNameDnsARecordOnLaunch: (subnet, { EnableResourceNameDnsARecordOnLaunch: change }) => {
+    subnet.dns = { ...subnet.dns, hasResourceRecord: change?.Value ?? false };
+  },
+};
+
+/** Changes an attribute of a subnet: public addresses or the host names of new instances. */
 export function modifySubnetAttribute(account: Account, input: ModifySubnetAttributeRequest): object {
   const id = input.SubnetId ?? '';
   const subnet = account.subnets.get(id);
   if (!subnet) throw notFound(id, 'subnet');
-  const value = input.MapPublicIpOnLaunch?.Value;
-  if (value === undefined) {
+  const names = Object.keys(input).filter((name) => name !== 'SubnetId');
+  const [name = '', ...others] = names;
+  const change = Object.hasOwn(SUBNET_ATTRIBUTES, name) ? SUBNET_ATTRIBUTES[name] : undefined;
+  if (change === undefined || others.length > 0) {
     throw new AwsError(
       'InvalidParameterCombination',
-      'Specify MapPublicIpOnLaunch; the local AWS does not support other attributes of subnets.',
+      `Specify one of the attributes that the local AWS supports: ${Object.keys(SUBNET_ATTRIBUTES).join(', ')}.`,
     );
   }
-  subnet.isPublic = value;
+  change(subnet, input);
   return {};
 }
 

@@ -9,7 +9,7 @@ export interface EksAccount {
 
 /**
  * Adds a VPC with a private and a public subnet in each zone, security groups, the cluster, the node and controller
- * roles, and the interruption queue. Private subnets and the node security group have the discovery tag.
+ * roles, and the interruption queue. Private subnets and the two security groups of nodes have the discovery tag.
  */
 export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: EksAccount): void {
   const discovery = { 'karpenter.sh/discovery': clusterName };
@@ -19,7 +19,6 @@ export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: Ek
   const vpcId = seed.vpc({ cidr: '10.0.0.0/16', tags: { Name: `${clusterName}-vpc`, ...shared } });
   // each zone has a block of 64 × 256 addresses: half of them private, and one 64th public
   const subnetIds = zones.slice(0, 4).flatMap((zone, index) => {
-    const letter = zone.name.slice(-1);
     const block = index * 64;
     return [
       seed.subnet({
@@ -27,7 +26,7 @@ export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: Ek
         cidr: `10.0.${block}.0/19`,
         vpcId,
         tags: {
-          Name: `${clusterName}-private-${letter}`,
+          Name: `eksctl-${clusterName}-cluster/SubnetPrivate${nameOf(zone)}`,
           'kubernetes.io/role/internal-elb': '1',
           ...shared,
           ...discovery,
@@ -38,7 +37,11 @@ export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: Ek
         cidr: `10.0.${block + 32}.0/24`,
         vpcId,
         public: true,
-        tags: { Name: `${clusterName}-public-${letter}`, 'kubernetes.io/role/elb': '1', ...shared },
+        tags: {
+          Name: `eksctl-${clusterName}-cluster/SubnetPublic${nameOf(zone)}`,
+          'kubernetes.io/role/elb': '1',
+          ...shared,
+        },
       }),
     ];
   });
@@ -51,9 +54,20 @@ export function seedEksAccount(seed: Seed, { clusterName, queueName, zones }: Ek
     tags: { Name: `eks-cluster-sg-${clusterName}`, 'aws:eks:cluster-name': clusterName, ...owned, ...discovery },
   });
 
+  const shareName = `eksctl-${clusterName}-cluster/ClusterSharedNodeSecurityGroup`;
+  const nodesOnly = seed.securityGroup({
+    name: shareName.replace('/', '-'),
+    description: 'Communication between all nodes in the cluster',
+    vpcId,
+    tags: { Name: shareName, 'alpha.eksctl.io/cluster-name': clusterName, ...discovery },
+  });
+
   seed.role(`KarpenterNodeRole-${clusterName}`);
   seed.role(`${clusterName}-karpenter`);
   seed.role('AWSServiceRoleForEC2Spot', '/aws-service-role/spot.amazonaws.com/');
   seed.queue(queueName);
-  seed.cluster({ name: clusterName, vpcId, subnetIds, securityGroupIds: [nodeGroup] });
+  seed.cluster({ name: clusterName, vpcId, subnetIds, securityGroupIds: [nodeGroup, nodesOnly] });
 }
+
+/** Name of a zone in the logical IDs of eksctl's stacks, such as `USWEST2A`. */
+const nameOf = ({ name }: Zone): string => name.replaceAll('-', '').toUpperCase();

@@ -36,7 +36,8 @@ export function seeder(account: Account): Seed {
         throw new RangeError(`Cannot seed subnet ${id}: zone "${zone}" is not one of ${names}`);
       }
       const addresses = addressPool(id, cidr, freeAddresses);
-      account.subnets.set(id, { id, zone, zoneId: zoneId(account, zone), cidr, vpcId, isPublic, addresses, tags });
+      const dns = { hostnameType: 'ip-name', hasResourceRecord: false } as const;
+      account.subnets.set(id, { id, zone, zoneId: zoneId(account, zone), cidr, vpcId, isPublic, dns, addresses, tags });
       return id;
     },
     securityGroup({ name, id = random.id('sg'), description = name, vpcId = firstVpc(), tags = {} }) {

@@ -23,6 +23,8 @@ export interface Subnet {
   readonly cidr: string;
   readonly vpcId: string;
   isPublic: boolean;
+  /** Host names of new instances. */
+  dns: { readonly hostnameType: 'ip-name' | 'resource-name'; readonly hasResourceRecord: boolean };
   readonly addresses: AddressPool;
   tags: Tags;
 }

@@ -42,7 +42,10 @@ describe('a ready EKS account', () => {
       ]);
       const Filters = [{ Name: 'tag:karpenter.sh/discovery', Values: ['demo'] }];
       const groups = await ec2.send(new DescribeSecurityGroupsCommand({ Filters }));
-      expect(groups.SecurityGroups).toMatchObject([{ GroupName: 'eks-cluster-sg-demo' }]);
+      expect(groups.SecurityGroups).toMatchObject([
+        { GroupName: 'eks-cluster-sg-demo' },
+        { GroupName: 'eksctl-demo-cluster-ClusterSharedNodeSecurityGroup' },
+      ]);
       expect((await ec2.send(new DescribeSubnetsCommand({}))).Subnets).toHaveLength(6);
     }));
 

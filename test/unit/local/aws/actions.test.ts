@@ -3,6 +3,7 @@ import {
   CancelCapacityReservationCommand,
   CopyImageCommand,
   CreateCapacityReservationCommand,
+  CreateInterruptibleCapacityReservationAllocationCommand,
   CreatePlacementGroupCommand,
   CreateSecurityGroupCommand,
   CreateTagsCommand,
@@ -120,6 +121,22 @@ describe('capacity reservations', () => {
     const base = { InstanceType: 'm5.large', AvailabilityZone: 'us-west-2a', InstanceCount: 1 };
     const input = { ...base, InstancePlatform: 'Linux/UNIX' as const, ...more };
     expect(await codeOf(fixture.ec2.send(new CreateCapacityReservationCommand(input)))).toBe(code);
+  });
+
+  it('give unused instances to an interruptible reservation', async () => {
+    const { CapacityReservation: made } = await create();
+    const CapacityReservationId = made?.CapacityReservationId ?? '';
+    const allocate = (InstanceCount: number) =>
+      fixture.ec2.send(
+        new CreateInterruptibleCapacityReservationAllocationCommand({ CapacityReservationId, InstanceCount }),
+      );
+    expect(await codeOf(allocate(3))).toBe('InsufficientCapacity');
+    expect(await allocate(1)).toMatchObject({ SourceCapacityReservationId: CapacityReservationId, Status: 'active' });
+    const { CapacityReservations = [] } = await fixture.ec2.send(new DescribeCapacityReservationsCommand({}));
+    expect(CapacityReservations).toMatchObject([
+      { CapacityReservationId, TotalInstanceCount: 1, AvailableInstanceCount: 1 },
+      { Interruptible: true, TotalInstanceCount: 1, InterruptionInfo: { InterruptionType: 'adhoc' } },
+    ]);
   });
 
   it('that do not exist cannot be cancelled', async () => {
@@ -259,6 +276,19 @@ describe('the network', () => {
     expect(await codeOf(fixture.ec2.send(unknown))).toBe('InvalidSubnetID.NotFound');
   });
 
+  it('names new instances by their resource if the subnet is configured so', async () => {
+    const SubnetId = fixture.subnets[0]?.SubnetId ?? '';
+    const { PrivateDnsName } = await run();
+    expect(PrivateDnsName).toMatch(/^ip-10-0-/);
+    await fixture.ec2.send(
+      new ModifySubnetAttributeCommand({ SubnetId, PrivateDnsHostnameTypeOnLaunch: 'resource-name' }),
+    );
+    const { InstanceId, PrivateDnsName: named } = await run();
+    expect(named).toBe(`${InstanceId}.us-west-2.compute.internal`);
+    const two = { SubnetId, MapPublicIpOnLaunch: { Value: true }, EnableDns64: { Value: true } };
+    expect(await codeOf(fixture.ec2.send(new ModifySubnetAttributeCommand(two)))).toBe('InvalidParameterCombination');
+  });
+
   it('creates and deletes security groups that are not in use', async () => {
     const input = { GroupName: 'mine', Description: 'for a test', VpcId: fixture.subnets[0]?.VpcId };
     const Tags = [{ Key: 'karpenter.sh/discovery', Value: 'demo' }];
@@ -292,6 +322,8 @@ describe('images', () => {
     expect(Math.abs(Date.parse(deprecated?.DeprecationTime ?? '') - DeprecateAt.getTime())).toBeLessThanOrEqual(30_000);
     await fixture.ec2.send(new DisableImageDeprecationCommand({ ImageId }));
     expect((await describeCopy())?.[0]?.DeprecationTime).toBeUndefined();
+    const present = new EnableImageDeprecationCommand({ ImageId, DeprecateAt: new Date(fixture.clock.now()) });
+    expect((await fixture.ec2.send(present)).Return).toBe(true);
     const past = new EnableImageDeprecationCommand({ ImageId, DeprecateAt: new Date(0) });
     expect(await codeOf(fixture.ec2.send(past))).toBe('InvalidParameterValue');
   });

@@ -12,6 +12,7 @@ export interface Wanted {
   readonly aggregated?: string;
 }
 
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const PLAIN: Wanted = { as: 'object', yaml: false };
 
 function parameters(range: string): { readonly type: string; readonly as: string; readonly version: string } {
@@ -41,6 +42,8 @@ export function negotiate(accept: string | undefined): Wanted {
     const found = choice(range.trim());
     if (found) return found;
   }
+  // clients that prefer protobuf decode a response by its content type, and all of them know JSON
+  if (accept.split(',').some((range) => parameters(range).type === PROTOBUF)) return PLAIN;
   throw new StatusError(
     406,
     'NotAcceptable',

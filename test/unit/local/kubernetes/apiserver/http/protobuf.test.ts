@@ -127,4 +127,15 @@ describe('a protobuf request', () => {
     expect(response.status).toBe(201);
     expect(await api.ok('GET', '/api/v1/namespaces/typed')).toMatchObject({ status: { phase: 'Active' } });
   });
+
+  it('gets JSON if it accepts protobuf alone', async () => {
+    for (const accept of ['application/vnd.kubernetes.protobuf', 'application/vnd.kubernetes.protobuf;stream=watch']) {
+      const response = await fetch(`${api.server.url}/api/v1/namespaces/default`, { headers: { accept } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toContain('application/json');
+      expect(await response.json()).toMatchObject({ kind: 'Namespace', metadata: { name: 'default' } });
+    }
+    const refused = await fetch(`${api.server.url}/api/v1/namespaces/default`, { headers: { accept: 'text/csv' } });
+    expect(refused.status).toBe(406);
+  });
 });
