@@ -346,8 +346,9 @@ export interface PodDisruptionBudget extends KubeObject {
   };
 }
 
-/** ConfigMap with only its binary data, because the operator stores no text in ConfigMaps. */
+/** ConfigMap. The operator stores no text in ConfigMaps, and reads text only of declared devices. */
 export interface ConfigMap extends KubeObject {
+  readonly data?: StringMap;
   /** Values in base64. */
   readonly binaryData?: Readonly<Record<string, string>>;
 }

@@ -269,6 +269,10 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     placementGroups,
     priceBook,
     subnets,
+    staticDrivers: {
+      nvidia: settings.awsFeatureGates.draNvidiaGpu ?? false,
+      efa: settings.awsFeatureGates.draEfa ?? false,
+    },
   });
 }
 

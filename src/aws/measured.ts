@@ -36,6 +36,7 @@ export function measuredProvider(provider: CloudProvider, metrics: AwsMetrics): 
     ...defined({ registrationHooks: provider.registrationHooks }),
     commitments: () => provider.commitments?.() ?? [],
     ...(provider.charges && { charges: (nodePool: NodePool) => provider.charges?.(nodePool) ?? NO_CHARGES }),
+    deviceTemplates: (nodePool, type) => provider.deviceTemplates?.(nodePool, type) ?? [],
     instanceTypes: time('GetInstanceTypes', (nodePool) => provider.instanceTypes(nodePool)),
     launchAnswer: (claim) => provider.launchAnswer?.(claim),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),

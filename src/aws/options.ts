@@ -40,7 +40,11 @@ export interface AwsSettings {
   readonly expectedCpuUtilization: number;
   readonly packing: 'cheapest' | 'compatible';
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
-  readonly awsFeatureGates: { readonly nodeClassCel: boolean };
+  readonly awsFeatureGates: {
+    readonly nodeClassCel: boolean;
+    readonly draNvidiaGpu?: boolean;
+    readonly draEfa?: boolean;
+  };
 }
 
 export interface AwsOptions {

@@ -1,4 +1,5 @@
 /** Implements the cloud interface with EC2. */
+
 import { getCondition } from '../api/conditions.ts';
 import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
@@ -20,6 +21,7 @@ import { poolNameOf } from '../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
 import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
+import type { DriverTemplate } from '../engine/dra/driver-template.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
@@ -33,6 +35,12 @@ import { eventOf } from '../observe/events/declaration.ts';
 import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
 import { familyOf } from './amis/families.ts';
 import type { ClusterFacts } from './cluster.ts';
+import {
+  CONSUMABLE_CAPACITY_ANNOTATION,
+  gpuSharing,
+  type StaticDrivers,
+  staticTemplates,
+} from './dra/static-templates.ts';
 import {
   isPlacementGroupDrifted,
   isReservationDrifted,
@@ -87,6 +95,8 @@ interface Ec2ProviderOptions {
   readonly placementGroups: PlacementGroups;
   readonly priceBook: PriceBookFile;
   readonly subnets: Pick<Subnets, 'publicShare'>;
+  /** DRA drivers that nodes run. */
+  readonly staticDrivers: StaticDrivers;
 }
 
 export class Ec2Provider implements CloudProvider {
@@ -154,6 +164,14 @@ export class Ec2Provider implements CloudProvider {
       return [];
     }
     return this.#options.types.list(nodeClass);
+  }
+
+  deviceTemplates(nodePool: NodePool, type: InstanceType): readonly DriverTemplate[] {
+    const { staticDrivers: drivers } = this.#options;
+    if (!drivers.nvidia && !drivers.efa) return [];
+    const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
+    const sharing = gpuSharing(nodeClass?.metadata.annotations?.[CONSUMABLE_CAPACITY_ANNOTATION]);
+    return staticTemplates(type, { drivers, sharing: sharing ?? 'disabled' });
   }
 
   charges(nodePool: NodePool): NodeCharges {

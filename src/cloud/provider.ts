@@ -2,6 +2,7 @@
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
+import type { DriverTemplate } from '../engine/dra/driver-template.ts';
 import type { InstanceType } from '../engine/model.ts';
 import type { NodeCharges } from '../engine/node-extras.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
@@ -52,6 +53,12 @@ export interface CloudProvider {
    * @throws Error if the NodeClass cannot be read
    */
   charges?(nodePool: NodePool): NodeCharges;
+
+  /**
+   * Returns the devices that the provider knows of new nodes of a type, by driver. Returns the same objects for equal devices. If
+   * absent, no devices are known.
+   */
+  deviceTemplates?(nodePool: NodePool, type: InstanceType): readonly DriverTemplate[];
 
   /**
    * Launches one instance for a claim. Returns the claim's labels, annotations and status after the launch (provider id, image,

@@ -8,6 +8,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Settings } from '../process/settings.ts';
 import type { ClusterState } from '../state/cluster.ts';
+import type { DeviceSources } from './devicetemplates/sources.ts';
 import type { NodeTraces } from './traces/node-traces.ts';
 
 export interface Deps {
@@ -24,6 +25,8 @@ export interface Deps {
   readonly decisions?: DecisionLog | undefined;
   /** Returns numbers in [0, 1) for names and for back-offs. Default: the machine's random numbers. */
   readonly random?: (() => number) | undefined;
+  /** Devices of new nodes. Undefined while dynamic resources are ignored. */
+  readonly devices?: DeviceSources | undefined;
   /** Undefined if tracing is disabled. */
   readonly traces?: NodeTraces | undefined;
 }

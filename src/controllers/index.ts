@@ -8,6 +8,8 @@ import type { Controller } from '../kube/reconciler.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
+import { DeclaredDeviceSource } from './devicetemplates/declared-source.ts';
+import { DeviceSources } from './devicetemplates/sources.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
@@ -64,13 +66,23 @@ interface Parts {
   readonly costHistory?: KeptHistory | undefined;
 }
 
+/** Returns undefined while dynamic resources are ignored. */
+function deviceSources({ client, cluster, cloud, clock, events, log, settings }: Deps): DeviceSources | undefined {
+  const { devices } = cluster;
+  if (devices === undefined) return undefined;
+  const namespace = settings.systemNamespace || settings.leaderElectionNamespace;
+  const declared = new DeclaredDeviceSource({ client, events, clock, log, namespace });
+  return new DeviceSources({ cluster, cloud, clock, declared, slices: devices.slices });
+}
+
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
   const { solver = localSolver(), simulations = localSimulationRunner(), launches = new LaunchBudget(known) } = parts;
   const { history = new VerdictHistory(), moves = new MoveHistory(), verdicts = new PodVerdicts(known) } = parts;
   const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
-  const deps = isOverlaid ? { ...known, cloud: overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) } : known;
+  const cloud = isOverlaid ? overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) : known.cloud;
+  const deps = { ...known, cloud, devices: deviceSources(known) };
   const batcher = new PodBatcher(clock, {
     idleMs: settings.batchIdleMs,
     maxMs: settings.batchMaxMs,

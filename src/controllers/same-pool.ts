@@ -6,4 +6,5 @@ import type { PoolInput } from '../engine/model.ts';
 export const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
   pool.nodePool === other?.nodePool &&
   pool.instanceTypes === other.instanceTypes &&
+  pool.deviceTemplates === other.deviceTemplates &&
   isDeepStrictEqual(pool.extras, other.extras);

@@ -129,7 +129,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- define "karpenter.settings" -}}
 {{- $root := . }}
 {{- $settings := .Values.settings }}
-{{- $draGates := include "karpenter.draGates" . }}
+{{- $servesDevices := include "karpenter.servesDevices" . }}
 {{- range list
   (list "BATCH_MAX_DURATION" "batchMaxDuration" true)
   (list "BATCH_IDLE_DURATION" "batchIdleDuration" true)
@@ -160,7 +160,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 }}
 {{- $value := get $settings (index . 1) }}
 {{- /* the gate of a driver permits its requests */}}
-{{- if and (eq (index . 0) "IGNORE_DRA_REQUESTS") (or (contains "=true" $draGates) (eq (toString $value) "false")) }}
+{{- if and (eq (index . 0) "IGNORE_DRA_REQUESTS") $servesDevices }}
 {{- $value = "false" }}
 {{- end }}
 {{- /* false, and a fee, a weight or a utilization of 0, are not the same as none */}}
@@ -225,6 +225,11 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- if and $isOn $given }}
 {{- fail (printf "settings.enableDRA is mutually exclusive with %s: unset them, or unset settings.enableDRA" (join ", " $given)) }}
 {{- end }}
+{{- end }}
+
+{{/* Returns a non-empty string if pods with resource claims get nodes. */}}
+{{- define "karpenter.servesDevices" -}}
+{{- if or (contains "=true" (include "karpenter.draGates" .)) (eq (toString .Values.settings.ignoreDRARequests) "false") }}true{{ end }}
 {{- end }}
 
 {{/* Formats a feature gate as `Name=true`. A gate without a value has its default. Arguments: name, value and default. */}}

@@ -25,7 +25,7 @@ import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { codeOf, describeError, explainLaunchFailure, LAUNCH_TEMPLATE_NOT_FOUND, launchFailure } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
-import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
+import { EFA_RESOURCE, requestsEfa } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
 import { chosenPartition, type LaunchTemplates, type TemplateConfig } from '../launchtemplates/launchtemplates.ts';
 import type { AwsMetrics } from '../metrics.ts';
@@ -310,8 +310,7 @@ export class Launcher {
     const type = InstanceType ?? overrides.InstanceType ?? '';
     const name = source?.LaunchTemplateSpecification?.LaunchTemplateName;
     const config = configs.find((each) => each.name === name);
-    const wantsEfa =
-      claim.spec.resources?.requests?.[EFA_RESOURCE] !== undefined || nodeClass.spec.networkInterfaces !== undefined;
+    const wantsEfa = requestsEfa(claim) || nodeClass.spec.networkInterfaces !== undefined;
     return {
       id,
       state: 'pending',

@@ -1,6 +1,8 @@
 /** Capacity of instance types, in canonical units: milli-cores, bytes and counts. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import type { Resources } from '../../engine/model.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
@@ -60,6 +62,15 @@ export function ephemeralStorage(info: InstanceTypeInfo, nodeClass: EC2NodeClass
 function gpus(info: InstanceTypeInfo, manufacturer: string): number {
   const matching = (info.GpuInfo?.Gpus ?? []).filter((gpu) => gpu.Manufacturer === manufacturer);
   return matching.reduce((sum, gpu) => sum + (gpu.Count ?? 0), 0);
+}
+
+/** DRA driver that publishes EFA interfaces. */
+export const EFA_DRIVER = 'dra.net';
+
+/** Returns true if a NodeClaim needs EFA interfaces, as a resource or for resource claims. */
+export function requestsEfa({ metadata, spec }: NodeClaim): boolean {
+  const drivers = metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION]?.split(',') ?? [];
+  return spec.resources?.requests?.[EFA_RESOURCE] !== undefined || drivers.some((each) => each.trim() === EFA_DRIVER);
 }
 
 function efaInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): number {

@@ -28,7 +28,7 @@ import type { ClusterFacts } from '../cluster.ts';
 import { codeOf, combineErrors, isNotFound } from '../errors.ts';
 import { decimalFingerprint } from '../fingerprint.ts';
 import { isOfAnotherCluster } from '../identity.ts';
-import { EFA_RESOURCE, NITRO_SANDBOX_RESOURCE } from '../instancetypes/capacity.ts';
+import { NITRO_SANDBOX_RESOURCE, requestsEfa } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import { pagesOf } from '../pages.ts';
@@ -345,7 +345,7 @@ export function planTemplates(input: TemplatePlanInput): readonly PlannedTemplat
   const { securityGroups = [], amis = [] } = input.nodeClass.status ?? {};
   if (securityGroups.length === 0) throw new Error('no security groups are present in the status');
   if (amis.length === 0) throw new Error('no amis exist given constraints');
-  const wantsEfa = input.claim.spec.resources?.requests?.[EFA_RESOURCE] !== undefined;
+  const wantsEfa = requestsEfa(input.claim);
   const { capacityType, reservedOf } = input;
   const groups = groupTypes(input.types, amis, { capacityType, wantsEfa, reservedOf });
   if (groups.length === 0)

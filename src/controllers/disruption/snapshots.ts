@@ -160,9 +160,11 @@ export class Snapshots {
     return Promise.all(
       managedPools(this.#deps).map(async (nodePool) => {
         const poolLog = inUse.has(nodePool.metadata.name) ? log : silent;
+        const instanceTypes = await this.#typesOf(nodePool, poolLog);
         return {
           nodePool,
-          instanceTypes: await this.#typesOf(nodePool, poolLog),
+          instanceTypes,
+          ...(await this.#deps.devices?.forPool(nodePool, instanceTypes)),
           ...nodeExtras({ ...this.#deps, log: poolLog }, nodePool, settings.consolidation),
         };
       }),

@@ -98,6 +98,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     ...defined({ registrationHooks: cloud.registrationHooks }),
     commitments: () => cloud.commitments?.() ?? [],
     ...(cloud.charges && { charges: (pool: NodePool) => cloud.charges?.(pool) ?? NO_CHARGES }),
+    deviceTemplates: (pool, type) => cloud.deviceTemplates?.(pool, type) ?? [],
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),
     launchAnswer: (claim) => cloud.launchAnswer?.(claim),

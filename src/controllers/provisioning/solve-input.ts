@@ -140,7 +140,7 @@ export const idleNodePools = ({ cluster }: Pick<Deps, 'cluster'>, idle: readonly
  * instance types, so that it is reported as empty. This error is expected for a NodePool that is not ready.
  */
 export async function withInstanceTypes(
-  deps: Pick<Deps, 'cloud' | 'settings'>,
+  deps: Pick<Deps, 'cloud' | 'settings' | 'devices'>,
   pools: readonly NodePool[],
   { mode, log }: { readonly mode: Settings['packing'] | Settings['consolidation']; readonly log: Logger },
 ): Promise<readonly PoolInput[]> {
@@ -151,7 +151,8 @@ export async function withInstanceTypes(
         const listed = await deps.cloud.instanceTypes(nodePool);
         const instanceTypes = mode === 'compatible' ? withoutExpectedCosts(listed) : listed;
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
-        return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode) };
+        const devices = await deps.devices?.forPool(nodePool, instanceTypes);
+        return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode), ...devices };
       } catch (error) {
         if (error instanceof OverlaysNotEvaluated) {
           log.debug('skipping, node overlays are not applied', { NodePool, error });

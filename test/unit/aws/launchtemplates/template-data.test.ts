@@ -18,6 +18,10 @@ const reserve = (id: string, type: string, interruptible = 'false'): Offering =>
   reservationCapacity: 1,
 });
 const requests = (name: string) => claimOf({ resources: { requests: { [name]: '1' } } });
+const claiming = (drivers: string) => {
+  const claim = claimOf();
+  return { ...claim, metadata: { ...claim.metadata, annotations: { 'karpenter.sh/requested-dra-drivers': drivers } } };
+};
 const group = (strategy: string, partitions = 0) => ({ id: 'pg-1', name: 'group', strategy, partitions });
 const inPartition = claimOf({
   requirements: [{ key: 'karpenter.k8s.aws/placement-group-partition', operator: 'In', values: ['3', '10'] }],
@@ -185,6 +189,8 @@ const TEMPLATES: Readonly<Record<string, readonly [Situation, ...object[]]>> = {
     efa(2),
     {},
   ],
+  'EFA for resource claims': [{ typeNames: ['p4d.24xlarge'], claim: claiming('gpu.nvidia.com,dra.net') }, efa(4)],
+  'drivers that need no EFA': [{ typeNames: ['p4d.24xlarge'], claim: claiming('gpu.nvidia.com') }, {}],
   'a Nitro enclave that is asked for': [
     { claim: requests('eks.amazonaws.com/nitro-sandbox') },
     { EnclaveOptions: { Enabled: true } },

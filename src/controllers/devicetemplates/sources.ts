@@ -1,0 +1,96 @@
+/**
+ * Devices of new nodes by instance type, from several sources. For each driver, one source decides: declared by users, learned
+ * from living nodes, or static tables of the provider. Without a source, the nodes have no devices of the driver.
+ */
+import type { ResourceSlice } from '../../api/dra/objects.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import type { CloudProvider } from '../../cloud/provider.ts';
+import { combinedTemplates, type DriverTemplate } from '../../engine/dra/driver-template.ts';
+import type { DeviceTemplates } from '../../engine/dra/template-types.ts';
+import type { InstanceType, PoolInput } from '../../engine/model.ts';
+import type { Store } from '../../kube/client.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { sameItems } from '../../lib/same-items.ts';
+import type { ClusterState } from '../../state/cluster.ts';
+import { type Declarations, declaredFor } from './declared.ts';
+import { LearnedDevices, type LearnedTemplates, learnedKey } from './learned.ts';
+
+interface SourceParts {
+  readonly cluster: Pick<ClusterState, 'nodes'>;
+  readonly cloud: Pick<CloudProvider, 'deviceTemplates'>;
+  readonly clock: Timepiece;
+  readonly slices: Pick<Store<ResourceSlice>, 'list'>;
+  readonly declared: { current(): Promise<Declarations> };
+  /** Returns true if the devices of a driver on new nodes of a type were not as promised. */
+  readonly isSuspended?: (nodePool: string, type: string, driver: string) => boolean;
+}
+
+interface Given {
+  readonly parts: readonly unknown[];
+  readonly templates: ReadonlyMap<string, DeviceTemplates>;
+}
+
+export class DeviceSources {
+  readonly #parts: SourceParts;
+  readonly #learned = new LearnedDevices();
+  readonly #given = new Map<string, Given>();
+  readonly #combined = new WeakMap<
+    DriverTemplate,
+    { readonly drivers: readonly DriverTemplate[]; readonly all: DeviceTemplates }[]
+  >();
+
+  constructor(parts: SourceParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the devices of new nodes of a NodePool. Returns the same object until they change. */
+  async forPool(nodePool: NodePool, types: readonly InstanceType[]): Promise<Pick<PoolInput, 'deviceTemplates'>> {
+    const declarations = await this.#parts.declared.current();
+    const learned = this.#learnedNow();
+    const found = types.flatMap((type) => {
+      const drivers = this.#driversOf(nodePool, type, { declarations, learned });
+      return drivers.length === 0 ? [] : [[type.name, this.#combine(drivers)] as const];
+    });
+    const { name } = nodePool.metadata;
+    const parts = found.flat();
+    const known = this.#given.get(name);
+    if (known !== undefined && sameItems(known.parts, parts)) return { deviceTemplates: known.templates };
+    const templates = new Map(found);
+    this.#given.set(name, { parts, templates });
+    return { deviceTemplates: templates };
+  }
+
+  #learnedNow(): LearnedTemplates {
+    const { cluster, clock, slices } = this.#parts;
+    const byNode = Map.groupBy(slices.list(), ({ spec }) => spec.nodeName ?? '');
+    return this.#learned.current(cluster.nodes(), (node) => byNode.get(node) ?? [], monotonicMs(clock));
+  }
+
+  /** Returns one template per driver, sorted by driver. */
+  #driversOf(
+    nodePool: NodePool,
+    type: InstanceType,
+    { declarations, learned }: { readonly declarations: Declarations; readonly learned: LearnedTemplates },
+  ): readonly DriverTemplate[] {
+    const { cloud, isSuspended = () => false } = this.#parts;
+    const { name } = nodePool.metadata;
+    const byDriver = new Map<string, DriverTemplate>();
+    for (const template of cloud.deviceTemplates?.(nodePool, type) ?? []) byDriver.set(template.driver, template);
+    for (const [driver, template] of learned.get(learnedKey(name, type.name)) ?? []) byDriver.set(driver, template);
+    for (const [driver, template] of declaredFor(declarations, nodePool, type)) byDriver.set(driver, template);
+    return [...byDriver.values()]
+      .filter(({ driver, pools }) => pools.length > 0 && !isSuspended(name, type.name, driver))
+      .sort((a, b) => (a.driver < b.driver ? -1 : 1));
+  }
+
+  /** Returns the same object for the same templates, so that it is compiled once. */
+  #combine(drivers: readonly DriverTemplate[]): DeviceTemplates {
+    const [first] = drivers as readonly [DriverTemplate, ...DriverTemplate[]];
+    const known = this.#combined.get(first) ?? [];
+    const same = known.find((each) => sameItems(each.drivers, drivers));
+    if (same !== undefined) return same.all;
+    const all = combinedTemplates(drivers);
+    this.#combined.set(first, [...known, { drivers, all }]);
+    return all;
+  }
+}

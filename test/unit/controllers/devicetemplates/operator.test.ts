@@ -1,0 +1,83 @@
+/** From declared devices to initialized nodes. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
+import { CONFIG_MAP, DEVICE_CLASS, POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
+import type { ConfigMap, Pod } from '../../../../src/api/kubernetes.ts';
+import { claim, deviceClass, devices, request, slice } from '../../engine/dra/build.ts';
+import { conditionOf, World } from '../harness.ts';
+
+const DRIVER = 'gpu.example.com';
+const ANNOTATION = 'karpenter.sh/requested-dra-drivers';
+
+let world: World;
+
+beforeEach(() => {
+  world = new World();
+  world.nodePool();
+  world.kube.create(DEVICE_CLASS, deviceClass('gpu', `device.driver == '${DRIVER}'`));
+});
+afterEach(() => world.kill());
+
+const declare = (type: string, count = 1): void =>
+  void world.kube.create(CONFIG_MAP, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'devices', namespace: 'kube-system', labels: { 'karpenter.sh/device-templates': 'true' } },
+    data: {
+      'gpu.yaml': JSON.stringify({
+        driver: DRIVER,
+        requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: [type] }],
+        pools: [{ name: 'gpus', devices: devices(count) }],
+      }),
+    },
+  } as ConfigMap);
+
+/** Creates a pod with a claim for one device. */
+function claiming(name: string): Pod {
+  world.kube.create(RESOURCE_CLAIM, claim([request('r')], { name }));
+  const [pod] = world.pending(1, '100m', name);
+  if (pod === undefined) throw new Error('no pod');
+  return world.kube.patch(POD, pod.metadata, { spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: name }] } });
+}
+
+const publish = (node: string, count: number): ResourceSlice =>
+  world.kube.create(RESOURCE_SLICE, slice(devices(count), { name: `slice-${node}`, pool: node, nodeName: node }));
+
+describe('pods with resource claims', () => {
+  it('get a node of a declared type, which is initialized when its driver has published', async () => {
+    declare('m.2xlarge');
+    claiming('one');
+    world.start(['--ignore-dra-requests=false']);
+    await world.pass(30);
+    expect(world.claims.map(({ metadata }) => metadata.annotations?.[ANNOTATION])).toEqual([DRIVER]);
+    expect(world.claims[0]?.metadata.labels?.['node.kubernetes.io/instance-type']).toBe('m.2xlarge');
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('Unknown/DRADriverPoolsNotPublished');
+    publish(world.nodes[0]?.metadata.name ?? '', 1);
+    await world.pass(10);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+    expect(world.claims).toHaveLength(1);
+  });
+
+  it('stay pending if no source knows their devices, and the event names the driver', async () => {
+    claiming('one');
+    world.start(['--ignore-dra-requests=false']);
+    await world.pass(30);
+    expect(world.claims).toEqual([]);
+    expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toContain(
+      `types have no devices of driver ${DRIVER}`,
+    );
+  });
+
+  it('stay pending by default', async () => {
+    declare('m.2xlarge');
+    claiming('one');
+    world.start();
+    await world.pass(30);
+    expect(world.claims).toEqual([]);
+    expect(world.events.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining(
+        'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter',
+      ),
+    );
+  });
+});

@@ -1,0 +1,180 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
+import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { type Declarations, readDeclarations } from '../../../../src/controllers/devicetemplates/declared.ts';
+import { DeviceSources } from '../../../../src/controllers/devicetemplates/sources.ts';
+import type { DriverTemplate } from '../../../../src/engine/dra/driver-template.ts';
+import type { StateNode } from '../../../../src/engine/model.ts';
+import { instanceType, nodePool, stateNode } from '../../engine/build.ts';
+import { claim, DRIVER, devices, newNode, request, slice, world } from '../../engine/dra/build.ts';
+import { type SettableClock, settableClock } from '../../virtualclock.ts';
+
+const POOL = nodePool('default');
+const TYPE = instanceType('a');
+const STATIC: DriverTemplate = {
+  driver: DRIVER,
+  source: 'static',
+  pools: [{ pool: 'p', devices: devices(1) }],
+  runtime: [],
+};
+
+let clock: SettableClock;
+let nodes: StateNode[];
+let slices: ResourceSlice[];
+let table: readonly DriverTemplate[];
+let declared: string;
+let suspended: boolean;
+let sources: DeviceSources;
+
+beforeEach(() => {
+  clock = settableClock();
+  [nodes, slices, table, declared, suspended] = [[], [], [], '', false];
+  sources = new DeviceSources({
+    clock,
+    cluster: { nodes: () => nodes },
+    slices: { list: () => slices },
+    cloud: { deviceTemplates: () => table },
+    declared: {
+      current: async (): Promise<Declarations> =>
+        readDeclarations(declared === '' ? [] : [{ metadata: { name: 'm' }, data: { 'd.yaml': declared } }]),
+    },
+    isSuspended: () => suspended,
+  });
+});
+
+const templates = async () => (await sources.forPool(POOL, [TYPE])).deviceTemplates;
+const deviceNames = async () =>
+  (await templates())?.get('a')?.pools.flatMap((pool) => pool.devices.map(({ name }) => name));
+
+function living(name: string, list: readonly Device[], parts: Partial<StateNode> = {}): void {
+  const metadata = { name, creationTimestamp: `2026-01-0${nodes.length + 1}T00:00:00Z` };
+  const node = stateNode(name, { labels: { [INSTANCE_TYPE_LABEL]: 'a' } });
+  nodes.push({ ...node, nodeClaim: { metadata, spec: {} } as never, ...parts });
+  slices.push(slice(list, { name: `slice-${name}`, pool: name, nodeName: name }));
+}
+
+async function learn(): Promise<void> {
+  await templates();
+  await clock.advance(30_000);
+}
+
+describe('the devices of new nodes', () => {
+  it('are unknown without a source', async () => {
+    expect(await templates()).toEqual(new Map());
+  });
+
+  it('come from declarations, then living nodes, then the table of the provider', async () => {
+    table = [STATIC];
+    expect(await deviceNames()).toEqual(['gpu-0']);
+    living('n', devices(2));
+    await learn();
+    expect(await deviceNames()).toEqual(['gpu-0', 'gpu-1']);
+    declared = `driver: ${DRIVER}\npools: [{name: p, devices: [{name: x}]}]`;
+    expect(await deviceNames()).toEqual(['x']);
+    declared = `driver: ${DRIVER}\npools: []`;
+    expect(await deviceNames()).toBeUndefined();
+  });
+
+  it('of different drivers come from different sources', async () => {
+    table = [STATIC];
+    declared = 'driver: other.example.com\npools: [{name: p, devices: [{name: x}]}]';
+    expect(await deviceNames()).toEqual(['gpu-0', 'x']);
+  });
+
+  it('are the same object until a source changes', async () => {
+    table = [STATIC];
+    const before = await templates();
+    expect(await templates()).toBe(before);
+    table = [{ ...STATIC }];
+    expect(await templates()).not.toBe(before);
+  });
+
+  it('are suspended after a node had other devices', async () => {
+    table = [STATIC];
+    suspended = true;
+    expect(await templates()).toEqual(new Map());
+  });
+});
+
+describe('learned devices', () => {
+  it('need slices that were unchanged for 30 seconds', async () => {
+    living('n', devices(1));
+    expect(await deviceNames()).toBeUndefined();
+    await clock.advance(29_000);
+    expect(await deviceNames()).toBeUndefined();
+    slices = [slice(devices(2), { name: 'slice-n', pool: 'n', nodeName: 'n' })];
+    await clock.advance(1_000);
+    expect(await deviceNames()).toBeUndefined();
+    await clock.advance(30_000);
+    expect(await deviceNames()).toEqual(['gpu-0', 'gpu-1']);
+  });
+
+  it.each<[string, Partial<StateNode>]>([
+    ['is not initialized', { initialized: false }],
+    ['is being removed', { markedForDeletion: true }],
+    [
+      'is drifted',
+      {
+        nodeClaim: { metadata: { name: 'c' }, status: { conditions: [{ type: 'Drifted', status: 'True' }] } } as never,
+      },
+    ],
+    ['is not managed', { nodeClaim: undefined as never }],
+    ['belongs to another NodePool', { labels: { [INSTANCE_TYPE_LABEL]: 'a', 'karpenter.sh/nodepool': 'other' } }],
+  ])('do not come from a node that %s', async (_, parts) => {
+    living('n', devices(1), parts);
+    await learn();
+    expect(await deviceNames()).toBeUndefined();
+  });
+
+  it('do not come from pools that are not complete, or not of the node alone', async () => {
+    living('n', devices(1));
+    slices = [slice(devices(1), { pool: 'n', nodeName: 'n', resourceSliceCount: 2 })];
+    await learn();
+    expect(await deviceNames()).toBeUndefined();
+  });
+
+  it('keep no values of their node, but which devices have equal values', async () => {
+    const roots = ['x', 'x', 'y', 'y'];
+    living(
+      'n',
+      devices(4, (index) => ({
+        attributes: {
+          model: { string: 'm' },
+          uuid: { string: `u${index}` },
+          'resource.kubernetes.io/pcieRoot': { string: roots[index] as string },
+        },
+        taints: [{ key: 'k', effect: 'NoSchedule' }],
+      })),
+    );
+    await learn();
+    const learned = (await templates())?.get('a');
+    expect(learned?.pools[0]?.devices[0]).toEqual({ name: 'gpu-0', attributes: { model: { string: 'm' } } });
+    expect(learned?.pools[0]?.pool).toBe(`${DRIVER}/0`);
+    const pair = (count: number) =>
+      claim([request('r', { count })], { constraints: [{ matchAttribute: 'resource.kubernetes.io/pcieRoot' }] });
+    const place = (count: number) => world().place([pair(count)], newNode(learned ? { a: learned } : {}));
+    expect(place(2)).toEqual({ a: ['r=gpu-0', 'r=gpu-1'] });
+    expect(place(3)).toContain('violate the constraint');
+  });
+
+  it('drop attributes that differ between nodes, and keep taints that all nodes have', async () => {
+    const of = (slot: string, ...keys: readonly string[]) =>
+      devices(1, () => ({
+        attributes: { slot: { string: slot }, model: { string: 'm' } },
+        taints: keys.map((key) => ({ key, effect: 'NoSchedule' })),
+      }));
+    living('n', of('1', 'both', 'one'));
+    living('m', of('2', 'both'));
+    await learn();
+    expect((await templates())?.get('a')?.pools[0]?.devices).toEqual([
+      { name: 'gpu-0', attributes: { model: { string: 'm' } }, taints: [{ key: 'both', effect: 'NoSchedule' }] },
+    ]);
+  });
+
+  it('have the shape of the newest node', async () => {
+    living('old', devices(2));
+    living('new', devices(3));
+    await learn();
+    expect(await deviceNames()).toHaveLength(3);
+  });
+});
