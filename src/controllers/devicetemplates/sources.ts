@@ -14,6 +14,7 @@ import { sameItems } from '../../lib/same-items.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { type Declarations, declaredFor } from './declared.ts';
 import { LearnedDevices, type LearnedTemplates, learnedKey } from './learned.ts';
+import { DeviceSuspensions } from './suspensions.ts';
 
 interface SourceParts {
   readonly cluster: Pick<ClusterState, 'nodes'>;
@@ -21,8 +22,6 @@ interface SourceParts {
   readonly clock: Timepiece;
   readonly slices: Pick<Store<ResourceSlice>, 'list'>;
   readonly declared: { current(): Promise<Declarations> };
-  /** Returns true if the devices of a driver on new nodes of a type were not as promised. */
-  readonly isSuspended?: (nodePool: string, type: string, driver: string) => boolean;
 }
 
 interface Given {
@@ -31,6 +30,7 @@ interface Given {
 }
 
 export class DeviceSources {
+  readonly suspensions: DeviceSuspensions;
   readonly #parts: SourceParts;
   readonly #learned = new LearnedDevices();
   readonly #given = new Map<string, Given>();
@@ -41,6 +41,12 @@ export class DeviceSources {
 
   constructor(parts: SourceParts) {
     this.#parts = parts;
+    this.suspensions = new DeviceSuspensions(parts.clock);
+  }
+
+  /** Returns the devices of new nodes of a type, as in the last solve. */
+  promised(nodePool: string, type: string): DeviceTemplates | undefined {
+    return this.#given.get(nodePool)?.templates.get(type);
   }
 
   /** Returns the devices of new nodes of a NodePool. Returns the same object until they change. */
@@ -72,14 +78,17 @@ export class DeviceSources {
     type: InstanceType,
     { declarations, learned }: { readonly declarations: Declarations; readonly learned: LearnedTemplates },
   ): readonly DriverTemplate[] {
-    const { cloud, isSuspended = () => false } = this.#parts;
+    const { cloud } = this.#parts;
     const { name } = nodePool.metadata;
     const byDriver = new Map<string, DriverTemplate>();
     for (const template of cloud.deviceTemplates?.(nodePool, type) ?? []) byDriver.set(template.driver, template);
     for (const [driver, template] of learned.get(learnedKey(name, type.name)) ?? []) byDriver.set(driver, template);
     for (const [driver, template] of declaredFor(declarations, nodePool, type)) byDriver.set(driver, template);
     return [...byDriver.values()]
-      .filter(({ driver, pools }) => pools.length > 0 && !isSuspended(name, type.name, driver))
+      .filter(
+        ({ driver, pools }) =>
+          pools.length > 0 && !this.suspensions.isSuspended({ nodePool: name, type: type.name, driver }),
+      )
       .sort((a, b) => (a.driver < b.driver ? -1 : 1));
   }
 

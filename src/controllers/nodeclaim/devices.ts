@@ -17,6 +17,17 @@ export interface MissingDevice {
   readonly message: string;
 }
 
+interface MissingDriver extends MissingDevice {
+  readonly driver: string;
+}
+
+/** Returns the drivers whose devices a NodeClaim was launched for. */
+export const requestedDrivers = ({ metadata }: NodeClaim): readonly string[] =>
+  (metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION] ?? '')
+    .split(',')
+    .map((driver) => driver.trim())
+    .filter((driver) => driver !== '');
+
 const BY_NODE = 'node';
 
 /** Returns the names of the nodes that a slice describes: the node in its spec and the nodes that own it. */
@@ -30,17 +41,17 @@ export function deviceDrivers(informers: Informers) {
   const slices = informers.store(RESOURCE_SLICE, { [BY_NODE]: nodesOf }, { optional: true });
   return {
     /** Returns the first driver that the NodeClaim requests and that has not published a complete pool for the node. */
-    lack(claim: NodeClaim, { metadata }: Node): MissingDevice | undefined {
-      const wanted = (claim.metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION] ?? '')
-        .split(',')
-        .map((driver) => driver.trim())
-        .filter((driver) => driver !== '');
+    lack(claim: NodeClaim, { metadata }: Node): MissingDriver | undefined {
       const own = slices.byIndex(BY_NODE, metadata.name);
-      const missing = wanted.find((driver) => !hasCompletePool(own.filter(({ spec }) => spec.driver === driver)));
+      const missing = requestedDrivers(claim).find(
+        (driver) => !hasCompletePool(own.filter(({ spec }) => spec.driver === driver)),
+      );
       if (missing === undefined) return undefined;
       const message = `DRA driver "${missing}" has not published a complete resource pool`;
-      return { reason: 'DRADriverPoolsNotPublished', message };
+      return { reason: 'DRADriverPoolsNotPublished', message, driver: missing };
     },
+    /** Returns the slices that drivers published for a node. */
+    slicesOf: ({ metadata }: Node): readonly ResourceSlice[] => slices.byIndex(BY_NODE, metadata.name),
   };
 }
 

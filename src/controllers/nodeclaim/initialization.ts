@@ -7,10 +7,12 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { amountIn, readableResources } from '../../engine/resources.ts';
 import { formatTaint, sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
+import { after as again } from '../../kube/reconciler.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
-import { deviceDrivers, type MissingDevice } from './devices.ts';
+import { DevicePromises } from './device-promises.ts';
+import { deviceDrivers, type MissingDevice, requestedDrivers } from './devices.ts';
 import { done, type LifecycleStep, type LifecycleStepResult, refreshCondition, withCondition } from './step.ts';
 
 const TYPE = 'Initialized';
@@ -19,6 +21,7 @@ const NOT_FOUND: MissingDevice = { reason: 'NodeNotFound', message: 'Node not re
 export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep {
   const { client, clock, cluster, informers, settings } = deps;
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
+  const promises = new DevicePromises(deps);
   return async (claim, { log }) => {
     const ended = refreshCondition(claim, TYPE, clock.now());
     if (ended) return done(ended);
@@ -29,19 +32,27 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
     // the cached Node may not show the startup taints that registration added; the event of the Node triggers another run
     if (nodeWrites.isBehind(node)) return done(claim);
-    const missing = lack(claim, node) ?? devices?.lack(claim, node);
+    const missing = lack(claim, node);
     if (missing) return waiting(missing);
+    const driver = devices?.lack(claim, node);
+    if (driver) {
+      const { reason, message } = driver;
+      return { ...waiting({ reason, message }), outcome: again(promises.waiting(claim, node, driver.driver)) };
+    }
     const labels = { ...node.metadata.labels, [INITIALIZED_LABEL]: 'true' };
     const after: Node = { ...node, metadata: { ...node.metadata, labels } };
     if (!(await writeChanges(client, NODE, { before: node, after }, { part: 'object' }))) return waiting(NOT_FOUND);
     return {
       ...done(withCondition(claim, { type: TYPE, status: 'True' }, clock.now())),
-      written: () =>
+      written: () => {
+        for (const each of devices === undefined ? [] : requestedDrivers(claim))
+          promises.published(claim, each, devices?.slicesOf(node) ?? []);
         log.info('initialized nodeclaim', {
           'provider-id': claim.status?.providerID,
           Node: { name: node.metadata.name },
           allocatable: node.status?.allocatable,
-        }),
+        });
+      },
     };
   };
 }

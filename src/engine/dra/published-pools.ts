@@ -52,6 +52,10 @@ export class PublishedPools {
     return this.#wide.length > 0;
   }
 
+  get all(): readonly DevicePool[] {
+    return [...this.#byKey.values()];
+  }
+
   /** Returns the pool of a driver, also if no node can reach it. */
   pool(driver: string, name: string): DevicePool | undefined {
     return this.#byKey.get(poolKey(driver, name));

@@ -10,6 +10,7 @@ import { SearchBudget } from '../dra/search-budget.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { combinedPlaces } from '../volumes.ts';
+import type { Choice } from './choice.ts';
 import type { Claim, ClaimState } from './claim.ts';
 import type { CompiledNode } from './node.ts';
 import type { PodClass } from './pod-class.ts';
@@ -32,6 +33,7 @@ export class DevicePlacement {
   readonly #onNodes = new Map<CompiledNode, HostDevices>();
   readonly #states = new Map<PodClass, readonly DeviceClaimState[]>();
   readonly #alternatives = new Map<PodClass, readonly Requirements[]>();
+  readonly #types = new Map<Choice, readonly CandidateType[]>();
   #budget: SearchBudget;
 
   constructor(world: DeviceWorld, variation: ClaimVariation, elapsedMs: (() => number) | undefined) {
@@ -105,10 +107,7 @@ export class DevicePlacement {
     requirements: Requirements,
     podClass: PodClass,
   ): Allocation | AllocationRefusal {
-    const { template, choice } = state;
-    const types = choice.computeOnce('device types', (): readonly CandidateType[] =>
-      choice.types.map(({ name }) => ({ name, templates: this.#world.templatesOf(template.name, name) })),
-    );
+    const types = this.#typesOf(state);
     return this.#allocator.allocate(
       this.#statesOf(podClass),
       {
@@ -119,6 +118,16 @@ export class DevicePlacement {
       },
       this.#budget,
     );
+  }
+
+  /** Not cached by the choice, which snapshots with other devices share. */
+  #typesOf({ template, choice }: ClaimState): readonly CandidateType[] {
+    let types = this.#types.get(choice);
+    if (types === undefined) {
+      types = choice.types.map(({ name }) => ({ name, templates: this.#world.templatesOf(template.name, name) }));
+      this.#types.set(choice, types);
+    }
+    return types;
   }
 
   /** Records the devices of a claim for the types that remain. */

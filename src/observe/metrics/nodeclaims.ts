@@ -46,3 +46,9 @@ export const NODECLAIMS_TERMINATED = counter({
   help: 'NodeClaims that were terminated with their instance',
   labels: ['nodepool', 'capacity_type', 'zone'],
 });
+
+export const DEVICE_TEMPLATE_MISMATCHES = counter({
+  name: 'karpenter_device_template_mismatches_total',
+  help: 'Nodes whose DRA driver did not publish the expected devices (kind devices), or no complete pool (not_published)',
+  labels: ['driver', 'kind'],
+});

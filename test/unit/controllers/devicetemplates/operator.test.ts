@@ -58,6 +58,39 @@ describe('pods with resource claims', () => {
     expect(world.claims).toHaveLength(1);
   });
 
+  it('get one node if the driver publishes fewer devices, and no node of the type for some time', async () => {
+    declare('m.2xlarge', 2);
+    claiming('one');
+    world.start(['--ignore-dra-requests=false']);
+    await world.pass(30);
+    const [launched] = world.claims;
+    publish(world.nodes[0]?.metadata.name ?? '', 1);
+    await world.pass(5);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+    const notes = world.events.filter(({ reason }) => reason === 'DeviceTemplateMismatch');
+    expect(notes.map(({ object }) => object.kind)).toEqual(['NodeClaim', 'NodePool']);
+    expect(notes[0]?.message).toBe(
+      `Driver "${DRIVER}" did not publish 1 of the expected devices; no nodes of this type are launched for its devices for 10 minutes`,
+    );
+    claiming('two');
+    claiming('three');
+    await world.pass(60);
+    expect(world.claims.map(({ metadata }) => metadata.name)).toEqual([launched?.metadata.name]);
+  });
+
+  it('get one node if the driver never publishes', async () => {
+    declare('m.2xlarge');
+    claiming('one');
+    world.start(['--ignore-dra-requests=false']);
+    await world.pass(16 * 60);
+    expect(world.claims).toHaveLength(1);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('Unknown/DRADriverPoolsNotPublished');
+    expect(world.events.filter(({ reason }) => reason === 'DRADriverPoolsNotPublished').length).toBeGreaterThan(0);
+    claiming('two');
+    await world.pass(60);
+    expect(world.claims).toHaveLength(1);
+  });
+
   it('stay pending if no source knows their devices, and the event names the driver', async () => {
     claiming('one');
     world.start(['--ignore-dra-requests=false']);

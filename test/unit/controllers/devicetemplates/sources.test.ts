@@ -23,12 +23,11 @@ let nodes: StateNode[];
 let slices: ResourceSlice[];
 let table: readonly DriverTemplate[];
 let declared: string;
-let suspended: boolean;
 let sources: DeviceSources;
 
 beforeEach(() => {
   clock = settableClock();
-  [nodes, slices, table, declared, suspended] = [[], [], [], '', false];
+  [nodes, slices, table, declared] = [[], [], [], ''];
   sources = new DeviceSources({
     clock,
     cluster: { nodes: () => nodes },
@@ -38,7 +37,6 @@ beforeEach(() => {
       current: async (): Promise<Declarations> =>
         readDeclarations(declared === '' ? [] : [{ metadata: { name: 'm' }, data: { 'd.yaml': declared } }]),
     },
-    isSuspended: () => suspended,
   });
 });
 
@@ -91,8 +89,19 @@ describe('the devices of new nodes', () => {
 
   it('are suspended after a node had other devices', async () => {
     table = [STATIC];
-    suspended = true;
+    const place = { nodePool: 'default', type: 'a', driver: DRIVER };
+    const suspendedMinutes = (uid: string) => (sources.suspensions.suspend(place, uid) ?? 0) / 60_000;
+    expect([suspendedMinutes('1'), suspendedMinutes('1')]).toEqual([10, 0]);
     expect(await templates()).toEqual(new Map());
+    await clock.advance(10 * 60_000);
+    expect(await deviceNames()).toEqual(['gpu-0']);
+    expect([suspendedMinutes('2'), suspendedMinutes('3')]).toEqual([20, 40]);
+    for (let at = 4; at < 20; at++) suspendedMinutes(`${at}`);
+    expect(suspendedMinutes('last')).toBe(360);
+    expect(await templates()).toEqual(new Map());
+    sources.suspensions.succeeded(place);
+    expect(await deviceNames()).toEqual(['gpu-0']);
+    expect(suspendedMinutes('4')).toBe(10);
   });
 });
 

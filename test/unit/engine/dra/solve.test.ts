@@ -13,6 +13,8 @@ const CHEAP = instanceType('a', { cpu: 8, usd: 0.1 });
 const GPU = instanceType('b', { cpu: 8, usd: 1 });
 const BIG = instanceType('c', { cpu: 64, gib: 256, usd: 10 });
 
+const TYPES = [CHEAP, GPU, BIG];
+
 type Templates = Readonly<Record<string, DeviceTemplates>>;
 
 interface ClusterParts extends Partial<Omit<Snapshot, 'pools'>> {
@@ -32,7 +34,7 @@ function clusterOf({ templates = {}, claims = [], ...parts }: ClusterParts): Sna
     pools: [
       {
         nodePool: nodePool('default'),
-        instanceTypes: [CHEAP, GPU, BIG],
+        instanceTypes: TYPES,
         deviceTemplates: new Map(Object.entries(templates)),
       },
     ],
@@ -199,6 +201,14 @@ describe('new nodes', () => {
     const plan = solve({ ...parts, pools: parts.pools.map((one) => ({ ...one, nodePool: strict })) }, DRA);
     expect(plan.claims).toEqual([]);
     expect(refusalText(plan, 'pod-0')).toContain('minValues');
+  });
+
+  it('depend only on the templates of their own snapshot', () => {
+    const { pods, claims } = workload(1);
+    // the same instance types, which the solver compiles once
+    expect(typesOf(planOf({ templates, claims, pendingPods: pods }))).toEqual([['b']]);
+    expect(typesOf(planOf({ templates: { c: template(devices(1)) }, claims, pendingPods: pods }))).toEqual([['c']]);
+    expect(typesOf(planOf({ claims, pendingPods: pods }))).toEqual([]);
   });
 
   it('are the same for the same snapshot', () => {

@@ -1,0 +1,58 @@
+/**
+ * Suspends the devices of new nodes whose driver did not publish the promised devices. Otherwise, the pods would stay pending, and
+ * every solve would launch another node for them.
+ */
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+
+const SHORTEST_MS = 10 * 60_000;
+const LONGEST_MS = 6 * 3_600_000;
+
+/** Driver on the nodes of an instance type of a NodePool. */
+export interface DevicePlace {
+  readonly nodePool: string;
+  readonly type: string;
+  readonly driver: string;
+}
+
+interface Suspension {
+  readonly untilMs: number;
+  readonly forMs: number;
+  /** UIDs of NodeClaims that were reported. */
+  readonly reported: ReadonlySet<string>;
+}
+
+const keyOf = ({ nodePool, type, driver }: DevicePlace): string => JSON.stringify([nodePool, type, driver]);
+
+export class DeviceSuspensions {
+  readonly #clock: Timepiece;
+  readonly #suspensions = new Map<string, Suspension>();
+
+  constructor(clock: Timepiece) {
+    this.#clock = clock;
+  }
+
+  isSuspended(place: DevicePlace): boolean {
+    return (this.#suspensions.get(keyOf(place))?.untilMs ?? Number.NEGATIVE_INFINITY) > monotonicMs(this.#clock);
+  }
+
+  /**
+   * Suspends the devices, each time for twice as long. Returns the duration, or undefined if the NodeClaim was reported before.
+   */
+  suspend(place: DevicePlace, claimUid: string): number | undefined {
+    const key = keyOf(place);
+    const { forMs: lastMs = SHORTEST_MS / 2, reported = new Set<string>() } = this.#suspensions.get(key) ?? {};
+    if (reported.has(claimUid)) return undefined;
+    const forMs = Math.min(2 * lastMs, LONGEST_MS);
+    const untilMs = monotonicMs(this.#clock) + forMs;
+    this.#suspensions.set(key, { untilMs, forMs, reported: new Set([...reported, claimUid].slice(-MOST_REPORTED)) });
+    return forMs;
+  }
+
+  /** Ends the suspension, because a node has the promised devices. */
+  succeeded(place: DevicePlace): void {
+    this.#suspensions.delete(keyOf(place));
+  }
+}
+
+/** Number of reported NodeClaims that are remembered for each place. */
+const MOST_REPORTED = 100;
