@@ -4,12 +4,13 @@
  */
 import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { LOOSE, Requirements, STRICT } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import { ClaimError, type CompiledClaim, MOST_DEVICES } from './claim-requests.ts';
 import type { ClaimState } from './claim-states.ts';
 import type { DevicePool } from './device-pool.ts';
-import { type DevicesFound, findDevices, SelectorFailure } from './device-search.ts';
+import { findDevices, type PooledDevice, pooledDevices, SelectorFailure } from './device-search.ts';
 import { DeviceUse, largestUse, type UseLayer, UseView } from './device-use.ts';
 import { type HostDevices, NO_DEVICES, type TypeDevices, withFound } from './host-devices.ts';
 import type { NodePlace, PublishedPools, ReachablePool } from './published-pools.ts';
@@ -45,6 +46,7 @@ export interface Allocation {
 
 /** Reason why a candidate cannot satisfy the claims of a pod. */
 export interface AllocationRefusal {
+  /** Computed on request, because most refusals are never displayed. */
   readonly text: string;
   /** True if the refusal does not depend on the devices that other pods use. */
   readonly isPermanent: boolean;
@@ -146,27 +148,31 @@ export class DeviceAllocator {
   #searchTypes(parts: SearchParts): Allocation | AllocationRefusal {
     const { candidate, open, compiled, pools, place, budget } = parts;
     const shared = new SharedResults();
+    const published = pooledDevices(pools);
     const byType = new Map<string, TypeDevices>();
     const failures: Rejections[] = [];
     let { requirements } = place;
     for (const { name, templates } of candidate.types) {
       const held = candidate.devices.byType.get(name) ?? NO_DEVICES;
-      const found = shared.of([templates, held, requirements], () =>
-        findDevices({
+      const result = shared.of([templates, held, requirements], () => {
+        const own = templateDevices(templates);
+        const found = findDevices({
           claims: compiled,
-          pools: [...pools, ...templates.map(templatePart)],
+          devices: published.length === 0 ? own : [...published, ...own],
           place: { ...place, requirements },
           use: this.#viewOf(candidate, held),
           budget,
-        }),
-      );
-      if (found instanceof Rejections) failures.push(found);
+        });
+        if (found instanceof Rejections) return found;
+        return { devices: withFound(held, open, found), requirements: found.requirements };
+      });
+      if (result instanceof Rejections) failures.push(result);
       else {
-        requirements = found.requirements;
-        byType.set(name, withFound(held, open, found));
+        requirements = result.requirements;
+        byType.set(name, result.devices);
       }
     }
-    if (byType.size === 0) return { text: noTypeText(failures, compiled), isPermanent: false };
+    if (byType.size === 0) return new NoTypeRefusal(failures, compiled);
     return { devices: { byType }, types: new Set(byType.keys()), requirements };
   }
 
@@ -186,7 +192,9 @@ export class DeviceAllocator {
     const byType = new Map([...devices.byType].filter(([type]) => isPossible(type)));
     const before = this.#byHost.get(host);
     if (before !== undefined) this.#planned.addAll(before, -1);
-    const use = largestUse([...byType.values()].map((each) => each.use));
+    const use = largestUse(
+      new Set([...byType.values()].filter(({ hasPublished }) => hasPublished).map((each) => each.use)),
+    );
     this.#planned.addAll(use, 1);
     this.#byHost.set(host, use);
     this.#recordClaims(host, [...byType.values()]);
@@ -195,8 +203,7 @@ export class DeviceAllocator {
 
   #recordClaims(host: object, types: readonly TypeDevices[]): void {
     for (const id of this.#claimsOfHosts.get(host) ?? []) this.#claims.delete(id);
-    const shared = types.flatMap(({ claims }) => claims.flatMap(({ id }) => id ?? []));
-    const ids = new Set(shared);
+    const ids = new Set(types.flatMap(({ shared }) => shared));
     for (const id of ids) {
       const parts = types.flatMap(({ claims }) => claims.filter((claim) => claim.id === id));
       this.#claims.set(id, {
@@ -209,6 +216,21 @@ export class DeviceAllocator {
   }
 }
 
+class NoTypeRefusal implements AllocationRefusal {
+  readonly isPermanent = false;
+  readonly #failures: readonly Rejections[];
+  readonly #claims: readonly CompiledClaim[];
+
+  constructor(failures: readonly Rejections[], claims: readonly CompiledClaim[]) {
+    this.#failures = failures;
+    this.#claims = claims;
+  }
+
+  get text(): string {
+    return shownMessage(noTypeText(this.#failures, this.#claims));
+  }
+}
+
 interface SearchParts {
   readonly candidate: AllocationCandidate;
   readonly open: readonly ClaimState[];
@@ -218,11 +240,16 @@ interface SearchParts {
   readonly budget: SearchBudget;
 }
 
-/** Results of one call for types with the same devices. */
-class SharedResults {
-  readonly #known: { readonly keys: readonly object[]; readonly found: DevicesFound | Rejections }[] = [];
+interface TypeResult {
+  readonly devices: TypeDevices;
+  readonly requirements: Requirements;
+}
 
-  of(keys: readonly object[], find: () => DevicesFound | Rejections): DevicesFound | Rejections {
+/** Results of one call for types with the same devices. These types share their state, also for later pods. */
+class SharedResults {
+  readonly #known: { readonly keys: readonly object[]; readonly found: TypeResult | Rejections }[] = [];
+
+  of(keys: readonly object[], find: () => TypeResult | Rejections): TypeResult | Rejections {
     const known = this.#known.find((each) => each.keys.every((key, at) => key === keys[at]));
     if (known !== undefined) return known.found;
     const found = find();
@@ -231,11 +258,9 @@ class SharedResults {
   }
 }
 
-const templatePart = (pool: DevicePool): ReachablePool => ({
-  pool,
-  devices: pool.defect === undefined ? pool.devices : [],
-  defect: undefined,
-});
+const templateDevices = remembering((pools: readonly DevicePool[]): readonly PooledDevice[] =>
+  pools.flatMap((pool) => (pool.defect === undefined ? pool.devices.map((device) => ({ device, pool })) : [])),
+);
 
 /**
  * Returns the requests of a claim.

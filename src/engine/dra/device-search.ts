@@ -2,6 +2,7 @@
  * Searches devices for the requests of claims on one node, depth first. The first solution wins, as in kube-scheduler. Slots of
  * one request are interchangeable, so devices are tried in one order only, and equivalent devices once.
  */
+import { remembering } from '../../lib/remembering.ts';
 import type { Requirements } from '../requirements.ts';
 import { LOOSE } from '../requirements.ts';
 import { consumptionOf, hasCapacity } from './capacity.ts';
@@ -14,7 +15,7 @@ import { toleratesDevice } from './device-taints.ts';
 import { type DeviceGrant, DeviceUse, type UseView } from './device-use.ts';
 import type { PoolDevice } from './pool-device.ts';
 import type { NodePlace, ReachablePool } from './published-pools.ts';
-import { type Rejection, Rejections } from './rejections.ts';
+import { Rejections } from './rejections.ts';
 import type { SearchBudget } from './search-budget.ts';
 import { shown } from './shown-text.ts';
 
@@ -23,8 +24,8 @@ export class SelectorFailure extends Error {}
 
 export interface SearchInput {
   readonly claims: readonly CompiledClaim[];
-  /** Pools in the order of trial. */
-  readonly pools: readonly ReachablePool[];
+  /** Devices in the order of trial. */
+  readonly devices: readonly PooledDevice[];
   readonly place: NodePlace;
   /** Devices that are in use before the search. */
   readonly use: UseView;
@@ -57,10 +58,16 @@ interface Fit {
   readonly requirements: Requirements;
 }
 
-interface PooledDevice {
+/** Device with its pool. */
+export interface PooledDevice {
   readonly device: PoolDevice;
   readonly pool: DevicePool;
 }
+
+/** Returns the devices of pools. */
+export const pooledDevices = remembering((pools: readonly ReachablePool[]): readonly PooledDevice[] =>
+  pools.flatMap(({ pool, devices }) => devices.map((device) => ({ device, pool }))),
+);
 
 class Search {
   readonly #input: SearchInput;
@@ -79,7 +86,7 @@ class Search {
 
   constructor(input: SearchInput) {
     this.#input = input;
-    this.#devices = input.pools.flatMap(({ pool, devices }) => devices.map((device) => ({ device, pool })));
+    this.#devices = input.devices;
     this.#steps = input.claims.flatMap(({ requests }, claim) => requests.map((request) => ({ claim, request })));
     this.#states = input.claims.map(({ constraints }) => constraints.map(() => OPEN));
     this.#requirements = input.place.requirements;
@@ -199,10 +206,10 @@ class Search {
     const { isAdmin, tolerations } = alternative;
     const consumed = device.look.isShared ? consumptionOf(device, alternative) : NOTHING;
     if (consumed === undefined || (!device.look.isShared && !hasCapacity(device, alternative)))
-      return this.#refuse(device, alternative, CAPACITY);
+      return this.rejections.add(device, CAPACITY);
     if (this.#isHeld(claim, alternative, device)) return undefined;
-    if (!isAdmin && !this.#isFree(device, consumed)) return this.#refuse(device, alternative, IN_USE);
-    if (!isAdmin && !this.#counters.hasRoomFor(pool, device)) return this.#refuse(device, alternative, COUNTERS);
+    if (!isAdmin && !this.#isFree(device, consumed)) return this.rejections.add(device, IN_USE);
+    if (!isAdmin && !this.#counters.hasRoomFor(pool, device)) return this.rejections.add(device, COUNTERS);
     if (!this.#isSelected(device, alternative)) return undefined;
     if (!toleratesDevice(tolerations, device.taints)) return this.rejections.add(device, TAINT);
     const states = this.#statesWith(claim, alternative, device);
@@ -210,12 +217,6 @@ class Search {
     const requirements = this.#requirementsWith(device);
     if (requirements === undefined) return this.rejections.add(device, TOPOLOGY);
     return { consumed: device.look.isShared ? consumed : undefined, states, requirements };
-  }
-
-  /** Records the reason, unless the selectors do not accept the device either. */
-  #refuse(device: PoolDevice, alternative: Alternative, rejection: Rejection): undefined {
-    const mismatch = mismatchOf(device, alternative, this.#input.budget);
-    this.rejections.add(device, mismatch === undefined ? rejection : { kind: 'selector', text: mismatch.text });
   }
 
   /** Returns true if an earlier request of this search has the device, and no other request can share it. */

@@ -17,6 +17,10 @@ export interface ClaimDevices {
 
 export interface TypeDevices {
   readonly use: DeviceUse;
+  /** True if some devices are published, so that other nodes could use them. */
+  readonly hasPublished: boolean;
+  /** Ids of claims that other pods could use. */
+  readonly shared: readonly string[];
   readonly claims: readonly ClaimDevices[];
 }
 
@@ -24,7 +28,7 @@ export interface HostDevices {
   readonly byType: ReadonlyMap<string, TypeDevices>;
 }
 
-export const NO_DEVICES: TypeDevices = { use: new DeviceUse(), claims: [] };
+export const NO_DEVICES: TypeDevices = { use: new DeviceUse(), hasPublished: false, shared: [], claims: [] };
 export const NO_HOST_DEVICES: HostDevices = { byType: new Map() };
 
 /** Returns the devices of a type with those of further claims. */
@@ -38,7 +42,12 @@ export function withFound(held: TypeDevices, claims: readonly ClaimState[], { gr
       grants.filter((grant) => grant.claim === at),
     ),
   );
-  return { use, claims: [...held.claims, ...added] };
+  return {
+    use,
+    hasPublished: held.hasPublished || grants.some(({ device }) => !device.isTemplate),
+    shared: [...held.shared, ...added.flatMap(({ id }) => id ?? [])],
+    claims: [...held.claims, ...added],
+  };
 }
 
 const claimDevices = ({ id, isPrivate }: ClaimState, grants: readonly SearchGrant[]): ClaimDevices => ({

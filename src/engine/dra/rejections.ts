@@ -1,6 +1,8 @@
 /** Reasons why devices do not satisfy a request, and the text for a pod without a node. */
 import type { Alternative } from './claim-requests.ts';
+import { mismatchOf } from './device-matches.ts';
 import type { PoolDevice } from './pool-device.ts';
+import { SearchBudget } from './search-budget.ts';
 import { shown } from './shown-text.ts';
 
 export interface Rejection {
@@ -8,6 +10,9 @@ export interface Rejection {
   /** Selector or attribute. */
   readonly text?: string;
 }
+
+/** Rejections before the selectors are evaluated. */
+const UNREAD: ReadonlySet<Rejection['kind']> = new Set(['capacity', 'in-use', 'counters']);
 
 /** Rejections of the request at which a search failed. */
 export class Rejections {
@@ -44,9 +49,15 @@ export class Rejections {
     const drivers = this.drivers;
     const all = [...this.#byDevice]
       .filter(([{ driver }]) => drivers.length === 0 || drivers.includes(driver))
-      .map(([, rejection]) => rejection);
+      .map(([device, rejection]) => (UNREAD.has(rejection.kind) ? this.#read(device, rejection) : rejection));
     const selected = all.filter(({ kind }) => kind !== 'selector');
     return selected.length > 0 ? selected : all;
+  }
+
+  /** Returns the rejection by a selector, if the selectors do not accept the device either. */
+  #read(device: PoolDevice, rejection: Rejection): Rejection {
+    const mismatch = this.#alternative && mismatchOf(device, this.#alternative, new SearchBudget());
+    return mismatch === undefined ? rejection : { kind: 'selector', text: mismatch.text };
   }
 
   get drivers(): readonly string[] {
