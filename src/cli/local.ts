@@ -1,5 +1,5 @@
 /** Command `karpenter local`. Runs a cluster and a local AWS on loopback addresses until it is interrupted. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { World } from '../local/world.ts';
 import { withExamples } from './describe.ts';
 import { freePort } from './free-port.ts';
@@ -17,6 +17,8 @@ interface LocalOptions {
   readonly kubeconfig?: string;
   readonly clusterName: string;
   readonly region?: string;
+  readonly ipFamily: 'ipv4' | 'ipv6';
+  readonly localZone: boolean;
   readonly systemNodes: number;
   readonly quiet: boolean;
 }
@@ -49,6 +51,12 @@ export function localCommand(): Command {
     .option('--kubeconfig <file>', 'file for the kubeconfig (default: karpenter-local.kubeconfig)')
     .option('--cluster-name <name>', 'name of the cluster', 'local')
     .option('--region <region>', 'AWS region')
+    .addOption(
+      new Option('--ip-family <family>', 'addresses of services, pods and nodes')
+        .choices(['ipv4', 'ipv6'])
+        .default('ipv4'),
+    )
+    .option('--local-zone', 'add a subnet in a local zone, with few instance types and no spot capacity', false)
     .option('--system-nodes <count>', 'initial nodes, for the operator and other system pods', whole, 1)
     .option('--quiet', 'print only the export commands', false)
     .action(local);
@@ -101,12 +109,15 @@ async function local(options: LocalOptions): Promise<void> {
     process.once('SIGINT', end).once('SIGTERM', end);
   });
   const { timeScale, machineSpeed, clusterName, systemNodes, kubePort, awsPort, region, quiet } = options;
+  const { ipFamily, localZone } = options;
   const { startWorld } = await import('../local/world.ts');
   const world = await startWorld({
     timeScale,
     ...machinesAt(machineSpeed),
     clusterName,
     systemNodes,
+    ipFamily,
+    aws: { localZone },
     ...(kubePort === undefined ? {} : { kubePort }),
     ...(awsPort === undefined ? {} : { awsPort }),
     ...(region === undefined ? {} : { region }),

@@ -10,7 +10,7 @@ import type { LocalInstance, LocalInstances } from './aws/types.ts';
 import type { ObjectClient } from './client.ts';
 import { createClusterObjects } from './cluster-objects.ts';
 import { cachesInProcess, connectInProcess } from './in-process.ts';
-import { SERVICE_CIDR } from './kubernetes/apiserver/admission/services.ts';
+import { type IpFamily, SERVICE_CIDR, SERVICE_IPV6_CIDR } from './kubernetes/apiserver/admission/services.ts';
 import { VERSION } from './kubernetes/apiserver/http/routes.ts';
 import { type LocalApiServer, startApiServer } from './kubernetes/apiserver/server.ts';
 import { startWorkloads } from './kubernetes/controllers/index.ts';
@@ -34,6 +34,8 @@ export interface WorldOptions {
   readonly systemNodes?: number;
   /** Delays of EC2 instances, in this world's time. */
   readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'consistencyDelayMs' | 'terminatedVisibleMs'>;
+  /** Family of the addresses of services, pods and nodes. Default: IPv4. */
+  readonly ipFamily?: IpFamily | undefined;
   /** Further options of the AWS account. */
   readonly aws?: Partial<Omit<AwsOptions, 'clock' | 'clusterName' | 'clusterEndpoint' | 'port'>>;
   /** Delays of the kubelets, in this world's time. */
@@ -90,7 +92,8 @@ const REQUEST_MS = 4;
 /** Starts a world on loopback addresses. @throws Error if a port is in use */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const clock = options.clock ?? steadyClock(options.timeScale);
-  const server = await startApiServer({ clock, host: '127.0.0.1', ...portOf(options.kubePort) });
+  const { ipFamily } = options;
+  const server = await startApiServer({ clock, host: '127.0.0.1', ipFamily, ...portOf(options.kubePort) });
   const client = connectInProcess(server, REQUEST_MS);
   const cluster = { url: server.url, client, kubeconfig: server.kubeconfig(), version: VERSION };
   const surroundings = await surround(
@@ -104,7 +107,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         await startScheduler(parts);
         return parts;
       },
-      network: { serviceIpv4Cidr: SERVICE_CIDR },
+      network: ipFamily === 'ipv6' ? { serviceIpv6Cidr: SERVICE_IPV6_CIDR } : { serviceIpv4Cidr: SERVICE_CIDR },
       stopped: () => server.close(),
     },
   );
@@ -136,7 +139,7 @@ const minorOf = ({ major = '1', minor = '34' }: ServerVersion): string => `${maj
 /** The differences between the API server of the world and an existing cluster. */
 export interface Inside {
   /** Network configuration in the response of DescribeCluster, if it is known. */
-  readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr'>;
+  readonly network?: Pick<AwsOptions, 'serviceIpv4Cidr' | 'serviceIpv6Cidr'>;
   /** Connects the parts of this world, and starts parts that the cluster does not provide. */
   connect(life: Omit<Parts, 'client' | 'caches'>): Promise<Parts>;
   /** Called after all parts around the cluster have stopped. */

@@ -20,7 +20,7 @@ export function openAccount(options: AwsOptions): Account {
   const { clock, clusterName } = options;
   const queueName = options.queueName ?? clusterName;
   const region = options.region ?? 'us-west-2';
-  const zones = options.zones ?? standardZones(region);
+  const zones = options.zones ?? [...standardZones(region), ...(options.localZone ? [localZoneOf(region)] : [])];
   const seedNumber = options.randomSeed ?? 1;
   const random = randomStream(seedNumber);
   const accountId = options.accountId ?? '123456789012';
@@ -117,3 +117,9 @@ export function standardZones(region: string): readonly Zone[] {
     { name: `${region}c`, id: `${prefix}-az3` },
   ];
 }
+
+/** Local zone of a region, as AWS names the one in Los Angeles. */
+const localZoneOf = (region: string): Zone => {
+  const [{ id: firstId = '', name: parent } = { name: `${region}a` }] = standardZones(region);
+  return { name: `${region}-lax-1a`, id: `${firstId.split('-')[0]}-lax1-az1`, parent };
+};

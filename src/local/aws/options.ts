@@ -21,9 +21,13 @@ export interface Catalogue {
 export interface Zone {
   readonly name: string;
   readonly id: string;
+  /** Zone of the region to which a local zone belongs. Absent for zones of the region itself. */
+  readonly parent?: string;
 }
 
 export interface AwsOptions {
+  /** Adds a local zone with a subnet and few instance types to the default zones. */
+  readonly localZone?: boolean;
   readonly clock: Clock;
   /** Cluster name. This name is also used for its node role and the discovery tags. */
   readonly clusterName: string;
@@ -40,6 +44,7 @@ export interface AwsOptions {
   readonly clusterEndpoint?: string;
   /** Base64 certificate bundle that DescribeCluster returns. */
   readonly clusterCaBase64?: string;
+  readonly serviceIpv6Cidr?: string;
   readonly serviceIpv4Cidr?: string;
   /** Name of the interruption queue. Default: name of the cluster. */
   readonly queueName?: string;

@@ -36,6 +36,8 @@ export interface LocalInstance {
   readonly subnetId: string;
   readonly vpcId: string;
   readonly privateIp: string;
+  /** Present if the launch requests an IPv6 address. */
+  readonly ipv6Address?: string;
   /** `ip-10-0-0-5.us-west-2.compute.internal`, the node name with default EKS settings. */
   readonly privateDnsName: string;
   readonly publicIp?: string;

@@ -11,11 +11,20 @@ export const SPOT_STEP_MS = 6 * 3_600_000;
 /** Share of pools without a spot market. */
 const NO_MARKET = 0.02;
 
+/** Families that local zones offer. */
+const LOCAL_ZONE_FAMILIES: ReadonlySet<string> = new Set(['c5', 'm5', 'r5', 't3', 'g4dn']);
+
 export function ruleBuiltCatalogue(zones: readonly Zone[], seed: number): Catalogue {
   const onDemand = new Map<string, number>();
   const offered = new Map<string, readonly string[]>();
+  // local zones have no spot capacity
+  const localZones = new Set(zones.flatMap(({ name, parent }) => (parent === undefined ? [] : [name])));
   const types = FAMILIES.flatMap((family) => {
-    const names = zones.filter((_, index) => !family.absentFrom?.includes(index)).map((zone) => zone.name);
+    const names = zones
+      .filter(({ parent }, index) =>
+        parent ? LOCAL_ZONE_FAMILIES.has(family.name) : !family.absentFrom?.includes(index),
+      )
+      .map((zone) => zone.name);
     return family.sizes.map((size) => {
       const name = apiName(family, size);
       onDemand.set(name, onDemandUsdOf(family, size));
@@ -29,7 +38,7 @@ export function ruleBuiltCatalogue(zones: readonly Zone[], seed: number): Catalo
     onDemandUsd: (type) => onDemand.get(type),
     spotUsd: (type, zone, atMs) => {
       const usd = onDemand.get(type);
-      if (usd === undefined || !offered.get(type)?.includes(zone)) return undefined;
+      if (usd === undefined || !offered.get(type)?.includes(zone) || localZones.has(zone)) return undefined;
       if (chance(seed, 'market', type, zone) < NO_MARKET) return undefined;
       return spotUsd(usd, type, zone, atMs, seed);
     },

@@ -10,6 +10,7 @@ import type {
   DescribeVpcsResult,
 } from '@aws-sdk/client-ec2';
 import { applyFilters, page } from '../filters.ts';
+import type { Zone } from '../options.ts';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import { byIds } from './ids.ts';
@@ -26,10 +27,10 @@ export function describeAvailabilityZones(
   const found = applyFilters(named, input.Filters, {
     'zone-name': (zone) => zone.name,
     'zone-id': (zone) => zone.id,
-    'zone-type': () => 'availability-zone',
+    'zone-type': typeOf,
     'region-name': () => region,
     state: () => 'available',
-    'opt-in-status': () => 'opt-in-not-required',
+    'opt-in-status': ({ parent }) => (parent === undefined ? 'opt-in-not-required' : 'opted-in'),
   });
   return {
     AvailabilityZones: found.map((zone) => ({
@@ -37,14 +38,19 @@ export function describeAvailabilityZones(
       ZoneId: zone.id,
       RegionName: region,
       State: 'available',
-      ZoneType: 'availability-zone',
-      OptInStatus: 'opt-in-not-required',
-      GroupName: region,
-      NetworkBorderGroup: region,
+      ZoneType: typeOf(zone),
+      OptInStatus: zone.parent === undefined ? 'opt-in-not-required' : 'opted-in',
+      GroupName: groupOf(zone, region),
+      NetworkBorderGroup: groupOf(zone, region),
+      ...(zone.parent === undefined ? {} : { ParentZoneName: zone.parent }),
       Messages: [],
     })),
   };
 }
+
+const typeOf = ({ parent }: Zone): string => (parent === undefined ? 'availability-zone' : 'local-zone');
+/** A local zone has a group of its own, which is its name without the last letter. */
+const groupOf = ({ name, parent }: Zone, region: string): string => (parent === undefined ? region : name.slice(0, -1));
 
 export function describeVpcs(account: Account, input: DescribeVpcsRequest): DescribeVpcsResult {
   const vpcs = byIds(account.vpcs.values(), input.VpcIds, 'vpc', (vpc) => vpc.id);

@@ -134,6 +134,7 @@ function attachments(account: Account, machine: Machine): Partial<Instance> {
     SubnetId: machine.subnetId,
     VpcId: machine.vpcId,
     PrivateIpAddress: machine.privateIp,
+    ...(machine.ipv6Address === undefined ? {} : { Ipv6Address: machine.ipv6Address }),
     PrivateDnsName: machine.privateDnsName,
     PublicDnsName: '',
     ...(machine.publicIp ? { PublicIpAddress: machine.publicIp } : {}),
@@ -148,6 +149,7 @@ function attachments(account: Account, machine: Machine): Partial<Instance> {
         VpcId: machine.vpcId,
         OwnerId: account.id,
         PrivateIpAddress: each.privateIp,
+        Ipv6Addresses: each.ipv6Address === undefined ? [] : [{ Ipv6Address: each.ipv6Address, IsPrimaryIpv6: true }],
         PrivateDnsName: machine.privateDnsName,
         Groups: groups(each.securityGroupIds),
         Attachment: {

@@ -103,16 +103,24 @@ function addressesOf(
   { request, subnet }: LaunchPlan,
   { id, interfaces }: { readonly id: string; readonly interfaces: readonly MachineInterface[] },
 ) {
-  const privateIp = interfaces[0]?.privateIp ?? '';
+  const { privateIp = '', ipv6Address } = interfaces[0] ?? {};
   const isPublic = request.data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress ?? subnet.isPublic;
   return {
     subnetId: subnet.id,
     vpcId: subnet.vpcId,
     privateIp,
+    ...(ipv6Address === undefined ? {} : { ipv6Address }),
     privateDnsName: privateDnsName(subnet.dns.hostnameType === 'resource-name' ? id : ipName(privateIp), region),
     ...(isPublic ? { publicIp: `52.${privateIp.split('.').slice(1).join('.')}` } : {}),
   };
 }
+
+/** Returns an address of the VPC's IPv6 range that corresponds to an IPv4 address. */
+const ipv6Of = (address: string): string =>
+  `2600:1f14:0:${address
+    .split('.')
+    .map((part) => Number(part).toString(16))
+    .join(':')}:1`;
 
 const ipName = (address: string): string => `ip-${address.replaceAll('.', '-')}`;
 
@@ -164,6 +172,7 @@ function attachInterfaces(account: Account, { request, subnet, securityGroupIds 
         cardIndex: each.NetworkCardIndex ?? 0,
         type: each.InterfaceType ?? 'interface',
         privateIp,
+        ...((each.Ipv6AddressCount ?? 0) > 0 ? { ipv6Address: ipv6Of(privateIp) } : {}),
         securityGroupIds: each.Groups ?? securityGroupIds,
         ...(each.ConnectionTrackingSpecification ? { connectionTracking: each.ConnectionTrackingSpecification } : {}),
         tags: request.tags('network-interface'),

@@ -74,7 +74,8 @@ export function seeder(account: Account): Seed {
 
 function clusterFacts(account: Account, seed: ClusterSeed): Cluster {
   const { region, options } = account;
-  const isIpv6 = seed.serviceIpv6Cidr !== undefined && seed.serviceIpv4Cidr === undefined;
+  const serviceIpv6Cidr = seed.serviceIpv6Cidr ?? options.serviceIpv6Cidr;
+  const isIpv6 = serviceIpv6Cidr !== undefined && seed.serviceIpv4Cidr === undefined;
   return {
     name: seed.name,
     arn: `arn:aws:eks:${region}:${account.id}:cluster/${seed.name}`,
@@ -86,7 +87,7 @@ function clusterFacts(account: Account, seed: ClusterSeed): Cluster {
     certificateAuthority: { data: seed.caBase64 ?? options.clusterCaBase64 ?? PLACEHOLDER_CA },
     roleArn: `arn:aws:iam::${account.id}:role/${seed.name}-cluster`,
     kubernetesNetworkConfig: isIpv6
-      ? { ipFamily: 'ipv6', serviceIpv6Cidr: seed.serviceIpv6Cidr }
+      ? { ipFamily: 'ipv6', serviceIpv6Cidr }
       : { ipFamily: 'ipv4', serviceIpv4Cidr: seed.serviceIpv4Cidr ?? options.serviceIpv4Cidr ?? '10.100.0.0/16' },
     resourcesVpcConfig: {
       vpcId: seed.vpcId ?? [...account.vpcs.keys()][0],

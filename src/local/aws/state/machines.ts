@@ -18,6 +18,7 @@ export interface MachineInterface {
   readonly type: string;
   /** Empty for `efa-only`, which has no address. */
   readonly privateIp: string;
+  readonly ipv6Address?: string;
   readonly securityGroupIds: readonly string[];
   /** Idle timeouts of connections. Undefined if the launch does not set them. */
   readonly connectionTracking?: ConnectionTrackingConfiguration;

@@ -1,6 +1,7 @@
 /** The API server without its HTTP port: objects, validation rules, and controllers that run in the server. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Clock } from '../../../lib/clock.ts';
+import type { IpFamily } from './admission/services.ts';
 import { bootstrap } from './bootstrap.ts';
 import type { Core, Randomness } from './core.ts';
 import { cleanUp } from './in-server/cleanup.ts';
@@ -21,6 +22,8 @@ export interface ApiOptions {
   readonly historyLimit?: number;
   /** Source of names and UIDs. Default: the random numbers of the machine. */
   readonly random?: Randomness;
+  /** Family of the addresses of services. Default: IPv4. */
+  readonly ipFamily?: IpFamily | undefined;
 }
 
 export interface Api {
@@ -34,7 +37,7 @@ export interface Api {
 }
 
 /** Creates the server with the namespaces, priority classes and services of every cluster. */
-export function openApi({ clock, historyLimit = 20_000, random = MACHINE }: ApiOptions): Api {
+export function openApi({ clock, historyLimit = 20_000, random = MACHINE, ipFamily = 'ipv4' }: ApiOptions): Api {
   const store = new ObjectStore(historyLimit);
   const registry = createRegistry();
   const core: Core = { clock, store, registry, random };
@@ -42,7 +45,7 @@ export function openApi({ clock, historyLimit = 20_000, random = MACHINE }: ApiO
   serveDefinitions(store, registry);
   const controllers = [collectGarbage(core), cleanUp(core), keepBudgets(core), protectVolumes(core)];
   const objects = createObjects(core);
-  bootstrap(objects);
+  bootstrap(objects, ipFamily);
   return {
     core,
     objects,

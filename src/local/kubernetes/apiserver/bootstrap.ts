@@ -1,4 +1,5 @@
 /** Objects that exist in every new cluster. */
+import type { IpFamily } from './admission/services.ts';
 import type { Objects } from './objects.ts';
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
@@ -20,7 +21,10 @@ const PRIORITIES = [
 const SERVICES = [
   {
     metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
-    spec: { clusterIP: '172.20.0.1', ports: [{ name: 'https', port: 443, targetPort: 443 }] },
+    spec: {
+      clusterIP: { ipv4: '172.20.0.1', ipv6: 'fd00:10:96::1' },
+      ports: [{ name: 'https', port: 443, targetPort: 443 }],
+    },
   },
   {
     metadata: {
@@ -29,7 +33,7 @@ const SERVICES = [
       labels: { 'k8s-app': 'kube-dns', 'kubernetes.io/name': 'CoreDNS' },
     },
     spec: {
-      clusterIP: '172.20.0.10',
+      clusterIP: { ipv4: '172.20.0.10', ipv6: 'fd00:10:96::a' },
       selector: { 'k8s-app': 'kube-dns' },
       ports: [
         { name: 'dns', port: 53, protocol: 'UDP' },
@@ -39,7 +43,8 @@ const SERVICES = [
   },
 ];
 
-export function bootstrap(objects: Objects): void {
+/** @param ipFamily family of the addresses of services */
+export function bootstrap(objects: Objects, ipFamily: IpFamily): void {
   for (const name of NAMESPACES) objects.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   for (const { name, value, description } of PRIORITIES) {
     objects.create({
@@ -50,7 +55,13 @@ export function bootstrap(objects: Objects): void {
       description,
     });
   }
-  for (const service of SERVICES) objects.create({ apiVersion: 'v1', kind: 'Service', ...service });
+  for (const { metadata, spec } of SERVICES)
+    objects.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { ...spec, clusterIP: spec.clusterIP[ipFamily] },
+    });
   objects.create({
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',

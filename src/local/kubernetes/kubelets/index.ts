@@ -96,7 +96,7 @@ class Machines {
       kubeletVersion: setup.kubeletVersion,
       random: this.#random,
       report: eventReporter('kubelet', this.#parts),
-      nextPodIp: () => this.#nextPodIp(),
+      nextPodIp: (isIpv6) => this.#nextPodIp(isIpv6),
     };
     this.#machines = new Map<string, Kubelet | 'booting'>();
   }
@@ -117,8 +117,9 @@ class Machines {
     return { hang: (name) => this.#find(name).hang(true), resume: (name) => this.#find(name).hang(false) };
   }
 
-  #nextPodIp(): string {
+  #nextPodIp(isIpv6: boolean): string {
     this.#podIps = (this.#podIps + 1) % 0x3f_0000;
+    if (isIpv6) return `fd00:100::${this.#podIps.toString(16)}`;
     return `100.${64 + (this.#podIps >> 16)}.${(this.#podIps >> 8) & 255}.${this.#podIps & 255}`;
   }
 

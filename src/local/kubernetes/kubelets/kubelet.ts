@@ -36,7 +36,8 @@ export interface KubeletContext {
   readonly kubeletVersion: string;
   /** Returns a number in [0, 1). */
   random(): number;
-  nextPodIp(): string;
+  /** @param isIpv6 family of the address */
+  nextPodIp(isIpv6: boolean): string;
   readonly report: Report;
 }
 
@@ -254,12 +255,12 @@ export class Kubelet {
   async #startPod(pod: Pod): Promise<void> {
     const { parts, options, random, nextPodIp } = this.#context;
     const uid = pod.metadata.uid ?? '';
-    const hostIp = this.#instance.privateIp;
+    const hostIp = this.#instance.ipv6Address ?? this.#instance.privateIp;
     const [shortest, longest] = options.podStartMs;
     const isStarting = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'starting';
     await this.#persist('pod', () => this.#writeStatus(pod, starting(pod, hostIp, parts.clock.now())), isStarting);
     await parts.clock.sleep(shortest + random() * (longest - shortest), this.#signal);
-    const podIp = nextPodIp();
+    const podIp = nextPodIp(this.#instance.ipv6Address !== undefined);
     const startedAt = parts.clock.now();
     const report = (upMs: number, stillWanted: () => boolean): Promise<void> =>
       this.#persist(

@@ -94,7 +94,7 @@ export function nodeObject({ instance, config, resources, region, kubeletVersion
       ...resources,
       conditions: addTimes(conditions, now),
       addresses: [
-        { type: 'InternalIP', address: instance.privateIp },
+        { type: 'InternalIP', address: instance.ipv6Address ?? instance.privateIp },
         { type: 'InternalDNS', address: name },
         { type: 'Hostname', address: name },
       ],
