@@ -73,9 +73,14 @@ export function worthwhileRows(
   for (const row of sorted) {
     const capacity = capacities[row];
     if (capacity === undefined) continue;
-    const isBetter = (other: number): boolean =>
-      hasNoDearerCpu(surplus[other], surplus[row]) && covers(capacities[other] as Amounts, capacity, wanted);
-    if (!kept.some(isBetter)) kept.push(row);
+    let isWorthwhile = true;
+    for (let at = 0; at < kept.length && isWorthwhile; at++) {
+      const other = kept[at] as number;
+      isWorthwhile = !(
+        covers(capacities[other] as Amounts, capacity, wanted) && hasNoDearerCpu(surplus[other], surplus[row])
+      );
+    }
+    if (isWorthwhile) kept.push(row);
   }
   return kept;
 }

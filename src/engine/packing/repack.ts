@@ -67,7 +67,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
 }
 
 /** Work limit of small solves. A larger limit makes small solves slower, but their plans hardly cheaper. */
-const LEAST_WORK = 2_500_000;
+const LEAST_WORK = 1_500_000;
 const WORK_PER_POD = 15_000;
 
 const workFor = (pods: number): number => Math.min(DEFAULT_WORK, Math.max(LEAST_WORK, pods * WORK_PER_POD));
@@ -124,10 +124,9 @@ function betterFor(
       parts.onUnpacked(unpacked(template, parts));
       return undefined;
     }
-    const { bins, saving } = packing;
-    const built = (alternatives: Alternatives): readonly Claim[] | undefined =>
-      new Builder(template, formulation, parts, firstIndex).build({ bins, fixed, alternatives });
-    const fresh = built('all') ?? (template.limits.isUnlimited ? undefined : built('no larger'));
+    const { saving } = packing;
+    const newBuilder = (): Builder => new Builder(template, formulation, parts, firstIndex);
+    const fresh = builtWithinLimits(newBuilder, packing, { template, fixed });
     if (fresh === undefined) return undefined;
     const [was, would] = [purchaseOf(old, parts), purchaseOf(fresh, parts)];
     if (!isBetter(would, was, indifference)) return undefined;
@@ -136,6 +135,19 @@ function betterFor(
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;
+}
+
+/** Returns the claims of the best plan, or of the second-best plan if only that plan is possible within the limits. */
+function builtWithinLimits(
+  newBuilder: () => Builder,
+  { bins: best, other }: Packing,
+  { template, fixed }: { readonly template: Template; readonly fixed: readonly Claim[] },
+): readonly Claim[] | undefined {
+  const built = (bins: readonly Bin[], alternatives: Alternatives): readonly Claim[] | undefined =>
+    newBuilder().build({ bins, fixed, alternatives });
+  const claims = built(best, 'all');
+  if (claims !== undefined || template.limits.isUnlimited) return claims;
+  return built(best, 'no larger') ?? built(other, 'no larger');
 }
 
 const unpacked = ({ name: nodePool }: Template, { isLate }: RepackParts): UnpackedPool =>
@@ -152,16 +164,22 @@ function packedParts(
   if (only !== undefined && parts.length === 1) return bestPacking(only.problem, { ...options, work, present });
   const kinds = parts.reduce((sum, part) => sum + part.kinds.length, 0);
   const bins: Bin[] = [];
+  const others: Bin[] = [];
+  const withKinds = (bin: Bin, part: PackingPart): Bin => ({
+    ...bin,
+    counts: scattered(bin.counts, part.kinds, kinds),
+  });
   let usdPerNode = 0;
   let mostUsdPerHour = 0;
   for (const part of parts) {
     const packing = bestPacking(part.problem, { ...options, work: work / parts.length });
     if (packing === undefined) return undefined;
-    for (const bin of packing.bins) bins.push({ ...bin, counts: scattered(bin.counts, part.kinds, kinds) });
+    for (const bin of packing.bins) bins.push(withKinds(bin, part));
+    for (const bin of packing.other) others.push(withKinds(bin, part));
     usdPerNode = Math.max(usdPerNode, packing.saving?.usdPerNode ?? 0);
     mostUsdPerHour += packing.saving?.mostUsdPerHour ?? costOf(packing.bins);
   }
-  return { bins, saving: options.indifference === 0 ? undefined : { usdPerNode, mostUsdPerHour } };
+  return { bins, other: others, saving: options.indifference === 0 ? undefined : { usdPerNode, mostUsdPerHour } };
 }
 
 /** Returns the counts of a part by the kinds of the whole problem. */

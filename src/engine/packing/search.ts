@@ -9,12 +9,12 @@ import { nodeSavingOf } from './node-saving.ts';
 import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
 import { type SearchBudget, Shop } from './shop.ts';
 
-const ROUNDS = 16;
+const ROUNDS = 12;
 /** Work limit of each search, in checks of one kind for one node. Each check takes about 20 ns. */
 export const DEFAULT_WORK = 6_000_000;
 /** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */
 const PATIENCE_PER_NODE = 50;
-const MOST_PATIENCE = 400;
+const MOST_PATIENCE = 150;
 /** An existing plan is improved if it costs at most this factor times the constructed plan. */
 const PROMISING = 1.1;
 /** Maximum number of nodes of a plan that is improved. */
@@ -38,26 +38,34 @@ export interface SearchOptions {
 
 export interface Packing {
   readonly bins: readonly Bin[];
+  /** Second-best plan, which may satisfy limits that the best plan violates. */
+  readonly other: readonly Bin[];
   /** Acceptable cost of fewer nodes. Undefined if the cheapest plan wins. */
   readonly saving: NodeSaving | undefined;
 }
 
 export function bestPacking(problem: Problem, options: SearchOptions): Packing | undefined {
-  const { indifference } = options;
-  const cheapest = searched(problem, options, { usdPerNode: 0, mostUsd: Number.POSITIVE_INFINITY, starts: [] });
-  if (cheapest === undefined || indifference === 0) return cheapest && { bins: cheapest, saving: undefined };
-  const saving = nodeSavingOf(cheapest, options.usdLimit ?? Number.POSITIVE_INFINITY);
-  if (nodesOf(cheapest) === 1) return { bins: cheapest, saving };
-  const terms = { usdPerNode: saving.usdPerNode, mostUsd: saving.mostUsdPerHour, starts: [cheapest] };
-  const fewer = searched(problem, options, terms);
-  return {
-    bins: fewer !== undefined && isPreferred(fewer, cheapest, { indifference, saving }) ? fewer : cheapest,
-    saving,
-  };
+  const { indifference, work = DEFAULT_WORK, isLate } = options;
+  const budget: SearchBudget = { left: work, isLate };
+  const means = { problem, options, budget, shop: new Shop(problem, budget) };
+  const cheapest = searched(means, { usdPerNode: 0, mostUsd: Number.POSITIVE_INFINITY, starts: [] });
+  if (cheapest === undefined) return undefined;
+  // if the cheapest plan wins, the second search only has other starts, so it must not depend on the limit
+  const isCheapest = indifference === 0;
+  const saving = nodeSavingOf(cheapest, (isCheapest ? undefined : options.usdLimit) ?? Number.POSITIVE_INFINITY);
+  const terms = { saving: isCheapest ? undefined : saving };
+  if (nodesOf(cheapest) === 1) return { bins: cheapest, other: cheapest, ...terms };
+  budget.left = work;
+  const fewer =
+    searched(means, { usdPerNode: saving.usdPerNode, mostUsd: saving.mostUsdPerHour, starts: [cheapest] }) ?? cheapest;
+  const [bins, other] = isPreferred(fewer, cheapest, { indifference, ...terms })
+    ? [fewer, cheapest]
+    : [cheapest, fewer];
+  return { bins, other, ...terms };
 }
 
 interface Preference extends Pick<SearchOptions, 'indifference'> {
-  readonly saving: NodeSaving;
+  readonly saving: NodeSaving | undefined;
 }
 
 /**
@@ -66,7 +74,7 @@ interface Preference extends Pick<SearchOptions, 'indifference'> {
  */
 function isPreferred(one: readonly Bin[], other: readonly Bin[], { indifference, saving }: Preference): boolean {
   const [a, b] = [purchaseOf(one), purchaseOf(other)];
-  return savesNodes(a, b, saving) || isBetter(a, b, indifference);
+  return (saving !== undefined && savesNodes(a, b, saving)) || isBetter(a, b, indifference);
 }
 
 const purchaseOf = (bins: readonly Bin[]): Purchase => ({
@@ -74,6 +82,13 @@ const purchaseOf = (bins: readonly Bin[]): Purchase => ({
   nodes: nodesOf(bins),
   instanceTypes: new Set(bins.map(({ row }) => row)).size,
 });
+
+interface Means {
+  readonly problem: Problem;
+  readonly options: SearchOptions;
+  readonly budget: SearchBudget;
+  readonly shop: Shop;
+}
 
 interface Terms {
   /** Surcharge of each node besides its price, in USD per hour. */
@@ -85,16 +100,14 @@ interface Terms {
 }
 
 /** Returns the best improvement of several plans within the terms. */
-function searched(problem: Problem, options: SearchOptions, terms: Terms): readonly Bin[] | undefined {
-  const { work = DEFAULT_WORK, isLate, present } = options;
-  const budget: SearchBudget = { left: work, isLate };
-  const shop = new Shop(problem, budget);
-  const found = constructed(problem, shop, options, terms.usdPerNode);
+function searched(means: Means, terms: Terms): readonly Bin[] | undefined {
+  const { present } = means.options;
+  const found = constructed(means, terms.usdPerNode);
   if (found === undefined) return undefined;
   const counted = (bins: readonly Bin[]): number => countedCost(bins, found.surcharge);
   const isPromising = present !== undefined && counted(present) <= PROMISING * counted(found.bins);
   return [found.bins, ...terms.starts, ...(isPromising ? [present] : [])]
-    .map((bins) => improved(problem, { shop, budget, mostUsd: terms.mostUsd }, { ...found, bins }))
+    .map((bins) => improved(means, { ...found, bins }, terms.mostUsd))
     .filter((bins) => costOf(bins) <= terms.mostUsd)
     .toSorted((a, b) => counted(a) - counted(b))[0];
 }
@@ -109,12 +122,8 @@ interface Found {
   readonly surcharge: number;
 }
 
-function constructed(
-  problem: Problem,
-  shop: Shop,
-  { indifference, isLate }: SearchOptions,
-  usdPerNode: number,
-): Found | undefined {
+function constructed({ problem, shop, options }: Means, usdPerNode: number): Found | undefined {
+  const { indifference, isLate } = options;
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
   let worth = shop.ownWorth();
   let best: Found | undefined;
@@ -143,17 +152,11 @@ function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem):
   return worth.map((each, kind) => (each + (paid[kind] ?? 0) / Math.max(1, kinds[kind]?.count ?? 1)) / 2);
 }
 
-interface Means {
-  readonly shop: Shop;
-  readonly budget: SearchBudget;
-  /** Maximum cost of a modified plan, in USD per hour. */
-  readonly mostUsd: number;
-}
-
+/** @param mostUsd maximum cost of a modified plan, in USD per hour */
 function improved(
-  problem: Problem,
-  { shop, budget, mostUsd }: Means,
+  { problem, shop, budget }: Means,
   { bins, worth, surcharge }: Found,
+  mostUsd: number,
 ): readonly Bin[] {
   let nodes = singleNodes(bins);
   let usd = costOf(bins);
@@ -163,6 +166,7 @@ function improved(
     (price + surcharge) / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
   const nodesByRatio = (): Bin[] => nodes.toSorted((a, b) => ratio(b) - ratio(a));
   nodes = nodesByRatio();
+  const drawn = new Uint8Array(problem.capacities.length);
   const patience = Math.min(MOST_PATIENCE, PATIENCE_PER_NODE * nodes.length);
   for (let vain = 0; vain < patience && budget.left > 0 && !budget.isLate(); vain++) {
     const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
@@ -171,14 +175,15 @@ function improved(
     while (chosen.size < size) chosen.add(Math.floor(random() ** 2 * nodes.length));
     const before = [...chosen].map((at) => nodes[at] as Bin);
     const share = 0.2 + 0.8 * random();
-    const rows = new Set(before.map(({ row }) => row));
+    for (const row of shop.rows) drawn[row] = random() < share ? 1 : 0;
+    for (const { row } of before) drawn[row] = 1;
     const after = shop.buy({
       counts: sumOf(before),
       worth: worth.map((each) => each * (0.7 + 0.6 * random())),
       filling: random() < 0.3 ? 'dearest' : 'scarcity',
       surcharge,
       usdLimit: countedCost(before, surcharge) * (1 - 1e-9),
-      considers: (row) => rows.has(row) || random() < share,
+      considered: drawn,
     });
     if (after === undefined) continue;
     const would = usd - costOf(before) + costOf(after);

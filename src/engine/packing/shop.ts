@@ -27,11 +27,12 @@ interface PurchaseRequest {
   readonly surcharge: number;
   /** Limit of the cost including surcharges. A result with this cost or more is useless. Default: no limit. */
   readonly usdLimit?: number;
-  /** Returns true for rows to consider. Default: all worthwhile rows. */
-  readonly considers?: (row: number) => boolean;
+  /** 1 for each row to consider. Default: all worthwhile rows. */
+  readonly considered?: Uint8Array;
 }
 
 const TINY = 1e-9;
+const ROUNDING = 1 + 1e-9;
 /**
  * Number of constructions for which the budget should be sufficient. `LOOKS_PER_KIND` is the estimated number of checks of a
  * kind for one row in each construction.
@@ -66,6 +67,14 @@ function wantsOf(kinds: readonly PodKind[]): Wants {
   };
 }
 
+/**
+ * Last small shop. V8 discards the optimized code of a class when the last object of the class is collected, and compiling it
+ * again takes longer than a small search.
+ */
+const KEPT: { shop?: Shop } = {};
+/** Maximum size of a kept shop, in counts of kinds. */
+const MOST_KEPT = 100_000;
+
 export class Shop {
   readonly #problem: Problem;
   readonly #budget: SearchBudget;
@@ -75,6 +84,8 @@ export class Shop {
   readonly #bound: WorthBound;
   /** All possible nodes, by mix, cheapest first. */
   readonly #catalogue: readonly (readonly Offer[])[];
+  /** Rows of the catalogue. */
+  readonly rows: readonly number[];
   readonly #offers = new Offers();
   /** State of the node under construction: its remaining capacity, one divided by it, and the kinds that may still fit. */
   readonly #rest: Amounts;
@@ -95,16 +106,35 @@ export class Shop {
     this.#rest = new Float64Array(kinds[0]?.amounts.length ?? 0);
     this.#perRest = new Float64Array(this.#rest.length);
     this.#room = new Int32Array(kinds.length);
-    const looks = mixes.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
+    const rows = mixes.map((mix) => worthwhileRows(problem, { ...mix, prices: this.#ownPrices(mix) }));
+    const used = mixes.filter((_, index) => (rows[index] as readonly number[]).length > 0);
+    const looks = used.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
     const most = Math.max(1, Math.floor(budget.left / CONSTRUCTIONS / looks));
     let order = 0;
     this.#catalogue = mixes.map((mix, index) =>
-      this.#thinned(mix, worthwhileRows(problem, mix), most).flatMap((row) =>
+      this.#thinned(mix, rows[index] as readonly number[], most).flatMap((row) =>
         this.#capacitiesOf(row).map((capacity) => ({
           ...{ order: order++, mix: index, row, capacity, instanceUsd: mix.prices[row] ?? 0, price: 0 },
           ...{ counts: new Int32Array(kinds.length), isFilled: false, ratio: 0 },
         })),
       ),
+    );
+    this.rows = [...new Set(this.#catalogue.flatMap((offers) => offers.map(({ row }) => row)))];
+    if (order * kinds.length <= MOST_KEPT) KEPT.shop = this;
+  }
+
+  /**
+   * Returns the prices of a mix. A row that costs no more in a mix that contains all kinds of this mix has no price, because the
+   * nodes of the larger mix are never worse.
+   */
+  #ownPrices(mix: Mix): Float64Array {
+    const { mixes } = this.#problem;
+    const wider = mixes.filter(
+      ({ kinds }, at) => kinds.length > mix.kinds.length && mix.kinds.every((kind) => this.#members[at]?.[kind] === 1),
+    );
+    if (wider.length === 0) return mix.prices;
+    return mix.prices.map((price, row) =>
+      wider.some(({ prices }) => (prices[row] as number) <= price) ? Number.POSITIVE_INFINITY : price,
     );
   }
 
@@ -176,11 +206,12 @@ export class Shop {
     const { usdLimit = Number.POSITIVE_INFINITY } = request;
     const left = request.counts.slice();
     let open = left.reduce((sum, count) => sum + count, 0);
+    let worth = left.reduce((sum, count, kind) => sum + count * (request.worth[kind] as number), 0);
     this.#offer(left, request);
     const bins: Bin[] = [];
     let usd = 0;
     while (open > 0 && !this.#budget.isLate()) {
-      const best = this.#best(left, request);
+      const best = this.#best(left, request, worth > 0 ? (usdLimit - usd) / worth : Number.POSITIVE_INFINITY);
       if (best === undefined) return undefined;
       usd += best.copies * (best.price + request.surcharge);
       if (usd >= usdLimit) return undefined;
@@ -188,20 +219,26 @@ export class Shop {
         const taken = (best.counts[kind] ?? 0) * best.copies;
         left[kind] = (left[kind] ?? 0) - taken;
         open -= taken;
+        worth -= taken * (request.worth[kind] as number);
       }
       bins.push(best);
     }
     return open > 0 ? undefined : bins;
   }
 
-  #offer(left: Int32Array, { worth, surcharge, considers }: PurchaseRequest): void {
+  #offer(
+    left: Int32Array,
+    { worth, surcharge, considered, usdLimit = Number.POSITIVE_INFINITY }: PurchaseRequest,
+  ): void {
     const bound = this.#bound;
     bound.start(left, worth);
     this.#offers.clear();
     for (const [index, members] of this.#members.entries()) {
-      if (!bound.select(members)) continue;
-      for (const offer of this.#catalogue[index] ?? []) {
-        if (considers !== undefined && !considers(offer.row)) continue;
+      const catalogue = this.#catalogue[index] as readonly Offer[];
+      if (catalogue.length === 0 || !bound.select(members)) continue;
+      for (const offer of catalogue) {
+        if (offer.instanceUsd + surcharge >= usdLimit) break; // cheapest first
+        if (considered !== undefined && considered[offer.row] === 0) continue;
         this.#budget.left -= bound.looks;
         offer.isFilled = false;
         offer.ratio = ratioOf(offer.instanceUsd + surcharge, bound.of(offer.capacity));
@@ -213,12 +250,13 @@ export class Shop {
 
   /**
    * Returns the offer with the lowest price per worth. Offers that contain already placed pods are filled again when they become
-   * the first.
+   * the first. Returns undefined if the lowest price per worth exceeds the limit, because the pods would then cost too much.
    */
-  #best(left: Int32Array, request: PurchaseRequest): Bin | undefined {
+  #best(left: Int32Array, request: PurchaseRequest, limit: number): Bin | undefined {
     while (this.#budget.left > 0) {
       const best = this.#offers.first;
-      if (best === undefined || best.ratio === Number.POSITIVE_INFINITY) return undefined;
+      if (best === undefined || best.ratio === Number.POSITIVE_INFINITY || best.ratio > limit * ROUNDING)
+        return undefined;
       const { row, price, counts } = best;
       const copies = best.isFilled ? copiesOf(counts, left) : 0;
       if (copies > 0) return { row, price, counts: counts.slice(), copies };

@@ -38,17 +38,27 @@ class Dimension {
 
   start(open: readonly number[], worth: Float64Array): void {
     const [amountOf, densityOf] = [this.#amountOf, this.#densityOf];
-    const order = open.filter((kind) => (amountOf[kind] as number) > 0);
-    for (const kind of order) densityOf[kind] = (worth[kind] as number) / (amountOf[kind] as number);
+    const order: number[] = [];
+    for (let at = 0; at < open.length; at++) {
+      const kind = open[at] as number;
+      const amount = amountOf[kind] as number;
+      if (amount <= 0) continue;
+      order.push(kind);
+      densityOf[kind] = (worth[kind] as number) / amount;
+    }
     this.#order = order.sort((a, b) => (densityOf[b] as number) - (densityOf[a] as number));
   }
 
   /** @param total worth of all selected pods */
   select(isMember: Uint8Array, left: Int32Array, worth: Float64Array, total: number): void {
-    let [size, taken] = [0, 0];
-    for (const kind of this.#order) {
+    let size = 0;
+    let taken = 0;
+    const order = this.#order;
+    for (let at = 0; at < order.length; at++) {
+      const kind = order[at] as number;
       if (isMember[kind] === 0) continue;
-      const [amount, count] = [this.#amountOf[kind] as number, left[kind] as number];
+      const amount = this.#amountOf[kind] as number;
+      const count = left[kind] as number;
       const whole = count * (worth[kind] as number);
       this.amounts[size] = amount;
       this.wholes[size] = count * amount;
@@ -89,7 +99,9 @@ export class WorthBound {
   start(left: Int32Array, worth: Float64Array): void {
     this.#left = left;
     this.#worth = worth;
-    this.#open = [...left.keys()].filter((kind) => (left[kind] as number) > 0);
+    const open: number[] = [];
+    for (let kind = 0; kind < left.length; kind++) if ((left[kind] as number) > 0) open.push(kind);
+    this.#open = open;
     for (const dimension of this.#all) dimension.start(this.#open, worth);
   }
 
@@ -98,8 +110,11 @@ export class WorthBound {
    * @param isMember 1 for each of the kinds, otherwise 0
    */
   select(isMember: Uint8Array): boolean {
-    let [among, total] = [0, 0];
-    for (const kind of this.#open) {
+    let among = 0;
+    let total = 0;
+    const open = this.#open;
+    for (let at = 0; at < open.length; at++) {
+      const kind = open[at] as number;
       if (isMember[kind] === 0) continue;
       among++;
       total += (this.#left[kind] as number) * (this.#worth[kind] as number);

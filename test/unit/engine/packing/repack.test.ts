@@ -41,6 +41,22 @@ describe('cheaper nodes', () => {
   });
 });
 
+describe('packing within limits', () => {
+  it('uses more expensive nodes with less CPU if the cheapest nodes would exceed the limit', () => {
+    const types = [
+      instanceType('small', { cpu: 4, gib: 8, usd: 0.11 }),
+      instanceType('big', { cpu: 8, gib: 64, usd: 1 }),
+      instanceType('huge', { cpu: 16, gib: 128, usd: 4 }),
+    ];
+    const pendingPods = replicas(18, 'cache', { cpu: '100m', memory: '7Gi' });
+    const usdUnder = (limits: Readonly<Record<string, string>>): number =>
+      summary(planOf({ types, pools: [nodePool('default', { limits })], pendingPods })).usdPerHour;
+    // 18 small nodes at the spot price, or two big nodes
+    expect(usdUnder({})).toBeCloseTo(0.99);
+    expect(usdUnder({ cpu: '16' })).toBeCloseTo(1);
+  });
+});
+
 describe('packing of clusters with many different rules', () => {
   const apartFrom = (app: string): Affinity => ({
     podAntiAffinity: {
