@@ -3,7 +3,7 @@
  * node.
  */
 import type { ResourceSlice } from '../../api/dra/objects.ts';
-import { NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
+import { DEVICE_CLASS, NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -29,6 +29,8 @@ export const requestedDrivers = ({ metadata }: NodeClaim): readonly string[] =>
     .filter((driver) => driver !== '');
 
 const BY_NODE = 'node';
+/** Prefix of the resource that each DeviceClass provides. */
+const IMPLICIT_PREFIX = 'deviceclass.resource.kubernetes.io/';
 
 /** Returns the names of the nodes that a slice describes: the node in its spec and the nodes that own it. */
 const nodesOf = ({ metadata, spec }: ResourceSlice): readonly string[] => {
@@ -39,6 +41,7 @@ const nodesOf = ({ metadata, spec }: ResourceSlice): readonly string[] => {
 /** Watches resource slices. If the cluster does not serve slices or denies access, it counts as a cluster without slices. */
 export function deviceDrivers(informers: Informers) {
   const slices = informers.store(RESOURCE_SLICE, { [BY_NODE]: nodesOf }, { optional: true });
+  const classes = informers.store(DEVICE_CLASS, {}, { optional: true });
   return {
     /** Returns the first driver that the NodeClaim requests and that has not published a complete pool for the node. */
     lack(claim: NodeClaim, { metadata }: Node): MissingDriver | undefined {
@@ -49,6 +52,19 @@ export function deviceDrivers(informers: Informers) {
       if (missing === undefined) return undefined;
       const message = `DRA driver "${missing}" has not published a complete resource pool`;
       return { reason: 'DRADriverPoolsNotPublished', message, driver: missing };
+    },
+    /**
+     * Returns true if a DeviceClass provides a resource, and the node has devices. kube-scheduler then creates a claim for the
+     * resource, and the Node never reports it.
+     */
+    provides(resource: string, { metadata }: Node): boolean {
+      const isMapped = classes
+        .list()
+        .some(
+          ({ metadata: { name }, spec }) =>
+            resource === spec.extendedResourceName || resource === `${IMPLICIT_PREFIX}${name}`,
+        );
+      return isMapped && hasCompletePool(slices.byIndex(BY_NODE, metadata.name));
     },
     /** Returns the slices that drivers published for a node. */
     slicesOf: ({ metadata }: Node): readonly ResourceSlice[] => slices.byIndex(BY_NODE, metadata.name),

@@ -32,7 +32,7 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
     // the cached Node may not show the startup taints that registration added; the event of the Node triggers another run
     if (nodeWrites.isBehind(node)) return done(claim);
-    const missing = lack(claim, node);
+    const missing = lack(claim, node, (resource) => devices?.provides(resource, node) ?? false);
     if (missing) return waiting(missing);
     const driver = devices?.lack(claim, node);
     if (driver) {
@@ -57,7 +57,11 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
   };
 }
 
-function lack(claim: NodeClaim, node: Node): MissingDevice | undefined {
+function lack(
+  claim: NodeClaim,
+  node: Node,
+  isProvidedByDriver: (resource: string) => boolean,
+): MissingDevice | undefined {
   if (!isTrue(node, 'Ready')) return { reason: 'NodeNotReady', message: 'Node status is NotReady' };
   const taints = node.spec?.taints ?? [];
   const startup = (claim.spec.startupTaints ?? []).find((own) => taints.some((taint) => sameTaint(taint, own)));
@@ -75,7 +79,7 @@ function lack(claim: NodeClaim, node: Node): MissingDevice | undefined {
   const requested = Object.entries(readableResources(claim.spec.resources?.requests)).filter(
     ([, amount]) => amount > 0,
   );
-  const absent = requested.find(([name]) => amountIn(allocatable, name) === 0);
+  const absent = requested.find(([name]) => amountIn(allocatable, name) === 0 && !isProvidedByDriver(name));
   return (
     absent && {
       reason: 'ResourceNotRegistered',

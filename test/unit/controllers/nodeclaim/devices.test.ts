@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
-import { NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
+import { DEVICE_CLASS, NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../../src/api/labels.ts';
 import { deviceDrivers } from '../../../../src/controllers/nodeclaim/devices.ts';
 import { present } from '../../../support/present.ts';
@@ -36,6 +36,22 @@ describe('devices', () => {
     return deviceDrivers(informers).lack(claimOf('claim', { annotations }), nodeOf('node'))?.message;
   };
   const missing = (driver: string): string => `DRA driver "${driver}" has not published a complete resource pool`;
+
+  it.each([
+    { resource: 'example.com/gpu', slices: [slice('a', {})], is: true },
+    { resource: 'deviceclass.resource.kubernetes.io/gpu', slices: [slice('a', {})], is: true },
+    { resource: 'example.com/other', slices: [slice('a', {})], is: false },
+    { resource: 'example.com/gpu', slices: [slice('a', { resourceSliceCount: 2 })], is: false },
+    { resource: 'example.com/gpu', slices: [slice('a', {}, { nodeName: 'other' })], is: false },
+  ])('provide $resource if a class maps it and the node has a complete pool: $is', ({ resource, slices, is }) => {
+    const { informers, store } = handFed();
+    for (const each of slices) store(RESOURCE_SLICE).put(each);
+    store(DEVICE_CLASS).put({
+      ...{ apiVersion: 'resource.k8s.io/v1', kind: 'DeviceClass', metadata: { name: 'gpu' } },
+      spec: { extendedResourceName: 'example.com/gpu' },
+    });
+    expect(deviceDrivers(informers).provides(resource, nodeOf('node'))).toBe(is);
+  });
 
   it.each([
     { when: 'nothing is asked for', drivers: ' , ', slices: [], is: undefined },
