@@ -144,6 +144,7 @@ export class EngineWorker {
       resourceSlices,
       deviceClasses,
       deviceTaintRules,
+      resourceClaimTemplates,
       ...rest
     } = snapshot;
     const lists = this.#lists;
@@ -155,7 +156,10 @@ export class EngineWorker {
     await lists.send({ name: 'persistentVolumeClaims', items: persistentVolumeClaims });
     await lists.send({ name: 'persistentVolumes', items: persistentVolumes });
     await lists.send({ name: 'storageClasses', items: storageClasses });
-    const deviceLists = { resourceClaims, resourceSlices, deviceClasses, deviceTaintRules };
+    const deviceLists = {
+      ...{ resourceClaims, resourceSlices, deviceClasses, deviceTaintRules },
+      resourceClaimTemplates,
+    };
     for (const name of COPIED_DEVICES)
       await lists.send<KubeObject>({ name, items: deviceLists[name] ?? [], weightOf: weightOfDevices });
     const numbered = await this.sendTypes(pools);

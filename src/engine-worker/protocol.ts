@@ -32,7 +32,13 @@ export const COPIED = [
 export type CopiedName = (typeof COPIED)[number];
 
 /** Lists that a snapshot has only if dynamic resources are not ignored. */
-export const COPIED_DEVICES = ['resourceClaims', 'resourceSlices', 'deviceClasses', 'deviceTaintRules'] as const;
+export const COPIED_DEVICES = [
+  'resourceClaims',
+  'resourceSlices',
+  'deviceClasses',
+  'deviceTaintRules',
+  'resourceClaimTemplates',
+] as const;
 export type CopiedDevicesName = (typeof COPIED_DEVICES)[number];
 
 /** A NodePool with the number of its list of instance types. */

@@ -3,7 +3,13 @@
  * structured-cloneable data, so that a solve can run in a worker, and a snapshot can be saved and replayed. Compiled forms
  * (interned labels, bit sets, typed arrays) are private to the solver and never appear here.
  */
-import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
+import type {
+  DeviceClass,
+  DeviceTaintRule,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
+} from '../api/dra/objects.ts';
 import type {
   CSINode,
   Namespace,
@@ -163,6 +169,8 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly resourceSlices?: readonly ResourceSlice[];
   readonly deviceClasses?: readonly DeviceClass[];
   readonly deviceTaintRules?: readonly DeviceTaintRule[];
+  /** For virtual pods of capacity buffers, which have no claims. */
+  readonly resourceClaimTemplates?: readonly ResourceClaimTemplate[];
   /** UIDs of consumers of claims that ended or do not exist. Their claims count as released. */
   readonly vanishedConsumers?: readonly string[];
   /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */

@@ -1,6 +1,19 @@
 /** Stores of dynamic resources. The cluster may not serve these kinds, and the operator may not be permitted to read them. */
-import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
-import { DEVICE_CLASS, DEVICE_TAINT_RULE, type Kind, RESOURCE_CLAIM, RESOURCE_SLICE } from '../api/kinds.ts';
+import type {
+  DeviceClass,
+  DeviceTaintRule,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
+} from '../api/dra/objects.ts';
+import {
+  DEVICE_CLASS,
+  DEVICE_TAINT_RULE,
+  type Kind,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_SLICE,
+} from '../api/kinds.ts';
 import type { KubeObject, Pod } from '../api/kubernetes.ts';
 import type { Snapshot } from '../engine/model.ts';
 import { isTerminal } from '../engine/pods.ts';
@@ -12,6 +25,7 @@ export interface DeviceStores {
   readonly classes: Store<DeviceClass>;
   /** Served since Kubernetes 1.37. */
   readonly taintRules: Store<DeviceTaintRule>;
+  readonly templates: Store<ResourceClaimTemplate>;
 }
 
 type DeviceLists = Pick<
@@ -20,6 +34,7 @@ type DeviceLists = Pick<
   | 'resourceSlices'
   | 'deviceClasses'
   | 'deviceTaintRules'
+  | 'resourceClaimTemplates'
   | 'missingDeviceKinds'
   | 'vanishedConsumers'
 >;
@@ -31,13 +46,14 @@ export function openDeviceStores(informers: Informers): DeviceStores {
     slices: open(RESOURCE_SLICE),
     classes: open(DEVICE_CLASS),
     taintRules: open(DEVICE_TAINT_RULE),
+    templates: open(RESOURCE_CLAIM_TEMPLATE),
   };
 }
 
 /** Returns the part of a snapshot that describes dynamic resources. Empty while they are ignored. */
 export function deviceLists(stores: DeviceStores | undefined, pods: Pick<Store<Pod>, 'get'>): DeviceLists {
   if (stores === undefined) return {};
-  const { claims, slices, classes, taintRules } = stores;
+  const { claims, slices, classes, taintRules, templates } = stores;
   const missing = [claims, slices, classes].filter(({ synced }) => !synced).map(({ kind }) => kind.plural);
   const vanished = vanishedConsumers(claims.list(), pods);
   return {
@@ -45,6 +61,7 @@ export function deviceLists(stores: DeviceStores | undefined, pods: Pick<Store<P
     resourceSlices: slices.list(),
     deviceClasses: classes.list(),
     deviceTaintRules: taintRules.list(),
+    resourceClaimTemplates: templates.list(),
     ...(missing.length > 0 && { missingDeviceKinds: missing }),
     ...(vanished.length > 0 && { vanishedConsumers: vanished }),
   };

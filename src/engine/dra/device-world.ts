@@ -1,6 +1,7 @@
 /** Devices, claims and templates of a snapshot. */
-import type { ResourceSlice } from '../../api/dra/objects.ts';
+import type { ResourceClaimTemplate, ResourceSlice } from '../../api/dra/objects.ts';
 import { remembering } from '../../lib/remembering.ts';
+import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
 import { isScheduled } from '../pods.ts';
@@ -8,7 +9,7 @@ import { ClaimTable, type ClaimVariation } from './claim-states.ts';
 import { DeviceAllocator } from './device-allocator.ts';
 import type { DevicePool } from './device-pool.ts';
 import { templatePools } from './device-templates.ts';
-import { claimsOfPod, type PodClaim, usesDevices } from './pod-claims.ts';
+import { claimsOfPod, claimsOfVirtualPod, type PodClaim, usesDevices } from './pod-claims.ts';
 import { PublishedPools } from './published-pools.ts';
 
 /** Claims of a pod in a snapshot. */
@@ -27,6 +28,7 @@ export class DeviceWorld {
   readonly #table: ClaimTable;
   readonly #templates: ReadonlyMap<string, EngineSnapshot['pools'][number]['deviceTemplates']>;
   readonly #unavailable: string | undefined;
+  readonly #claimTemplates: ReadonlyMap<string, ResourceClaimTemplate>;
   readonly #needs = new WeakMap<EnginePod, DeviceNeeds>();
 
   /** Returns undefined while dynamic resources are ignored. */
@@ -43,6 +45,12 @@ export class DeviceWorld {
     this.#table = new ClaimTable(resourceClaims, deviceClasses, { pools: this.#pools, vanished });
     this.#templates = new Map(
       snapshot.pools.map(({ nodePool, deviceTemplates }) => [nodePool.metadata.name, deviceTemplates]),
+    );
+    this.#claimTemplates = new Map(
+      (snapshot.resourceClaimTemplates ?? []).map((each) => [
+        `${each.metadata.namespace ?? 'default'}/${each.metadata.name}`,
+        each,
+      ]),
     );
     const missing = snapshot.missingDeviceKinds ?? [];
     this.#unavailable =
@@ -63,9 +71,13 @@ export class DeviceWorld {
   }
 
   #readNeeds(pod: EnginePod): DeviceNeeds {
-    const claims = this.#unavailable ?? claimsOfPod(pod, this.#table);
+    const claims = this.#unavailable ?? this.#claimsOf(pod);
     if (typeof claims === 'string') return { claims: [], error: claims, identity: `error ${claims}` };
     return { claims, error: undefined, identity: claims.map(identityOf).join() };
+  }
+
+  #claimsOf(pod: EnginePod): readonly PodClaim[] | string {
+    return isVirtual(pod) ? claimsOfVirtualPod(pod, this.#claimTemplates) : claimsOfPod(pod, this.#table);
   }
 
   /** Returns the pools of a new node of an instance type. */

@@ -1,5 +1,5 @@
 /** Claims that pods name, and the reasons why the claims of a pod cannot be used. */
-import type { ResourceClaim } from '../../api/dra/objects.ts';
+import type { ResourceClaim, ResourceClaimTemplate } from '../../api/dra/objects.ts';
 import type { EnginePod } from '../input.ts';
 import { type ClaimTable, isFull } from './claim-states.ts';
 
@@ -50,4 +50,29 @@ function faultOf(
   if (isPrivate && !isOwned) return `resourceclaim "${id}" was not created for this pod`;
   if (deletionTimestamp !== undefined) return `resourceclaim "${id}" is being deleted`;
   return isFull(claim, pod.metadata.uid) ? 'resourceclaim in use' : undefined;
+}
+
+/** Claims that templates would create, by template. */
+const made = new WeakMap<ResourceClaimTemplate, ResourceClaim>();
+
+/**
+ * Returns the claims that a virtual pod would have, or the reason why they cannot be created. Claims that the pod template names
+ * count as satisfied.
+ */
+export function claimsOfVirtualPod(
+  pod: EnginePod,
+  templates: ReadonlyMap<string, ResourceClaimTemplate>,
+): readonly PodClaim[] | string {
+  const claims: PodClaim[] = [];
+  for (const { resourceClaimTemplateName: name } of pod.spec.resourceClaims ?? []) {
+    if (name === undefined) continue;
+    const id = `${namespaceOf(pod)}/${name}`;
+    const template = templates.get(id);
+    if (template === undefined) return `resourceclaimtemplate "${id}" not found`;
+    const { apiVersion, metadata, spec } = template;
+    const claim = made.get(template) ?? { apiVersion, kind: 'ResourceClaim', metadata, spec: spec.spec };
+    made.set(template, claim);
+    claims.push({ claim, isPrivate: true });
+  }
+  return claims;
 }

@@ -392,6 +392,7 @@ describe('takeSnapshot', () => {
       resourceSlices: [],
       deviceClasses: [{ metadata: { name: 'd' } }],
       deviceTaintRules: [],
+      resourceClaimTemplates: [],
       // no list has completed
       missingDeviceKinds: ['resourceclaims', 'resourceslices', 'deviceclasses'],
     });

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DeviceRequest, ResourceClaim, ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { virtualPods } from '../../../../src/engine/capacity-buffers.ts';
 import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.ts';
 import type { Plan, Snapshot, SolveOptions, StateNode } from '../../../../src/engine/model.ts';
 import { prepare, solve } from '../../../../src/engine/solve.ts';
@@ -215,6 +216,36 @@ describe('new nodes', () => {
     const { pods, claims } = workload(7);
     const parts = clusterOf({ templates: { ...templates, c: template(devices(4)) }, claims, pendingPods: pods });
     expect(solve(parts, DRA)).toEqual(solve(structuredClone(parts), DRA));
+  });
+});
+
+describe('virtual pods of capacity buffers', () => {
+  const templates = { b: template(devices(2)) };
+  const buffer = { metadata: { name: 'buffer', namespace: 'default', uid: 'buffer' } };
+  const like = (resourceClaims: NonNullable<Pod['spec']['resourceClaims']>) => [
+    ...virtualPods(buffer, pod('like', { cpu: '100m', resourceClaims }), 3, 0),
+  ];
+  const claimTemplate = {
+    ...{
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceClaimTemplate',
+      metadata: { name: 't', namespace: 'default' },
+    },
+    spec: { spec: { devices: { requests: [request('r')] } } },
+  };
+
+  it('reserve the devices that their templates would claim', () => {
+    const pendingPods = like([{ name: 'gpu', resourceClaimTemplateName: 't' }]);
+    const plan = planOf({ templates, pendingPods, resourceClaimTemplates: [claimTemplate] });
+    expect(typesOf(plan)).toEqual([['b'], ['b']]);
+    expect(podCounts(plan)).toEqual([2, 1]);
+    const missing = planOf({ templates, pendingPods });
+    expect([...missing.refusals.values()][0]?.text).toBe('resourceclaimtemplate "default/t" not found');
+  });
+
+  it('need no devices for claims with a name', () => {
+    const plan = planOf({ templates, pendingPods: like([{ name: 'gpu', resourceClaimName: 'named' }]) });
+    expect(plan.claims.map(({ cheapest }) => cheapest)).toEqual(['a']);
   });
 });
 
