@@ -46,15 +46,17 @@ const toleratesEverything = ({ pendingPods }: Snapshot): boolean =>
   pendingPods.some(({ spec }) => spec.tolerations?.some(({ key, operator }) => operator === 'Exists' && !key));
 
 describe('the default plan', () => {
-  it('does not depend on the order of pods, nodes and NodePools', () => {
+  it('does not depend on the order of pods, nodes, NodePools and instance types', () => {
     const changed = changedSeeds(200_000, ({ snapshot }, seed) => {
       const random = pseudoRandom(seed);
-      const [pendingPods, nodes, pools] = [snapshot.pendingPods, snapshot.nodes, snapshot.pools];
+      const { pendingPods, nodes, pools } = snapshot;
+      // all NodePools of a drawn cluster have the same instance types
+      const instanceTypes = shuffled(pools[0]?.instanceTypes ?? [], random);
       return {
         ...snapshot,
         pendingPods: shuffled(pendingPods, random),
         nodes: shuffled(nodes, random),
-        pools: shuffled(pools, random),
+        pools: shuffled(pools, random).map((pool) => ({ ...pool, instanceTypes })),
       };
     });
     expect(changed).toEqual([]);

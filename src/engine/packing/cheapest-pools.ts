@@ -116,11 +116,11 @@ export class CheapestPools implements PoolPreference {
       if (prices === undefined) return undefined;
       const priceOf = (at: number): number => prices.get(at) as number;
       const limit = Math.min(...prices.values()) * (1 + SIGNIFICANT);
-      const dearer = [...prices.keys()].filter((at) => priceOf(at) > limit).sort((a, b) => priceOf(a) - priceOf(b));
-      groups.push({ pools: [...prices.keys()].filter((at) => priceOf(at) <= limit), isDearer: false });
-      if (dearer.length > 0) groups.push({ pools: dearer, isDearer: true });
+      const expensive = [...prices.keys()].filter((at) => priceOf(at) > limit).sort((a, b) => priceOf(a) - priceOf(b));
+      groups.push({ pools: [...prices.keys()].filter((at) => priceOf(at) <= limit), isMoreExpensive: false });
+      if (expensive.length > 0) groups.push({ pools: expensive, isMoreExpensive: true });
     }
-    return groups.some(({ isDearer }) => isDearer) ? groups : undefined;
+    return groups.some(({ isMoreExpensive }) => isMoreExpensive) ? groups : undefined;
   }
 
   /** Returns the price of a pod in the NodePools that accept it, or undefined if the work limit is reached. */

@@ -2,7 +2,7 @@
  * Caches compiled lists of instance types between solves, because lists stay the same for minutes and there are hundreds of
  * solves. Each list has at most one compiled form, with the same lifetime as the list.
  */
-import { isReserved } from '../instance-types.ts';
+import { compareText, isReserved } from '../instance-types.ts';
 import type { InstanceType } from '../model.ts';
 import { CompiledTypes } from './compiled-types.ts';
 import type { Dimensions } from './dimensions.ts';
@@ -31,7 +31,9 @@ export function compiledTypesOf(
     known.uses += 1;
     return known.compiled;
   }
-  const compiled = new CompiledTypes(types, dimensions, (offering) => sellsReserved || !isReserved(offering));
+  // sorted, because the first of equal types is used, and plans must not depend on the order of the catalogue
+  const sorted = types.toSorted((a, b) => compareText(a.name, b.name));
+  const compiled = new CompiledTypes(sorted, dimensions, (offering) => sellsReserved || !isReserved(offering));
   kept.set(types, { compiled, dimensions: key, sellsReserved, uses: 1 });
   return compiled;
 }

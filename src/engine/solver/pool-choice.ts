@@ -5,7 +5,7 @@ import type { PodClass } from './pod-class.ts';
 export interface PoolGroup {
   /** Positions in the order of trial. The more expensive NodePools are sorted by price. */
   readonly pools: readonly number[];
-  readonly isDearer: boolean;
+  readonly isMoreExpensive: boolean;
 }
 
 export interface PoolPreference {

@@ -108,12 +108,12 @@ export class Scheduler {
 
   /** Places a pod on an open or new claim. Avoids NodePools while a cheaper NodePool of the same weight has room. */
   #inGroups(pod: EnginePod, podClass: PodClass, groups: readonly PoolGroup[]): PodRefusal | undefined {
-    const avoided = new Set(groups.flatMap(({ pools, isDearer }) => (isDearer ? this.#at(pools) : [])));
+    const avoided = new Set(groups.flatMap(({ pools, isMoreExpensive }) => (isMoreExpensive ? this.#at(pools) : [])));
     if (this.#onClaim(pod, podClass, avoided)) return undefined;
-    for (const { pools, isDearer } of groups) {
+    for (const { pools, isMoreExpensive } of groups) {
       const templates = this.#at(pools);
       for (const template of templates) avoided.delete(template);
-      if (isDearer && this.#onClaim(pod, podClass, avoided)) return undefined;
+      if (isMoreExpensive && this.#onClaim(pod, podClass, avoided)) return undefined;
       const refusal = this.#onNewClaim(pod, podClass, templates);
       if (refusal === undefined || refusal.code === 'reserved-capacity') return refusal;
     }
