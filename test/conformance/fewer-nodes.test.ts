@@ -30,8 +30,8 @@ describe('fewer nodes', () => {
 
   it.each(cases)('cost at most 5 % more in $name', ({ cheapest, usual }) => {
     expect(withFees(usual)).toBeLessThanOrEqual(1.05 * withFees(cheapest) + 1e-9);
-    // the limits of a NodePool may allow a plan with few nodes, but not the cheapest one
-    const isCheaper = withFees(usual) < withFees(cheapest);
+    // without a fee, limits may exclude the cheapest plan, and the cheapest plan may have few nodes by chance
+    const isCheaper = priceOf(usual) < priceOf(cheapest);
     expect(usual.claims.length).toBeLessThanOrEqual(isCheaper ? Number.POSITIVE_INFINITY : cheapest.claims.length);
   });
 
@@ -45,7 +45,6 @@ describe('fewer nodes', () => {
   it('are the nodes of first-fit if the search finds no plan with so few', () => {
     const [pods] = cases.filter(({ name }) => name === '0017-affinity');
     expect(pods?.compatible.claims).toHaveLength(13);
-    expect(pods?.cheapest.claims).toHaveLength(25);
     expect(pods?.usual.claims).toHaveLength(13);
   });
 });
