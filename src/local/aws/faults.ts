@@ -1,5 +1,6 @@
 /** Faults that a test or a user can add while the local AWS runs. */
 import { nearestName } from '../../lib/nearest-name.ts';
+import { own } from '../../lib/own.ts';
 import { checkRule, type FaultRule, type PoolMatch } from './fault-rules.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';
@@ -80,7 +81,7 @@ class RuleBook implements FaultBook {
       ['instanceType', this.#names.instanceTypes],
       ['zone', this.#names.zones],
     ] as const) {
-      const pattern = field in rule ? (rule as PoolMatch)[field] : undefined;
+      const pattern = own(rule as PoolMatch, field);
       if (pattern === undefined || names().some(wildcard(pattern))) continue;
       const known = nearestName(pattern.replace(/[*?.]/g, ''), names()) ?? names()[0];
       throw new RangeError(

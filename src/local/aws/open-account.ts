@@ -7,6 +7,7 @@ import type { AwsOptions, Zone } from './options.ts';
 import { randomStream } from './random.ts';
 import { seedEksAccount } from './seed/eks.ts';
 import { seedPublicImages } from './seed/images.ts';
+import { publishPinned } from './seed/pinned-images.ts';
 import { seeder } from './seed/seed.ts';
 import type { Account } from './state/account.ts';
 import { createMachines, type Machine } from './state/machines.ts';
@@ -72,6 +73,7 @@ export function openAccount(options: AwsOptions): Account {
     calls: callBook(options.keptCalls),
     answers: new Map(),
     imageReleases: 0,
+    publishRelease: (parameter) => publishPinned(account, parameter),
     launches: 0,
     preferred: [],
   };

@@ -4,7 +4,7 @@ import type { Field } from '../../../lib/field.ts';
 import { isObject } from '../../../lib/json-object.ts';
 import { fieldIn } from '../../objects/check.ts';
 import type { Path } from '../notes.ts';
-import type { DocumentPart, GivenFlag } from './inputs.ts';
+import type { DocumentPart, GivenFlag } from './document-part.ts';
 
 /** Values that only the chart of cluster-autoscaler has. One of them identifies its values. */
 const KEYS = [

@@ -3,8 +3,8 @@ import { parseDuration } from '../../../api/duration.ts';
 import { messageOf } from '../../objects/errors.ts';
 import type { NoteLevel, TakeNote } from '../notes.ts';
 import { setSize } from './common.ts';
+import type { DocumentPart, GivenFlag } from './document-part.ts';
 import { textsOf } from './fields.ts';
-import type { DocumentPart, GivenFlag } from './inputs.ts';
 import type { NodeGroup } from './node-group.ts';
 
 type Said = readonly [level: NoteLevel, text: string];

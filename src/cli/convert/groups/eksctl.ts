@@ -15,10 +15,10 @@ import {
   setSize,
   useClusterSecurityGroup,
 } from './common.ts';
+import type { DocumentPart } from './document-part.ts';
 import { eksctlImage } from './eksctl-images.ts';
 import { eksctlKubelet } from './eksctl-kubelet.ts';
 import { looseTextOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
-import type { DocumentPart } from './inputs.ts';
 import { applyInstanceSelector } from './instance-requirements.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';
 

@@ -5,21 +5,7 @@ import { InputError } from '../../objects/errors.ts';
 import type { SourceDocument } from '../documents.ts';
 import type { Path } from '../notes.ts';
 import { autoscalerValues, isAutoscalerValues } from './autoscaler-values.ts';
-
-export interface DocumentPart {
-  readonly field: Field;
-  readonly where: string;
-  readonly path: Path;
-  /** Flags of cluster-autoscaler, if the document contains values of its chart. */
-  readonly flags?: readonly GivenFlag[];
-}
-
-export interface GivenFlag {
-  readonly name: string;
-  readonly value: string;
-  /** Field that contains the flag. */
-  readonly path: Path;
-}
+import type { DocumentPart } from './document-part.ts';
 
 export interface Inputs {
   readonly managed: readonly DocumentPart[];

@@ -5,8 +5,8 @@ import { regularExpression } from '../../../api/schema/regexp.ts';
 import type { Field } from '../../../lib/field.ts';
 import { InputError, messageOf } from '../../objects/errors.ts';
 import type { TakeNote } from '../notes.ts';
+import type { DocumentPart } from './document-part.ts';
 import { textOf } from './fields.ts';
-import type { DocumentPart } from './inputs.ts';
 import type { NodeGroup } from './node-group.ts';
 
 const MOST_WEIGHT = 100;

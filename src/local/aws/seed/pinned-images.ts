@@ -3,7 +3,8 @@ import type { Account } from '../state/account.ts';
 import { publishAl2, publishAl2023, publishBottlerocket, type Releases } from './images.ts';
 import { seeder } from './seed.ts';
 
-const EKS = /^\/aws\/service\/eks\/optimized-ami\/(\d\.\d\d)\/(amazon-linux-2\w*)[-/\w.]*-v(\d{8})\/image_id$/;
+const EKS = /^\/aws\/service\/eks\/optimized-ami\/(\d\.\d\d)\/(amazon-linux-2(?:023|-arm64|-gpu)?)\//;
+const EKS_RELEASE = /-v(\d{8})\/image_id$/;
 const BOTTLEROCKET =
   /^\/aws\/service\/bottlerocket\/aws-k8s-(\d\.\d\d)(?:-nvidia)?\/(?:x86_64|arm64)\/(\d{1,2}\.\d{1,3}\.\d{1,2})\/image_id$/;
 
@@ -16,8 +17,9 @@ const MONTH_MS = 30 * 86_400_000;
  * newest release. AWS keeps old releases, but an account with all of them would be slow to create.
  */
 export function publishPinned(account: Account, parameter: string): void {
-  const [, eksVersion = '', os = '', date = ''] = EKS.exec(parameter) ?? [];
-  if (date !== '') publishEks(account, eksVersion, os, date);
+  const [, eksVersion = '', os = ''] = EKS.exec(parameter) ?? [];
+  const [, date = ''] = EKS_RELEASE.exec(parameter) ?? [];
+  if (os !== '' && date !== '') publishEks(account, eksVersion, os, date);
   const [, version = '', release = ''] = BOTTLEROCKET.exec(parameter) ?? [];
   if (release !== '') publishBottlerocketRelease(account, version, release);
 }

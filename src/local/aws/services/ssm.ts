@@ -9,7 +9,6 @@ import type {
   Parameter,
 } from '@aws-sdk/client-ssm';
 import { page } from '../filters.ts';
-import { publishPinned } from '../seed/pinned-images.ts';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
@@ -18,7 +17,7 @@ export function ssmHandlers(account: Account): Handlers {
   const find = (asked: string): Parameter | undefined => {
     // A parameter may be identified by its ARN, too.
     const name = asked.startsWith('arn:') ? asked.slice(asked.indexOf(':parameter') + ':parameter'.length) : asked;
-    if (!account.parameters.has(name)) publishPinned(account, name);
+    if (!account.parameters.has(name)) account.publishRelease(name);
     const stored = account.parameters.get(name);
     if (!stored) return undefined;
     return {

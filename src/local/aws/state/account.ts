@@ -56,6 +56,8 @@ export interface Account {
   readonly answers: Map<string, RememberedAnswer>;
   /** Number of releases of public images since this account was opened. */
   imageReleases: number;
+  /** Publishes the older release that a parameter names, if it is well formed. */
+  readonly publishRelease: (parameter: string) => void;
   /** Number of launched instances. */
   launches: number;
   /** Pools that fleets try before all others. */
