@@ -22,6 +22,9 @@ import { shown } from './shown-text.ts';
 /** A selector failed on a published device, so kube-scheduler would not place the pod on this node. */
 export class SelectorFailure extends Error {}
 
+/** A request for all devices includes a device that violates a constraint. kube-scheduler then tries nothing else. */
+class ConstraintFailure extends Error {}
+
 export interface SearchInput {
   readonly claims: readonly CompiledClaim[];
   /** Devices in the order of trial. */
@@ -94,7 +97,12 @@ class Search {
   }
 
   run(): DevicesFound | undefined {
-    return this.#allocate(0) ? { grants: [...this.#path], requirements: this.#requirements } : undefined;
+    try {
+      return this.#allocate(0) ? { grants: [...this.#path], requirements: this.#requirements } : undefined;
+    } catch (error) {
+      if (error instanceof ConstraintFailure) return undefined;
+      throw error;
+    }
   }
 
   #allocate(at: number): boolean {
@@ -170,15 +178,15 @@ class Search {
       const fit = this.#fit(at, alternative, entry);
       if (fit === undefined) continue;
       this.#take(at, alternative, entry, fit);
-      const next = device.look.isShared ? index : index + 1;
-      if (this.#fillSlots(at, alternative, missing - 1, next)) return true;
+      // kube-scheduler never uses a device for two slots of one request, even if the device can be shared
+      if (this.#fillSlots(at, alternative, missing - 1, index + 1)) return true;
       this.#undo.pop()?.();
       if (isUnused) failed.add(likeness);
     }
     return false;
   }
 
-  /** Returns the number of devices that can fill the remaining slots, or infinity if one device can fill several. */
+  /** Returns the number of devices that can fill the remaining slots. */
   #possibleFrom(at: number, alternative: Alternative, from: number): number {
     let count = 0;
     for (let index = from; index < this.#devices.length; index++) {
@@ -191,9 +199,7 @@ class Search {
         if (!(error instanceof SelectorFailure)) throw error;
         isPossible = true;
       }
-      if (!isPossible) continue;
-      if (entry.device.look.isShared) return Number.POSITIVE_INFINITY;
-      count++;
+      if (isPossible) count++;
     }
     return count;
   }
@@ -249,7 +255,11 @@ class Search {
     for (const [index, constraint] of constraints.entries()) {
       const before = states[index] as ConstraintState;
       const after = appliesTo(constraint, alternative) ? withDevice(constraint, before, device) : before;
-      if (after === undefined) return this.rejections.add(device, { kind: 'constraint', text: constraint.attribute });
+      if (after === undefined) {
+        this.rejections.add(device, { kind: 'constraint', text: constraint.attribute });
+        if (alternative.count === undefined) throw new ConstraintFailure();
+        return undefined;
+      }
       next.push(after);
     }
     return next;

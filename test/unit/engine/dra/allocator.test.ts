@@ -500,9 +500,12 @@ describe('shared devices', () => {
     expect(world().place([more], newNode({ t: template(exclusive) }))).toContain('too little capacity');
   });
 
-  it('can be used by one request several times', () => {
+  it('serve several requests of a claim, but a request only once', () => {
     const wanted = claim([request('r', { count: 2, capacity: { requests: { memory: '5Gi' } } })]);
-    expect(world().place([wanted], newNode({ t: template(shared('10Gi')) }))).toEqual({ t: ['r=gpu-0', 'r=gpu-0'] });
+    expect(world().place([wanted], newNode({ t: template(shared('10Gi')) }))).toContain(NO_TYPE);
+    const half = { capacity: { requests: { memory: '5Gi' } } };
+    const two = claim([request('r', half), request('s', half)]);
+    expect(world().place([two], newNode({ t: template(shared('10Gi')) }))).toEqual({ t: ['r=gpu-0', 's=gpu-0'] });
   });
 
   it('count the consumed capacity of the cluster, except of claims that move', () => {

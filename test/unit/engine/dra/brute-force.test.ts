@@ -26,10 +26,10 @@ function partsOf(request: ReturnType<typeof requestDetails>): Exact {
   };
 }
 
-/** Returns all multisets of positions. */
-function* multisets(size: number, from: number, end: number): Generator<readonly number[]> {
+/** Returns all sets of positions. */
+function* subsets(size: number, from: number, end: number): Generator<readonly number[]> {
   if (size === 0) yield [];
-  else for (let at = from; at < end; at++) for (const rest of multisets(size - 1, at, end)) yield [at, ...rest];
+  else for (let at = from; at < end; at++) for (const rest of subsets(size - 1, at + 1, end)) yield [at, ...rest];
 }
 
 function* choicesOf({ devices }: Problem, index: number, request: DeviceRequest): Generator<Choice> {
@@ -40,7 +40,7 @@ function* choicesOf({ devices }: Problem, index: number, request: DeviceRequest)
     const parts = partsOf(each);
     const base = { claim: index, request: request.name, alternative: name, parts };
     if (parts.count !== undefined)
-      for (const chosen of multisets(parts.count, 0, devices.length)) yield { ...base, devices: chosen };
+      for (const chosen of subsets(parts.count, 0, devices.length)) yield { ...base, devices: chosen };
     else {
       const all = devices.flatMap((one, at) => {
         const isSelected = parts.model === undefined || modelOf(one) === parts.model;
@@ -110,6 +110,16 @@ function isPossible(one: Problem): boolean {
   return search(0, []);
 }
 
+/** Returns true if a request for all devices can violate a constraint. kube-scheduler then tries nothing else. */
+const mayGiveUp = ({ claims }: Problem): boolean =>
+  claims.some(
+    ({ spec }) =>
+      (spec?.devices?.constraints ?? []).length > 0 &&
+      (spec?.devices?.requests ?? []).some(({ exactly, firstAvailable = [] }) =>
+        [exactly, ...firstAvailable].some((each) => each?.allocationMode === 'All'),
+      ),
+  );
+
 /** Returns the devices of a solution in the form of the brute force. */
 function solutionOf({ devices, claims, counters }: Problem): readonly Choice[] | undefined {
   const on = newNode({
@@ -146,7 +156,7 @@ describe('the search', () => {
     fc.assert(
       fc.property(problem, (one) => {
         const solution = solutionOf(one);
-        expect(solution !== undefined).toBe(isPossible(one));
+        if (solution !== undefined || !mayGiveUp(one)) expect(solution !== undefined).toBe(isPossible(one));
         if (solution === undefined) return;
         possible++;
         expect(isValid(one, solution)).toBe(true);
@@ -156,7 +166,7 @@ describe('the search', () => {
       { numRuns: 3_000, seed: 35 },
     );
     // both results occur often
-    expect(possible).toBeGreaterThan(500);
+    expect(possible).toBeGreaterThan(300);
     expect(possible).toBeLessThan(2_500);
   });
 });

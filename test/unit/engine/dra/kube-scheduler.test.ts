@@ -1,0 +1,45 @@
+/**
+ * Compares the search with the answers of kube-scheduler's allocator to 3,000 random problems. test/cluster/device-allocation
+ * computed the answers.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { expect, it } from '@jest/globals';
+import type { DeviceClass, ResourceClaim, ResourceSlice } from '../../../../src/api/dra/objects.ts';
+import { existing, world } from './build.ts';
+
+interface Answered {
+  readonly slices: readonly ResourceSlice[];
+  readonly classes: readonly DeviceClass[];
+  readonly claims: readonly ResourceClaim[];
+  /** Devices that are in use: driver, pool and name. */
+  readonly taken: readonly (readonly [string, string, string])[];
+  /** `request=device` of all claims, or null if kube-scheduler finds no devices. */
+  readonly devices: readonly string[] | null;
+}
+
+const text = gunzipSync(readFileSync(join(import.meta.dirname, 'fixtures/kube-scheduler.jsonl.gz'))).toString();
+const problems = text
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Answered);
+
+const user = (results: Answered['taken']): ResourceClaim => ({
+  apiVersion: 'resource.k8s.io/v1',
+  kind: 'ResourceClaim',
+  metadata: { name: 'taken', namespace: 'other' },
+  status: {
+    allocation: { devices: { results: results.map(([driver, pool, device]) => ({ driver, pool, device })) } },
+  },
+});
+
+it('finds the devices that kube-scheduler finds', () => {
+  const found = problems.map(({ slices, classes, claims, taken }) => {
+    const placed = world({ slices, classes, claims: [user(taken)] }).place(claims, existing());
+    return typeof placed === 'string' ? null : placed.only;
+  });
+  expect(problems.length).toBe(3_000);
+  expect(problems.filter(({ devices }) => devices !== null).length).toBeGreaterThan(400);
+  expect(found).toEqual(problems.map(({ devices }) => devices));
+});
