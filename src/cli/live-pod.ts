@@ -39,7 +39,7 @@ export const verdictsAt = (server: string): Promise<readonly PodVerdict[]> =>
   askOperator<readonly PodVerdict[]>(server, '/debug/pods');
 
 /**
- * Reads the verdict of the operator in the cluster. If that is impossible, computes the verdict and adds the operator's last event.
+ * Reads the verdict of the operator in the cluster. If this is impossible, computes the verdict and adds the last event.
  *
  * @throws Error if the pod does not exist or the cluster cannot be reached
  */

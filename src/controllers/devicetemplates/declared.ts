@@ -1,5 +1,5 @@
 /**
- * Devices of new nodes that users declare in ConfigMaps of the operator's namespace. Each document is valid or skipped as a whole.
+ * Devices of new nodes that users declare in ConfigMaps of the operator's namespace. A document is valid or skipped as a whole.
  */
 import { type Document, parseAllDocuments } from 'yaml';
 import type { CounterSet, Device } from '../../api/dra/objects.ts';

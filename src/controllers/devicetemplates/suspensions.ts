@@ -1,6 +1,6 @@
 /**
- * Suspends the devices of new nodes whose driver did not publish the promised devices. Otherwise, the pods would stay pending, and
- * every solve would launch another node for them.
+ * Suspends the devices of new nodes whose driver did not publish the promised devices. Otherwise, the pods would stay pending,
+ * and every solve would launch another node for them.
  */
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Compares the search with the answers of kube-scheduler's allocator to 3,000 random problems. test/cluster/device-allocation
- * computed the answers.
+ * Compares the search with the results of kube-scheduler's allocator for 3,000 random problems. test/cluster/device-allocation
+ * computed the results.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
