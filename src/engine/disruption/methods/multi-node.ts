@@ -57,9 +57,8 @@ interface Search {
 const NOTHING: Search = { weighed: [] };
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { candidates, consolidation, committed } = input;
-  const inOrder = consolidation === 'compatible' ? bySavings(candidates, committed) : byWasteRatio(candidates, input);
-  const { taken, skipped, constrained } = withinBudgets(inOrder, input.budgets);
+  const { candidates, budgets, committed } = input;
+  const { taken, skipped, constrained } = withinBudgets(bySavings(candidates, committed), budgets);
   const found = taken.length < 2 ? NOTHING : await searchAll(taken, input);
   const { best, rejected = [], stoppedAt, weighed } = found;
   const timeout = stoppedAt === undefined ? {} : { timeout: timeoutOf(best !== undefined, stoppedAt) };
@@ -89,14 +88,17 @@ function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<MethodRes
 }
 
 /**
- * Searches all candidates, as Karpenter does, and then groups of candidates with a common trait. Nodes of different zones or
- * NodePools can rarely be removed together, and one such node ends a run. Returns the command with the highest savings.
+ * Searches the candidates in Karpenter's order, and then the candidates with the most waste, in groups with a common trait. Nodes
+ * of different zones or NodePools can rarely be removed together, and one such node ends a run. Returns the command with the
+ * highest savings.
  */
 async function searchAll(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
   let found = await search(candidates, input);
   if (input.consolidation === 'compatible') return found;
   let moves = MOST_MOVES;
-  for (const group of groupsOf(candidates)) {
+  const { taken: wasteful } = withinBudgets(byWasteRatio(input.candidates, input), input.budgets);
+  const isKnown = wasteful.every((candidate, at) => candidate === candidates[at]);
+  for (const group of [...(isKnown ? [] : [wasteful]), ...groupsOf(wasteful)]) {
     const isFull = (found.best?.command.candidates.length ?? 0) > BATCH;
     if (isFull || moves <= 0 || found.stoppedAt !== undefined) break;
     const counted = counting(input);

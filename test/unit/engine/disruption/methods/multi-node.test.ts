@@ -73,18 +73,20 @@ describe('multi-node consolidation', () => {
     expect(exhausted).toBe(false);
   });
 
-  it.each([
-    // a full node with many pods costs most for each unit of disruption, but little more than its pods are worth
-    ['compatible', ['full', 'waste-1']],
-    ['thorough', ['waste-1', 'waste-2']],
-  ] as const)('chooses the nodes within the budgets by price or by waste: %s', async (consolidation, names) => {
+  it('finds wasteful nodes that a budget would leave out in the order of Karpenter', async () => {
     const main = { name: 'main', resources: { requests: { cpu: '1500m' } } };
     const pods = Array.from({ length: 10 }, (_, at) => pod(`full-${at}`, { spec: { containers: [main] } }));
+    // a full node with many pods costs most for each unit of disruption, but little more than its pods are worth
     const nodes = [candidate('waste-2', small), candidate('full', { type: 'm.16', pods }), candidate('waste-1', small)];
-    const { commands } = await multiNode.decide(
-      asking(nodes, () => solved([]), { budgets: new Map([['default', 2]]), consolidation, pools }),
-    );
-    expect(commands.map(({ candidates }) => candidates.map(({ name }) => name))).toEqual([names]);
+    const run = async (consolidation: 'compatible' | 'thorough') => {
+      const simulate = (gone: readonly { readonly name: string }[]) =>
+        solved([], gone.some(({ name }) => name === 'full') ? ['default/full-0'] : []);
+      const more = { budgets: new Map([['default', 2]]), consolidation, pools };
+      const { commands } = await multiNode.decide(asking(nodes, simulate, more));
+      return commands.map(({ candidates }) => candidates.map(({ name }) => name));
+    };
+    expect(await run('compatible')).toEqual([]);
+    expect(await run('thorough')).toEqual([['waste-1', 'waste-2']]);
   });
 
   it('returns the best command so far at the timeout', async () => {
