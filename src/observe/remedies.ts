@@ -47,6 +47,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed measuring node': 'correct the quantity in the error; until then, the metrics of the node are missing',
   'failed computing consolidation':
     'no action is needed, the node is not disrupted; if it persists, report it with this line',
+  'devices of new nodes are suspended':
+    'compare the ResourceSlices of the node with the declared devices; docs/dra.md describes the sources',
   'detected disruption budget errors': 'correct spec.disruption.budgets of the NodePool that the error names',
   'failed terminating nodes while executing a disruption command': `the nodes stay and may be used again; ${LOOK_AT_CLAIM}`,
   'ignoring unknown keys of settings.kubernetes in user data': 'correct spec.userData of the EC2NodeClass',
