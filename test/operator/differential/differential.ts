@@ -153,6 +153,7 @@ export class Differential {
     const waiting = (await this.#waiting()).map(podKey);
     const nowMs = world.clock.now();
     const priced = await this.#priced();
+    const joined = await this.#joined();
     const told = await simulate({
       filename: [file],
       instanceTypes: this.#server,
@@ -165,6 +166,8 @@ export class Differential {
     if (fresh.length === 0) return [];
     const plan = await this.#until('solve', async () => this.#planFor(fresh, solvesBefore, logBefore));
     if ((await this.#priced()) !== priced) throw new Overtaken('prices have changed before the solve');
+    if (plan !== 'no pools' && (await this.#hasJoined(plan, joined)))
+      throw new Overtaken('a node of the plan has joined after the dump');
     this.compared.refusals += Object.keys(told.simulation.unschedulable).length;
     if (plan === 'no pools') return await this.#refusedAll(fresh, told.simulation);
     this.compared.nodes += plan.claims.length;
@@ -180,6 +183,14 @@ export class Differential {
     JSON.stringify(await this.#scenario.debug('instancetypes'), (key, value) =>
       key === 'available' || key === 'reservationCapacity' ? undefined : value,
     );
+
+  #joined = async (): Promise<readonly string[]> => (await this.#scenario.nodes()).map(({ metadata }) => metadata.name);
+
+  /** Plans name a node by its NodeClaim until it has joined. Returns true if a node has joined since `before`. */
+  async #hasJoined({ placements }: Plan, before: readonly string[]): Promise<boolean> {
+    const now = await this.#joined();
+    return placements.some(({ node }) => now.includes(node) && !before.includes(node));
+  }
 
   #planFor(pods: readonly string[], since: number, logSince: number): Plan | 'no pools' | undefined {
     const found = this.#solves.slice(since).find((solved) => pods.some((pod) => solved.pods.has(pod)));
