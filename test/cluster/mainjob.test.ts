@@ -27,6 +27,8 @@ const SPARE: readonly RegExp[] = [
   // Capacity buffers and overlays are behind feature gates, as are the workloads that buffers refer to.
   /^(list|watch) (autoscaling.x-k8s.io\/capacitybuffers|karpenter.sh\/nodeoverlays)$/,
   /^(list|watch) (\/podtemplates|\/replicationcontrollers|apps\/(deployments|replicasets|statefulsets))$/,
+  // Objects of dynamic resource allocation are read with IGNORE_DRA_REQUESTS=false.
+  /^(list|watch) resource\.k8s\.io\/(deviceclasses|devicetaintrules|resource(claims|claimtemplates|slices))$/,
   // Pods are deleted without eviction at the end of a node's termination grace period.
   /^delete \/pods$/,
   /^(list|watch) \/events$/,

@@ -35,17 +35,7 @@ async function explained(...args: readonly string[]): Promise<string> {
 }
 
 const byServer = (): readonly string[] => ['--server', `http://127.0.0.1:${operator.metricsPort}`];
-const kubeconfig = (): string =>
-  JSON.stringify(
-    {
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'local' },
-      contexts: [{ name: 'local', context: { cluster: 'local', user: 'local' } }],
-      clusters: [{ name: 'local', cluster: { server: scenario.world.kube.url } }],
-      users: [{ name: 'local', user: {} }],
-    },
-    null,
-    1,
-  );
+const kubeconfig = (): string => scenario.world.kube.kubeconfig();
 
 const podNamed = async (app: string): Promise<string> => {
   const [pod] = await scenario.until(`a pod of ${app}`, async () => {
