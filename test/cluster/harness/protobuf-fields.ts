@@ -34,12 +34,15 @@ function kinds(): readonly string[] {
 }
 
 const EXPLANATION = `/**
- * Field numbers of the messages that Go clients send, one message a line: \`number:jsonName:type\`. They are the struct tags
- * of k8s.io/api and never change; test/cluster/harness/protobuf-fields.ts writes them. An empty name is an embedded message
- * whose fields stand in its parent. Types: s text, i integer, t boolean, d double, y bytes, q quantity, T time, u time with
- * microseconds, o number or text, r raw JSON, m message; of schemas B one or a boolean, A one or a list, S one or a list of
- * text. Before them * is a pointer (kept when zero), ! a value that JSON always has, [ a list and { a map by text.
+ * Field numbers of the messages that Go clients send, one message per line: \`number:jsonName:type\`. They are the struct
+ * tags of k8s.io/api and never change. test/cluster/harness/protobuf-fields.ts generates them. An empty name is an
+ * embedded message, and its fields belong to its parent. Types: s text, i integer, t boolean, d double, y bytes, q
+ * quantity, T time, u time with microseconds, o number or text, r raw JSON, m message; for schemas B schema or boolean,
+ * A schema or list, S schema or list of text. Prefixes: * is a pointer (kept if zero), ! is a value that JSON always
+ * contains, [ is a list and { is a map by text.
  */`;
+
+const GROUPS_EXPLANATION = '/** Field numbers of the remaining packages, in the format of protobuf-fields-core.ts. */';
 
 const source = (explanation: string, name: string, lines: readonly string[]): string =>
   `${explanation}\nexport const ${name} = \`\n${lines.join('\n')}\n\`;\n`;
@@ -54,7 +57,7 @@ export async function protobufFieldFiles(): Promise<ReadonlyMap<string, string>>
   const name = (file: string): string => join(FOLDER, `protobuf-fields-${file}.ts`);
   return new Map([
     [name('core'), source(EXPLANATION, 'CORE_FIELDS', core)],
-    [name('groups'), source('/** As protobuf-fields-core.ts, of all other packages. */', 'GROUP_FIELDS', others)],
+    [name('groups'), source(GROUPS_EXPLANATION, 'GROUP_FIELDS', others)],
   ]);
 }
 
