@@ -9,6 +9,7 @@ import { fromOperator, notAsked } from './operator-or-cluster.ts';
 import { type ShownVerdict, simulatedVerdict } from './pod-verdict.ts';
 import { notAmong } from './render/known.ts';
 import { simulateManifests } from './simulate.ts';
+import { OPERATOR_EVENTS } from './snapshot/kinds.ts';
 
 export interface PodName {
   readonly namespace: string;
@@ -51,7 +52,7 @@ export const liveVerdict = (flags: ClusterFlags, asked: PodName): Promise<LiveVe
     const { nodeName } = pod.spec;
     if (nodeName) return { verdict: { pod: name, code: 'running', text: `the pod is on node ${nodeName}` }, notes: [] };
     const told = await fromOperator(client, flags, (server) => verdictAt(server, asked));
-    return 'answer' in told ? { verdict: told.answer, notes: [] } : computed(client, asked, told.why);
+    return 'answer' in told ? { verdict: told.answer, notes: [] } : computeVerdict(client, asked, told.why);
   });
 
 async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): Promise<string> {
@@ -60,7 +61,7 @@ async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): 
   return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
 }
 
-async function computed(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
+async function computeVerdict(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
   const { manifests, notRead } = await clusterManifests(client);
   const { notes, ...found } = await simulateManifests(manifests, { explain: true });
   const { unknown } = found.simulation;
@@ -80,10 +81,12 @@ async function computed(client: HttpKubeReader, asked: PodName, why: string): Pr
 }
 
 async function lastEvent(client: HttpKubeReader, { namespace, name }: PodName): Promise<string | undefined> {
-  const { items } = await client.list(EVENT, { namespace, fieldSelector: `involvedObject.name=${name}` });
-  const own = items.filter(({ source }) => source?.component === 'karpenter');
-  const timeOf = ({ lastTimestamp = '', metadata }: (typeof own)[number]): string =>
+  const { items } = await client.list(EVENT, {
+    namespace,
+    fieldSelector: `involvedObject.name=${name},${OPERATOR_EVENTS}`,
+  });
+  const timeOf = ({ lastTimestamp = '', metadata }: (typeof items)[number]): string =>
     lastTimestamp || (metadata.creationTimestamp ?? '');
-  const last = own.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b))).at(-1);
+  const last = items.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b))).at(-1);
   return last && `${last.reason} at ${timeOf(last)}: ${last.message}`;
 }

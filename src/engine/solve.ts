@@ -6,7 +6,6 @@
 import { messageOf } from '../lib/error-message.ts';
 import { withCauses } from './causes/plan-causes.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
-import type { DeviceWorld } from './dra/device-world.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
 import type {
@@ -22,8 +21,9 @@ import type {
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
-import { cutOf, intake, isHeavy } from './pod-bounds.ts';
-import { isScheduled, podKey } from './pods.ts';
+import { cutOf, intake } from './pod-bounds.ts';
+import { podKey } from './pods.ts';
+import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './solver/admission.ts';
 import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
 import { cachedRequests } from './solver/cached-requests.ts';
 import type { Claim } from './solver/claim.ts';
@@ -35,7 +35,7 @@ import { finalise } from './solver/finalise.ts';
 import { noPools } from './solver/misfits.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
-import type { PodClass, PodClasses } from './solver/pod-class.ts';
+import type { PodClasses } from './solver/pod-class.ts';
 import { BY_NAME, type PoolPreference } from './solver/pool-choice.ts';
 import { priceFloor } from './solver/price-floor.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
@@ -43,9 +43,7 @@ import { ReservedUnits } from './solver/reservations.ts';
 import { Scheduler, type SchedulerParts } from './solver/scheduler.ts';
 import { templateOf } from './solver/template.ts';
 import type { TieBreak } from './solver/ties.ts';
-import { refusalOf } from './solver/validate.ts';
 import { Topology } from './topology/topology.ts';
-import type { Volumes } from './volumes.ts';
 import { WithheldLaunches } from './withheld-launches.ts';
 
 const NONE: ReadonlySet<string> = new Set();
@@ -126,7 +124,7 @@ class VariationSolve {
     const pendingPods = common.withDefaults(taken.pods);
     const classes = common.classesFor(pendingPods);
     const refused = new Map<string, PodRefusal>(taken.refusals);
-    const pods = admitted(pendingPods, { classes, volumes, devices, working: options.working }, refused);
+    const pods = admittedPods(pendingPods, { classes, volumes, devices, working: options.working }, refused);
     const entries = pods.map((entry) => ({ ...entry, requests: cachedRequests(entry.pod) }));
     this.#common = common;
     this.#options = options;
@@ -174,7 +172,7 @@ class VariationSolve {
     const refusals = new Map(this.#refused);
     const topology = this.#newTopology();
     const work = { classes: this.#classes, topology, working: this.#options.working };
-    const known = registered(this.#pods, work, refusals);
+    const known = registeredPods(this.#pods, work, refusals);
     const isWhole = known.length === this.#pods.length;
     const placeable = isWhole ? this.#order : this.#order.filter(({ pod }) => !refusals.has(podKey(pod)));
     if (this.#options.countZones) this.#zones ??= effectiveZones(known, topology, zonesOf(snapshot));
@@ -278,77 +276,6 @@ function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, { explain
   const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
   const shown = explain ? withCauses(refusals, pods, snapshot) : refusals;
   return { claims: [], placements: [], refusals: shown, notEvaluated: [], emptyPools: [] };
-}
-
-/** Pod that takes part. */
-interface Entry {
-  readonly pod: EnginePod;
-  readonly podClass: PodClass;
-  readonly isHeavy: boolean;
-}
-
-interface AdmissionParts {
-  readonly classes: PodClasses;
-  readonly volumes: Volumes;
-  readonly devices: DeviceWorld | undefined;
-  readonly working: SolveOptions['working'];
-}
-
-/** Returns the pods that can take part and refuses the rest. */
-function admitted(
-  pods: readonly EnginePod[],
-  { classes, volumes, devices, working }: AdmissionParts,
-  refusals: Map<string, PodRefusal>,
-): readonly Entry[] {
-  const [ofWaiting, ofMoving] = [
-    new Map<PodClass, PodRefusal | undefined>(),
-    new Map<PodClass, PodRefusal | undefined>(),
-  ];
-  const entries: Entry[] = [];
-  for (const pod of pods) {
-    working?.(pod);
-    const refusal = refusalOrFailure('read', () => {
-      const podClass = classes.of(pod);
-      const verdicts = isScheduled(pod) ? ofMoving : ofWaiting;
-      if (!verdicts.has(podClass)) verdicts.set(podClass, refusalOf(pod, { volumes, devices }));
-      const verdict = verdicts.get(podClass);
-      if (verdict === undefined) entries.push({ pod, podClass, isHeavy: isHeavy(pod) });
-      return verdict;
-    });
-    if (refusal !== undefined) refusals.set(podKey(pod), refusal);
-  }
-  return entries;
-}
-
-/** Returns the result of the work for one pod, so that an unexpected error does not affect other pods. */
-function refusalOrFailure<T>(verb: 'read' | 'placed', work: () => PodRefusal | T): PodRefusal | T {
-  try {
-    return work();
-  } catch (error) {
-    return { code: 'failed', text: `the pod cannot be ${verb}: ${messageOf(error)}` };
-  }
-}
-
-/** Registers the rules of every possible form of a pod, so that groups count from the first pod on. */
-function registered(
-  entries: readonly Entry[],
-  { classes, topology, working }: Pick<AdmissionParts, 'classes' | 'working'> & { readonly topology: Topology },
-  refusals: Map<string, PodRefusal>,
-): readonly Entry[] {
-  const known = new Set<PodClass>();
-  return entries.filter(({ pod, podClass }) => {
-    if (known.has(podClass)) return true;
-    working?.(pod);
-    const refusal = refusalOrFailure('read', () => {
-      for (let at: PodClass | undefined = podClass; at && !known.has(at); at = classes.relaxed(at)) {
-        topology.register(at);
-        known.add(at);
-      }
-      return undefined;
-    });
-    if (refusal !== undefined) refusals.set(podKey(pod), refusal);
-    return refusal === undefined;
-  });
 }
 
 /** Tries pods until all are placed, a round makes no progress, or the time is over. Returns the pods that were never tried. */

@@ -7,7 +7,7 @@ import { worldOf } from '../objects/snapshot.ts';
 import { countedFee, type TypesFor } from '../scenario.ts';
 
 /** Hours per month in AWS's pricing calculator. */
-const HOURS_PER_MONTH = 730;
+export const HOURS_PER_MONTH = 730;
 
 /** Dimensions by the name that `--by` uses. */
 export const DIMENSIONS = {

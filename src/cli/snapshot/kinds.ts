@@ -32,6 +32,9 @@ import {
   VOLUME_ATTACHMENT,
 } from '../../api/kinds.ts';
 
+/** Field selector of the events that the operator writes. */
+export const OPERATOR_EVENTS = 'source=karpenter';
+
 /** Kind in the versions that a cluster may serve. */
 export interface ReadKind {
   /** Versions by preference. The first served version is read. */
@@ -97,7 +100,7 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(STATEFUL_SET, WORKLOADS),
   only(REPLICA_SET, WORKLOADS),
   only(JOB, WORKLOADS),
-  { ...only(EVENT, 'the start times of blocks of nodes are unknown'), fieldSelector: 'source=karpenter' },
+  { ...only(EVENT, 'the start times of blocks of nodes are unknown'), fieldSelector: OPERATOR_EVENTS },
   only(POD, 'nodes appear empty, and no pods appear to be pending'),
 ];
 

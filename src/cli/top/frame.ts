@@ -1,21 +1,12 @@
 /** Renders one frame of `karpenter top` as lines of styled text. */
-import { formatDuration } from '../../api/duration.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import type { LiveDecision, LiveNode, LiveState, PendingPod } from '../../live/model.ts';
+import { HOURS_PER_MONTH } from '../cost/now.ts';
+import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
-import { verdictText } from '../render/verdicts.ts';
-import { wrapped } from '../render/wrap.ts';
 import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, shareOf } from './choices.ts';
-
-export interface Span {
-  readonly text: string;
-  readonly color?: 'green' | 'yellow' | 'red' | 'cyan' | 'blue' | 'magenta';
-  readonly bold?: boolean;
-  readonly dim?: boolean;
-  readonly inverse?: boolean;
-}
-
-export type Line = readonly Span[];
+import { details } from './details.ts';
+import { ageText, bar, cell, firstLine, type Line, type Span } from './spans.ts';
 
 export interface FrameInput {
   readonly state: LiveState;
@@ -27,10 +18,10 @@ export interface FrameInput {
   readonly problem?: string | undefined;
 }
 
-const HOURS_PER_MONTH = 730;
+/** Number of cost samples that the header shows, the last 15 minutes. */
+const SPARKS = 30;
 const MOST_PENDING = 6;
 const MOST_DECISIONS = 6;
-const BARS = '▁▂▃▄▅▆▇█';
 const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = {
   bought: 'green',
   'given-back': 'blue',
@@ -88,7 +79,7 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
     { text: '   ' },
   ]);
   const trend =
-    costs.length > 1 ? [{ text: `$/h ${sparkline(costs.map(([, usdPerHour]) => usdPerHour))}`, dim: true }] : [];
+    costs.length > 1 ? [{ text: `$/h ${sparkline(costs.slice(-SPARKS).map(([, usd]) => usd))}`, dim: true }] : [];
   const wide = columns >= 110;
   return [facts, wide ? [...usage, ...trend] : usage, problem === undefined ? [] : [{ text: problem, color: 'red' }]];
 }
@@ -99,30 +90,6 @@ const usd = (amount: number, digits = 2): string =>
 function totalShare(nodes: readonly LiveNode[], resource: string): number {
   const sum = (at: 0 | 1): number => nodes.reduce((total, { shares }) => total + (shares[resource]?.[at] ?? 0), 0);
   return sum(1) > 0 ? sum(0) / sum(1) : 0;
-}
-
-/** Returns a bar and the percentage. Nearly empty nodes cost as much as full nodes, so they are marked. */
-function bar(share: number, width: number): readonly Span[] {
-  const filled = Math.round(Math.min(1, share) * width);
-  const color = share >= 0.7 ? 'green' : share >= 0.35 ? 'yellow' : 'red';
-  return [
-    { text: '█'.repeat(filled), color },
-    { text: '░'.repeat(width - filled), dim: true },
-    { text: ` ${String(Math.round(100 * share)).padStart(3)} %` },
-  ];
-}
-
-const SPARKS = 30;
-
-/** Returns a sparkline of the last values, from 0 to the maximum. */
-function sparkline(values: readonly number[]): string {
-  const part = Math.max(1, Math.ceil(values.length / SPARKS));
-  const means = Array.from({ length: Math.ceil(values.length / part) }, (_, at) => {
-    const own = values.slice(at * part, (at + 1) * part);
-    return own.reduce((sum, value) => sum + value, 0) / own.length;
-  });
-  const most = Math.max(...means, Number.MIN_VALUE);
-  return means.map((mean) => BARS[Math.round((mean / most) * (BARS.length - 1))]).join('');
 }
 
 interface Column {
@@ -140,37 +107,26 @@ const STATE_COLORS: Readonly<Record<LiveNode['state'], Span['color']>> = {
   leaving: 'magenta',
 };
 
-const text = (value: string, width: number, right = false): readonly Span[] => {
-  const short = value.length > width ? `${value.slice(0, width - 1)}…` : value;
-  return [{ text: right ? short.padStart(width) : short.padEnd(width) }];
-};
-
-const age = (sinceMs: number, nowMs: number): string =>
-  sinceMs <= 0
-    ? ''
-    : (/^\d+[a-z]+(?:\d+[a-z]+)?/.exec(formatDuration(Math.max(0, Math.floor((nowMs - sinceMs) / 1000) * 1000)))?.[0] ??
-      '0s');
-
 const COLUMNS: readonly Column[] = [
-  { title: 'NODE', width: 22, from: 0, cell: ({ name, nodeClaim }) => text(shortName(name, nodeClaim), 22) },
-  { title: 'TYPE', width: 16, from: 60, cell: ({ instanceType }) => text(instanceType, 16) },
-  { title: 'CAPACITY', width: 9, from: 130, cell: ({ capacityType }) => text(capacityType, 9) },
-  { title: 'ZONE', width: 11, from: 150, cell: ({ zone }) => text(zone, 11) },
+  { title: 'NODE', width: 22, from: 0, cell: ({ name, nodeClaim }) => cell(shortName(name, nodeClaim), 22) },
+  { title: 'TYPE', width: 16, from: 60, cell: ({ instanceType }) => cell(instanceType, 16) },
+  { title: 'CAPACITY', width: 9, from: 130, cell: ({ capacityType }) => cell(capacityType, 9) },
+  { title: 'ZONE', width: 11, from: 150, cell: ({ zone }) => cell(zone, 11) },
   { title: 'CPU', width: 14, from: 0, cell: (node) => bar(shareOf(node, 'cpu'), 8) },
   { title: 'MEMORY', width: 14, from: 80, cell: (node) => bar(shareOf(node, 'memory'), 8) },
-  { title: 'PODS', width: 4, from: 70, cell: ({ pods }) => text(String(pods), 4, true) },
+  { title: 'PODS', width: 4, from: 70, cell: ({ pods }) => cell(String(pods), 4, true) },
   {
     title: '$/H',
     width: 7,
     from: 0,
-    cell: ({ usdPerHour }) => text(usdPerHour === undefined ? '–' : usdPerHour.toFixed(3), 7, true),
+    cell: ({ usdPerHour }) => cell(usdPerHour === undefined ? '–' : usdPerHour.toFixed(3), 7, true),
   },
-  { title: 'AGE', width: 6, from: 76, cell: ({ createdMs }, nowMs) => text(age(createdMs, nowMs), 6, true) },
+  { title: 'AGE', width: 6, from: 76, cell: ({ createdMs }, nowMs) => cell(ageText(createdMs, nowMs), 6, true) },
   {
     title: 'STATE',
     width: 9,
     from: 0,
-    cell: ({ state }) => text(state, 9).map((span) => ({ ...span, color: STATE_COLORS[state] })) as readonly Span[],
+    cell: ({ state }) => cell(state, 9).map((span) => ({ ...span, color: STATE_COLORS[state] })) as readonly Span[],
   },
 ];
 
@@ -252,8 +208,6 @@ function verdictSpans({ verdict }: LiveNode, left: number): readonly Span[] {
   return [{ text: `  ${said}`, ...(isNext ? { color: 'magenta' as const } : { dim: true }) }];
 }
 
-const firstLine = (message: string): string => message.split('\n')[0] ?? '';
-
 function pendingLines(pending: readonly PendingPod[], { state, choices }: FrameInput): readonly Line[] {
   if (pending.length === 0) return [];
   const { atMs, pendingPods } = state.summary;
@@ -266,8 +220,8 @@ function pendingLines(pending: readonly PendingPod[], { state, choices }: FrameI
       const isSelected = pod === choices.selected;
       return [
         { text: isSelected ? '▶ ' : '  ', ...(isSelected && { color: 'cyan' as const }) },
-        ...text(pod, 34).map((span) => ({ ...span, ...(isSelected && { inverse: true }) })),
-        ...text(age(sinceMs, atMs), 8, true),
+        ...cell(pod, 34).map((span) => ({ ...span, ...(isSelected && { inverse: true }) })),
+        ...cell(ageText(sinceMs, atMs), 8, true),
         { text: `  ${firstLine(reason ?? 'waits for kube-scheduler or for the first attempt of the operator')}` },
       ];
     }),
@@ -294,76 +248,6 @@ function decisionLines(decisions: readonly LiveDecision[]): readonly Line[] {
       }),
   ];
 }
-
-function details({ state, choices, columns, verdictOf }: FrameInput): readonly Line[] {
-  const { selected = '' } = choices;
-  const node = state.nodes.find(({ name }) => name === selected);
-  if (node !== undefined) return nodeDetails(node, state.summary.atMs, { columns, verdict: verdictOf(selected) });
-  const pod = state.pending.find((each) => each.pod === selected);
-  if (pod === undefined) return [[{ text: `${selected} is gone`, dim: true }]];
-  const [namespace = '', name = ''] = selected.split('/');
-  return plain(
-    [
-      `Pod ${selected}, pending for ${age(pod.sinceMs, state.summary.atMs)}`,
-      '',
-      pod.reason ?? 'The pod waits for kube-scheduler or for the first attempt of the operator.',
-      '',
-      `kubectl describe pod -n ${namespace} ${name}`,
-      `karpenter explain pod ${selected}`,
-    ],
-    columns,
-  );
-}
-
-function nodeDetails(
-  node: LiveNode,
-  nowMs: number,
-  { columns, verdict }: { readonly columns: number; readonly verdict: Verdict | undefined },
-): readonly Line[] {
-  const { name, nodeClaim, nodePool, instanceType, zone, capacityType, state, createdMs, usdPerHour, shares } = node;
-  const price = usdPerHour === undefined ? 'unknown price' : `$${usdPerHour.toFixed(4)}/h`;
-  const resources = Object.entries(shares).map(
-    ([resource, [requested, allocatable]]): Line => [
-      { text: `  ${resource.padEnd(20)} ` },
-      ...bar(allocatable > 0 ? requested / allocatable : 0, 20),
-      { text: `  ${amount(resource, requested)} of ${amount(resource, allocatable)}`, dim: true },
-    ],
-  );
-  return [
-    [{ text: `Node ${name}`, bold: true }],
-    ...plain(
-      [
-        `${instanceType}, ${capacityType}, ${zone}; ${price}; ${state}, created ${age(createdMs, nowMs)} ago`,
-        `NodePool ${nodePool}${nodeClaim === undefined ? '' : `, NodeClaim ${nodeClaim}`}`,
-        '',
-      ],
-      columns,
-    ),
-    ...resources,
-    [],
-    ...plain(
-      verdict === undefined
-        ? ['The operator has not published a verdict about the disruption of the node yet.']
-        : verdictText(verdict).trimEnd().split('\n'),
-      columns,
-    ),
-    [],
-    [{ text: `karpenter explain node ${name}`, dim: true }],
-  ];
-}
-
-const GIB = 2 ** 30;
-
-/** Formats an amount: cores, GiB, or a plain number. */
-const amount = (resource: string, value: number): string =>
-  resource === 'cpu'
-    ? `${(value / 1000).toFixed(1)} cores`
-    : resource === 'memory'
-      ? `${(value / GIB).toFixed(1)} GiB`
-      : String(value);
-
-const plain = (lines: readonly string[], columns: number): readonly Line[] =>
-  lines.flatMap((line) => wrapped(line, columns).map((part): Line => [{ text: part }]));
 
 function footer({ sort, group, filter, isTyping, isOpen }: Choices, { summary }: LiveState): Line {
   if (isTyping)

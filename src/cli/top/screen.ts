@@ -3,7 +3,8 @@ import { Box, render, Text, useApp, useInput, useWindowSize } from 'ink';
 import { createElement, type ReactElement, useEffect, useReducer, useState } from 'react';
 import { escapeControls, withoutFilter } from '../../observe/control-characters.ts';
 import { INITIAL, type Key, press } from './choices.ts';
-import { frame, type Line } from './frame.ts';
+import { frame } from './frame.ts';
+import type { Line } from './spans.ts';
 import type { WatchedCluster } from './watch.ts';
 
 const REDRAW_MS = 1_000;

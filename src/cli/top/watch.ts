@@ -1,27 +1,23 @@
 /** Watches a live cluster for `karpenter top`, with read requests only. */
 import { EC2_NODE_CLASS, EVENT, POD } from '../../api/kinds.ts';
-import type { KubeEvent } from '../../api/kubernetes.ts';
-import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
+import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import type { KubeReader } from '../../kube/client.ts';
 import { startInformers } from '../../kube/informers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
-import { timeOf } from '../../lib/times.ts';
 import type { LiveState } from '../../live/model.ts';
 import { LiveView } from '../../live/view.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { ClusterState } from '../../state/cluster.ts';
 import { askOperator } from '../operator.ts';
 import type { TypesFor } from '../scenario.ts';
+import { OPERATOR_EVENTS } from '../snapshot/kinds.ts';
+import { EventReader } from './events.ts';
 import { billedPrices } from './prices.ts';
 
 const INTERVAL_MS = 5_000;
 /** Wait for the first lists. Kinds that are not readable must not delay the view for ever. */
 const FIRST_LISTS_MS = 15_000;
-/** Events of the operator. API servers select events by the component that wrote them. */
-const OWN_EVENTS = { fieldSelector: 'source=karpenter' };
-/** End of a `DisruptionVerdict` event. */
-const CODE = / \[([a-z-]+)\]$/;
 
 export interface WatchOptions {
   readonly client: KubeReader;
@@ -60,9 +56,11 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
     verdicts: () => [...verdicts.values()],
     isLeading: () => true,
   });
-  const events = new EventReader(view, (event) => isCurrent(event, informers.store(POD)));
+  const events = new EventReader(view, informers.store(POD));
   const refresh = async (): Promise<void> => {
-    await attempt(problems, 'events', async () => events.read(await client.listAll(EVENT, OWN_EVENTS)));
+    await attempt(problems, 'events', async () =>
+      events.read(await client.listAll(EVENT, { fieldSelector: OPERATOR_EVENTS })),
+    );
     verdicts = events.verdicts;
     isLost = !(await attempt(problems, 'operator', async () => {
       const server = await operator(isLost);
@@ -118,57 +116,4 @@ function problemLog(problems: Map<string, string>): Logger {
   };
   const log: Logger = { ...silent, warn: store, error: store, with: () => log };
   return log;
-}
-
-/** Returns false for events of an earlier pod with the same name, such as a pod of a StatefulSet. */
-function isCurrent(
-  { involvedObject: { kind, name, namespace, uid } }: KubeEvent,
-  pods: { get(ref: { name: string; namespace?: string | undefined }): { metadata: { uid?: string } } | undefined },
-): boolean {
-  return kind !== 'Pod' || uid === undefined || pods.get({ name, namespace })?.metadata.uid === uid;
-}
-
-/** Passes new and repeated events of the operator to the view, oldest first. */
-class EventReader {
-  verdicts: ReadonlyMap<string, Verdict> = new Map();
-  readonly #view: LiveView;
-  readonly #isCurrent: (event: KubeEvent) => boolean;
-  /** Counts of the events of the last list, by UID. */
-  #counts = new Map<string, number>();
-
-  constructor(view: LiveView, current: (event: KubeEvent) => boolean) {
-    this.#view = view;
-    this.#isCurrent = current;
-  }
-
-  read(events: readonly KubeEvent[]): void {
-    const inOrder = events.filter(this.#isCurrent).sort((a, b) => atMs(a) - atMs(b));
-    const counts = new Map<string, number>();
-    for (const event of inOrder) {
-      const [uid, count] = [event.metadata.uid ?? event.metadata.name, event.count ?? 1];
-      counts.set(uid, count);
-      if (this.#counts.get(uid) !== count) this.#note(event);
-    }
-    this.#counts = counts;
-    this.verdicts = new Map(inOrder.flatMap(verdictIn));
-  }
-
-  #note({ involvedObject, ...event }: KubeEvent): void {
-    const { kind, name, namespace = 'default' } = involvedObject;
-    const { type, reason, message } = event;
-    const note = { object: { apiVersion: '', kind, metadata: { name, namespace } }, type, reason, message };
-    if (kind === 'Pod') this.#view.note(note);
-    else this.#view.decisions.note(note, atMs(event));
-  }
-}
-
-const atMs = ({ lastTimestamp, metadata }: Pick<KubeEvent, 'lastTimestamp' | 'metadata'>): number =>
-  timeOf(lastTimestamp ?? metadata.creationTimestamp) || 0;
-
-/** Returns the verdict in a `DisruptionVerdict` event. The event has no results of single methods. */
-function verdictIn({ reason, message, involvedObject }: KubeEvent): readonly (readonly [string, Verdict])[] {
-  const [end, code] = (reason === 'DisruptionVerdict' && CODE.exec(message)) || [];
-  if (end === undefined) return [];
-  const { name: node } = involvedObject;
-  return [[node, { node, code: code as VerdictCode, text: message.slice(0, -end.length), methods: [] }]];
 }

@@ -2,6 +2,7 @@
  * Devices of new nodes by instance type, from several sources. For each driver, one source decides: declared by users, learned
  * from living nodes, or static tables of the provider. Without a source, the nodes have no devices of the driver.
  */
+import { LRUCache } from 'lru-cache';
 import type { ResourceSlice } from '../../api/dra/objects.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
@@ -29,11 +30,16 @@ interface Given {
   readonly templates: ReadonlyMap<string, DeviceTemplates>;
 }
 
+/** Maximum number of NodePools with known templates, including deleted ones. */
+const MOST_POOLS = 1_000;
+/** Maximum number of combinations that are kept for the template of one driver. */
+const MOST_COMBINED = 8;
+
 export class DeviceSources {
   readonly suspensions: DeviceSuspensions;
   readonly #parts: SourceParts;
   readonly #learned = new LearnedDevices();
-  readonly #given = new Map<string, Given>();
+  readonly #given = new LRUCache<string, Given>({ max: MOST_POOLS });
   readonly #combined = new WeakMap<
     DriverTemplate,
     { readonly drivers: readonly DriverTemplate[]; readonly all: DeviceTemplates }[]
@@ -99,7 +105,7 @@ export class DeviceSources {
     const same = known.find((each) => sameItems(each.drivers, drivers));
     if (same !== undefined) return same.all;
     const all = combinedTemplates(drivers);
-    this.#combined.set(first, [...known, { drivers, all }]);
+    this.#combined.set(first, [...known, { drivers, all }].slice(-MOST_COMBINED));
     return all;
   }
 }

@@ -2,10 +2,15 @@
  * Suspends the devices of new nodes whose driver did not publish the promised devices. Otherwise, the pods would stay pending,
  * and every solve would launch another node for them.
  */
+import { LRUCache } from 'lru-cache';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
 const SHORTEST_MS = 10 * 60_000;
 const LONGEST_MS = 6 * 3_600_000;
+/** Number of reported NodeClaims that are remembered for each place. */
+const MOST_REPORTED = 100;
+/** Maximum number of places. The least recently used one is forgotten, which ends its suspension. */
+const MOST_PLACES = 10_000;
 
 /** Driver on the nodes of an instance type of a NodePool. */
 export interface DevicePlace {
@@ -25,7 +30,7 @@ const keyOf = ({ nodePool, type, driver }: DevicePlace): string => JSON.stringif
 
 export class DeviceSuspensions {
   readonly #clock: Timepiece;
-  readonly #suspensions = new Map<string, Suspension>();
+  readonly #suspensions = new LRUCache<string, Suspension>({ max: MOST_PLACES });
 
   constructor(clock: Timepiece) {
     this.#clock = clock;
@@ -53,6 +58,3 @@ export class DeviceSuspensions {
     this.#suspensions.delete(keyOf(place));
   }
 }
-
-/** Number of reported NodeClaims that are remembered for each place. */
-const MOST_REPORTED = 100;

@@ -29,7 +29,7 @@ export class PodVerdicts {
     this.#deps = deps;
   }
 
-  /** Replaces the decisions by those of a solve, which places all pending pods. Keeps those of pods that it did not reach. */
+  /** Replaces the decisions by the plan of a solve of all pending pods. Pods that it did not reach keep their decisions. */
   decided(plan: Plan, pods: ReadonlyMap<string, Pod>): void {
     const entries = new Map<string, Entry>();
     const decidedMs = this.#deps.clock.now();

@@ -1,4 +1,4 @@
-/** Chooses the NodePool that a pending pod is meant for: the one that it selects, or the one that comes closest. */
+/** Chooses the NodePool that a pending pod is meant for: the selected NodePool, or the closest one. */
 import { NODEPOOL_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import type { EnginePod } from '../input.ts';

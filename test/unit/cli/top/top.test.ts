@@ -1,7 +1,8 @@
 /** Keys and frames of `karpenter top`, without a terminal. */
 import { describe, expect, it } from '@jest/globals';
 import { type Choices, INITIAL, type Key, press, rowsOf } from '../../../../src/cli/top/choices.ts';
-import { type FrameInput, frame, type Line, printFrame } from '../../../../src/cli/top/frame.ts';
+import { type FrameInput, frame, printFrame } from '../../../../src/cli/top/frame.ts';
+import type { Line } from '../../../../src/cli/top/spans.ts';
 import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
 import type { LiveNode, LiveState } from '../../../../src/live/model.ts';
 

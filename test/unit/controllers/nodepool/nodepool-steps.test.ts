@@ -264,7 +264,7 @@ describe('nodepool.offered', () => {
       cloud: { ...deps.cloud, instanceTypes: async () => [instanceType('m.large', 2, 0.1)] },
     });
 
-  it('names the zones in which nothing is offered, in a condition and an event, until they are corrected', async () => {
+  it('names zones without offerings in a condition and an event until the zones are corrected', async () => {
     const { b, deps } = running(offeredBy);
     b.put(NODE_POOL, zoned('us-east-1a'));
     await b.clock.advance(10);

@@ -122,7 +122,7 @@ describe('the cause of a pending pod', () => {
       );
   });
 
-  it('names the zone in which nothing is offered', () => {
+  it('names the zone without offerings', () => {
     const pools = [nodePool('east', { requirements: [oneOf(ZONE_LABEL, 'us-east-1a')] })];
     expect(textOf({}, { pools })).toBe(
       'NodePool "east" offers zones zone-a, zone-b, zone-c; the NodePool requires zone us-east-1a. ' +

@@ -1,6 +1,7 @@
 /** Columns of pods. */
+import { humanDuration } from '../../../../lib/human-duration.ts';
 import { type ApiObject, at, type Json, record, records, text } from '../json.ts';
-import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
+import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
 
 const statuses = (pod: ApiObject, field: string): readonly Json[] => records(at(pod, 'status', field));
 

@@ -1,6 +1,7 @@
 /** Columns of workloads and Jobs. */
+import { humanDuration } from '../../../../lib/human-duration.ts';
 import { type ApiObject, at, records, text } from '../json.ts';
-import { AGE, type Column, column, humanDuration, NAME, orNone, wide } from '../resources/columns.ts';
+import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';
 
 const number =

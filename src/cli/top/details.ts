@@ -1,0 +1,85 @@
+/** Details of the selected node or pod in `karpenter top`. */
+import type { Verdict } from '../../engine/disruption/verdicts.ts';
+import type { LiveNode, LiveState } from '../../live/model.ts';
+import { verdictText } from '../render/verdicts.ts';
+import { wrapped } from '../render/wrap.ts';
+import type { Choices } from './choices.ts';
+import { ageText, bar, type Line } from './spans.ts';
+
+interface DetailsInput {
+  readonly state: LiveState;
+  readonly choices: Choices;
+  readonly columns: number;
+  readonly verdictOf: (node: string) => Verdict | undefined;
+}
+
+/** Explains the selected row. */
+export function details({ state, choices, columns, verdictOf }: DetailsInput): readonly Line[] {
+  const { selected = '' } = choices;
+  const node = state.nodes.find(({ name }) => name === selected);
+  if (node !== undefined) return nodeDetails(node, state.summary.atMs, { columns, verdict: verdictOf(selected) });
+  const pod = state.pending.find((each) => each.pod === selected);
+  if (pod === undefined) return [[{ text: `${selected} is gone`, dim: true }]];
+  const [namespace = '', name = ''] = selected.split('/');
+  return plain(
+    [
+      `Pod ${selected}, pending for ${ageText(pod.sinceMs, state.summary.atMs)}`,
+      '',
+      pod.reason ?? 'The pod waits for kube-scheduler or for the first attempt of the operator.',
+      '',
+      `kubectl describe pod -n ${namespace} ${name}`,
+      `karpenter explain pod ${selected}`,
+    ],
+    columns,
+  );
+}
+
+function nodeDetails(
+  node: LiveNode,
+  nowMs: number,
+  { columns, verdict }: { readonly columns: number; readonly verdict: Verdict | undefined },
+): readonly Line[] {
+  const { name, nodeClaim, nodePool, instanceType, zone, capacityType, state, createdMs, usdPerHour, shares } = node;
+  const price = usdPerHour === undefined ? 'unknown price' : `$${usdPerHour.toFixed(4)}/h`;
+  const resources = Object.entries(shares).map(
+    ([resource, [requested, allocatable]]): Line => [
+      { text: `  ${resource.padEnd(20)} ` },
+      ...bar(allocatable > 0 ? requested / allocatable : 0, 20),
+      { text: `  ${amount(resource, requested)} of ${amount(resource, allocatable)}`, dim: true },
+    ],
+  );
+  return [
+    [{ text: `Node ${name}`, bold: true }],
+    ...plain(
+      [
+        `${instanceType}, ${capacityType}, ${zone}; ${price}; ${state}, created ${ageText(createdMs, nowMs)} ago`,
+        `NodePool ${nodePool}${nodeClaim === undefined ? '' : `, NodeClaim ${nodeClaim}`}`,
+        '',
+      ],
+      columns,
+    ),
+    ...resources,
+    [],
+    ...plain(
+      verdict === undefined
+        ? ['The operator has not published a verdict about the disruption of the node yet.']
+        : verdictText(verdict).trimEnd().split('\n'),
+      columns,
+    ),
+    [],
+    [{ text: `karpenter explain node ${name}`, dim: true }],
+  ];
+}
+
+const GIB = 2 ** 30;
+
+/** Formats an amount: cores, GiB, or a plain number. */
+const amount = (resource: string, value: number): string =>
+  resource === 'cpu'
+    ? `${(value / 1000).toFixed(1)} cores`
+    : resource === 'memory'
+      ? `${(value / GIB).toFixed(1)} GiB`
+      : String(value);
+
+const plain = (lines: readonly string[], columns: number): readonly Line[] =>
+  lines.flatMap((line) => wrapped(line, columns).map((part): Line => [{ text: part }]));
