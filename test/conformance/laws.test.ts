@@ -1,11 +1,15 @@
-/** Changes of the input that must not change the default plan, on random clusters with many rules. */
+/** Changes of the input that must not change the default plan, or its price, on random clusters with many rules. */
 import { describe, expect, it } from '@jest/globals';
-import type { Plan, PoolInput, Snapshot } from '../../src/engine/model.ts';
+import type { Pod, PodSpec } from '../../src/api/kubernetes.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, HOSTNAME_LABEL } from '../../src/api/labels.ts';
+import type { NodePool } from '../../src/api/nodepool.ts';
+import type { InstanceType, Plan, PoolInput, Snapshot } from '../../src/engine/model.ts';
 import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { type DrawnCluster, drawnCluster } from './reference/clusters.ts';
 
-const CLUSTERS = 1_000;
+/** Clusters for each law. */
+const CLUSTERS = 500;
 
 function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
   const rest = [...items];
@@ -45,6 +49,101 @@ function unused({ nodePool, ...pool }: PoolInput): PoolInput {
 const toleratesEverything = ({ pendingPods }: Snapshot): boolean =>
   pendingPods.some(({ spec }) => spec.tolerations?.some(({ key, operator }) => operator === 'Exists' && !key));
 
+/** Removes what would make twice the pods cost more than twice the price: nodes with free room, limits, reservations and weights. */
+const unbounded = (snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  nodes: [],
+  pools: snapshot.pools.map((pool) => ({
+    ...pool,
+    nodePool: unboundedPool(pool.nodePool),
+    instanceTypes: pool.instanceTypes.map(unreservedType),
+  })),
+});
+
+function unboundedPool({ spec: { limits: _limits, weight: _weight, ...spec }, ...pool }: NodePool): NodePool {
+  const requirements = spec.template.spec.requirements.map(({ minValues: _minValues, ...each }) => each);
+  return { ...pool, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template.spec, requirements } } } };
+}
+
+const unreservedType = (type: InstanceType): InstanceType => ({
+  ...type,
+  requirements: type.requirements
+    .filter(({ key }) => key !== CAPACITY_RESERVATION_ID_LABEL)
+    .map((each) => ({ ...each, ...(each.values && { values: each.values.filter((value) => value !== 'reserved') }) })),
+  offerings: type.offerings.filter(({ reservationCapacity }) => reservationCapacity === undefined),
+});
+
+const inCopy = (namespace = 'default'): string => `${namespace}-copy`;
+
+/** Returns the pod in another namespace, with terms that select pods of that namespace. */
+function copied({ metadata, spec, ...pod }: Pod): Pod {
+  const text = JSON.stringify(spec, (key, value) => (key === 'namespaces' ? value.map(inCopy) : value));
+  return {
+    ...pod,
+    metadata: { ...metadata, uid: `${metadata.uid}-copy`, namespace: inCopy(metadata.namespace) },
+    spec: JSON.parse(text),
+  };
+}
+
+/** Returns true if pods of other namespaces do not matter to the pod, and if it need not share a host with other pods. */
+function isIndependent({ spec }: Pod): boolean {
+  const { requiredDuringSchedulingIgnoredDuringExecution: required, preferredDuringSchedulingIgnoredDuringExecution } =
+    spec.affinity?.podAffinity ?? {};
+  const terms = [
+    ...(required ?? []),
+    ...(preferredDuringSchedulingIgnoredDuringExecution ?? []).map((term) => term.podAffinityTerm),
+  ];
+  const text = JSON.stringify(spec);
+  return (
+    !terms.some(({ topologyKey }) => topologyKey === HOSTNAME_LABEL) &&
+    !text.includes('namespaceSelector') &&
+    !text.includes('persistentVolumeClaim') &&
+    !text.includes('ephemeral')
+  );
+}
+
+const CONSTRAINTS: readonly ((spec: PodSpec) => PodSpec)[] = [
+  ({ topologySpreadConstraints: _spread, ...spec }) => spec,
+  ({ nodeSelector: _selector, ...spec }) => ({ ...spec, affinity: { ...spec.affinity, nodeAffinity: {} } }),
+  (spec) => ({ ...spec, affinity: { ...spec.affinity, podAffinity: {} } }),
+  (spec) => ({ ...spec, affinity: { ...spec.affinity, podAntiAffinity: {} } }),
+];
+
+interface Prices {
+  /** Sum of the prices of all clusters that place the same pods, after the change and before. */
+  readonly ratio: number;
+  /** Seeds of clusters whose price is higher by more than 2 %. */
+  readonly dearer: readonly number[];
+  readonly clusters: number;
+}
+
+/** @param factor expected price after the change, relative to before */
+function priceRatios(
+  firstSeed: number,
+  factor: number,
+  change: (pods: readonly Pod[], seed: number) => readonly (readonly Pod[])[],
+): Prices {
+  let [clusters, before, after] = [0, 0, 0];
+  const dearer: number[] = [];
+  for (let seed = firstSeed; seed < firstSeed + CLUSTERS; seed++) {
+    const { snapshot, options } = drawnCluster(seed);
+    const base = unbounded(snapshot);
+    const [one, other] = change(base.pendingPods, seed).map((pendingPods) =>
+      solve({ ...base, pendingPods }, { ...options, packing: 'cheapest', reservedMode: 'strict' }),
+    ) as [Plan, Plan];
+    const placed = one.claims.flatMap(({ pods }) => pods).length;
+    if (placed === 0 || other.claims.flatMap(({ pods }) => pods).length !== factor * placed) continue;
+    const [was, is] = [usdPerHour(one) * factor, usdPerHour(other)];
+    clusters += 1;
+    before += was;
+    after += is;
+    if (is > was * 1.02) dearer.push(seed);
+  }
+  return { ratio: after / before, dearer, clusters };
+}
+
+const usdPerHour = ({ claims }: Plan): number => claims.reduce((sum, claim) => sum + claim.usdPerHour, 0);
+
 describe('the default plan', () => {
   it('does not depend on the order of pods, nodes, NodePools and instance types', () => {
     const changed = changedSeeds(200_000, ({ snapshot }, seed) => {
@@ -69,5 +168,26 @@ describe('the default plan', () => {
       return { ...snapshot, pools: [...snapshot.pools, unused(first)] };
     });
     expect(changed).toEqual([]);
+  });
+
+  // In single small clusters, the order of first-fit decides which NodePool and which zone a pod gets.
+  it('costs at most twice as much for twice the pods', () => {
+    const { ratio, dearer, clusters } = priceRatios(400_000, 2, (pods) => {
+      const independent = pods.filter(isIndependent);
+      return [independent, [...independent, ...independent.map(copied)]];
+    });
+    expect(clusters).toBeGreaterThan(300);
+    expect(ratio).toBeLessThan(0.9);
+    expect(dearer.length).toBeLessThanOrEqual(0.015 * clusters);
+  });
+
+  it('does not cost more without a constraint', () => {
+    const { ratio, dearer, clusters } = priceRatios(500_000, 1, (pods, seed) => {
+      const without = CONSTRAINTS[seed % CONSTRAINTS.length] as (spec: PodSpec) => PodSpec;
+      return [pods, pods.map((pod) => ({ ...pod, spec: without(pod.spec) }))];
+    });
+    expect(clusters).toBeGreaterThan(300);
+    expect(ratio).toBeLessThan(1);
+    expect(dearer.length).toBeLessThanOrEqual(0.03 * clusters);
   });
 });

@@ -4,6 +4,7 @@ import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import type { Requirements } from '../requirements.ts';
 import type { Claim } from '../solver/claim.ts';
+import type { Amounts } from '../solver/dimensions.ts';
 import type { PodClass } from '../solver/pod-class.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
@@ -101,16 +102,23 @@ export class Formulation {
   }
 
   /**
-   * Returns the problem, divided into parts of limited size. With `apart`, pods share nodes only with pods that have the same
-   * requirements. Returns undefined if the time is over.
+   * Returns the problem, divided into parts of limited size. Returns undefined if the time is over.
+   * @param apart pods share nodes only with pods that have the same requirements
+   * @param everFull only instance types that leave enough types for `minValues` if pods fill the node
    */
-  parts(apart: boolean): readonly PackingPart[] | undefined {
+  parts({
+    apart,
+    everFull,
+  }: {
+    readonly apart: boolean;
+    readonly everFull: boolean;
+  }): readonly PackingPart[] | undefined {
     const parts: PackingPart[] = [];
     for (const kinds of dividedKinds(this.#drafts)) {
       const drafts = kinds.map((kind) => this.#drafts[kind] as KindDraft);
       const scarce = [...new Set(drafts.flatMap((draft) => [...draft.scarce.keys()]))];
       const capacities = capacitiesOf(this.#template, scarce);
-      const mixes = this.#mixes(drafts, capacities, apart);
+      const mixes = this.#mixes(drafts, apart, (shape) => this.#pricesOf(shape, capacities, everFull));
       if (this.#parts.isLate()) return undefined;
       const ofParts = drafts.map((draft) => kindOf(draft, scarce));
       parts.push({ kinds, problem: { kinds: ofParts, capacities, mixes, ...surplusOf(this.#template) } });
@@ -239,14 +247,14 @@ export class Formulation {
    * Returns each family alone, and each family combined with as many other families as are compatible, in order and in reverse
    * order.
    */
-  #mixes(drafts: readonly KindDraft[], capacities: Problem['capacities'], apart: boolean): readonly Mix[] {
+  #mixes(drafts: readonly KindDraft[], apart: boolean, pricesOf: (shape: Shape) => Float64Array): readonly Mix[] {
     const families = [...new Set(drafts.map(({ family }) => family))];
     const mixes = new Map<string, Mix>();
     const add = (members: ReadonlySet<Family>, shape: Shape): void => {
       const kinds = drafts.flatMap(({ family }, kind) => (members.has(family) ? [kind] : []));
       const id = kinds.join();
       if (mixes.has(id) || mixes.size >= MAX_MIXES) return;
-      mixes.set(id, { kinds, prices: this.#pricesOf(shape, capacities) });
+      mixes.set(id, { kinds, prices: pricesOf(shape) });
     };
     for (const family of families) add(new Set([family]), family.shape);
     for (const order of apart ? [] : [families, families.toReversed()]) {
@@ -266,8 +274,16 @@ export class Formulation {
     return [...mixes.values()];
   }
 
-  #pricesOf(shape: Shape, capacities: Problem['capacities']): Float64Array {
-    return pricesOf(this.#template, { shape, capacities, prices: this.#parts.pricesOf?.(shape) });
+  #pricesOf(shape: Shape, capacities: Problem['capacities'], everFull: boolean): Float64Array {
+    const prices = pricesOf(this.#template, { shape, capacities, prices: this.#parts.pricesOf?.(shape) });
+    if (!everFull) return prices;
+    const { choices, rows } = this.#template;
+    const resources = this.#drafts[0]?.podClass.amounts.length;
+    return prices.map((price, row) => {
+      if (price === Number.POSITIVE_INFINITY) return price;
+      const full = (capacities[row] as Amounts).subarray(0, resources);
+      return choices.of(shape, rows, full).unsatisfied.length === 0 ? price : Number.POSITIVE_INFINITY;
+    });
   }
 }
 

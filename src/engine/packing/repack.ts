@@ -117,16 +117,18 @@ function betterFor(
   const formulation = Formulation.of(template, old, parts);
   if (formulation === undefined) return undefined;
   const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts).usdPerHour);
+  const newBuilder = (): Builder => new Builder(template, formulation, parts, firstIndex);
   for (const apart of [false, true]) {
-    const problems = formulation.parts(apart);
-    const packing = problems && packedParts(problems, { ...parts, indifference, present });
-    if (packing === undefined) {
+    const packed = packedClaims(template, {
+      problems: (everFull) => formulation.parts({ apart, everFull }),
+      pack: (problems) => packedParts(problems, { ...parts, indifference, present }),
+      build: (packing) => builtWithinLimits(newBuilder, packing, { template, fixed }),
+    });
+    if (packed === undefined) {
       parts.onUnpacked(unpacked(template, parts));
       return undefined;
     }
-    const { saving } = packing;
-    const newBuilder = (): Builder => new Builder(template, formulation, parts, firstIndex);
-    const fresh = builtWithinLimits(newBuilder, packing, { template, fixed });
+    const { fresh, saving } = packed;
     if (fresh === undefined) return undefined;
     const [was, would] = [purchaseOf(old, parts), purchaseOf(fresh, parts)];
     if (!isBetter(would, was, indifference)) return undefined;
@@ -135,6 +137,30 @@ function betterFor(
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;
+}
+
+interface PackingSteps {
+  readonly problems: (everFull: boolean) => readonly PackingPart[] | undefined;
+  readonly pack: (problems: readonly PackingPart[]) => Packing | undefined;
+  readonly build: (packing: Packing) => readonly Claim[] | undefined;
+}
+
+/**
+ * Returns the claims of a packing, or undefined if there is no packing. Its claims are undefined if they are not possible. Full
+ * nodes can leave too few instance types for `minValues`. In that case, types that leave too few are not used.
+ */
+function packedClaims(
+  { root }: Template,
+  { problems, pack, build }: PackingSteps,
+): { readonly fresh: readonly Claim[] | undefined; readonly saving: Packing['saving'] } | undefined {
+  const packed = (everFull: boolean) => {
+    const parts = problems(everFull);
+    const packing = parts && pack(parts);
+    return packing && { fresh: build(packing), saving: packing.saving };
+  };
+  const first = packed(false);
+  if (first === undefined || first.fresh !== undefined || !root.hasMinValues) return first;
+  return packed(true) ?? first;
 }
 
 /** Returns the claims of the best plan, or of the second-best plan if only that plan is possible within the limits. */

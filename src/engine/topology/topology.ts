@@ -385,9 +385,14 @@ function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, key
   }
 }
 
-/** Returns the keys of the rules, except for the hostname. */
+/** Returns the keys of the rules and of their node affinities, except for the hostname. */
 const keysOf = (groups: Iterable<TopologyGroup>): readonly string[] => [
-  ...new Set([...groups].filter(({ isByHost }) => !isByHost).map(({ rule }) => rule.key)),
+  ...new Set(
+    [...groups].flatMap(({ isByHost, rule: { key, filter } }) => [
+      ...(isByHost ? [] : [key]),
+      ...(filter?.alternatives ?? []).flatMap(({ keys }) => keys),
+    ]),
+  ),
 ];
 
 function domainsIn(group: TopologyGroup, place: Place): readonly string[] {

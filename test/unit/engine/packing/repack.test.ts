@@ -1,7 +1,7 @@
 /** Replacement of planned nodes by cheaper ones. */
 import { describe, expect, it } from '@jest/globals';
 import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { instanceType, nodePool, oneOf, type PodParts, planOf, replicas, type SnapshotParts } from '../build.ts';
 
@@ -175,5 +175,43 @@ describe('packing of pods that a zonal spread rule counts', () => {
     const nodes = plan.claims.map(({ pods }) => pods.join());
     expect(nodes.filter((pods) => pods.includes('spread') && pods.includes('other'))).not.toEqual([]);
     expect(nodes.filter((pods) => pods.includes('spread') && pods.includes('counted'))).toEqual([]);
+  });
+});
+
+describe('packing with rules of NodePools and workloads', () => {
+  const usdWith = (parts: SnapshotParts, packing: 'cheapest' | 'compatible'): number =>
+    summary(planOf(parts, { packing })).usdPerHour;
+
+  it('uses only types that leave enough types for minValues if a full node of the cheapest type does not', () => {
+    const types = [
+      instanceType('small', { cpu: 2, usd: 0.1 }),
+      instanceType('medium', { cpu: 4, usd: 0.4 }),
+      instanceType('large', { cpu: 16, usd: 0.41 }),
+    ];
+    const requirements = [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues: 2 }] as const;
+    const pools = [nodePool('default', { requirements })];
+    const parts = { types, pools, pendingPods: replicas(12, 'web', { cpu: '1', memory: '128Mi' }) };
+    expect(usdWith(parts, 'cheapest')).toBeLessThan(usdWith(parts, 'compatible'));
+    for (const { instanceTypes } of planOf(parts).claims) expect(instanceTypes.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('keeps pods in the domains that count them only on nodes with the labels that another pod requires', () => {
+    const labels = { app: 'web' };
+    const topologySpreadConstraints = [
+      {
+        maxSkew: 1,
+        topologyKey: ZONE_LABEL,
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: labels },
+      },
+    ] as const;
+    const nodeSelector = { [CAPACITY_TYPE_LABEL]: 'on-demand' };
+    const pendingPods = [
+      ...replicas(6, 'spread', { cpu: '1', memory: '128Mi', labels, nodeSelector, topologySpreadConstraints }),
+      ...replicas(6, 'counted', { cpu: '900m', memory: '128Mi', labels }),
+    ];
+    const types = [instanceType('small', { cpu: 2, usd: 0.1 }), instanceType('large', { cpu: 16, usd: 2.4 })];
+    const parts = { types, pendingPods };
+    expect(usdWith(parts, 'cheapest')).toBeLessThan(0.7 * usdWith(parts, 'compatible'));
   });
 });
