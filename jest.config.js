@@ -13,13 +13,14 @@ const project = (name, extra = {}) => ({
 });
 
 export default {
-  // `npm test` leaves out the suites that take longer, `operator` (`npm run test:operator`) and `hostile`
-  // (`npm run test:hostile`), and the suites that need more than Node: `cluster` and `scenarios`, which need a Go
-  // toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
+  // `npm test` leaves out `architecture`, which `npm run check` runs, the suites that take longer, `long`, `operator` and
+  // `hostile` (`npm run test:operator` and so on), and the suites that need more than Node: `cluster` and `scenarios`, which
+  // need a Go toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
   projects: [
-    ...['architecture', 'unit', 'operator', 'hostile', 'conformance', 'contract', 'cluster'].map((name) =>
-      project(name),
-    ),
+    ...['architecture', 'operator', 'hostile', 'contract', 'cluster'].map((name) => project(name)),
+    ...['unit', 'conformance'].map((name) => project(name, { testPathIgnorePatterns: ['\\.long\\.test\\.ts$'] })),
+    // Files of unit and conformance tests that take many seconds.
+    project('long', { testMatch: ['<rootDir>/test/{unit,conformance}/**/*.long.test.ts'] }),
     // The operator's own suites once more, on a real control plane.
     project('scenarios', {
       testMatch: ['<rootDir>/test/operator/*.test.ts'],

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'totals-'));
 /** The README's test command first, then the slower suites. */
-const suites = ['test', 'test:hostile', 'test:operator', 'test:browser', 'test:moto', 'test:cluster'];
+const suites = ['test', 'test:long', 'test:hostile', 'test:operator', 'test:browser', 'test:moto', 'test:cluster'];
 /** Waits for a third of its time, in which the control plane of the last suite is built. */
 const leisurely = 'test:operator';
 const inNeedOfBuild = 'test:cluster';
