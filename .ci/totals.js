@@ -23,6 +23,7 @@ for (const suite of suites) {
   if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
   const report = join(folder, `${suite.replace(':', '-')}.json`);
   console.log(`npm run ${suite}`);
+  const start = Date.now();
   const run = spawnSync('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -34,6 +35,7 @@ for (const suite of suites) {
   const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(readFileSync(report, 'utf8'));
   passed += numPassedTests;
   failed += numFailedTests + numRuntimeErrorTestSuites;
+  console.log(`${suite}: ${numPassedTests} passed in ${Math.round((Date.now() - start) / 1000)} s`);
 }
 
 console.log(`${passed} passed, ${failed} failed`);
