@@ -49,7 +49,7 @@ function unused({ nodePool, ...pool }: PoolInput): PoolInput {
 const toleratesEverything = ({ pendingPods }: Snapshot): boolean =>
   pendingPods.some(({ spec }) => spec.tolerations?.some(({ key, operator }) => operator === 'Exists' && !key));
 
-/** Removes what would make twice the pods cost more than twice the price: nodes with free room, limits, reservations and weights. */
+/** Removes nodes, limits, reservations and weights, because prices with them need not be proportional to the pods. */
 const unbounded = (snapshot: Snapshot): Snapshot => ({
   ...snapshot,
   nodes: [],
