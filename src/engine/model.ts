@@ -169,7 +169,7 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly resourceSlices?: readonly ResourceSlice[];
   readonly deviceClasses?: readonly DeviceClass[];
   readonly deviceTaintRules?: readonly DeviceTaintRule[];
-  /** For virtual pods of capacity buffers, which have no claims. */
+  /** For pods without claims: virtual pods of capacity buffers, and future pods of DaemonSets. */
   readonly resourceClaimTemplates?: readonly ResourceClaimTemplate[];
   /** UIDs of consumers of claims that ended or do not exist. Their claims count as released. */
   readonly vanishedConsumers?: readonly string[];

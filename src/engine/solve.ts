@@ -212,10 +212,10 @@ class VariationSolve {
   }
 
   #newDevices(): DevicePlacement | undefined {
-    const { devices } = this.#common;
-    if (devices === undefined) return undefined;
-    this.#claimStates ??= devices.whileMoving(this.#pendingPods);
-    return new DevicePlacement(devices, this.#claimStates, this.#options.elapsedMs);
+    const { devices: world, daemons } = this.#common;
+    if (world === undefined) return undefined;
+    this.#claimStates ??= world.whileMoving(this.#pendingPods);
+    return new DevicePlacement({ world, daemons, variation: this.#claimStates, elapsedMs: this.#options.elapsedMs });
   }
 
   #newScheduler(parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference' | 'devices'>): Scheduler {

@@ -7,7 +7,7 @@ import type { ResourceSlice } from '../../api/dra/objects.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { CloudProvider } from '../../cloud/provider.ts';
 import { combinedTemplates, type DriverTemplate } from '../../engine/dra/driver-template.ts';
-import type { DeviceTemplates } from '../../engine/dra/template-types.ts';
+import type { DeviceTemplates, SuspendedDriver } from '../../engine/dra/template-types.ts';
 import type { InstanceType, PoolInput } from '../../engine/model.ts';
 import type { Store } from '../../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
@@ -30,6 +30,12 @@ interface Given {
   readonly templates: ReadonlyMap<string, DeviceTemplates>;
 }
 
+/** Templates of several drivers, and suspended drivers. */
+interface Combined {
+  readonly parts: readonly object[];
+  readonly all: DeviceTemplates;
+}
+
 /** Maximum number of NodePools with known templates, including deleted ones. */
 const MOST_POOLS = 1_000;
 /** Maximum number of combinations that are kept for the template of one driver. */
@@ -40,10 +46,7 @@ export class DeviceSources {
   readonly #parts: SourceParts;
   readonly #learned = new LearnedDevices();
   readonly #given = new LRUCache<string, Given>({ max: MOST_POOLS });
-  readonly #combined = new WeakMap<
-    DriverTemplate,
-    { readonly drivers: readonly DriverTemplate[]; readonly all: DeviceTemplates }[]
-  >();
+  readonly #combined = new WeakMap<object, Combined[]>();
 
   constructor(parts: SourceParts) {
     this.#parts = parts;
@@ -59,11 +62,14 @@ export class DeviceSources {
   async forPool(nodePool: NodePool, types: readonly InstanceType[]): Promise<Pick<PoolInput, 'deviceTemplates'>> {
     const declarations = await this.#parts.declared.current();
     const learned = this.#learnedNow();
-    const found = types.flatMap((type) => {
-      const drivers = this.#driversOf(nodePool, type, { declarations, learned });
-      return drivers.length === 0 ? [] : [[type.name, this.#combine(drivers)] as const];
-    });
     const { name } = nodePool.metadata;
+    const found = types.flatMap((type) => {
+      const all = this.#driversOf(nodePool, type, { declarations, learned });
+      const place = { nodePool: name, type: type.name };
+      const suspended = all.flatMap(({ driver }) => this.suspensions.of({ ...place, driver }) ?? []);
+      const drivers = all.filter(({ driver }) => suspended.every((each) => each.driver !== driver));
+      return all.length === 0 ? [] : [[type.name, this.#combine(drivers, suspended)] as const];
+    });
     const parts = found.flat();
     const known = this.#given.get(name);
     if (known !== undefined && sameItems(known.parts, parts)) return { deviceTemplates: known.templates };
@@ -91,21 +97,19 @@ export class DeviceSources {
     for (const [driver, template] of learned.get(learnedKey(name, type.name)) ?? []) byDriver.set(driver, template);
     for (const [driver, template] of declaredFor(declarations, nodePool, type)) byDriver.set(driver, template);
     return [...byDriver.values()]
-      .filter(
-        ({ driver, pools }) =>
-          pools.length > 0 && !this.suspensions.isSuspended({ nodePool: name, type: type.name, driver }),
-      )
+      .filter(({ pools }) => pools.length > 0)
       .sort((a, b) => (a.driver < b.driver ? -1 : 1));
   }
 
   /** Returns the same object for the same templates, so that it is compiled once. */
-  #combine(drivers: readonly DriverTemplate[]): DeviceTemplates {
-    const [first] = drivers as readonly [DriverTemplate, ...DriverTemplate[]];
+  #combine(drivers: readonly DriverTemplate[], suspended: readonly SuspendedDriver[]): DeviceTemplates {
+    const parts = [...drivers, ...suspended];
+    const first = parts[0] as DriverTemplate | SuspendedDriver;
     const known = this.#combined.get(first) ?? [];
-    const same = known.find((each) => sameItems(each.drivers, drivers));
+    const same = known.find((each) => sameItems(each.parts, parts));
     if (same !== undefined) return same.all;
-    const all = combinedTemplates(drivers);
-    this.#combined.set(first, [...known, { drivers, all }].slice(-MOST_COMBINED));
+    const all = { ...combinedTemplates(drivers), ...(suspended.length > 0 && { suspended }) };
+    this.#combined.set(first, [...known, { parts, all }].slice(-MOST_COMBINED));
     return all;
   }
 }

@@ -3,6 +3,7 @@
  * and every solve would launch another node for them.
  */
 import { LRUCache } from 'lru-cache';
+import type { SuspendedDriver } from '../../engine/dra/template-types.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 
 const SHORTEST_MS = 10 * 60_000;
@@ -21,6 +22,7 @@ export interface DevicePlace {
 
 interface Suspension {
   readonly untilMs: number;
+  readonly shown: SuspendedDriver;
   readonly forMs: number;
   /** UIDs of NodeClaims that were reported. */
   readonly reported: ReadonlySet<string>;
@@ -36,20 +38,27 @@ export class DeviceSuspensions {
     this.#clock = clock;
   }
 
-  isSuspended(place: DevicePlace): boolean {
-    return (this.#suspensions.get(keyOf(place))?.untilMs ?? Number.NEGATIVE_INFINITY) > monotonicMs(this.#clock);
+  /** Returns the suspension of a place, or undefined if its devices are offered. Returns the same object until it changes. */
+  of(place: DevicePlace): SuspendedDriver | undefined {
+    const known = this.#suspensions.get(keyOf(place));
+    return known !== undefined && known.untilMs > monotonicMs(this.#clock) ? known.shown : undefined;
   }
 
   /**
    * Suspends the devices, each time for twice as long. Returns the duration, or undefined if the NodeClaim was reported before.
    */
-  suspend(place: DevicePlace, claimUid: string): number | undefined {
+  suspend(place: DevicePlace, claimUid: string, reason: string): number | undefined {
     const key = keyOf(place);
     const { forMs: lastMs = SHORTEST_MS / 2, reported = new Set<string>() } = this.#suspensions.get(key) ?? {};
     if (reported.has(claimUid)) return undefined;
     const forMs = Math.min(2 * lastMs, LONGEST_MS);
     const untilMs = monotonicMs(this.#clock) + forMs;
-    this.#suspensions.set(key, { untilMs, forMs, reported: new Set([...reported, claimUid].slice(-MOST_REPORTED)) });
+    const until = new Date(this.#clock.now() + forMs).toISOString();
+    this.#suspensions.set(key, {
+      ...{ untilMs, forMs },
+      shown: { driver: place.driver, until, reason },
+      reported: new Set([...reported, claimUid].slice(-MOST_REPORTED)),
+    });
     return forMs;
   }
 

@@ -19,6 +19,8 @@ interface Found {
   readonly kind: 'devices' | 'not_published';
   readonly declaration: KeyedEvent;
   readonly message: (forMinutes: number) => string;
+  /** Reason for pods that wait for such devices. */
+  readonly cause: string;
 }
 
 export class DevicePromises {
@@ -37,6 +39,7 @@ export class DevicePromises {
       kind: 'not_published',
       declaration: DRA_DRIVER_POOLS_NOT_PUBLISHED,
       message: (minutes) => DRA_DRIVER_POOLS_NOT_PUBLISHED.message(driver, minutes),
+      cause: `node ${node.metadata.name} published no complete pool`,
     });
     return PUBLISH_MS;
   }
@@ -54,13 +57,14 @@ export class DevicePromises {
         kind: 'devices',
         declaration: DEVICE_TEMPLATE_MISMATCH,
         message: (minutes) => DEVICE_TEMPLATE_MISMATCH.message(driver, missing, minutes),
+        cause: `NodeClaim ${claim.metadata.name} did not publish ${missing} of the expected devices`,
       });
   }
 
-  #report(claim: NodeClaim, driver: string, { kind, declaration, message }: Found): void {
+  #report(claim: NodeClaim, driver: string, { kind, declaration, message, cause }: Found): void {
     const { cluster, devices, events, log, metrics } = this.#deps;
     const place = placeOf(claim, driver);
-    const forMs = place && devices?.suspensions.suspend(place, claim.metadata.uid ?? '');
+    const forMs = place && devices?.suspensions.suspend(place, claim.metadata.uid ?? '', cause);
     if (place === undefined || forMs === undefined) return;
     const text = message(forMs / 60_000);
     const pool = cluster.stores.nodePools.get({ name: place.nodePool });

@@ -12,17 +12,21 @@ import type { ClaimState } from './claim-states.ts';
 import type { DevicePool } from './device-pool.ts';
 import { findDevices, type PooledDevice, pooledDevices, SelectorFailure } from './device-search.ts';
 import { DeviceUse, largestUse, type UseLayer, UseView } from './device-use.ts';
-import { type HostDevices, NO_DEVICES, type TypeDevices, withFound } from './host-devices.ts';
+import { type HostDevices, NO_DEVICES, type TypeDevices, withFound, withReserved } from './host-devices.ts';
 import type { NodePlace, PublishedPools, ReachablePool } from './published-pools.ts';
-import { Rejections, reasonText } from './rejections.ts';
-import { BudgetError, type SearchBudget } from './search-budget.ts';
-import { shownMessage } from './shown-text.ts';
+import { Rejections, reasonText, type TypeFailure } from './rejections.ts';
+import { BudgetError, SearchBudget } from './search-budget.ts';
+import { shown, shownMessage } from './shown-text.ts';
+import type { SuspendedDriver } from './template-types.ts';
 
 /** Instance type of a candidate. An existing node has one type. */
 export interface CandidateType {
   readonly name: string;
   /** Devices of a node that does not exist, or whose drivers have not published them yet. */
   readonly templates: readonly DevicePool[];
+  /** Devices of DaemonSets, which no other pod gets. */
+  readonly reserved?: TypeDevices | undefined;
+  readonly suspended?: readonly SuspendedDriver[];
 }
 
 export interface AllocationCandidate {
@@ -64,6 +68,9 @@ export interface AllocatorInput {
   /** Published devices that are in use in the cluster. */
   readonly use: readonly UseLayer[];
 }
+
+/** Maximum number of characters about suspended devices. */
+const LONGEST_SUSPENSION = 400;
 
 class CandidateError extends Error {}
 
@@ -150,10 +157,10 @@ export class DeviceAllocator {
     const shared = new SharedResults();
     const published = pooledDevices(pools);
     const byType = new Map<string, TypeDevices>();
-    const failures: Rejections[] = [];
+    const failures: TypeFailure[] = [];
     let { requirements } = place;
-    for (const { name, templates } of candidate.types) {
-      const held = candidate.devices.byType.get(name) ?? NO_DEVICES;
+    for (const { name, templates, reserved = NO_DEVICES } of candidate.types) {
+      const held = candidate.devices.byType.get(name) ?? reserved;
       const result = shared.of([templates, held, requirements], () => {
         const own = templateDevices(templates);
         const found = findDevices({
@@ -166,14 +173,34 @@ export class DeviceAllocator {
         if (found instanceof Rejections) return found;
         return { devices: withFound(held, open, found), requirements: found.requirements };
       });
-      if (result instanceof Rejections) failures.push(result);
+      if (result instanceof Rejections) failures.push({ type: name, rejections: result });
       else {
         requirements = result.requirements;
         byType.set(name, result.devices);
       }
     }
-    if (byType.size === 0) return new NoTypeRefusal(failures, compiled);
+    if (byType.size === 0) return new NoTypeRefusal(failures, compiled, candidate.types);
     return { devices: { byType }, types: new Set(byType.keys()), requirements };
+  }
+
+  /**
+   * Returns the devices of a node that the claims of DaemonSets take. A DaemonSet whose claims cannot be satisfied takes none,
+   * because the node is useful without its pod.
+   */
+  reserve(daemons: readonly (readonly ClaimState[])[], { place, templates }: ReservedNode): TypeDevices {
+    const published = this.#pools.reachableFrom(place).map(localPart);
+    const devices = [...pooledDevices(published), ...templateDevices(templates)];
+    let reserved = NO_DEVICES;
+    for (const claims of daemons) {
+      const compiled = claims.flatMap(({ compiled: each }) => (each instanceof ClaimError ? [] : [each]));
+      if (compiled.length < claims.length) continue;
+      const use = new UseView([...this.#cluster, [reserved.use, 1]]);
+      const found = orUnsatisfied(() =>
+        findDevices({ claims: compiled, devices, place, use, budget: new SearchBudget() }),
+      );
+      if (!(found instanceof Rejections)) reserved = withReserved(reserved, found);
+    }
+    return reserved;
   }
 
   /** Returns the uses that count for one type of a candidate. Its other types count as impossible. */
@@ -216,18 +243,43 @@ export class DeviceAllocator {
   }
 }
 
+/** Node before any pod is placed. */
+interface ReservedNode {
+  readonly place: NodePlace;
+  readonly templates: readonly DevicePool[];
+}
+
+/** Returns a pool with the devices that no other node can use. */
+const localPart = ({ pool, devices, defect }: ReachablePool): ReachablePool => ({
+  ...{ pool, defect },
+  devices: devices.filter(({ place }) => place.kind === 'node'),
+});
+
+/** Returns the result of a search, or no devices if the search failed. */
+function orUnsatisfied<T>(search: () => T): T | Rejections {
+  try {
+    return search();
+  } catch (error) {
+    if (error instanceof SelectorFailure || error instanceof BudgetError) return new Rejections();
+    throw error;
+  }
+}
+
 class NoTypeRefusal implements AllocationRefusal {
   readonly isPermanent = false;
-  readonly #failures: readonly Rejections[];
+  readonly #failures: readonly TypeFailure[];
   readonly #claims: readonly CompiledClaim[];
+  readonly #types: readonly CandidateType[];
 
-  constructor(failures: readonly Rejections[], claims: readonly CompiledClaim[]) {
+  constructor(failures: readonly TypeFailure[], claims: readonly CompiledClaim[], types: readonly CandidateType[]) {
     this.#failures = failures;
     this.#claims = claims;
+    this.#types = types;
   }
 
   get text(): string {
-    return shownMessage(noTypeText(this.#failures, this.#claims));
+    const drivers = new Set(this.#failures.flatMap(({ rejections }) => rejections.drivers));
+    return shownMessage(noTypeText(this.#failures, this.#claims) + suspendedText(this.#types, drivers));
   }
 }
 
@@ -293,11 +345,26 @@ function isReachable({ matchExpressions = [], matchFields = [] }: NodeSelectorTe
   );
 }
 
-function noTypeText(failures: readonly Rejections[], [first]: readonly CompiledClaim[]): string {
-  if (failures.length > 0 && failures.every(({ hasTooMany }) => hasTooMany))
+function noTypeText(failures: readonly TypeFailure[], [first]: readonly CompiledClaim[]): string {
+  if (failures.length > 0 && failures.every(({ rejections }) => rejections.hasTooMany))
     return (
       `validating claim "${first?.name}": claim "${first?.name}": all instance types pruned, no instance type can satisfy this ` +
       `claim without exceeding the maximum of ${MOST_DEVICES} devices`
     );
   return `no instance type can satisfy the allocation${reasonText(failures)}`;
+}
+
+/** Returns the reason why devices of a driver are not offered, for the first such type. */
+function suspendedText(types: readonly CandidateType[], drivers: ReadonlySet<string>): string {
+  const all = types.flatMap(({ name, suspended = [] }) =>
+    suspended
+      .filter(({ driver }) => drivers.size === 0 || drivers.has(driver))
+      .map(
+        ({ driver, until, reason }) =>
+          `devices of driver "${driver}" on ${name} are suspended until ${until}: ${reason}`,
+      ),
+  );
+  const [first, ...others] = all;
+  if (first === undefined) return '';
+  return `; ${shown(first, LONGEST_SUSPENSION)}${others.length === 0 ? '' : ` (and on ${others.length} more types)`}`;
 }

@@ -165,9 +165,13 @@ class Search {
 
   /** Fills the remaining slots of a request with devices from a position on. */
   #fillSlots(at: number, alternative: Alternative, missing: number, from: number): boolean {
+    this.rejections.found((alternative.count ?? 0) - missing);
     if (missing === 0) return this.#allocate(at + 1);
     const ahead = missing === 1 ? undefined : this.#possibleFrom(at, alternative, from);
-    if (ahead !== undefined && ahead < missing) return false;
+    if (ahead !== undefined && ahead < missing) {
+      this.rejections.found((alternative.count ?? 0) - missing + ahead);
+      return false;
+    }
     const failed = new Set<string>();
     for (let index = from; index < this.#devices.length; index++) {
       const entry = this.#devices[index] as PooledDevice;

@@ -11,6 +11,7 @@ import type { DevicePool } from './device-pool.ts';
 import { templatePools } from './device-templates.ts';
 import { claimsOfPod, claimsOfVirtualPod, type PodClaim, usesDevices } from './pod-claims.ts';
 import { PublishedPools } from './published-pools.ts';
+import type { SuspendedDriver } from './template-types.ts';
 
 /** Claims of a pod in a snapshot. */
 export interface DeviceNeeds {
@@ -80,10 +81,21 @@ export class DeviceWorld {
     return isVirtual(pod) ? claimsOfVirtualPod(pod, this.#claimTemplates) : claimsOfPod(pod, this.#table);
   }
 
+  /** Returns the claims that the pods of a DaemonSet will have. A DaemonSet without known claims takes no devices. */
+  claimsOfDaemon(pod: EnginePod): readonly PodClaim[] {
+    const claims = usesDevices(pod) && claimsOfVirtualPod(pod, this.#claimTemplates);
+    return claims === false || typeof claims === 'string' ? [] : claims;
+  }
+
   /** Returns the pools of a new node of an instance type. */
   templatesOf(nodePool: string, type: string): readonly DevicePool[] {
     const templates = this.#templates.get(nodePool)?.get(type);
     return templates === undefined ? NO_POOLS : templatePools(templates);
+  }
+
+  /** Returns the drivers of a type whose devices are not offered now. */
+  suspendedOn(nodePool: string, type: string): readonly SuspendedDriver[] {
+    return this.#templates.get(nodePool)?.get(type)?.suspended ?? [];
   }
 
   /** Returns true if devices exist that several nodes can reach. */

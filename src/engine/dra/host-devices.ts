@@ -33,9 +33,7 @@ export const NO_HOST_DEVICES: HostDevices = { byType: new Map() };
 
 /** Returns the devices of a type with those of further claims. */
 export function withFound(held: TypeDevices, claims: readonly ClaimState[], { grants }: DevicesFound): TypeDevices {
-  const use = new DeviceUse();
-  use.addAll(held.use, 1);
-  for (const grant of grants) if (!grant.isAdmin) use.add(grant);
+  const { use, hasPublished } = withReserved(held, { grants });
   const added = claims.map((claim, at) =>
     claimDevices(
       claim,
@@ -43,11 +41,18 @@ export function withFound(held: TypeDevices, claims: readonly ClaimState[], { gr
     ),
   );
   return {
-    use,
-    hasPublished: held.hasPublished || grants.some(({ device }) => !device.isTemplate),
+    ...{ use, hasPublished },
     shared: [...held.shared, ...added.flatMap(({ id }) => id ?? [])],
     claims: [...held.claims, ...added],
   };
+}
+
+/** Returns the devices of a type without those that a DaemonSet takes. The node does not wait for the drivers of the DaemonSet. */
+export function withReserved(held: TypeDevices, { grants }: Pick<DevicesFound, 'grants'>): TypeDevices {
+  const use = new DeviceUse();
+  use.addAll(held.use, 1);
+  for (const grant of grants) if (!grant.isAdmin) use.add(grant);
+  return { ...held, use, hasPublished: held.hasPublished || grants.some(({ device }) => !device.isTemplate) };
 }
 
 const claimDevices = ({ id, isPrivate }: ClaimState, grants: readonly SearchGrant[]): ClaimDevices => ({

@@ -19,6 +19,7 @@ export class Rejections {
   /** True if a request for all devices matches more devices than a claim can have. */
   hasTooMany = false;
   #deepest = -1;
+  #filled = 0;
   #counts = false;
   #alternative: Alternative | undefined;
   readonly #byDevice = new Map<PoolDevice, Rejection>();
@@ -28,6 +29,7 @@ export class Rejections {
     if (at > this.#deepest) {
       this.#deepest = at;
       this.#alternative = alternative;
+      this.#filled = 0;
       this.#byDevice.clear();
     }
     this.#counts = alternative === this.#alternative;
@@ -35,6 +37,24 @@ export class Rejections {
 
   add(device: PoolDevice, rejection: Rejection): undefined {
     if (this.#counts && !this.#byDevice.has(device)) this.#byDevice.set(device, rejection);
+  }
+
+  /** Records how many devices of the current request were found. */
+  found(count: number): void {
+    if (this.#counts) this.#filled = Math.max(this.#filled, count);
+  }
+
+  /** Number of devices that were found for the request. */
+  get filled(): number {
+    return this.#filled;
+  }
+
+  /** Returns true if this search came closer to a solution than another search. */
+  isNearerThan(other: Rejections): boolean {
+    if (this.#deepest !== other.#deepest) return this.#deepest > other.#deepest;
+    return (
+      this.#filled > other.#filled || (this.#filled === other.#filled && this.#byDevice.size > other.#byDevice.size)
+    );
   }
 
   get alternative(): Alternative | undefined {
@@ -89,22 +109,64 @@ function mostFrequent<T>(
   return item === undefined ? undefined : { item, all: most };
 }
 
-/** Returns the most frequent reason why no instance type can satisfy a claim, or an empty text. */
-export function reasonText(failures: readonly Rejections[]): string {
-  const mains = failures.map((failure) => {
-    const main = mostFrequent(failure.relevant, identityOf);
-    return { failure, main, id: main === undefined ? `none ${failure.drivers}` : identityOf(main.item) };
-  });
-  const most = mostFrequent(mains, ({ id }) => id);
-  const alternative = most?.item.failure.alternative;
+/** Failed search on one instance type. */
+export interface TypeFailure {
+  readonly type: string;
+  readonly rejections: Rejections;
+}
+
+/** Most frequent rejections of a failed search. */
+interface MainCause extends TypeFailure {
+  readonly main: { readonly item: Rejection; readonly all: readonly Rejection[] } | undefined;
+  readonly id: string;
+}
+
+const FEW = 'few';
+
+function mainCauseOf(failure: TypeFailure): MainCause {
+  const { relevant, drivers } = failure.rejections;
+  const main = mostFrequent(relevant, identityOf);
+  const none = failure.rejections.filled === 0 ? `none ${drivers}` : FEW;
+  return { ...failure, main, id: main === undefined ? none : identityOf(main.item) };
+}
+
+/**
+ * Returns the most frequent reason why no instance type can satisfy a claim, and the type that lacks the least, or an empty text.
+ */
+export function reasonText(failures: readonly TypeFailure[]): string {
+  const causes = failures.map(mainCauseOf);
+  const most = mostFrequent(causes, ({ id }) => id);
+  const alternative = most?.item.rejections.alternative;
   if (most === undefined || alternative === undefined) return '';
-  const { main, failure } = most.item;
+  const { main, rejections } = most.item;
   const count = most.all.reduce((sum, each) => sum + (each.main?.all.length ?? 0), 0);
+  const lack = most.item.id === FEW ? 'too few devices' : 'no devices';
   const cause =
     main === undefined
-      ? `${most.all.length} types have no devices${driverText(failure.drivers)}`
+      ? `${most.all.length} types have ${lack}${driverText(rejections.drivers)}`
       : WORDS[main.item.kind](count, shown(main.item.text ?? ''));
-  return `: no known device matches request "${alternative.request}" (class ${alternative.className}): ${cause}`;
+  const request = `request "${alternative.request}" (class ${alternative.className})`;
+  return `: no known device matches ${request}: ${cause}${nearestText(causes, most.item.id)}`;
+}
+
+/** Returns the type that comes closest to a solution. Its cause is omitted if it is the most frequent cause. */
+function nearestText(causes: readonly MainCause[], mostFrequentId: string): string {
+  const [first, ...others] = causes.filter(({ main, id }) => main !== undefined || id === FEW);
+  if (first === undefined) return '';
+  const isOnly = causes.length === 1;
+  const { type, rejections, main, id } = others.reduce(
+    (best, each) => (each.rejections.isNearerThan(best.rejections) ? each : best),
+    first,
+  );
+  const { alternative, filled } = rejections;
+  const { request, count = 1 } = alternative ?? { request: '' };
+  const progress = count > 1 ? ` with ${filled} of ${count} devices for request "${request}"` : '';
+  const own =
+    id === mostFrequentId || main === undefined
+      ? ''
+      : `: ${WORDS[main.item.kind](main.all.length, shown(main.item.text ?? ''))}`;
+  if (isOnly && progress === '') return '';
+  return `; the nearest type is ${shown(type)}${progress}${own}`;
 }
 
 const driverText = (drivers: readonly string[]): string =>

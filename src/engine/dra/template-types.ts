@@ -30,4 +30,13 @@ export type RuntimeAttribute =
 export interface DeviceTemplates {
   readonly pools: readonly PoolTemplate[];
   readonly runtime?: readonly RuntimeAttribute[];
+  /** Drivers whose devices are not offered for some time, because a node did not publish the expected devices. */
+  readonly suspended?: readonly SuspendedDriver[];
+}
+
+export interface SuspendedDriver {
+  readonly driver: string;
+  /** Time in RFC 3339. */
+  readonly until: string;
+  readonly reason: string;
 }

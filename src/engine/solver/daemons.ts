@@ -68,6 +68,24 @@ interface DaemonGroupInput {
   readonly rows: BitSet;
 }
 
+/** Returns a function that returns the daemons that run on a type. */
+export function daemonsByType(
+  daemons: readonly Daemon[],
+  template: Pick<DaemonGroupInput, 'taints' | 'requirements'>,
+): (type: InstanceType) => readonly Daemon[] {
+  const candidates = daemons
+    .filter(({ pod }) => toleratesAll(pod.spec.tolerations, template.taints))
+    .map((daemon) => ({
+      daemon,
+      alternatives: daemon.alternatives.filter((requirements) => template.requirements.compatible(requirements, LOOSE)),
+    }))
+    .filter(({ alternatives }) => alternatives.length > 0);
+  return (type) =>
+    candidates
+      .filter(({ alternatives }) => alternatives.some((requirements) => requirementsOf(type).intersects(requirements)))
+      .map(({ daemon }) => daemon);
+}
+
 /**
  * Groups a template's instance types by the daemons that run on them. A daemon runs on a type if one of its alternatives is
  * compatible with both the type and the template. Groups are sorted by their first type.
@@ -78,17 +96,7 @@ export function daemonGroups(
   dimensions: Dimensions,
 ): readonly DaemonGroup[] {
   const { catalogue } = template;
-  const candidates = daemons
-    .filter(({ pod }) => toleratesAll(pod.spec.tolerations, template.taints))
-    .map((daemon) => ({
-      daemon,
-      alternatives: daemon.alternatives.filter((requirements) => template.requirements.compatible(requirements, LOOSE)),
-    }))
-    .filter(({ alternatives }) => alternatives.length > 0);
-  const runsOn = (type: InstanceType): readonly Daemon[] =>
-    candidates
-      .filter(({ alternatives }) => alternatives.some((requirements) => requirementsOf(type).intersects(requirements)))
-      .map(({ daemon }) => daemon);
+  const runsOn = daemonsByType(daemons, template);
   const groups = new Map<string, { daemons: readonly Daemon[]; types: Set<InstanceType> }>();
   for (const position of catalogue.typesOf(template.rows)) {
     const type = catalogue.types[position];
@@ -117,15 +125,20 @@ export const demandsOnNodes = ({ pod, requests, alternatives }: Daemon): readonl
   alternatives.map(({ identity }) => identity),
 ];
 
-/** Returns the resources that daemons will use on an existing node. */
-export function daemonRequestsOn(
-  daemons: readonly Daemon[],
-  node: { readonly taints: readonly Taint[]; readonly requirements: Requirements },
-): Resources {
-  const running = daemons.filter(
+/** Taints and labels of an existing node. */
+interface DaemonHost {
+  readonly taints: readonly Taint[];
+  readonly requirements: Requirements;
+}
+
+/** Returns the daemons that run on an existing node. */
+export const daemonsOn = (daemons: readonly Daemon[], node: DaemonHost): readonly Daemon[] =>
+  daemons.filter(
     ({ pod, alternatives }) =>
       isAdmitted(pod.spec.tolerations, node.taints) &&
       alternatives.some((requirements) => node.requirements.compatible(requirements, STRICT)),
   );
-  return addResources(...running.map(({ requests }) => requests));
-}
+
+/** Returns the resources that daemons will use on an existing node. */
+export const daemonRequestsOn = (daemons: readonly Daemon[], node: DaemonHost): Resources =>
+  addResources(...daemonsOn(daemons, node).map(({ requests }) => requests));

@@ -4,14 +4,17 @@ import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import type { ClaimVariation, ClaimState as DeviceClaimState } from '../dra/claim-states.ts';
 import type { Allocation, AllocationRefusal, CandidateType, DeviceAllocator } from '../dra/device-allocator.ts';
+import type { DevicePool } from '../dra/device-pool.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
-import { type HostDevices, NO_HOST_DEVICES } from '../dra/host-devices.ts';
+import { type HostDevices, NO_HOST_DEVICES, type TypeDevices } from '../dra/host-devices.ts';
 import { SearchBudget } from '../dra/search-budget.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { combinedPlaces } from '../volumes.ts';
 import type { Choice } from './choice.ts';
 import type { Claim, ClaimState } from './claim.ts';
+import { DaemonDevices } from './daemon-devices.ts';
+import type { Daemon } from './daemons.ts';
 import type { CompiledNode } from './node.ts';
 import type { PodClass } from './pod-class.ts';
 
@@ -25,6 +28,13 @@ export const deviceMisfit = ({ text }: AllocationRefusal): Misfit => ({
   text: `allocating dynamic resources, ${text}`,
 });
 
+interface PlacementParts {
+  readonly world: DeviceWorld;
+  readonly variation: ClaimVariation;
+  readonly daemons: readonly Daemon[];
+  readonly elapsedMs: (() => number) | undefined;
+}
+
 export class DevicePlacement {
   readonly #world: DeviceWorld;
   readonly #variation: ClaimVariation;
@@ -34,12 +44,15 @@ export class DevicePlacement {
   readonly #states = new Map<PodClass, readonly DeviceClaimState[]>();
   readonly #alternatives = new Map<PodClass, readonly Requirements[]>();
   readonly #types = new Map<Choice, readonly CandidateType[]>();
+  readonly #daemons: DaemonDevices;
+  readonly #reserved = new Map<CompiledNode, TypeDevices | undefined>();
   #budget: SearchBudget;
 
-  constructor(world: DeviceWorld, variation: ClaimVariation, elapsedMs: (() => number) | undefined) {
+  constructor({ world, variation, daemons, elapsedMs }: PlacementParts) {
     this.#world = world;
     this.#variation = variation;
     this.#allocator = world.newAllocator(variation);
+    this.#daemons = new DaemonDevices({ world, variation, allocator: this.#allocator, daemons });
     this.#elapsedMs = elapsedMs;
     this.#budget = new SearchBudget(elapsedMs);
   }
@@ -86,11 +99,16 @@ export class DevicePlacement {
       {
         host: node,
         place: { nodeName: object?.metadata.name, requirements: node.requirements },
-        types: [{ name: type, templates }],
+        types: [{ name: type, templates, reserved: this.#reservedOn(node, templates) }],
         devices: this.#onNodes.get(node) ?? NO_HOST_DEVICES,
       },
       this.#budget,
     );
+  }
+
+  #reservedOn(node: CompiledNode, templates: readonly DevicePool[]): TypeDevices | undefined {
+    if (!this.#reserved.has(node)) this.#reserved.set(node, this.#daemons.onNode(node, templates));
+    return this.#reserved.get(node);
   }
 
   takeOnNode(node: CompiledNode, { devices }: Allocation): void {
@@ -124,7 +142,11 @@ export class DevicePlacement {
   #typesOf({ template, choice }: ClaimState): readonly CandidateType[] {
     let types = this.#types.get(choice);
     if (types === undefined) {
-      types = choice.types.map(({ name }) => ({ name, templates: this.#world.templatesOf(template.name, name) }));
+      types = choice.types.map((type) => {
+        const templates = this.#world.templatesOf(template.name, type.name);
+        const suspended = this.#world.suspendedOn(template.name, type.name);
+        return { name: type.name, templates, suspended, reserved: this.#daemons.onType(template, type, templates) };
+      });
       this.#types.set(choice, types);
     }
     return types;

@@ -76,6 +76,13 @@ describe('pods with resource claims', () => {
     claiming('three');
     await world.pass(60);
     expect(world.claims.map(({ metadata }) => metadata.name)).toEqual([launched?.metadata.name]);
+    expect(
+      world.events.filter(({ reason }) => reason === 'FailedScheduling').map(({ message }) => message),
+    ).toContainEqual(
+      expect.stringMatching(
+        `devices of driver "${DRIVER}" on m.2xlarge are suspended until \\S+Z: NodeClaim ${launched?.metadata.name} did not publish 1 of the expected devices`,
+      ),
+    );
   });
 
   it('get one node if the driver never publishes', async () => {

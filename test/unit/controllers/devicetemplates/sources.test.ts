@@ -90,15 +90,18 @@ describe('the devices of new nodes', () => {
   it('are suspended after a node had other devices', async () => {
     table = [STATIC];
     const place = { nodePool: 'default', type: 'a', driver: DRIVER };
-    const suspendedMinutes = (uid: string) => (sources.suspensions.suspend(place, uid) ?? 0) / 60_000;
+    const suspendedMinutes = (uid: string) => (sources.suspensions.suspend(place, uid, 'no devices') ?? 0) / 60_000;
     expect([suspendedMinutes('1'), suspendedMinutes('1')]).toEqual([10, 0]);
-    expect(await templates()).toEqual(new Map());
+    const until = new Date(clock.now() + 10 * 60_000).toISOString();
+    expect(await deviceNames()).toEqual([]);
+    expect((await templates())?.get('a')?.suspended).toEqual([{ driver: DRIVER, until, reason: 'no devices' }]);
+    expect(await templates()).toBe(await templates());
     await clock.advance(10 * 60_000);
     expect(await deviceNames()).toEqual(['gpu-0']);
     expect([suspendedMinutes('2'), suspendedMinutes('3')]).toEqual([20, 40]);
     for (let at = 4; at < 20; at++) suspendedMinutes(`${at}`);
     expect(suspendedMinutes('last')).toBe(360);
-    expect(await templates()).toEqual(new Map());
+    expect(await deviceNames()).toEqual([]);
     sources.suspensions.succeeded(place);
     expect(await deviceNames()).toEqual(['gpu-0']);
     expect(suspendedMinutes('4')).toBe(10);

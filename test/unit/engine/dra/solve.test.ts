@@ -8,7 +8,18 @@ import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.
 import type { Plan, Snapshot, SolveOptions, StateNode } from '../../../../src/engine/model.ts';
 import { prepare, solve } from '../../../../src/engine/solve.ts';
 import { instanceType, nodePool, OPTIONS, oneOf, pod, refusalText, snapshot, stateNode } from '../build.ts';
-import { type ClaimParts, claim, DRIVER, devices, GPU_CLASS, request, selecting, slice, template } from './build.ts';
+import {
+  type ClaimParts,
+  claim,
+  DRIVER,
+  deviceClass,
+  devices,
+  GPU_CLASS,
+  request,
+  selecting,
+  slice,
+  template,
+} from './build.ts';
 
 const CHEAP = instanceType('a', { cpu: 8, usd: 0.1 });
 const GPU = instanceType('b', { cpu: 8, usd: 1 });
@@ -166,6 +177,19 @@ describe('new nodes', () => {
     expect(plan.refusals.get('default/pod-0')).toMatchObject({ pools: [{ misfit: { code: 'devices' } }] });
   });
 
+  it('are not launched for more devices than a type has, and the reason names the nearest type', () => {
+    const { pods, claims } = workload(1, [request('r', { count: 5 })]);
+    const plan = planOf({ templates: { b: template(devices(2)), c: template(devices(4)) }, claims, pendingPods: pods });
+    expect(refusalText(plan, 'pod-0')).toContain(
+      `2 types have too few devices of driver ${DRIVER}; the nearest type is c with 4 of 5 devices for request "r"`,
+    );
+    const odd = devices(4, (index) => ({ attributes: { index: { int: index } } }));
+    const one = `device.attributes['${DRIVER}'].index == 9`;
+    const other = workload(1, [request('r', selecting(one))]);
+    const rejected = planOf({ templates: { b: template(odd) }, claims: other.claims, pendingPods: other.pods });
+    expect(refusalText(rejected, 'pod-0')).toContain(`the nearest type is b: 4 devices rejected by selector "${one}"`);
+  });
+
   it('are not launched while the class does not exist', () => {
     const { pods, claims } = workload(1);
     const plan = planOf({ templates, claims, pendingPods: pods, deviceClasses: [] });
@@ -246,6 +270,87 @@ describe('virtual pods of capacity buffers', () => {
   it('need no devices for claims with a name', () => {
     const plan = planOf({ templates, pendingPods: like([{ name: 'gpu', resourceClaimName: 'named' }]) });
     expect(plan.claims.map(({ cheapest }) => cheapest)).toEqual(['a']);
+  });
+});
+
+describe('pods of DaemonSets with claims', () => {
+  const claimTemplate = {
+    ...{ apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaimTemplate' },
+    metadata: { name: 't', namespace: 'default' },
+  };
+  const templateOf = (parts: Parameters<typeof request>[1] = {}) => [
+    { ...claimTemplate, spec: { spec: { devices: { requests: [request('r', parts)] } } } },
+  ];
+  const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'agent', controller: true };
+  const agent = (name: string, parts: Parameters<typeof pod>[1] = {}): Pod => {
+    const one = pod(name, {
+      cpu: '100m',
+      resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 't' }],
+      ...parts,
+    });
+    return { ...one, metadata: { ...one.metadata, ownerReferences: [owner] } };
+  };
+  const templates = { b: template(devices(2)) };
+  const daemonPods = [agent('agent')];
+
+  it('take devices of new nodes before other pods', () => {
+    const { pods, claims } = workload(2);
+    const parts = { templates, claims, pendingPods: pods };
+    expect(podCounts(planOf(parts))).toEqual([2]);
+    const plan = planOf({ ...parts, daemonPods, resourceClaimTemplates: templateOf() });
+    expect(podCounts(plan)).toEqual([1, 1]);
+    const refused = planOf({
+      ...parts,
+      templates: { b: template(devices(1)) },
+      daemonPods,
+      resourceClaimTemplates: templateOf(),
+    });
+    expect(refused.claims).toEqual([]);
+    expect(refusalText(refused, 'pod-0')).toContain('all 1 matching devices are in use');
+  });
+
+  it('take no devices of types on which they do not run', () => {
+    const { pods, claims } = workload(2);
+    const elsewhere = [agent('agent', { nodeSelector: { [INSTANCE_TYPE_LABEL]: 'c' } })];
+    const parts = { templates, claims, pendingPods: pods, resourceClaimTemplates: templateOf() };
+    expect(podCounts(planOf({ ...parts, daemonPods: elsewhere }))).toEqual([2]);
+  });
+
+  it.each([
+    ['with administrative access', templateOf({ adminAccess: true })],
+    ['that cannot be satisfied', templateOf({ count: 3 })],
+    ['without a claim template', []],
+  ])('take no devices for claims %s', (_, resourceClaimTemplates) => {
+    const { pods, claims } = workload(2);
+    const plan = planOf({ templates, claims, pendingPods: pods, daemonPods, resourceClaimTemplates });
+    expect(podCounts(plan)).toEqual([2]);
+  });
+
+  it('do not delay a node whose other pods claim devices of another driver', () => {
+    const { pods, claims } = workload(1);
+    const foreign = { driver: 'agent.example.com', pool: 'agents', devices: devices(1) };
+    const plan = planOf({
+      ...{ claims, pendingPods: pods, daemonPods },
+      templates: { b: { pools: [...template(devices(1)).pools, foreign] } },
+      deviceClasses: [GPU_CLASS, deviceClass('agent', "device.driver == 'agent.example.com'")],
+      resourceClaimTemplates: templateOf({ deviceClassName: 'agent' }),
+    });
+    expect(driversOf(plan)).toEqual([DRIVER]);
+  });
+
+  it.each([
+    ['is initialized and their pod is missing', true, false, 1],
+    ['is initialized and their pod runs', true, true, 2],
+    ['is not initialized', false, true, 1],
+  ])('take devices of an existing node that %s', (_, initialized, isRunning, expected) => {
+    const { pods, claims } = workload(2);
+    const { node, slices } = gpuNode('n', 2, {
+      initialized,
+      ...(isRunning && { pods: [running(agent('agent-n'), 'n')] }),
+    });
+    const parts = { nodes: [node], resourceSlices: slices, daemonPods, resourceClaimTemplates: templateOf() };
+    const plan = planOf({ templates, claims, pendingPods: pods, ...parts });
+    expect(plan.placements.map((each) => each.pods.length)).toEqual([expected]);
   });
 });
 
