@@ -27,6 +27,7 @@ import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './so
 import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
 import { cachedRequests } from './solver/cached-requests.ts';
 import type { Claim } from './solver/claim.ts';
+import { ClaimUnits } from './solver/claim-units.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import { DevicePlacement } from './solver/device-placement.ts';
 import { type Amounts, sum } from './solver/dimensions.ts';
@@ -112,7 +113,8 @@ class VariationSolve {
   readonly #staying: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
   /** Claims of devices while the pods move, for all attempts. */
-  #claimStates: ClaimVariation | undefined;
+  readonly #claimStates: ClaimVariation | undefined;
+  readonly #units: ClaimUnits;
   /** NodePools that the current attempt did not pack, by name. */
   readonly #unpacked = new Map<string | undefined, UnpackedPool>();
 
@@ -135,7 +137,11 @@ class VariationSolve {
     this.#classes = classes;
     this.#refused = refused;
     this.#pods = pods;
-    this.#order = heavyLast(leftOverFirst(sortPods(entries), options.first ?? []));
+    const isClaiming = pods.some(({ podClass }) => podClass.devices !== undefined);
+    this.#claimStates = isClaiming ? devices?.whileMoving(pendingPods) : undefined;
+    const sorted = sortPods(entries);
+    this.#units = new ClaimUnits(sorted, this.#claimStates);
+    this.#order = heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? []));
     this.#pace = new Pace(options);
     this.#noAmounts = common.dimensions.amounts({});
     this.#staying = { [Symbol.iterator]: () => nodesWithout(snapshot.nodes, leaving) };
@@ -213,9 +219,9 @@ class VariationSolve {
 
   #newDevices(): DevicePlacement | undefined {
     const { devices: world, daemons } = this.#common;
-    if (world === undefined) return undefined;
-    this.#claimStates ??= world.whileMoving(this.#pendingPods);
-    return new DevicePlacement({ world, daemons, variation: this.#claimStates, elapsedMs: this.#options.elapsedMs });
+    const variation = this.#claimStates;
+    if (world === undefined || variation === undefined) return undefined;
+    return new DevicePlacement({ world, daemons, variation, elapsedMs: this.#options.elapsedMs });
   }
 
   #newScheduler(parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference' | 'devices'>): Scheduler {
@@ -228,6 +234,7 @@ class VariationSolve {
       lowerMinValues: !this.#strictMinValues,
       reservations: new ReservedUnits(snapshot.pools, this.#options.reservedMode),
       idlePools,
+      units: this.#units,
       withheld: new WithheldLaunches(snapshot.withheld),
     });
   }

@@ -12,7 +12,7 @@ import type { ClaimState } from './claim-states.ts';
 import type { DevicePool } from './device-pool.ts';
 import { findDevices, type PooledDevice, pooledDevices, SelectorFailure } from './device-search.ts';
 import { DeviceUse, largestUse, type UseLayer, UseView } from './device-use.ts';
-import { type HostDevices, NO_DEVICES, type TypeDevices, withFound, withReserved } from './host-devices.ts';
+import { type HostDevices, hasClaim, NO_DEVICES, type TypeDevices, withFound, withReserved } from './host-devices.ts';
 import type { NodePlace, PublishedPools, ReachablePool } from './published-pools.ts';
 import { Rejections, reasonText, type TypeFailure } from './rejections.ts';
 import { BudgetError, SearchBudget } from './search-budget.ts';
@@ -132,9 +132,11 @@ export class DeviceAllocator {
    */
   #classified(
     claim: ClaimState,
-    { host, place }: AllocationCandidate,
+    { host, place, devices }: AllocationCandidate,
     requirements: Requirements,
   ): Requirements | undefined {
+    // a pod that is not recorded yet allocated the claim
+    if (!claim.isPrivate && hasClaim(devices, claim.id)) return requirements;
     const named = `(ResourceClaim=${claim.id})`;
     const solved = claim.isPrivate ? undefined : this.#claims.get(claim.id);
     if (solved !== undefined) {
@@ -212,6 +214,11 @@ export class DeviceAllocator {
       [held.use, 1],
       ...(own === undefined ? [] : [[own, -1] as const]),
     ]);
+  }
+
+  /** Returns true if a node has the devices of a claim of this solve. */
+  hasAllocated(id: string): boolean {
+    return this.#claims.has(id);
   }
 
   /** Records the devices of a node for the types that remain. Devices of other types are free again. */

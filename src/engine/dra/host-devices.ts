@@ -66,6 +66,23 @@ const claimDevices = ({ id, isPrivate }: ClaimState, grants: readonly SearchGran
   ),
 });
 
+/** Returns true if the devices include those of a claim that several pods can use. */
+export function hasClaim({ byType }: HostDevices, id: string): boolean {
+  for (const { shared } of byType.values()) if (shared.includes(id)) return true;
+  return false;
+}
+
+/** Returns true if some of these claims have devices that no other node can use. */
+export const bindsToNode = ({ byType }: HostDevices, ids: readonly string[]): boolean =>
+  [...byType.values()].some(({ claims }) =>
+    claims.some(
+      ({ id, grants }) =>
+        id !== undefined &&
+        ids.includes(id) &&
+        grants.some(({ device }) => device.isTemplate || device.place.kind === 'node'),
+    ),
+  );
+
 /** Returns the drivers of template devices, sorted. They must publish their devices before the node is initialized. */
 export const templateDrivers = ({ byType }: HostDevices, types: ReadonlySet<string>): readonly string[] => {
   const remaining = [...byType].flatMap(([type, own]) => (types.has(type) ? own.claims : []));

@@ -6,13 +6,14 @@ import type { ClaimVariation, ClaimState as DeviceClaimState } from '../dra/clai
 import type { Allocation, AllocationRefusal, CandidateType, DeviceAllocator } from '../dra/device-allocator.ts';
 import type { DevicePool } from '../dra/device-pool.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
-import { type HostDevices, NO_HOST_DEVICES, type TypeDevices } from '../dra/host-devices.ts';
+import { bindsToNode, type HostDevices, NO_HOST_DEVICES, type TypeDevices } from '../dra/host-devices.ts';
 import { SearchBudget } from '../dra/search-budget.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { combinedPlaces } from '../volumes.ts';
 import type { Choice } from './choice.ts';
 import type { Claim, ClaimState } from './claim.ts';
+import { sharedClaims } from './claim-units.ts';
 import { DaemonDevices } from './daemon-devices.ts';
 import type { Daemon } from './daemons.ts';
 import type { CompiledNode } from './node.ts';
@@ -88,8 +89,18 @@ export class DevicePlacement {
     return combined;
   }
 
-  /** Returns the devices for a pod on an existing node. */
-  onNode(node: CompiledNode, podClass: PodClass): Allocation | AllocationRefusal {
+  /** Returns true if a claim that the pod shares with other pods has no devices yet. */
+  sharesOpenClaims(podClass: PodClass): boolean {
+    return sharedClaims(podClass, this.#variation).some((id) => !this.#allocator.hasAllocated(id));
+  }
+
+  /** Returns true if all pods of the claims that a pod shares must run on the node with these devices. */
+  bindsMates(devices: HostDevices, podClass: PodClass): boolean {
+    return bindsToNode(devices, sharedClaims(podClass, this.#variation));
+  }
+
+  /** Returns the devices for a pod on an existing node. @param held devices of the other pods on the node */
+  onNode(node: CompiledNode, podClass: PodClass, held = this.#onNodes.get(node)): Allocation | AllocationRefusal {
     const { labels, initialized, node: object } = node.node;
     const type = own(labels, INSTANCE_TYPE_LABEL) ?? '';
     const nodePool = own(labels, NODEPOOL_LABEL) ?? '';
@@ -100,7 +111,7 @@ export class DevicePlacement {
         host: node,
         place: { nodeName: object?.metadata.name, requirements: node.requirements },
         types: [{ name: type, templates, reserved: this.#reservedOn(node, templates) }],
-        devices: this.#onNodes.get(node) ?? NO_HOST_DEVICES,
+        devices: held ?? NO_HOST_DEVICES,
       },
       this.#budget,
     );

@@ -1,5 +1,6 @@
 /** Nodes of one solve, with their remaining room. */
 import type { Allocation } from '../dra/device-allocator.ts';
+import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
 import type { Placement, Quiet } from '../model.ts';
 import { podKey } from '../pods.ts';
@@ -17,6 +18,12 @@ interface NodesParts {
   readonly leaving: ReadonlySet<string>;
   readonly quiet: Quiet | undefined;
 }
+
+/** Adds a pod to a node on trial. Returns the devices of the node, or undefined if the pod does not fit. */
+export type NodeTrial = (podClass: PodClass, held: HostDevices) => HostDevices | undefined;
+
+/** Returns true if the pods that must run on the same node fit as well. */
+export type MatesFit = (trial: NodeTrial, allocation: Allocation) => boolean;
 
 /** Pods that were placed on a node, and its remaining room. */
 interface UsedNode {
@@ -44,7 +51,7 @@ export class Nodes {
   }
 
   /** Places a pod on the first node that accepts it. Returns false if no node does. */
-  take(pod: EnginePod, podClass: PodClass): boolean {
+  take(pod: EnginePod, podClass: PodClass, fitsMates: MatesFit): boolean {
     const { table, topology, quiet } = this.#parts;
     const { nodes } = table;
     if (nodes.length === 0) return false;
@@ -65,6 +72,7 @@ export class Nodes {
         knowledge = this.#refusedHere(podClass.kind, at);
         continue;
       }
+      if (devices !== undefined && !fitsMates(this.#trialOn(node, podClass), devices)) continue;
       if (devices !== undefined) this.#parts.devices?.takeOnNode(node, devices);
       this.#put(node, pod, podClass);
       return true;
@@ -88,6 +96,21 @@ export class Nodes {
     if (podClass.devices === undefined || devices === undefined) return undefined;
     const found = devices.onNode(node, podClass);
     return isRefused(found) ? 'refused' : found;
+  }
+
+  /** Returns a copy of a node with a pod, to which further pods can be added. */
+  #trialOn(node: CompiledNode, podClass: PodClass): NodeTrial {
+    const room = (this.#used.get(node.index) ?? node).room.copy();
+    room.take(podClass);
+    return (mate, held) => {
+      const { topology, devices } = this.#parts;
+      if (!room.holds(mate) || !node.suits(mate) || !topology.bindingsOf(mate).admitNode(node.position))
+        return undefined;
+      const found = mate.devices === undefined ? undefined : devices?.onNode(node, mate, held);
+      if (found !== undefined && isRefused(found)) return undefined;
+      room.take(mate);
+      return found?.devices ?? held;
+    };
   }
 
   /** Records a refusal that is valid only for this solve, because its devices depend on the pods that move. */

@@ -1,15 +1,17 @@
 /** Places the pods of one solve, one by one. */
+import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
 import type { WithheldLaunches } from '../withheld-launches.ts';
 import { Claim, ClaimState, hostnameOf, type Narrowing, Refusal, withPod } from './claim.ts';
+import type { ClaimUnits } from './claim-units.ts';
 import { Claims } from './claims.ts';
 import { type DevicePlacement, deviceMisfit, isRefused } from './device-placement.ts';
 import type { Amounts } from './dimensions.ts';
 import { refusalText } from './misfits.ts';
-import type { Nodes } from './nodes.ts';
+import type { MatesFit, Nodes } from './nodes.ts';
 import type { PodClass, PodClasses, PodKind } from './pod-class.ts';
 import type { PoolGroup, PoolPreference } from './pool-choice.ts';
 import type { ReservationIds, ReservedUnits } from './reservations.ts';
@@ -34,6 +36,7 @@ export interface SchedulerParts {
   readonly withheld: WithheldLaunches;
   /** Undefined while dynamic resources are ignored. */
   readonly devices: DevicePlacement | undefined;
+  readonly units: ClaimUnits;
 }
 
 /** Misfit for an empty list of alternatives. The lists of volumes are never empty. */
@@ -73,6 +76,8 @@ export class Scheduler {
   #search = 0;
   /** Reasons by NodePool why no node is launched for the current pod. */
   #withheld: ReadonlyMap<string, string> | undefined;
+  /** Pods that must run on the same node as the current pod, if the devices of their claims belong to one node. */
+  #mates: readonly PodClass[] = [];
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
@@ -83,9 +88,23 @@ export class Scheduler {
    * nowhere, or 'late' if there was no time to try all forms.
    */
   place(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
-    const { classes, withheld, devices } = this.#parts;
+    const { withheld, devices, units } = this.#parts;
     if (podClass.devices !== undefined) devices?.start();
     this.#withheld = withheld.of(pod);
+    const mates = podClass.devices !== undefined && devices?.sharesOpenClaims(podClass) ? units.matesOf(pod) : [];
+    if (mates.length > 0) {
+      this.#mates = mates;
+      const together = this.#placeInSomeForm(pod, podClass, isLate);
+      this.#mates = [];
+      // no node holds all pods of the claim, so that some of them run
+      if (typeof together === 'object') return this.#placeInSomeForm(pod, podClass, isLate);
+      return together;
+    }
+    return this.#placeInSomeForm(pod, podClass, isLate);
+  }
+
+  #placeInSomeForm(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
+    const { classes } = this.#parts;
     let refusal: PodRefusal | undefined;
     for (let at: PodClass | undefined = podClass; at !== undefined; at = classes.relaxed(at)) {
       if (at !== podClass && isLate()) return 'late';
@@ -99,11 +118,61 @@ export class Scheduler {
 
   #place(pod: EnginePod, podClass: PodClass): PodRefusal | undefined {
     const { nodes, templates, preference } = this.#parts;
-    if (nodes.take(pod, podClass)) return undefined;
+    if (nodes.take(pod, podClass, this.#fitMatesOn(podClass))) return undefined;
     const groups = preference.of(podClass);
     if (groups !== undefined) return this.#inGroups(pod, podClass, groups);
     if (this.#onClaim(pod, podClass)) return undefined;
     return this.#onNewClaim(pod, podClass, templates);
+  }
+
+  /** Returns a test whether an existing node holds the mates of a pod. */
+  #fitMatesOn(podClass: PodClass): MatesFit {
+    return (trial, { devices: own }) => {
+      if (this.#mates.length === 0 || !this.#parts.devices?.bindsMates(own, podClass)) return true;
+      let held: HostDevices | undefined = own;
+      for (const mate of this.#mates) {
+        const before: HostDevices = held;
+        held = this.#formsOf(mate).reduce<HostDevices | undefined>(
+          (found, form) => found ?? trial(form, before),
+          undefined,
+        );
+        if (held === undefined) return false;
+      }
+      return true;
+    };
+  }
+
+  /** Returns a class with all its preferences, followed by its forms without preferences. */
+  #formsOf(podClass: PodClass): readonly PodClass[] {
+    const forms: PodClass[] = [];
+    for (let at: PodClass | undefined = podClass; at !== undefined; at = this.#parts.classes.relaxed(at))
+      forms.push(at);
+    return forms;
+  }
+
+  /** Returns the refusal of the first mate that does not fit on a claim. */
+  #refusalOfMates(state: ClaimState, candidate: Candidate, podClass: PodClass): Refusal | undefined {
+    const mates = this.#mates;
+    const { devices } = state;
+    if (mates.length === 0 || devices === undefined || !this.#parts.devices?.bindsMates(devices, podClass))
+      return undefined;
+    this.#mates = [];
+    try {
+      let at: ClaimState | Refusal = state;
+      for (const mate of mates) {
+        const before: ClaimState = at;
+        at = new Refusal(() => NO_PLACE);
+        for (const form of this.#formsOf(mate)) {
+          at = this.#joined(before, candidate, form);
+          if (at instanceof ClaimState) break;
+        }
+        // without its mates, the pod may fit
+        if (at instanceof Refusal) return new Refusal(at.misfit, false);
+      }
+      return undefined;
+    } finally {
+      this.#mates = mates;
+    }
   }
 
   /** Places a pod on an open or new claim. Avoids NodePools while a cheaper NodePool of the same weight has room. */
@@ -225,7 +294,10 @@ export class Scheduler {
     for (const volume of devices?.alternativesOf(podClass) ?? podClass.volumes.alternatives) {
       const joined = this.#joinedWithDevices(volume, state, candidate, podClass);
       const verdict =
-        joined instanceof ClaimState ? this.#parts.reservations.reservable(joined, candidate.held) : joined;
+        joined instanceof ClaimState
+          ? (this.#refusalOfMates(joined, candidate, podClass) ??
+            this.#parts.reservations.reservable(joined, candidate.held))
+          : joined;
       if (!(verdict instanceof Refusal)) return joined;
       permanent &&= verdict.permanent;
       refusal = verdict;

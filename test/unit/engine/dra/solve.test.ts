@@ -363,6 +363,49 @@ describe('shared claims', () => {
     expect(podCounts(plan)).toEqual([2]);
   });
 
+  it('choose a type that has room for all their pods', () => {
+    const requests = { cpu: '5' };
+    const pendingPods = ['p', 'q', 'r'].map((name) => sharing(name, 'shared', requests));
+    const plan = planOf({ templates, claims: [shared], pendingPods });
+    expect(typesOf(plan)).toEqual([['c']]);
+    expect(podCounts(plan)).toEqual([3]);
+  });
+
+  it('pass over an existing node that has room for only some of their pods', () => {
+    const { node, slices } = gpuNode('n', 1, { allocatable: { cpu: '8' } });
+    const parts = { templates, claims: [shared], nodes: [node], resourceSlices: slices };
+    const pair = (cpu: string) => ['p', 'q'].map((name) => sharing(name, 'shared', { cpu }));
+    expect(planOf({ ...parts, pendingPods: pair('3') }).placements.map(({ pods }) => pods)).toEqual([
+      ['default/p', 'default/q'],
+    ]);
+    const larger = planOf({ ...parts, pendingPods: pair('5') });
+    expect([larger.placements, podCounts(larger), typesOf(larger)]).toEqual([[], [2], [['c']]]);
+  });
+
+  it('of several kinds join all their pods, with the devices that each pod claims for itself', () => {
+    const other = claim([request('r')], { name: 'other' });
+    const { pods, claims } = workload(1);
+    const both = (one: Pod, ...names: readonly string[]): Pod => ({
+      ...one,
+      spec: {
+        ...one.spec,
+        resourceClaims: [
+          ...(one.spec.resourceClaims ?? []),
+          ...names.map((name) => ({ name, resourceClaimName: name })),
+        ],
+      },
+    });
+    const [own] = pods as [Pod];
+    const pendingPods = [
+      both(own, 'other'),
+      both(sharing('q', 'shared', { cpu: '5' }), 'other'),
+      sharing('p', 'shared'),
+    ];
+    const parts = { claims: [...claims, shared, other], pendingPods };
+    const plan = planOf({ ...parts, templates: { b: template(devices(3)), c: template(devices(2)) } });
+    expect([typesOf(plan), podCounts(plan)]).toEqual([[['b']], [3]]);
+  });
+
   it('refuse a pod that does not fit on that node', () => {
     const pendingPods = [sharing('p', 'shared', { cpu: '40' }), sharing('q', 'shared', { cpu: '39' })];
     const plan = planOf({ templates, claims: [shared], pendingPods });
