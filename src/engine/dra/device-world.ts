@@ -5,10 +5,17 @@ import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
 import { isScheduled } from '../pods.ts';
+import { podRequests } from '../resources.ts';
 import { ClaimTable, type ClaimVariation } from './claim-states.ts';
 import { DeviceAllocator } from './device-allocator.ts';
 import type { DevicePool } from './device-pool.ts';
 import { templatePools } from './device-templates.ts';
+import {
+  claimsForResources,
+  type ExtendedClaim,
+  type ExtendedResources,
+  extendedResources,
+} from './extended-resources.ts';
 import { claimsOfPod, claimsOfVirtualPod, type PodClaim, usesDevices } from './pod-claims.ts';
 import { PublishedPools } from './published-pools.ts';
 import type { SuspendedDriver } from './template-types.ts';
@@ -16,6 +23,8 @@ import type { SuspendedDriver } from './template-types.ts';
 /** Claims of a pod in a snapshot. */
 export interface DeviceNeeds {
   readonly claims: readonly PodClaim[];
+  /** Claims for requested resources, on nodes whose devices provide the resource instead of a device plugin. */
+  readonly forResources: readonly ExtendedClaim[];
   /** Reason why the claims cannot be used. */
   readonly error: string | undefined;
   /** Text that is the same for pods with interchangeable claims. */
@@ -25,12 +34,13 @@ export interface DeviceNeeds {
 const NO_POOLS: readonly DevicePool[] = [];
 
 export class DeviceWorld {
+  readonly extended: ExtendedResources;
   readonly #pools: PublishedPools;
   readonly #table: ClaimTable;
   readonly #templates: ReadonlyMap<string, EngineSnapshot['pools'][number]['deviceTemplates']>;
   readonly #unavailable: string | undefined;
   readonly #claimTemplates: ReadonlyMap<string, ResourceClaimTemplate>;
-  readonly #needs = new WeakMap<EnginePod, DeviceNeeds>();
+  readonly #needs = new WeakMap<EnginePod, DeviceNeeds | undefined>();
 
   /** Returns undefined while dynamic resources are ignored. */
   static of(snapshot: EngineSnapshot): DeviceWorld | undefined {
@@ -39,6 +49,7 @@ export class DeviceWorld {
 
   constructor(snapshot: EngineSnapshot) {
     const { resourceSlices = [], deviceClasses = [], resourceClaims = [], deviceTaintRules = [] } = snapshot;
+    this.extended = extendedResources(snapshot);
     const included = new Set(snapshot.nodes.flatMap(includedName));
     const slices = resourceSlices.filter((slice) => nodesOfSlice(slice).every((name) => included.has(name)));
     this.#pools = new PublishedPools(slices, deviceTaintRules);
@@ -62,19 +73,24 @@ export class DeviceWorld {
 
   /** Returns the claims of a pod, or undefined if the pod uses no devices. */
   needsOf(pod: EnginePod): DeviceNeeds | undefined {
-    if (!usesDevices(pod)) return undefined;
-    let needs = this.#needs.get(pod);
-    if (needs === undefined) {
-      needs = this.#readNeeds(pod);
-      this.#needs.set(pod, needs);
-    }
-    return needs;
+    if (!this.#needs.has(pod)) this.#needs.set(pod, this.#readNeeds(pod));
+    return this.#needs.get(pod);
   }
 
-  #readNeeds(pod: EnginePod): DeviceNeeds {
+  #readNeeds(pod: EnginePod): DeviceNeeds | undefined {
+    const extended = this.#unavailable === undefined ? claimsForResources(podRequests(pod), this.extended) : [];
+    if (!usesDevices(pod) && extended.length === 0) return undefined;
     const claims = this.#unavailable ?? this.#claimsOf(pod);
-    if (typeof claims === 'string') return { claims: [], error: claims, identity: `error ${claims}` };
-    return { claims, error: undefined, identity: claims.map(identityOf).join() };
+    if (typeof claims === 'string') return { claims: [], forResources: [], error: claims, identity: `error ${claims}` };
+    const { isOnlyDevices } = this.extended;
+    const onlyDevices = extended.filter(({ resource }) => isOnlyDevices(resource));
+    const others = extended.filter(({ resource }) => !isOnlyDevices(resource));
+    return {
+      claims: [...claims, ...onlyDevices.map(({ claim }) => ({ claim, isPrivate: true }))],
+      forResources: others,
+      error: undefined,
+      identity: claims.map(identityOf).join(),
+    };
   }
 
   #claimsOf(pod: EnginePod): readonly PodClaim[] | string {
@@ -83,8 +99,8 @@ export class DeviceWorld {
 
   /** Returns the claims that the pods of a DaemonSet will have. A DaemonSet without known claims takes no devices. */
   claimsOfDaemon(pod: EnginePod): readonly PodClaim[] {
-    const claims = usesDevices(pod) && claimsOfVirtualPod(pod, this.#claimTemplates);
-    return claims === false || typeof claims === 'string' ? [] : claims;
+    const claims = claimsOfVirtualPod(pod, this.#claimTemplates);
+    return typeof claims === 'string' ? [] : claims;
   }
 
   /** Returns the pools of a new node of an instance type. */

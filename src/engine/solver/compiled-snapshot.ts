@@ -48,11 +48,15 @@ export class CompiledSnapshot {
     this.options = options;
     this.#spread = snapshot.defaultSpread && spreading(snapshot.defaultSpread);
     this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests, leftOuts });
-    this.dimensions = new Dimensions([
-      ...this.daemons.map(({ requests }) => requests),
-      ...snapshot.nodes.map(({ allocatable }) => allocatable),
-      ...snapshot.pools.map(({ instanceTypes }) => capacitiesIn(instanceTypes)),
-    ]);
+    this.devices = DeviceWorld.of(snapshot);
+    this.dimensions = new Dimensions(
+      [
+        ...this.daemons.map(({ requests }) => requests),
+        ...snapshot.nodes.map(({ allocatable }) => allocatable),
+        ...snapshot.pools.map(({ instanceTypes }) => capacitiesIn(instanceTypes)),
+      ],
+      this.devices?.extended,
+    );
     const { templates, emptyPools, idle } = compileTemplates(snapshot, {
       dimensions: this.dimensions,
       daemons: this.daemons,
@@ -67,7 +71,6 @@ export class CompiledSnapshot {
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
     this.topology = new TopologyBase(this.snapshot, { preferences: options.preferencePolicy === 'Respect', leftOuts });
     this.volumes = new Volumes(snapshot);
-    this.devices = DeviceWorld.of(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
   }
@@ -86,7 +89,8 @@ export class CompiledSnapshot {
 
   get nodes(): NodeTable {
     const { daemons, dimensions, volumes, leftOuts } = this;
-    this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes, leftOuts });
+    const extended = this.devices?.extended;
+    this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes, leftOuts, extended });
     return this.#nodes;
   }
 

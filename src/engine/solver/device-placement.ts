@@ -10,6 +10,7 @@ import { bindsToNode, type HostDevices, NO_HOST_DEVICES, type TypeDevices } from
 import { SearchBudget } from '../dra/search-budget.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
+import { amountIn } from '../resources.ts';
 import { combinedPlaces } from '../volumes.ts';
 import type { Choice } from './choice.ts';
 import type { Claim, ClaimState } from './claim.ts';
@@ -105,8 +106,10 @@ export class DevicePlacement {
     const type = own(labels, INSTANCE_TYPE_LABEL) ?? '';
     const nodePool = own(labels, NODEPOOL_LABEL) ?? '';
     const templates = initialized ? [] : this.#world.templatesOf(nodePool, type);
+    const { forResources = [] } = podClass.devices ?? {};
+    const missing = forResources.filter(({ resource }) => amountIn(node.node.allocatable, resource) === 0);
     return this.#allocator.allocate(
-      this.#statesOf(podClass),
+      [...this.#statesOf(podClass), ...missing.map(({ claim }) => this.#variation.stateOf(claim, true))],
       {
         host: node,
         place: { nodeName: object?.metadata.name, requirements: node.requirements },

@@ -1,5 +1,6 @@
 /** Maps resource names to positions in a vector. */
 
+import type { ExtendedResources } from '../dra/extended-resources.ts';
 import type { Resources } from '../model.ts';
 import { amountIn } from '../resources.ts';
 
@@ -7,12 +8,21 @@ export type Amounts = Float64Array;
 
 export class Dimensions {
   readonly names: readonly string[];
+  /** Text that is equal for dimensions with the same amounts. */
+  readonly identity: string;
   readonly #positions: ReadonlyMap<string, number>;
+  readonly #isIgnored: (name: string) => boolean;
 
-  /** Creates the dimensions of the resources that nodes have. One extra position stands for all resources that no node has. */
-  constructor(occurring: Iterable<Resources>) {
+  /**
+   * Creates the dimensions of the resources that nodes have. One extra position stands for all resources that no node has. Devices
+   * provide the ignored resources.
+   */
+  constructor(occurring: Iterable<Resources>, extended?: ExtendedResources) {
     const names = new Set<string>();
-    for (const resources of occurring) for (const name in resources) names.add(name);
+    this.#isIgnored = (name) => extended?.isOnlyDevices(name) ?? false;
+    for (const resources of occurring)
+      for (const name in resources) if (!names.has(name) && !this.#isIgnored(name)) names.add(name);
+    this.identity = JSON.stringify([...[...names].sort(), extended?.identity ?? '']);
     this.names = [...names].sort();
     this.#positions = new Map(this.names.map((name, position) => [name, position]));
   }
@@ -25,7 +35,9 @@ export class Dimensions {
   amounts(resources: Resources): Amounts {
     const amounts = new Float64Array(this.width);
     for (const name in resources) {
-      const position = this.#positions.get(name) ?? this.names.length;
+      const known = this.#positions.get(name);
+      if (known === undefined && this.#isIgnored(name)) continue;
+      const position = known ?? this.names.length;
       amounts[position] = (amounts[position] ?? 0) + amountIn(resources, name);
     }
     return amounts;

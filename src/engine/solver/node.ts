@@ -2,6 +2,7 @@
 
 import { ByText } from '../../lib/by-text.ts';
 import { remembering } from '../../lib/remembering.ts';
+import type { ExtendedResources } from '../dra/extended-resources.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
@@ -9,7 +10,7 @@ import { type LeftOuts, leftOutName as named } from '../left-out.ts';
 import type { EngineNode, Resources } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { type Requirements, STRICT } from '../requirements.ts';
-import { addResources, maxResources, podRequests, subtractResources } from '../resources.ts';
+import { addResources, amountIn, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { isAdmitted } from '../taints.ts';
 import { placeOf } from '../topology/base.ts';
 import { type ClaimsByDriver, VolumeSlots, Volumes } from '../volumes.ts';
@@ -23,6 +24,8 @@ interface NodeContext {
   readonly dimensions: Dimensions;
   readonly volumes: Volumes;
   readonly leftOuts: LeftOuts;
+  /** Undefined while dynamic resources are ignored. */
+  readonly extended: ExtendedResources | undefined;
 }
 
 /** Identity of daemons and dimensions. Equal ones share one object while a node refers to the object. */
@@ -31,7 +34,7 @@ type Outlook = object;
 const outlooks = new ByText<Outlook>();
 
 const outlookOf = ({ daemons, dimensions }: NodeContext): Outlook =>
-  outlooks.of(JSON.stringify([dimensions.names, daemons.map(demandsOnNodes)]), () => ({}));
+  outlooks.of(JSON.stringify([dimensions.identity, daemons.map(demandsOnNodes)]), () => ({}));
 
 /** Remaining room of a node. It only shrinks. */
 export class Room {
@@ -133,18 +136,37 @@ interface KeptGround extends Ground {
 
 const grounds = new WeakMap<EngineNode, KeptGround>();
 
-function groundOf(node: EngineNode, { daemons, dimensions, volumes }: NodeContext, outlook: Outlook): Ground {
+function groundOf(node: EngineNode, { daemons, dimensions, volumes, extended }: NodeContext, outlook: Outlook): Ground {
   const { ports, free, takenByDaemons, claiming } = loadOf(node);
   const known = grounds.get(node);
   const claims = claiming.map((pod) => volumes.claimsOf(pod));
   if (known?.outlook === outlook && claims.every((each, at) => each === known.claims[at])) return known;
   const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements: placeOf(node).requirements });
   const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
-  const remaining = subtractResources(free, toCome);
+  const remaining = { ...subtractResources(free, toCome), ...unlimitedOn(node, { dimensions, extended }) };
   const room = new Room(dimensions.amounts(remaining), ports, new VolumeSlots(node.csiNode, claims));
   const ground = { room, overcommitted: Object.values(remaining).some((amount) => amount < 0), outlook, claims };
   grounds.set(node, ground);
   return ground;
+}
+
+/** Amount of a resource whose devices are counted one by one. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER / 2;
+
+/** Returns the resources that devices of a node provide, because no device plugin reports them. */
+function unlimitedOn(
+  node: EngineNode,
+  { dimensions, extended }: Pick<NodeContext, 'dimensions' | 'extended'>,
+): Resources {
+  if (extended === undefined) return {};
+  const names = new Set([...dimensions.names, ...node.pods.flatMap((pod) => Object.keys(podRequests(pod)))]);
+  const provided = [...names].filter(
+    (name) =>
+      extended.classOf(name) !== undefined &&
+      amountIn(node.allocatable, name) === 0 &&
+      (node.initialized || extended.isOnlyDevices(name)),
+  );
+  return Object.fromEntries(provided.map((name) => [name, UNLIMITED]));
 }
 
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));

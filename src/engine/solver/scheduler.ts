@@ -314,7 +314,7 @@ export class Scheduler {
     podClass: PodClass,
   ): ClaimState | Refusal {
     const { devices } = this.#parts;
-    if (podClass.devices === undefined || devices === undefined)
+    if (devices === undefined || (podClass.devices?.claims ?? []).length === 0)
       return this.#joinedAt(volume, state, candidate, podClass);
     const own = state.narrowed(podClass, volume);
     if (own instanceof Refusal) return own;

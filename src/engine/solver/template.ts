@@ -105,7 +105,7 @@ const askedOf = (
   pools: readonly PoolInput[],
   { dimensions, daemons, strictMinValues, sellsReserved }: TemplateOptions,
 ): readonly unknown[] => [
-  dimensions.names.join(),
+  dimensions.identity,
   JSON.stringify(daemons.map((daemon) => [demandsOnNodes(daemon), daemon.ports])),
   ...[strictMinValues, sellsReserved],
   ...pools.flatMap(({ nodePool, instanceTypes, extras }) => [

@@ -431,6 +431,64 @@ describe('shared claims', () => {
   });
 });
 
+describe('resources that a DeviceClass provides', () => {
+  const templates = { b: template(devices(2)) };
+  const IMPLICIT = 'deviceclass.resource.kubernetes.io/gpu';
+  const asking = (count: number, resource: string) =>
+    Array.from({ length: count }, (_, at) => pod(`pod-${at}`, { cpu: '100m', requests: { [resource]: '1' } }));
+  const mapping = { ...GPU_CLASS, spec: { ...GPU_CLASS.spec, extendedResourceName: 'example.com/gpu' } };
+
+  it.each([
+    ['by the name of the class', IMPLICIT, GPU_CLASS],
+    ['by a name that no type has', 'example.com/gpu', mapping],
+  ])('take devices of new nodes %s', (_, resource, deviceClasses) => {
+    const plan = planOf({ templates, pendingPods: asking(3, resource), deviceClasses: [deviceClasses] });
+    expect(typesOf(plan)).toEqual([['b'], ['b']]);
+    expect(podCounts(plan)).toEqual([2, 1]);
+    expect(driversOf(plan)).toEqual([DRIVER, DRIVER]);
+    const none = planOf({ pendingPods: asking(1, resource), deviceClasses: [deviceClasses] });
+    expect(refusalText(none, 'pod-0')).toContain(`types have no devices of driver ${DRIVER}`);
+  });
+
+  it('are the capacity of types that have the resource', () => {
+    const types = [CHEAP, { ...GPU, capacity: { ...GPU.capacity, 'example.com/gpu': 2 } }];
+    const parts = clusterOf({ pendingPods: asking(3, 'example.com/gpu'), deviceClasses: [mapping] });
+    const pools = parts.pools.map((pool) => ({ ...pool, instanceTypes: types }));
+    const plan = solve({ ...parts, pools }, DRA);
+    expect(podCounts(plan)).toEqual([2, 1]);
+    expect(driversOf(plan)).toEqual([undefined, undefined]);
+  });
+
+  it.each([true, false])('are free devices of an initialized node without a device plugin: %s', (isOffered) => {
+    const types = [CHEAP, isOffered ? { ...GPU, capacity: { ...GPU.capacity, 'example.com/gpu': 2 } } : GPU];
+    const user = running(pod('user', { cpu: '100m', requests: { 'example.com/gpu': '1' } }), 'n');
+    const { node, slices } = gpuNode('n', 3, { pods: [user] });
+    const own = held(claim([request('r')], { name: 'user-extended-resources' }), user, 'n');
+    const parts = clusterOf({
+      ...{ nodes: [node], resourceSlices: slices, claims: [own], deviceClasses: [mapping], templates },
+      pendingPods: asking(3, 'example.com/gpu'),
+    });
+    const plan = solve({ ...parts, pools: parts.pools.map((pool) => ({ ...pool, instanceTypes: types })) }, DRA);
+    expect(plan.placements.map(({ pods }) => pods)).toEqual([['default/pod-0', 'default/pod-1']]);
+    expect(podCounts(plan)).toEqual([1]);
+  });
+
+  it('of several classes with one name belong to the newest class', () => {
+    const other = deviceClass('other', 'false');
+    const older = { ...other, spec: { ...other.spec, extendedResourceName: 'example.com/gpu' } };
+    const at = (one: typeof mapping, creationTimestamp: string) => ({
+      ...one,
+      metadata: { ...one.metadata, creationTimestamp },
+    });
+    const [early, late] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'] as const;
+    const count = (...deviceClasses: (typeof mapping)[]) =>
+      planOf({ templates, pendingPods: asking(1, 'example.com/gpu'), deviceClasses }).claims.length;
+    expect(count(at(older, early), at(mapping, late))).toBe(1);
+    expect(count(at(older, late), at(mapping, early))).toBe(0);
+    expect(count(at(older, late), at(mapping, late))).toBe(1);
+  });
+});
+
 describe('existing nodes', () => {
   const templates = { b: template(devices(1)) };
 
