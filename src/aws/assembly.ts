@@ -272,6 +272,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
     staticDrivers: {
       nvidia: settings.awsFeatureGates.draNvidiaGpu ?? false,
       efa: settings.awsFeatureGates.draEfa ?? false,
+      neuron: settings.awsFeatureGates.draNeuron ?? false,
     },
   });
 }

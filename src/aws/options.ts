@@ -44,6 +44,7 @@ export interface AwsSettings {
     readonly nodeClassCel: boolean;
     readonly draNvidiaGpu?: boolean;
     readonly draEfa?: boolean;
+    readonly draNeuron?: boolean;
   };
 }
 

@@ -168,7 +168,7 @@ export class Ec2Provider implements CloudProvider {
 
   deviceTemplates(nodePool: NodePool, type: InstanceType): readonly DriverTemplate[] {
     const { staticDrivers: drivers } = this.#options;
-    if (!drivers.nvidia && !drivers.efa) return [];
+    if (Object.values(drivers).every((isEnabled) => !isEnabled)) return [];
     const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
     const sharing = gpuSharing(nodeClass?.metadata.annotations?.[CONSUMABLE_CAPACITY_ANNOTATION]);
     return staticTemplates(type, { drivers, sharing: sharing ?? 'disabled' });

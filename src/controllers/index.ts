@@ -9,6 +9,7 @@ import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { DeclaredDeviceSource } from './devicetemplates/declared-source.ts';
+import { reportSources } from './devicetemplates/source-metrics.ts';
 import { DeviceSources } from './devicetemplates/sources.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
@@ -17,6 +18,7 @@ import { DisruptionQueue } from './disruption/queue.ts';
 import { type DecisionMemo, Snapshots } from './disruption/snapshots.ts';
 import { Steering } from './disruption/steering.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
+import { DEVICE_TEMPLATE_MISMATCHES } from '../observe/metrics/nodeclaims.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
@@ -67,12 +69,15 @@ interface Parts {
 }
 
 /** Returns undefined while dynamic resources are ignored. */
-function deviceSources({ client, cluster, cloud, clock, events, log, settings }: Deps): DeviceSources | undefined {
+function deviceSources({ client, cluster, cloud, clock, events, log, metrics, settings }: Deps): DeviceSources | undefined {
   const { devices } = cluster;
   if (devices === undefined) return undefined;
   const namespace = settings.systemNamespace || settings.leaderElectionNamespace;
   const declared = new DeclaredDeviceSource({ client, events, clock, log, namespace });
-  return new DeviceSources({ cluster, cloud, clock, declared, slices: devices.slices });
+  const onOtherShape = (driver: string): void => metrics.counter(DEVICE_TEMPLATE_MISMATCHES).inc({ driver, kind: 'shape' });
+  const sources = new DeviceSources({ cluster, cloud, clock, declared, slices: devices.slices, onOtherShape });
+  reportSources(sources, { cluster, metrics });
+  return sources;
 }
 
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {

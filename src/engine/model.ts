@@ -345,6 +345,15 @@ export interface Plan {
   readonly effectiveZones?: ReadonlyMap<string, number>;
   /** NodePools that keep the nodes of first-fit because packing reached a limit. Absent if packing completed. */
   readonly unpacked?: readonly UnpackedPool[];
+  /** Work for the devices of pods. Absent if no pod claims devices. */
+  readonly allocation?: AllocationWork;
+}
+
+export interface AllocationWork {
+  /** 0 if the caller passed no clock. */
+  readonly ms: number;
+  /** Number of pods whose search reached its limit. */
+  readonly expired: number;
 }
 
 export interface UnpackedPool {

@@ -199,6 +199,7 @@ class VariationSolve {
         emptyPools,
         ...(leftOuts.all.length > 0 && { leftOut: leftOuts.all }),
         ...(this.#zones && { effectiveZones: this.#zones }),
+        ...(devices !== undefined && { allocation: devices.work }),
         ...(this.#unpacked.size > 0 && { unpacked: [...this.#unpacked.values()] }),
       },
       ties: scheduler.ties,

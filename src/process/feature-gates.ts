@@ -25,6 +25,7 @@ export const AWS_GATES = {
   nodeClassCel: gate('NodeClassCEL', false, 'Evaluate expressions of the instance type in kubelet settings'),
   draNvidiaGpu: gate('DRANVIDIAGPU', false, 'Nodes run the DRA driver of NVIDIA GPUs'),
   draEfa: gate('DRAEFA', false, 'Nodes run the DRA driver of EFA interfaces'),
+  draNeuron: gate('DRANeuron', false, 'Nodes run the DRA driver of AWS Neuron devices'),
 };
 
 type Gates = Readonly<Record<string, FeatureGate>>;

@@ -182,6 +182,9 @@ export interface Settings
   readonly ignored: readonly string[];
 }
 
+/** Gates that confirm that nodes run a DRA driver. Each of them enables resource claims. */
+const DRIVER_GATES = ['draNvidiaGpu', 'draEfa', 'draNeuron'] as const;
+
 /**
  * Reads the settings from command line arguments (without the program's name) and the environment.
  * @throws SettingsError if a setting is invalid, HelpRequested for `--help`
@@ -194,7 +197,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const { tracing, problems } = parseTracing(env);
   const settings: Settings = {
     ...raw,
-    ignoreDraRequests: raw.ignoreDraRequests && !awsFeatureGates.draNvidiaGpu && !awsFeatureGates.draEfa,
+    ignoreDraRequests: raw.ignoreDraRequests && DRIVER_GATES.every((gate) => !awsFeatureGates[gate]),
     cpuRequests: raw.cpuRequests > 0 ? raw.cpuRequests : 1000,
     logLevel: logLevel(raw.logLevel),
     logOutputPaths: paths(raw.logOutputPaths),

@@ -210,12 +210,12 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- $gates := $settings.awsFeatureGates | default dict }}
 {{- $isOn := eq (toString $settings.enableDRA) "true" }}
 {{- $given := list }}
-{{- range list (list "DRANVIDIAGPU" "draNVIDIAGPU") (list "DRAEFA" "draEFA") }}
+{{- range list (list "DRANVIDIAGPU" "draNVIDIAGPU" true) (list "DRAEFA" "draEFA" true) (list "DRANeuron" "draNeuron" false) }}
 {{- $value := get $gates (index . 1) }}
 {{- if not (or (kindIs "invalid" $value) (eq (toString $value) "")) }}
 {{- $given = append $given (printf "settings.awsFeatureGates.%s" (index . 1)) }}
 {{- printf ",%s=%s" (index . 0) (toString $value) }}
-{{- else if $isOn }}
+{{- else if and $isOn (index . 2) }}
 {{- printf ",%s=true" (index . 0) }}
 {{- end }}
 {{- end }}

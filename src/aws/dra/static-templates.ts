@@ -1,5 +1,5 @@
 /**
- * Devices of new nodes whose DRA drivers are known: `gpu.nvidia.com` and `dra.net`. A feature gate for each driver confirms that
+ * Devices of new nodes whose DRA drivers are known: `gpu.nvidia.com`, `dra.net` and `neuron.aws.com`. A feature gate for each driver confirms that
  * nodes run the driver.
  */
 import type { Device } from '../../api/dra/objects.ts';
@@ -8,6 +8,7 @@ import type { InstanceType } from '../../engine/model.ts';
 import { amountIn } from '../../engine/resources.ts';
 import { EFA_DRIVER, EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import { type EfaModel, GPU_LAYOUTS, type GpuLayout, type GpuModel } from './gpu-tables.ts';
+import { neuronTemplate } from './neuron-templates.ts';
 
 export const NVIDIA_DRIVER = 'gpu.nvidia.com';
 const PCIE_ROOT = 'resource.kubernetes.io/pcieRoot';
@@ -29,6 +30,7 @@ export function gpuSharing(text = ''): GpuSharing | undefined {
 export interface StaticDrivers {
   readonly nvidia: boolean;
   readonly efa: boolean;
+  readonly neuron: boolean;
 }
 
 interface Parts {
@@ -40,10 +42,10 @@ const known = new Map<string, readonly DriverTemplate[]>();
 const NONE: readonly DriverTemplate[] = [];
 
 /** Returns the templates of an instance type. Returns the same object for equal layouts, so that they are compiled once. */
-export function staticTemplates(
-  { name, capacity }: InstanceType,
-  { drivers, sharing }: Parts,
-): readonly DriverTemplate[] {
+export function staticTemplates(type: InstanceType, { drivers, sharing }: Parts): readonly DriverTemplate[] {
+  const { name, capacity } = type;
+  const neuron = drivers.neuron ? neuronTemplate(type) : undefined;
+  if (neuron !== undefined) return [neuron];
   const layout = GPU_LAYOUTS.get(name);
   // a changed instance type is unknown
   if (layout === undefined || amountIn(capacity, GPU_RESOURCE) !== layout.count) return NONE;

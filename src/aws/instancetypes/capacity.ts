@@ -13,7 +13,7 @@ export const EFA_RESOURCE = 'vpc.amazonaws.com/efa';
 const POD_ENI_RESOURCE = 'vpc.amazonaws.com/pod-eni';
 const PRIVATE_IPV4_RESOURCE = 'vpc.amazonaws.com/PrivateIPv4Address';
 export const NITRO_SANDBOX_RESOURCE = 'eks.amazonaws.com/nitro-sandbox';
-const NEURON_RESOURCE = 'aws.amazon.com/neuron';
+export const NEURON_RESOURCE = 'aws.amazon.com/neuron';
 const NEURON_CORE_RESOURCE = 'aws.amazon.com/neuroncore';
 const GPU_RESOURCES = { NVIDIA: 'nvidia.com/gpu', AMD: 'amd.com/gpu', Habana: 'habana.ai/gaudi' } as const;
 /** Special resources. Pods that do not request them should not run on these instance types. */

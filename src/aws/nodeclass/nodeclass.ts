@@ -7,9 +7,12 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { quoted } from '../../lib/quoted.ts';
 import { NODE_CLASS_UNRESOLVED } from '../../observe/events/aws.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
+import { INVALID_GPU_SHARING } from '../../observe/events/devices.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { CONSUMABLE_CAPACITY_ANNOTATION, gpuSharing } from '../dra/static-templates.ts';
 import type { NodeClassStep, NodeClassStepResult } from './step.ts';
 
 interface NodeClassOptions {
@@ -75,6 +78,7 @@ export function nodeClassController({
       const [resolved, results] = await runSteps(held, log);
       await writeChanges(client, EC2_NODE_CLASS, { before: held, after: resolved }, { part: 'status', lock: true });
       publishCauses(resolved, events);
+      publishInvalidSharing(resolved, events);
       return outcomeOf(results, log);
     },
   };
@@ -90,6 +94,16 @@ function publishCauses(nodeClass: EC2NodeClass, events: EventRecorder): void {
     const dedupe = [nodeClass.metadata.uid ?? nodeClass.metadata.name, text];
     events.publish(eventOf(NODE_CLASS_UNRESOLVED, nodeClass, { message: text, dedupe }));
   }
+}
+
+/** Publishes an event if the annotation for the sharing of GPUs is not valid, because it has no effect. */
+function publishInvalidSharing(nodeClass: EC2NodeClass, events: EventRecorder): void {
+  const { metadata } = nodeClass;
+  const value = metadata.annotations?.[CONSUMABLE_CAPACITY_ANNOTATION];
+  if (gpuSharing(value) !== undefined) return;
+  const message = INVALID_GPU_SHARING.message(CONSUMABLE_CAPACITY_ANNOTATION, quoted(value ?? ''));
+  const dedupe = [metadata.uid ?? metadata.name, message];
+  events.publish(eventOf(INVALID_GPU_SHARING, nodeClass, { message, dedupe }));
 }
 
 /** Runs a step. A step that throws changes nothing, and the results of the other steps are still written. */

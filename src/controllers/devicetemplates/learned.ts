@@ -33,6 +33,14 @@ export const learnedKey = (nodePool: string, type: string): string => JSON.strin
 export class LearnedDevices {
   #observed = new Map<string, Observed>();
   #learned = new Map<string, Learned>();
+  /** Number of nodes with other devices than the newest node. */
+  #others = new Map<string, number>();
+  readonly #onOtherShape: ((driver: string) => void) | undefined;
+
+  /** @param onOtherShape called once if nodes of a type have different devices of a driver */
+  constructor({ onOtherShape }: { readonly onOtherShape?: ((driver: string) => void) | undefined } = {}) {
+    this.#onOtherShape = onOtherShape;
+  }
 
   /** Returns the templates. @param nowMs monotonic */
   current(
@@ -71,16 +79,21 @@ export class LearnedDevices {
   ): LearnedTemplates {
     const learned = new Map<string, Learned>();
     const templates = new Map<string, Map<string, DriverTemplate>>();
+    const odd = new Map<string, number>();
     for (const [id, { key, driver, all }] of samples) {
       const newest = all.toSorted((a, b) => createdMs(b) - createdMs(a)).map(({ slices }) => ({ slices }));
       const [first] = newest;
       if (first === undefined) continue;
-      const alike = newest.filter((sample) => haveSameShape(sample, first)).slice(0, MOST_SAMPLES);
-      const one = this.#learnedFrom(id, driver, [first, ...alike.slice(1)]);
+      const alike = newest.filter((sample) => haveSameShape(sample, first));
+      const others = newest.length - alike.length;
+      const one = this.#learnedFrom(id, driver, [first, ...alike.slice(1, MOST_SAMPLES)]);
+      if (others > (this.#others.get(id) ?? 0)) this.#onOtherShape?.(driver);
+      if (others > 0) odd.set(id, others);
       learned.set(id, one);
       templates.set(key, (templates.get(key) ?? new Map<string, DriverTemplate>()).set(driver, one.template));
     }
     this.#learned = learned;
+    this.#others = odd;
     return templates;
   }
 

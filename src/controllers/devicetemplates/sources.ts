@@ -23,11 +23,22 @@ interface SourceParts {
   readonly clock: Timepiece;
   readonly slices: Pick<Store<ResourceSlice>, 'list'>;
   readonly declared: { current(): Promise<Declarations> };
+  /** Called if nodes of a type have different devices of a driver. */
+  readonly onOtherShape?: (driver: string) => void;
 }
 
 interface Given {
   readonly parts: readonly unknown[];
   readonly templates: ReadonlyMap<string, DeviceTemplates>;
+  /** Number of types by driver and source. */
+  readonly counts: readonly SourceCount[];
+}
+
+/** Number of instance types of a NodePool whose devices of a driver come from a source. */
+export interface SourceCount {
+  readonly driver: string;
+  readonly source: string;
+  readonly types: number;
 }
 
 /** Templates of several drivers, and suspended drivers. */
@@ -44,12 +55,13 @@ const MOST_COMBINED = 8;
 export class DeviceSources {
   readonly suspensions: DeviceSuspensions;
   readonly #parts: SourceParts;
-  readonly #learned = new LearnedDevices();
+  readonly #learned: LearnedDevices;
   readonly #given = new LRUCache<string, Given>({ max: MOST_POOLS });
   readonly #combined = new WeakMap<object, Combined[]>();
 
   constructor(parts: SourceParts) {
     this.#parts = parts;
+    this.#learned = new LearnedDevices({ onOtherShape: parts.onOtherShape });
     this.suspensions = new DeviceSuspensions(parts.clock);
   }
 
@@ -58,23 +70,30 @@ export class DeviceSources {
     return this.#given.get(nodePool)?.templates.get(type);
   }
 
+  /** Returns the sources of the devices of a NodePool, as in the last solve. */
+  counts(nodePool: string): readonly SourceCount[] {
+    return this.#given.get(nodePool)?.counts ?? [];
+  }
+
   /** Returns the devices of new nodes of a NodePool. Returns the same object until they change. */
   async forPool(nodePool: NodePool, types: readonly InstanceType[]): Promise<Pick<PoolInput, 'deviceTemplates'>> {
     const declarations = await this.#parts.declared.current();
     const learned = this.#learnedNow();
     const { name } = nodePool.metadata;
+    const used: DriverTemplate[] = [];
     const found = types.flatMap((type) => {
       const all = this.#driversOf(nodePool, type, { declarations, learned });
       const place = { nodePool: name, type: type.name };
       const suspended = all.flatMap(({ driver }) => this.suspensions.of({ ...place, driver }) ?? []);
       const drivers = all.filter(({ driver }) => suspended.every((each) => each.driver !== driver));
+      used.push(...drivers);
       return all.length === 0 ? [] : [[type.name, this.#combine(drivers, suspended)] as const];
     });
     const parts = found.flat();
     const known = this.#given.get(name);
     if (known !== undefined && sameItems(known.parts, parts)) return { deviceTemplates: known.templates };
     const templates = new Map(found);
-    this.#given.set(name, { parts, templates });
+    this.#given.set(name, { parts, templates, counts: countsOf(used) });
     return { deviceTemplates: templates };
   }
 
@@ -113,3 +132,15 @@ export class DeviceSources {
     return all;
   }
 }
+
+function countsOf(used: readonly DriverTemplate[]): readonly SourceCount[] {
+  const groups = Map.groupBy(used, ({ driver, source }) => JSON.stringify([driver, kindOf(source)]));
+  return [...groups.values()].flatMap(([first, ...others]) =>
+    first === undefined
+      ? []
+      : [{ driver: first.driver, source: kindOf(first.source), types: others.length + 1 }],
+  );
+}
+
+/** Returns the kind of a source. The sources of declarations contain the name of a document. */
+const kindOf = (source: string): string => (source === 'learned' || source === 'static' ? source : 'declared');

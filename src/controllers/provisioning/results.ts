@@ -17,6 +17,8 @@ import { FAILED_SCHEDULING, POD_HELD } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
 import {
+  DEVICE_ALLOCATION_TIMEOUTS,
+  SCHEDULER_DEVICE_ALLOCATION_DURATION_SECONDS,
   SCHEDULER_IGNORED_PODS_COUNT,
   SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT,
   SCHEDULER_QUEUE_DEPTH,
@@ -44,6 +46,11 @@ export interface Solved {
 /** Records results that need no new NodeClaims: refusals, and placements on existing or launching nodes. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
+  const { allocation } = solved.plan;
+  if (allocation !== undefined) {
+    deps.metrics.histogram(SCHEDULER_DEVICE_ALLOCATION_DURATION_SECONDS).observe(CONTROLLER, allocation.ms / 1000);
+    if (allocation.expired > 0) deps.metrics.counter(DEVICE_ALLOCATION_TIMEOUTS).inc({}, allocation.expired);
+  }
   for (const pool of solved.plan.unpacked ?? []) recordUnpacked(deps, pool, log);
   recordRefusals(deps, solved, log);
   recordPlacements(deps, solved, log);

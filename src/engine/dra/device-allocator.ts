@@ -54,6 +54,8 @@ export interface AllocationRefusal {
   readonly text: string;
   /** True if the refusal does not depend on the devices that other pods use. */
   readonly isPermanent: boolean;
+  /** True if the search reached its limit. */
+  readonly isExpired?: boolean;
 }
 
 /** Claim that this solve allocated. */
@@ -102,7 +104,8 @@ export class DeviceAllocator {
         error instanceof ClaimError ||
         error instanceof BudgetError;
       if (!isExpected) throw error;
-      return { text: shownMessage(messageOf(error)), isPermanent: error instanceof ClaimError };
+      const isExpired = error instanceof BudgetError;
+      return { text: shownMessage(messageOf(error)), isPermanent: error instanceof ClaimError, isExpired };
     }
   }
 

@@ -3,12 +3,12 @@
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import type { ClaimVariation, ClaimState as DeviceClaimState } from '../dra/claim-states.ts';
-import type { Allocation, AllocationRefusal, CandidateType, DeviceAllocator } from '../dra/device-allocator.ts';
+import type { Allocation, AllocationCandidate, AllocationRefusal, CandidateType, DeviceAllocator } from '../dra/device-allocator.ts';
 import type { DevicePool } from '../dra/device-pool.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
 import { bindsToNode, type HostDevices, NO_HOST_DEVICES, type TypeDevices } from '../dra/host-devices.ts';
 import { SearchBudget } from '../dra/search-budget.ts';
-import type { Misfit } from '../model.ts';
+import type { AllocationWork, Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
 import { combinedPlaces } from '../volumes.ts';
@@ -49,6 +49,10 @@ export class DevicePlacement {
   readonly #daemons: DaemonDevices;
   readonly #reserved = new Map<CompiledNode, TypeDevices | undefined>();
   #budget: SearchBudget;
+  #ms = 0;
+  #expired = 0;
+  /** True if the current pod is counted. */
+  #isExpired = false;
 
   constructor({ world, variation, daemons, elapsedMs }: PlacementParts) {
     this.#world = world;
@@ -59,8 +63,28 @@ export class DevicePlacement {
     this.#budget = new SearchBudget(elapsedMs);
   }
 
+  /** Work of this attempt. */
+  get work(): AllocationWork {
+    return { ms: this.#ms, expired: this.#expired };
+  }
+
+  #allocate(
+    claims: readonly DeviceClaimState[],
+    candidate: AllocationCandidate,
+  ): Allocation | AllocationRefusal {
+    const startMs = this.#elapsedMs?.() ?? 0;
+    const result = this.#allocator.allocate(claims, candidate, this.#budget);
+    this.#ms += (this.#elapsedMs?.() ?? 0) - startMs;
+    if (isRefused(result) && result.isExpired && !this.#isExpired) {
+      this.#isExpired = true;
+      this.#expired++;
+    }
+    return result;
+  }
+
   /** Starts the work for another pod. */
   start(): void {
+    this.#isExpired = false;
     this.#budget = new SearchBudget(this.#elapsedMs);
   }
 
@@ -108,7 +132,7 @@ export class DevicePlacement {
     const templates = initialized ? [] : this.#world.templatesOf(nodePool, type);
     const { forResources = [] } = podClass.devices ?? {};
     const missing = forResources.filter(({ resource }) => amountIn(node.node.allocatable, resource) === 0);
-    return this.#allocator.allocate(
+    return this.#allocate(
       [...this.#statesOf(podClass), ...missing.map(({ claim }) => this.#variation.stateOf(claim, true))],
       {
         host: node,
@@ -116,7 +140,6 @@ export class DevicePlacement {
         types: [{ name: type, templates, reserved: this.#reservedOn(node, templates) }],
         devices: held ?? NO_HOST_DEVICES,
       },
-      this.#budget,
     );
   }
 
@@ -140,7 +163,7 @@ export class DevicePlacement {
     podClass: PodClass,
   ): Allocation | AllocationRefusal {
     const types = this.#typesOf(state);
-    return this.#allocator.allocate(
+    return this.#allocate(
       this.#statesOf(podClass),
       {
         host: claim ?? NEW_HOST,
@@ -148,7 +171,6 @@ export class DevicePlacement {
         types,
         devices: state.devices ?? NO_HOST_DEVICES,
       },
-      this.#budget,
     );
   }
 

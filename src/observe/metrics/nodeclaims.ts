@@ -49,6 +49,6 @@ export const NODECLAIMS_TERMINATED = counter({
 
 export const DEVICE_TEMPLATE_MISMATCHES = counter({
   name: 'karpenter_device_template_mismatches_total',
-  help: 'Nodes whose DRA driver did not publish the expected devices (kind devices), or no complete pool (not_published)',
+  help: 'Nodes whose DRA driver did not publish the expected devices (kind devices), no complete pool (not_published), or other devices than a node of the same type (shape)',
   labels: ['driver', 'kind'],
 });

@@ -41,3 +41,20 @@ export const SCHEDULER_UNSCHEDULABLE_PODS_COUNT = gauge({
   help: 'Unschedulable pods of the last run',
   labels: ['controller'],
 });
+
+export const SCHEDULER_DEVICE_ALLOCATION_DURATION_SECONDS = histogram({
+  name: 'karpenter_scheduler_device_allocation_duration_seconds',
+  help: 'Time of a solve for the allocation of devices, of solves with pods that claim devices',
+  labels: ['controller'],
+});
+
+export const DEVICE_ALLOCATION_TIMEOUTS = counter({
+  name: 'karpenter_device_allocation_timeouts_total',
+  help: 'Pods whose search for devices reached its limit of time or steps, counted once per solve',
+});
+
+export const DEVICE_TEMPLATES = gauge({
+  name: 'karpenter_device_templates',
+  help: 'Pairs of a NodePool and an instance type for which the devices of new nodes are known (source declared, learned or static)',
+  labels: ['driver', 'source'],
+});

@@ -120,6 +120,7 @@ describe('parseSettings', () => {
     [{ AWS_FEATURE_GATES: 'DRAEFA=false' }, true],
     [{ AWS_FEATURE_GATES: 'DRAEFA=true', IGNORE_DRA_REQUESTS: 'true' }, false],
     [{ AWS_FEATURE_GATES: 'NodeClassCEL=true,DRANVIDIAGPU=true' }, false],
+    [{ AWS_FEATURE_GATES: 'DRANeuron=true' }, false],
   ])('ignores resource claims unless a setting or the gate of a driver permits them: %p', (env, ignores) => {
     expect(settings([], env).ignoreDraRequests).toBe(ignores);
   });

@@ -8,7 +8,7 @@ import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.
 import { instanceType } from '../../engine/build.ts';
 import { claim, deviceClass, newNode, request, selecting, world } from '../../engine/dra/build.ts';
 
-const BOTH = { nvidia: true, efa: true };
+const BOTH = { nvidia: true, efa: true, neuron: false };
 
 function templatesOf(name: string, sharing: GpuSharing = 'disabled', drivers = BOTH): DeviceTemplates {
   const layout = GPU_LAYOUTS.get(name);
@@ -28,6 +28,13 @@ const typesFor = (wanted: ResourceClaim, ...names: readonly string[]): readonly 
   const placed = world({ classes }).place([wanted], newNode(types));
   return typeof placed === 'string' ? [] : Object.keys(placed);
 };
+const neuronOf = (name: string, count: number): DeviceTemplates =>
+  combinedTemplates(
+    staticTemplates(instanceType(name, { capacity: { 'aws.amazon.com/neuron': count } }), {
+      drivers: { nvidia: false, efa: false, neuron: true },
+      sharing: 'disabled',
+    }),
+  );
 const PCIE = [{ matchAttribute: 'resource.kubernetes.io/pcieRoot' }];
 
 describe('static templates', () => {
@@ -42,9 +49,9 @@ describe('static templates', () => {
   it('exist only for drivers with an enabled gate', () => {
     const driversOf = (drivers: typeof BOTH) =>
       templatesOf('p5.48xlarge', 'disabled', drivers).pools.map(({ driver }) => driver);
-    expect(driversOf({ nvidia: true, efa: false })).toEqual(['gpu.nvidia.com']);
-    expect(driversOf({ nvidia: false, efa: true })).toEqual(['dra.net']);
-    expect(driversOf({ nvidia: false, efa: false })).toEqual([]);
+    expect(driversOf({ ...BOTH, efa: false })).toEqual(['gpu.nvidia.com']);
+    expect(driversOf({ ...BOTH, nvidia: false })).toEqual(['dra.net']);
+    expect(driversOf({ ...BOTH, nvidia: false, efa: false })).toEqual([]);
   });
 
   it('do not exist for other types, and for types whose devices differ from the table', () => {
@@ -110,5 +117,42 @@ describe('static templates', () => {
     let placed = 0;
     while (placed < 50 && typeof cluster.place([wanted(placed)], on) !== 'string') placed++;
     expect(placed).toBe(times);
+  });
+});
+
+describe('templates of Neuron devices', () => {
+  const neuron = deviceClass('gpu', "device.driver == 'neuron.aws.com'");
+  const placed = (wanted: ResourceClaim, types: Readonly<Record<string, DeviceTemplates>>) =>
+    world({ classes: [neuron] }).place([wanted], newNode(types));
+
+  it('have the number of devices that EC2 reports', () => {
+    expect(neuronOf('inf2.24xlarge', 6).pools).toMatchObject([{ driver: 'neuron.aws.com', devices: { length: 6 } }]);
+    const wanted = claim([
+      request('r', { count: 2, ...selecting("device.attributes['neuron.aws.com'].instanceType == 'inf2.24xlarge'") }),
+    ]);
+    expect(placed(wanted, { a: neuronOf('inf2.24xlarge', 6), b: neuronOf('trn1.2xlarge', 1) })).toEqual({
+      a: ['r=neuron-device-0', 'r=neuron-device-1'],
+    });
+  });
+
+  it.each([
+    ['m5.large', 0],
+    ['inf1.xlarge', 1],
+    ['trn2u.48xlarge', 16],
+  ])('do not exist for %s', (name, count) => {
+    expect(neuronOf(name, count).pools).toEqual([]);
+  });
+
+  it.each([
+    [4, 4, true],
+    [4, 5, false],
+    [8, 8, true],
+    [16, 16, true],
+    [1, 1, true],
+    [1, 2, false],
+  ])('keep a claim in a group of %d devices: %d devices', (size, count, isPossible) => {
+    const constraints = [{ matchAttribute: `resource.aws.com/devicegroup${size}_id` }];
+    const result = placed(claim([request('r', { count })], { constraints }), { t: neuronOf('trn2.48xlarge', 16) });
+    expect(typeof result === 'object').toBe(isPossible);
   });
 });

@@ -100,6 +100,20 @@ describe('a NodeClass', () => {
     expect(condition('InstanceProfileReady')?.reason).toBe('RoleNotFound');
   });
 
+  it.each([
+    ['0', ['"0" is not one of']],
+    ['unlimited', []],
+  ])('reports an annotation for shared GPUs that is not valid: %s', async (value, expected) => {
+    const annotation = 'karpenter.k8s.aws/nvidia-consumable-capacity';
+    const { metadata: _, status: __, ...rest } = account.nodeClass();
+    account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name: 'other', annotations: { [annotation]: value } } });
+    await account.reconcileNodeClass('other');
+    const notes = account.events.filter(({ reason }) => reason === 'InvalidConsumableCapacity');
+    expect(notes.map(({ message }) => message)).toEqual(
+      expected.map((text) => expect.stringContaining(`Annotation ${annotation}: ${text} "disabled", "memory"`)),
+    );
+  });
+
   it('reports an alias without an image, with an event', async () => {
     another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
     expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });

@@ -1,0 +1,63 @@
+/**
+ * Neuron devices of instance types, as the DRA driver `neuron.aws.com` publishes them. The number of devices is the one that EC2
+ * reports for the type, so there is no table of counts that can become outdated.
+ */
+import type { Device } from '../../api/dra/objects.ts';
+import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { amountIn } from '../../engine/resources.ts';
+import { NEURON_RESOURCE } from '../instancetypes/capacity.ts';
+
+export const NEURON_DRIVER = 'neuron.aws.com';
+
+/** Types whose 16 devices are a grid of four rows. Their driver publishes the groups of devices that a workload can use. */
+const GRID_TYPES: ReadonlySet<string> = new Set(['trn1.32xlarge', 'trn1n.32xlarge', 'trn2.48xlarge']);
+const GRID_DEVICES = 16;
+/** Numbers of neighboring devices that a group can have. */
+const GROUP_SIZES = [4, 8, 16];
+/** Families without a DRA driver, and parts of UltraServers, which need several coordinated nodes. */
+const UNSUPPORTED = /^(?:inf1|trn\d+u)\./;
+const groupAttribute = (size: number): string => `resource.aws.com/devicegroup${size}_id`;
+
+const known = new Map<string, DriverTemplate>();
+
+/** Returns the template of an instance type. Returns the same object for the same devices, so that it is compiled once. */
+export function neuronTemplate({ name, capacity }: InstanceType): DriverTemplate | undefined {
+  const count = amountIn(capacity, NEURON_RESOURCE);
+  if (count === 0 || UNSUPPORTED.test(name)) return undefined;
+  const id = `${name} ${count}`;
+  let template = known.get(id);
+  if (template === undefined) {
+    template = templateOf(name, count);
+    known.set(id, template);
+  }
+  return template;
+}
+
+function templateOf(type: string, count: number): DriverTemplate {
+  const devices = Array.from(
+    { length: count },
+    (_, index): Device => ({
+      name: `neuron-device-${index}`,
+      attributes: {
+        deviceId: { int: index },
+        instanceType: { string: type },
+        resourceType: { string: 'neuron_device' },
+      },
+    }),
+  );
+  const hasGrid = GRID_TYPES.has(type) && count === GRID_DEVICES;
+  const groups = GROUP_SIZES.map(
+    (size): RuntimeValues => ({
+      attribute: groupAttribute(size),
+      groups: new Map(devices.map(({ name }, index) => [name, `neuron-${size}-${Math.floor(index / size)}`])),
+      areDisjoint: true,
+    }),
+  );
+  return {
+    driver: NEURON_DRIVER,
+    source: 'static',
+    pools: [{ pool: 'neuron', devices }],
+    runtime: hasGrid ? [{ attribute: groupAttribute(1), isUnique: true }, ...groups] : [],
+  };
+}
