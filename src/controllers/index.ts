@@ -8,9 +8,7 @@ import type { Controller } from '../kube/reconciler.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
-import { DeclaredDeviceSource } from './devicetemplates/declared-source.ts';
-import { reportSources } from './devicetemplates/source-metrics.ts';
-import { DeviceSources } from './devicetemplates/sources.ts';
+import { openDevices } from './devicetemplates/index.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
@@ -18,7 +16,6 @@ import { DisruptionQueue } from './disruption/queue.ts';
 import { type DecisionMemo, Snapshots } from './disruption/snapshots.ts';
 import { Steering } from './disruption/steering.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
-import { DEVICE_TEMPLATE_MISMATCHES } from '../observe/metrics/nodeclaims.ts';
 import { metricsControllers } from './metrics/index.ts';
 import { nodeControllers } from './node/index.ts';
 import { consistency } from './nodeclaim/consistency.ts';
@@ -68,18 +65,6 @@ interface Parts {
   readonly costHistory?: KeptHistory | undefined;
 }
 
-/** Returns undefined while dynamic resources are ignored. */
-function deviceSources({ client, cluster, cloud, clock, events, log, metrics, settings }: Deps): DeviceSources | undefined {
-  const { devices } = cluster;
-  if (devices === undefined) return undefined;
-  const namespace = settings.systemNamespace || settings.leaderElectionNamespace;
-  const declared = new DeclaredDeviceSource({ client, events, clock, log, namespace });
-  const onOtherShape = (driver: string): void => metrics.counter(DEVICE_TEMPLATE_MISMATCHES).inc({ driver, kind: 'shape' });
-  const sources = new DeviceSources({ cluster, cloud, clock, declared, slices: devices.slices, onOtherShape });
-  reportSources(sources, { cluster, metrics });
-  return sources;
-}
-
 export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
   const { clock, cluster, settings } = known;
   const { solver = localSolver(), simulations = localSimulationRunner(), launches = new LaunchBudget(known) } = parts;
@@ -87,7 +72,8 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
   const cloud = isOverlaid ? overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) : known.cloud;
-  const deps = { ...known, cloud, devices: deviceSources(known) };
+  const devices = openDevices(known);
+  const deps = { ...known, cloud, devices: devices?.sources };
   const batcher = new PodBatcher(clock, {
     idleMs: settings.batchIdleMs,
     maxMs: settings.batchMaxMs,
@@ -130,6 +116,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...nodeControllers(deps),
     ...metricsControllers(deps),
     ...costControllers(deps, parts.costHistory),
+    ...(devices?.keeper === undefined ? [] : [devices.keeper]),
     ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
 }

@@ -217,6 +217,7 @@ describe('the charts', () => {
     [{ packing: 'compatible' }, ['karpenter-history'], '1'],
     [{ costHistory: false }, ['karpenter-spot-risk'], '1'],
     [{ costHistory: false, spotRisk: '0' }, [], '0'],
+    [{ costHistory: false, spotRisk: '0', enableDRA: true }, ['karpenter-device-samples'], '0'],
   ])('with settings %j allow the documents %j, and set a spot risk of %s', async (settings, names, weight) => {
     const yaml = await rendered({ settings });
     expect(/resourceNames: (\["karpenter-(?:history|spot).*)/.exec(yaml)?.[1] ?? '[]').toBe(JSON.stringify(names));

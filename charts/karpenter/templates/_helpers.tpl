@@ -192,6 +192,9 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- if include "karpenter.remembersSpotRisk" . }}
 {{- $documents = append $documents "karpenter-spot-risk" }}
 {{- end }}
+{{- if include "karpenter.servesDevices" . }}
+{{- $documents = append $documents "karpenter-device-samples" }}
+{{- end }}
 {{- toJson $documents }}
 {{- end }}
 

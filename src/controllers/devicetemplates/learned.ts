@@ -1,12 +1,13 @@
 /** Learns the devices of new nodes from slices of living nodes. */
 import { isTrue } from '../../api/conditions.ts';
 import type { ResourceSlice } from '../../api/dra/objects.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { EC2_NODECLASS_HASH_ANNOTATION, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { DriverTemplate } from '../../engine/dra/driver-template.ts';
 import { type DeviceSample, haveSameShape, learnedTemplate } from '../../engine/dra/learned-template.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { sameItems } from '../../lib/same-items.ts';
 import { timeOf } from '../../lib/times.ts';
+import type { LearnedTemplate } from './memory.ts';
 
 /** Time for which slices must be unchanged, because a driver may publish them one by one. */
 const STABLE_MS = 30_000;
@@ -30,16 +31,21 @@ export type LearnedTemplates = ReadonlyMap<string, ReadonlyMap<string, DriverTem
 
 export const learnedKey = (nodePool: string, type: string): string => JSON.stringify([nodePool, type]);
 
+interface LearnListeners {
+  /** Called once if nodes of a type have different devices of a driver. */
+  readonly onOtherShape?: ((driver: string) => void) | undefined;
+  readonly onLearned?: ((learned: LearnedTemplate) => void) | undefined;
+}
+
 export class LearnedDevices {
   #observed = new Map<string, Observed>();
   #learned = new Map<string, Learned>();
   /** Number of nodes with other devices than the newest node. */
   #others = new Map<string, number>();
-  readonly #onOtherShape: ((driver: string) => void) | undefined;
+  readonly #listeners: LearnListeners;
 
-  /** @param onOtherShape called once if nodes of a type have different devices of a driver */
-  constructor({ onOtherShape }: { readonly onOtherShape?: ((driver: string) => void) | undefined } = {}) {
-    this.#onOtherShape = onOtherShape;
+  constructor(listeners: LearnListeners) {
+    this.#listeners = listeners;
   }
 
   /** Returns the templates. @param nowMs monotonic */
@@ -49,7 +55,7 @@ export class LearnedDevices {
     nowMs: number,
   ): LearnedTemplates {
     const observed = new Map<string, Observed>();
-    const samples = new Map<string, { readonly key: string; readonly driver: string; readonly all: Sampled[] }>();
+    const samples = new Map<string, Samples>();
     for (const node of nodes) {
       const { [NODEPOOL_LABEL]: nodePool, [INSTANCE_TYPE_LABEL]: type } = node.labels;
       if (nodePool === undefined || type === undefined || !isSample(node)) continue;
@@ -60,7 +66,7 @@ export class LearnedDevices {
         if (nowMs - seen.sinceMs < STABLE_MS || !isWhole(node, driver, slices)) continue;
         const key = learnedKey(nodePool, type);
         const id = JSON.stringify([key, driver]);
-        const known = samples.get(id) ?? { key, driver, all: [] };
+        const known = samples.get(id) ?? { nodePool, type, driver, all: [] };
         known.all.push({ node, slices: seen.slices });
         samples.set(id, known);
       }
@@ -74,22 +80,23 @@ export class LearnedDevices {
     return known !== undefined && sameItems(known.slices, slices) ? known : { slices, sinceMs: nowMs };
   }
 
-  #templates(
-    samples: ReadonlyMap<string, { readonly key: string; readonly driver: string; readonly all: readonly Sampled[] }>,
-  ): LearnedTemplates {
+  #templates(samples: ReadonlyMap<string, Samples>): LearnedTemplates {
     const learned = new Map<string, Learned>();
     const templates = new Map<string, Map<string, DriverTemplate>>();
     const odd = new Map<string, number>();
-    for (const [id, { key, driver, all }] of samples) {
-      const newest = all.toSorted((a, b) => createdMs(b) - createdMs(a)).map(({ slices }) => ({ slices }));
+    for (const [id, { nodePool, type, driver, all }] of samples) {
+      const newest = all.toSorted((a, b) => createdMs(b) - createdMs(a));
       const [first] = newest;
       if (first === undefined) continue;
       const alike = newest.filter((sample) => haveSameShape(sample, first));
       const others = newest.length - alike.length;
       const one = this.#learnedFrom(id, driver, [first, ...alike.slice(1, MOST_SAMPLES)]);
-      if (others > (this.#others.get(id) ?? 0)) this.#onOtherShape?.(driver);
+      if (others > (this.#others.get(id) ?? 0)) this.#listeners.onOtherShape?.(driver);
       if (others > 0) odd.set(id, others);
       learned.set(id, one);
+      const { [EC2_NODECLASS_HASH_ANNOTATION]: nodeClassHash } = first.node.nodeClaim?.metadata.annotations ?? {};
+      this.#listeners.onLearned?.({ nodePool, type, template: one.template, nodeClassHash });
+      const key = learnedKey(nodePool, type);
       templates.set(key, (templates.get(key) ?? new Map<string, DriverTemplate>()).set(driver, one.template));
     }
     this.#learned = learned;
@@ -104,6 +111,14 @@ export class LearnedDevices {
     if (known !== undefined && sameItems(known.samples, slices)) return known;
     return { samples: slices, template: learnedTemplate(driver, samples) };
   }
+}
+
+/** Samples of a driver on the nodes of an instance type of a NodePool. */
+interface Samples {
+  readonly nodePool: string;
+  readonly type: string;
+  readonly driver: string;
+  readonly all: Sampled[];
 }
 
 interface Sampled {

@@ -15,6 +15,7 @@ import { sameItems } from '../../lib/same-items.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { type Declarations, declaredFor } from './declared.ts';
 import { LearnedDevices, type LearnedTemplates, learnedKey } from './learned.ts';
+import type { TemplateMemory } from './memory.ts';
 import { DeviceSuspensions } from './suspensions.ts';
 
 interface SourceParts {
@@ -25,6 +26,9 @@ interface SourceParts {
   readonly declared: { current(): Promise<Declarations> };
   /** Called if nodes of a type have different devices of a driver. */
   readonly onOtherShape?: (driver: string) => void;
+  readonly memory?: TemplateMemory;
+  /** Returns the hash of the NodeClass of a NodePool, or undefined if it is unknown. */
+  readonly nodeClassHash?: (nodePool: NodePool) => string | undefined;
 }
 
 interface Given {
@@ -61,7 +65,8 @@ export class DeviceSources {
 
   constructor(parts: SourceParts) {
     this.#parts = parts;
-    this.#learned = new LearnedDevices({ onOtherShape: parts.onOtherShape });
+    const { memory, onOtherShape } = parts;
+    this.#learned = new LearnedDevices({ onOtherShape, onLearned: (learned) => memory?.remember(learned) });
     this.suspensions = new DeviceSuspensions(parts.clock);
   }
 
@@ -109,10 +114,13 @@ export class DeviceSources {
     type: InstanceType,
     { declarations, learned }: { readonly declarations: Declarations; readonly learned: LearnedTemplates },
   ): readonly DriverTemplate[] {
-    const { cloud } = this.#parts;
+    const { cloud, memory, nodeClassHash } = this.#parts;
     const { name } = nodePool.metadata;
     const byDriver = new Map<string, DriverTemplate>();
     for (const template of cloud.deviceTemplates?.(nodePool, type) ?? []) byDriver.set(template.driver, template);
+    // devices of types without nodes
+    for (const template of memory?.of(name, type.name, nodeClassHash?.(nodePool)) ?? [])
+      byDriver.set(template.driver, template);
     for (const [driver, template] of learned.get(learnedKey(name, type.name)) ?? []) byDriver.set(driver, template);
     for (const [driver, template] of declaredFor(declarations, nodePool, type)) byDriver.set(driver, template);
     return [...byDriver.values()]
@@ -136,9 +144,7 @@ export class DeviceSources {
 function countsOf(used: readonly DriverTemplate[]): readonly SourceCount[] {
   const groups = Map.groupBy(used, ({ driver, source }) => JSON.stringify([driver, kindOf(source)]));
   return [...groups.values()].flatMap(([first, ...others]) =>
-    first === undefined
-      ? []
-      : [{ driver: first.driver, source: kindOf(first.source), types: others.length + 1 }],
+    first === undefined ? [] : [{ driver: first.driver, source: kindOf(first.source), types: others.length + 1 }],
   );
 }
 

@@ -56,6 +56,9 @@ describe('pods with resource claims', () => {
     await world.pass(10);
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
     expect(world.claims).toHaveLength(1);
+    const text = await world.metrics.text();
+    expect(text).toContain(`karpenter_device_templates{driver="${DRIVER}",source="declared"} 1`);
+    expect(text).toMatch(/karpenter_scheduler_device_allocation_duration_seconds_count\{\S+\} [1-9]/);
   });
 
   it('get one node if the driver publishes fewer devices, and no node of the type for some time', async () => {

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
 import { type Declarations, readDeclarations } from '../../../../src/controllers/devicetemplates/declared.ts';
+import { TemplateMemory } from '../../../../src/controllers/devicetemplates/memory.ts';
 import { DeviceSources } from '../../../../src/controllers/devicetemplates/sources.ts';
 import type { DriverTemplate } from '../../../../src/engine/dra/driver-template.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
@@ -24,12 +25,21 @@ let slices: ResourceSlice[];
 let table: readonly DriverTemplate[];
 let declared: string;
 let sources: DeviceSources;
+let memory: TemplateMemory;
+let nodeClassHash: string | undefined;
+let otherShapes: string[];
 
 beforeEach(() => {
   clock = settableClock();
   [nodes, slices, table, declared] = [[], [], [], ''];
-  sources = new DeviceSources({
-    clock,
+  [memory, nodeClassHash, otherShapes] = [new TemplateMemory(clock), 'h1', []];
+  sources = newSources();
+});
+
+/** Sources of a new process. */
+const newSources = (): DeviceSources =>
+  new DeviceSources({
+    ...{ clock, memory, nodeClassHash: () => nodeClassHash, onOtherShape: (driver) => otherShapes.push(driver) },
     cluster: { nodes: () => nodes },
     slices: { list: () => slices },
     cloud: { deviceTemplates: () => table },
@@ -38,14 +48,14 @@ beforeEach(() => {
         readDeclarations(declared === '' ? [] : [{ metadata: { name: 'm' }, data: { 'd.yaml': declared } }]),
     },
   });
-});
 
 const templates = async () => (await sources.forPool(POOL, [TYPE])).deviceTemplates;
 const deviceNames = async () =>
   (await templates())?.get('a')?.pools.flatMap((pool) => pool.devices.map(({ name }) => name));
 
 function living(name: string, list: readonly Device[], parts: Partial<StateNode> = {}): void {
-  const metadata = { name, creationTimestamp: `2026-01-0${nodes.length + 1}T00:00:00Z` };
+  const annotations = { 'karpenter.k8s.aws/ec2nodeclass-hash': 'h1' };
+  const metadata = { name, annotations, creationTimestamp: `2026-01-0${nodes.length + 1}T00:00:00Z` };
   const node = stateNode(name, { labels: { [INSTANCE_TYPE_LABEL]: 'a' } });
   nodes.push({ ...node, nodeClaim: { metadata, spec: {} } as never, ...parts });
   slices.push(slice(list, { name: `slice-${name}`, pool: name, nodeName: name }));
@@ -188,5 +198,98 @@ describe('learned devices', () => {
     living('new', devices(3));
     await learn();
     expect(await deviceNames()).toHaveLength(3);
+    expect(await deviceNames()).toHaveLength(3);
+    expect(otherShapes).toEqual([DRIVER]);
+  });
+
+  it('are learned again from the living nodes after a restart', async () => {
+    const attributes = (index: number) => ({ attributes: { uuid: { string: `u${index}` } } });
+    living('n', devices(2, attributes));
+    await learn();
+    const before = await templates();
+    expect(before?.get('a')?.pools[0]?.devices).toHaveLength(2);
+    memory = new TemplateMemory(clock);
+    sources = newSources();
+    await learn();
+    expect(await templates()).toEqual(before);
+  });
+
+  it('are counted by source', async () => {
+    living('n', devices(1));
+    await learn();
+    await templates();
+    expect(sources.counts('default')).toEqual([{ driver: DRIVER, source: 'learned', types: 1 }]);
+    expect(sources.counts('other')).toEqual([]);
+  });
+});
+
+describe('learned devices of a type without nodes', () => {
+  const root = 'resource.kubernetes.io/pcieRoot';
+  const inRoots = devices(4, (index) => ({ attributes: { [root]: { string: `r${index >> 1}` } } }));
+  const learnAndRemove = async (): Promise<void> => {
+    living('n', inRoots);
+    await learn();
+    await templates();
+    [nodes, slices] = [[], []];
+  };
+  const restarted = (): void => {
+    const [text = ''] = memory.texts();
+    memory = new TemplateMemory(clock);
+    memory.restore(text);
+    sources = newSources();
+  };
+
+  it('are remembered, also after a restart', async () => {
+    await learnAndRemove();
+    const before = await templates();
+    expect(await deviceNames()).toHaveLength(4);
+    restarted();
+    expect(await templates()).toEqual(before);
+    expect(await templates()).toBe(await templates());
+    const pair = claim([request('r', { count: 3 })], { constraints: [{ matchAttribute: root }] });
+    const all = Object.fromEntries((await templates()) ?? []);
+    expect(world().place([pair], newNode(all))).toContain('violate the constraint');
+  });
+
+  it('are dropped if the NodeClass changes, but not while the NodeClass is unknown', async () => {
+    await learnAndRemove();
+    nodeClassHash = undefined;
+    expect(await deviceNames()).toBeUndefined();
+    nodeClassHash = 'h1';
+    expect(await deviceNames()).toHaveLength(4);
+    nodeClassHash = 'h2';
+    expect(await deviceNames()).toBeUndefined();
+    nodeClassHash = 'h1';
+    expect(await deviceNames()).toBeUndefined();
+  });
+
+  it('are dropped after 30 days without a node', async () => {
+    await learnAndRemove();
+    await clock.advance(29 * 24 * 3_600_000);
+    expect(await deviceNames()).toHaveLength(4);
+    await clock.advance(2 * 24 * 3_600_000);
+    expect(await deviceNames()).toBeUndefined();
+  });
+
+  it('are limited to 256 templates, and change only if there is something to write', () => {
+    const remember = (at: number) =>
+      memory.remember({ nodePool: 'p', type: `t${at}`, template: STATIC, nodeClassHash: 'h' });
+    for (let at = 0; at < 300; at++) remember(at);
+    const { changes } = memory;
+    remember(299);
+    expect(memory.changes).toBe(changes);
+    expect([memory.of('p', 't43', 'h'), memory.of('p', 't44', 'h')]).toEqual([[], [STATIC]]);
+    const sizes = [...memory.texts()].map((text) => (JSON.parse(text) as unknown[]).length);
+    expect(sizes.slice(0, 3)).toEqual([256, 128, 64]);
+    expect(sizes.at(-1)).toBe(0);
+  });
+
+  it.each([
+    '{}',
+    '[{}]',
+    '[{"nodePool": "p", "type": "t", "template": {"driver": "d", "pools": [1]}}]',
+    'x',
+  ])('are not restored from a text that is not valid: %s', (text) => {
+    expect(() => memory.restore(text)).toThrow();
   });
 });

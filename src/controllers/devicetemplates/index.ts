@@ -1,0 +1,38 @@
+/** Knowledge of the devices of new nodes, and its storage. */
+import { EC2_NODECLASS_HASH_ANNOTATION } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { ConfigMapDocument } from '../../kube/config-map-document.ts';
+import { DocumentKeeper } from '../../kube/document-keeper.ts';
+import { DEVICE_TEMPLATE_MISMATCHES } from '../../observe/metrics/nodeclaims.ts';
+import type { Deps } from '../deps.ts';
+import { findNodeClass } from '../node-classes.ts';
+import { DeclaredDeviceSource } from './declared-source.ts';
+import { TEMPLATE_MEMORY_NAME, TemplateMemory } from './memory.ts';
+import { reportSources } from './source-metrics.ts';
+import { DeviceSources } from './sources.ts';
+
+interface OpenedDevices {
+  readonly sources: DeviceSources;
+  /** Saves learned devices. Undefined if no namespace is known. */
+  readonly keeper: DocumentKeeper | undefined;
+}
+
+/** Returns undefined while dynamic resources are ignored. */
+export function openDevices(deps: Deps): OpenedDevices | undefined {
+  const { client, cluster, cloud, clock, events, informers, log, metrics, settings } = deps;
+  if (cluster.devices === undefined) return undefined;
+  const namespace = settings.systemNamespace || settings.leaderElectionNamespace;
+  const memory = new TemplateMemory(clock);
+  const sources = new DeviceSources({
+    ...{ cluster, cloud, clock, memory },
+    slices: cluster.devices.slices,
+    declared: new DeclaredDeviceSource({ client, events, clock, log, namespace }),
+    onOtherShape: (driver) => metrics.counter(DEVICE_TEMPLATE_MISMATCHES).inc({ driver, kind: 'shape' }),
+    nodeClassHash: ({ spec }: NodePool) =>
+      findNodeClass(informers, spec.template.spec.nodeClassRef)?.metadata.annotations?.[EC2_NODECLASS_HASH_ANNOTATION],
+  });
+  reportSources(sources, { cluster, metrics });
+  if (!namespace) return { sources, keeper: undefined };
+  const document = new ConfigMapDocument({ client, log, namespace, name: TEMPLATE_MEMORY_NAME });
+  return { sources, keeper: new DocumentKeeper('devices.memory', memory, document) };
+}
