@@ -1,8 +1,10 @@
-/** Functions of Kubernetes' CEL environment for device selectors: quantities, versions, sets, lists and texts. */
+/** Functions of Kubernetes' CEL environment for device selectors: quantities, versions, sets, lists, texts, addresses and formats. */
 import type { Environment } from '@marcbachmann/cel-js';
 import { readQuantity } from '../quantity.ts';
 import { charge } from '../schema/cel-cost.ts';
 import { registerKubernetesFunctions } from '../schema/celfunctions.ts';
+import { registerAddresses, registerUrls } from './selector-addresses.ts';
+import { registerFormats } from './selector-formats.ts';
 import { Semver } from './semver.ts';
 
 const BILLION = 1_000_000_000n;
@@ -200,4 +202,7 @@ export const registerSelectorFunctions = (environment: Environment): Environment
     registerSets,
     registerLists,
     registerTexts,
+    registerAddresses,
+    registerUrls,
+    registerFormats,
   ].reduce((registered, register) => register(registered), environment);

@@ -8,6 +8,7 @@ import { messageOf } from '../../lib/error-message.ts';
 import { CostError, countingCompiler, withinCost } from '../schema/cel-cost.ts';
 import { isNode, nodesOf } from '../schema/cel-nodes.ts';
 import { matchesInserts, withInserts } from '../schema/celmatches.ts';
+import { FORMAT_NAMES } from './selector-formats.ts';
 import { mapOfDomains, registerSelectorFunctions, type SelectorQuantity } from './selector-functions.ts';
 import type { Semver } from './semver.ts';
 
@@ -102,12 +103,17 @@ function hasField(holder: unknown, field: string): boolean {
 }
 
 /** Names of functions that only rewritten expressions call. */
-const INTERNAL = /^(?:member_of|has_field|sets_.*)$/;
-const SETS = new Set(['contains', 'equivalent', 'intersects']);
+const INTERNAL = /^(?:member_of|has_field|(?:sets|format|ip)_.*)$/;
+/** Functions in namespaces, which the library does not have. */
+const NAMESPACES: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ['sets', new Set(['contains', 'equivalent', 'intersects'])],
+  ['format', FORMAT_NAMES],
+  ['ip', new Set(['isCanonical'])],
+]);
 
 /**
  * Replaces operators of the library that differ from Kubernetes: `in` and `has` for domains that do not exist, `has` after an
- * index, and functions of sets.
+ * index, and functions in namespaces.
  */
 function rewritten(node: ASTNode): ASTNode {
   const args = partsOf(node.args);
@@ -116,9 +122,11 @@ function rewritten(node: ASTNode): ASTNode {
     const [holder, field] = node.args[1][0].args;
     return made(node, 'call', ['has_field', [rewritten(holder), made(node, 'value', field)]]);
   }
-  const isOfSets = node.op === 'rcall' && node.args[1].op === 'id' && node.args[1].args === 'sets';
-  if (isOfSets && SETS.has(node.args[0] as string))
-    return made(node, 'call', [`sets_${node.args[0]}`, (args as unknown[])[2]]);
+  if (node.op === 'rcall' && node.args[1].op === 'id') {
+    const [name, { args: namespace }] = node.args;
+    if (NAMESPACES.get(namespace)?.has(name))
+      return made(node, 'call', [`${namespace}_${name}`, (args as unknown[])[2]]);
+  }
   return made(node, node.op, args);
 }
 
