@@ -1,6 +1,6 @@
 /**
  * The benchmarks: `npm run bench [-- WORKLOAD…]` prints one JSON line per workload, on one thread except for the
- * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `operator`, `disruption`, `idle`, `day`
+ * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `devices`, `operator`, `disruption`, `idle`, `day`
  * (half an hour). The run fails if any pod of a scheduling workload stays pending. Replays run only if they are named:
  * `replay-month`, `replay-week`, and `days=2` for at most two days of each.
  */
@@ -38,6 +38,8 @@ async function others(): Promise<void> {
   if (isWanted('costs')) for await (const line of nodeCostLines(OPTIONS)) print(line);
   const { wideLines } = await import('./wide.ts');
   for await (const line of wideLines(OPTIONS, isWanted)) print(line);
+  const { deviceLines } = await import('./devices.ts');
+  for await (const line of deviceLines(OPTIONS, isWanted)) print(line);
   const { dayLines } = await import('./day/day.ts');
   for await (const line of dayLines(isWanted)) print(line);
   const { operatorLine } = await import('./operator.ts');

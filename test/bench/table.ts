@@ -20,7 +20,8 @@ const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
 > = {
   scheduling: {
-    of: ({ cpuMilliseconds, cpuCompatible }) => cpuMilliseconds !== undefined && cpuCompatible === undefined,
+    of: ({ cpuMilliseconds, cpuCompatible, allocationMs }) =>
+      cpuMilliseconds !== undefined && cpuCompatible === undefined && allocationMs === undefined,
     columns: {
       workload: 'workload',
       'pods placed': 'pods',
@@ -31,6 +32,17 @@ const SECTIONS: Readonly<
       '× reference': 'timesReference',
       'USD/h': 'usdPerHour',
       'heap MB': 'heapMb',
+    },
+  },
+  devices: {
+    of: ({ allocationMs }) => allocationMs !== undefined,
+    columns: {
+      workload: 'workload',
+      pods: 'pods',
+      'published devices': 'devices',
+      'nodes launched': 'nodes',
+      'CPU ms': 'cpuMilliseconds',
+      'ms for devices': 'allocationMs',
     },
   },
   packing: {
