@@ -111,6 +111,15 @@ describe('pods with resource claims', () => {
     );
   });
 
+  it('do not delay the nodes of a static NodePool', async () => {
+    declare('m.2xlarge');
+    world.nodePool('fixed', { replicas: 1 });
+    world.start(['--ignore-dra-requests=false', '--feature-gates=StaticCapacity=true']);
+    await world.pass(30);
+    expect(world.claims.map(({ metadata }) => metadata.annotations?.[ANNOTATION])).toEqual([undefined]);
+    expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+  });
+
   it('stay pending by default', async () => {
     declare('m.2xlarge');
     claiming('one');

@@ -90,6 +90,8 @@ const driversOf = ({ claims }: Plan) =>
   claims.map(({ annotations }) => annotations['karpenter.sh/requested-dra-drivers']);
 const NONE = 'allocating dynamic resources, no instance type can satisfy the allocation';
 
+const HUNDRED = `[${Array.from({ length: 100 }, (_, at) => at).join()}]`;
+
 /** Node of type b whose driver publishes devices. */
 function gpuNode(name: string, count: number, parts: Partial<Parameters<typeof stateNode>[1]> = {}) {
   const node: StateNode = stateNode(name, {
@@ -226,6 +228,30 @@ describe('new nodes', () => {
     const plan = solve({ ...parts, pools: parts.pools.map((one) => ({ ...one, nodePool: strict })) }, DRA);
     expect(plan.claims).toEqual([]);
     expect(refusalText(plan, 'pod-0')).toContain('minValues');
+  });
+
+  it('count for the limits of their NodePool with their resources only', () => {
+    const { pods, claims } = workload(3);
+    const limited = nodePool('default', { limits: { cpu: '8' } });
+    const parts = clusterOf({ templates, claims, pendingPods: pods });
+    const plan = solve({ ...parts, pools: parts.pools.map((one) => ({ ...one, nodePool: limited })) }, DRA);
+    expect(podCounts(plan)).toEqual([2]);
+    expect(refusalText(plan, 'pod-2')).toContain('limit');
+  });
+
+  it.each([
+    ['that does not compile', 'device.driver =='],
+    ['that is too long', `'${'x'.repeat(10 * 1024)}' == ''`],
+    [
+      'that costs too much',
+      ['a', 'b', 'c', 'd'].reduceRight((body, name) => `${HUNDRED}.all(${name}, ${body})`, 'true'),
+    ],
+  ])('are launched for other pods if a pod has a selector %s', (_, expression) => {
+    const { pods, claims } = workload(2);
+    const bad = privatePod('bad', [request('r', selecting(expression))]);
+    const plan = planOf({ templates, claims: [...claims, bad.claim], pendingPods: [bad.pod, ...pods] });
+    expect(plan.claims.flatMap(({ pods: placed }) => placed).sort()).toEqual(['default/pod-0', 'default/pod-1']);
+    expect(refusalText(plan, 'bad')).toMatch(/CEL expression|rejected by selector/);
   });
 
   it('depend only on the templates of their own snapshot', () => {
@@ -566,6 +592,37 @@ describe('the removal of a node', () => {
     const plan = moving(0);
     expect([plan.claims, plan.placements]).toEqual([[], []]);
     expect(refusalText(plan, 'p')).toContain(NONE);
+  });
+
+  it('is impossible while claims are ignored', () => {
+    const user = running(sharing('p', 'd'), 'm');
+    const [first, second] = [gpuNode('m', 1, { pods: [user] }), gpuNode('n', 1)];
+    const ignoring = snapshot({ nodes: [first.node, second.node] });
+    const plan = prepare(ignoring, OPTIONS).solve({
+      leaving: new Set([first.node.providerId]),
+      pendingPods: [user],
+    });
+    expect(refusalText(plan, 'p')).toContain('not yet supported');
+  });
+
+  it('keeps a claim for the network that a pod on another node shares', () => {
+    const users = [running(sharing('p', 'd'), 'm'), running(sharing('q', 'd'), 'n')] as const;
+    const nodes = users.map((user, at) => gpuNode(at === 0 ? 'm' : 'n', 1, { pods: [user] }).node);
+    const term = { matchExpressions: [oneOf(ZONE_LABEL, 'zone-a')] };
+    const own: ResourceClaim = {
+      ...claim([request('r')], { name: 'd' }),
+      status: {
+        allocation: {
+          devices: { results: [{ driver: DRIVER, pool: 'net', device: 'gpu-0', request: 'r' }] },
+          nodeSelector: { nodeSelectorTerms: [term] },
+        },
+        reservedFor: users.map(({ metadata: { name, uid = '' } }) => ({ resource: 'pods', name, uid })),
+      },
+    };
+    const network = slice(devices(2), { pool: 'net', nodeSelector: { nodeSelectorTerms: [term] } });
+    const prepared = prepare(clusterOf({ claims: [own], nodes, resourceSlices: [network] }), DRA);
+    const plan = prepared.solve({ leaving: new Set([nodes[0]?.providerId ?? '']), pendingPods: users.slice(0, 1) });
+    expect(plan.placements).toMatchObject([{ node: 'n', pods: ['default/p'] }]);
   });
 
   it('moves two pods that share a claim to one node', () => {
