@@ -117,4 +117,5 @@ settings:
     nodeClassCEL: true
     draNVIDIAGPU: true
     draEFA: true
+    draNeuron: true
 {{- end }}

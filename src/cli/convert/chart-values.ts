@@ -174,7 +174,8 @@ export const KNOWN_VALUES = `
     "awsFeatureGates": {
       "nodeClassCEL": true,
       "draNVIDIAGPU": true,
-      "draEFA": true
+      "draEFA": true,
+      "draNeuron": true
     }
   }
 }
