@@ -352,7 +352,7 @@ export interface Plan {
 export interface AllocationWork {
   /** 0 if the caller passed no clock. */
   readonly ms: number;
-  /** Number of pods whose search reached its limit. */
+  /** Number of pods for which the search reached its limit. */
   readonly expired: number;
 }
 

@@ -37,7 +37,7 @@ interface DeviceWorkload {
   readonly pods: number;
   /** Devices of each claim. */
   readonly perPod?: number;
-  /** Living nodes with devices, of which each second one is in use. */
+  /** Living nodes with devices. Half of the devices are in use. */
   readonly nodes?: number;
   readonly perNode?: number;
   readonly constraint?: string;

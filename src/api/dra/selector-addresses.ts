@@ -184,20 +184,21 @@ class SelectorUrl {
   }
 }
 
-const ABSOLUTE = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/([^/?]*)([^?]*)(?:\?(.*))?$/s;
-const PATH = /^(\/[^?]*)(?:\?(.*))?$/s;
+const SCHEME = /^[a-zA-Z][a-zA-Z0-9+.-]*$/;
 const HOST = /^(?:\[[0-9a-fA-F:.]+(?:%25[\w.~-]+)?\]|[^\s[\]:<>"^`{|}\\]*)(?::\d*)?$/;
 /** Spaces, control characters and incomplete escapes. */
 const NOT_IN_URL = /[\p{Cc} ]|%(?![0-9a-fA-F]{2})/u;
 
 function parseUrl(text: string): SelectorUrl | undefined {
   if (NOT_IN_URL.test(text)) return undefined;
-  const [, path, pathQuery = ''] = PATH.exec(text) ?? [];
-  if (path !== undefined) return new SelectorUrl(text, ['', '', path, pathQuery]);
-  const [, scheme, authority = '', rest = '', query = ''] = ABSOLUTE.exec(text) ?? [];
+  const [whole = '', query = ''] = text.split(/\?(.*)/s);
+  if (whole.startsWith('/')) return new SelectorUrl(text, ['', '', whole, query]);
+  const [scheme = '', rest] = whole.split(/:\/\/(.*)/s);
+  if (rest === undefined || !SCHEME.test(scheme)) return undefined;
+  const [authority = ''] = rest.split('/', 1);
+  const path = rest.slice(authority.length);
   const host = authority.slice(authority.lastIndexOf('@') + 1);
-  if (scheme === undefined || !HOST.test(host)) return undefined;
-  return new SelectorUrl(text, [scheme.toLowerCase(), host, rest, query]);
+  return HOST.test(host) ? new SelectorUrl(text, [scheme.toLowerCase(), host, path, query]) : undefined;
 }
 
 const decoded = (text: string): string => {

@@ -8,7 +8,7 @@ const CLAUSE = /%(?:\.(\d+))?([a-zA-Z%])/g;
 
 function shownValue(value: unknown): string {
   if (value === null) return 'null';
-  if (value instanceof Date) return value.toISOString().replace(/\.?0*Z$/, 'Z');
+  if (value instanceof Date) return timeText(value);
   if (Array.isArray(value)) return `[${value.map(shownValue).join(', ')}]`;
   const entries = value instanceof Map ? [...value] : isPlain(value) ? Object.entries(value) : undefined;
   if (entries !== undefined)
@@ -23,6 +23,12 @@ function shownValue(value: unknown): string {
 
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+function timeText(time: Date): string {
+  const milliseconds = time.getUTCMilliseconds();
+  const fraction = milliseconds === 0 ? '' : String(milliseconds / 1000).slice(1);
+  return `${time.toISOString().slice(0, 19)}${fraction}Z`;
+}
 
 function numberText(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
@@ -88,18 +94,32 @@ class Format {
   }
 }
 
-const LABEL = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?';
-const PREFIX = '[a-z0-9](?:[-a-z0-9]*[a-z0-9-])?';
-const NAME = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
-const SUBDOMAIN = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
+/** Returns a test of the length and the characters of a text, which must start and end with a letter or digit. */
+const name =
+  (most: number, characters: RegExp) =>
+  (text: string): boolean =>
+    text.length <= most && characters.test(text) && isAlphanumeric(text.at(0)) && isAlphanumeric(text.at(-1));
 
-const within = (most: number, pattern: RegExp) => (text: string) => text.length <= most && pattern.test(text);
-const isSubdomain = within(253, SUBDOMAIN);
+const isAlphanumeric = (character = ''): boolean => /^[A-Za-z0-9]$/.test(character);
+const isLabel = name(63, /^[-a-z0-9]+$/);
+const isPartOfSubdomain = name(253, /^[-a-z0-9]+$/);
+const isSubdomain = (text: string): boolean => text.length <= 253 && text.split('.').every(isPartOfSubdomain);
+const startsWithLetter = (text: string): boolean => /^[a-z]/.test(text);
+const isName = name(63, /^[-A-Za-z0-9_.]+$/);
+
+/** Returns the test of a text to which characters will be appended, so that it can end with a hyphen. */
+const prefixOf =
+  (isValid: (text: string) => boolean) =>
+  (text: string): boolean =>
+    isValid(text.length > 1 && text.endsWith('-') ? `${text.slice(0, -1)}a` : text);
 
 function isQualifiedName(text: string): boolean {
-  const [name = '', prefix, ...rest] = text.split('/').toReversed();
-  return rest.length === 0 && within(63, NAME)(name) && (prefix === undefined || isSubdomain(prefix));
+  const [last = '', prefix, ...rest] = text.split('/').toReversed();
+  return rest.length === 0 && isName(last) && (prefix === undefined || isSubdomain(prefix));
 }
+
+const within = (most: number, pattern: RegExp) => (text: string) => text.length <= most && pattern.test(text);
+const isDns1035Label = (text: string): boolean => isLabel(text) && startsWithLetter(text);
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const TIME =
@@ -118,14 +138,14 @@ const isUri = (text: string): boolean =>
 const FORMATS: ReadonlyMap<string, Format> = new Map(
   (
     [
-      ['dns1123Label', within(63, new RegExp(`^${LABEL}$`))],
+      ['dns1123Label', isLabel],
       ['dns1123Subdomain', isSubdomain],
-      ['dns1035Label', within(63, /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/)],
+      ['dns1035Label', isDns1035Label],
       ['qualifiedName', isQualifiedName],
-      ['dns1123LabelPrefix', within(63, new RegExp(`^${PREFIX}$`))],
-      ['dns1123SubdomainPrefix', within(253, new RegExp(`^(?:${LABEL}\\.)*${PREFIX}$`))],
-      ['dns1035LabelPrefix', within(63, /^[a-z](?:[-a-z0-9]*[a-z0-9-])?$/)],
-      ['labelValue', (text) => text === '' || within(63, NAME)(text)],
+      ['dns1123LabelPrefix', prefixOf(isLabel)],
+      ['dns1123SubdomainPrefix', prefixOf(isSubdomain)],
+      ['dns1035LabelPrefix', prefixOf(isDns1035Label)],
+      ['labelValue', (text) => text === '' || isName(text)],
       ['uri', isUri],
       ['uuid', within(36, /^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$/)],
       ['byte', within(Number.POSITIVE_INFINITY, /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/)],

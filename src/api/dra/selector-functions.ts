@@ -1,4 +1,4 @@
-/** Functions of Kubernetes' CEL environment for device selectors: quantities, versions, sets, lists, texts, addresses and formats. */
+/** Functions of Kubernetes' CEL environment for device selectors. */
 import type { Environment } from '@marcbachmann/cel-js';
 import { readQuantity } from '../quantity.ts';
 import { charge } from '../schema/cel-cost.ts';

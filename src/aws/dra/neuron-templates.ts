@@ -1,6 +1,6 @@
 /**
- * Neuron devices of instance types, as the DRA driver `neuron.aws.com` publishes them. The number of devices is the one that EC2
- * reports for the type, so there is no table of counts that can become outdated.
+ * Neuron devices of instance types, as the DRA driver `neuron.aws.com` publishes them. EC2 reports the number of devices, so this
+ * number cannot become outdated.
  */
 import type { Device } from '../../api/dra/objects.ts';
 import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';
@@ -10,7 +10,7 @@ import { NEURON_RESOURCE } from '../instancetypes/capacity.ts';
 
 export const NEURON_DRIVER = 'neuron.aws.com';
 
-/** Types whose 16 devices are a grid of four rows. Their driver publishes the groups of devices that a workload can use. */
+/** Types with a grid of 16 devices in four rows. Their driver publishes the groups of devices that a workload can use. */
 const GRID_TYPES: ReadonlySet<string> = new Set(['trn1.32xlarge', 'trn1n.32xlarge', 'trn2.48xlarge']);
 const GRID_DEVICES = 16;
 /** Numbers of neighboring devices that a group can have. */

@@ -1,6 +1,6 @@
 /**
- * Devices of new nodes whose DRA drivers are known: `gpu.nvidia.com`, `dra.net` and `neuron.aws.com`. A feature gate for each driver confirms that
- * nodes run the driver.
+ * Devices of new nodes with the DRA drivers `gpu.nvidia.com`, `dra.net` and `neuron.aws.com`. A feature gate for each driver
+ * confirms that nodes run the driver.
  */
 import type { Device } from '../../api/dra/objects.ts';
 import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';

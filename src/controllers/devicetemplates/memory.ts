@@ -9,7 +9,7 @@ import type { Timepiece } from '../../lib/clock.ts';
 /** Name of the ConfigMap with the remembered templates, in the namespace of the operator. */
 export const TEMPLATE_MEMORY_NAME = 'karpenter-device-samples';
 
-/** Maximum number of remembered templates. The one whose last node was seen first is dropped. */
+/** Maximum number of remembered templates. Templates with the oldest nodes are dropped. */
 const MOST_TEMPLATES = 256;
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Time after which the last node of a template is recorded again. */

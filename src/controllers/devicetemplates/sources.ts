@@ -38,7 +38,7 @@ interface Given {
   readonly counts: readonly SourceCount[];
 }
 
-/** Number of instance types of a NodePool whose devices of a driver come from a source. */
+/** Number of instance types of a NodePool with devices of a driver from this source. */
 export interface SourceCount {
   readonly driver: string;
   readonly source: string;

@@ -189,8 +189,8 @@ export class DeviceAllocator {
   }
 
   /**
-   * Returns the devices of a node that the claims of DaemonSets take. A DaemonSet whose claims cannot be satisfied takes none,
-   * because the node is useful without its pod.
+   * Returns the devices of a node for the claims of DaemonSets. If the claims of a DaemonSet cannot be satisfied, it takes no
+   * devices, because the node is useful without this pod.
    */
   reserve(daemons: readonly (readonly ClaimState[])[], { place, templates }: ReservedNode): TypeDevices {
     const published = this.#pools.reachableFrom(place).map(localPart);

@@ -23,7 +23,7 @@ import type { SuspendedDriver } from './template-types.ts';
 /** Claims of a pod in a snapshot. */
 export interface DeviceNeeds {
   readonly claims: readonly PodClaim[];
-  /** Claims for requested resources, on nodes whose devices provide the resource instead of a device plugin. */
+  /** Claims for requested resources, on nodes that provide the resource by devices instead of a device plugin. */
   readonly forResources: readonly ExtendedClaim[];
   /** Reason why the claims cannot be used. */
   readonly error: string | undefined;
@@ -109,7 +109,7 @@ export class DeviceWorld {
     return templates === undefined ? NO_POOLS : templatePools(templates);
   }
 
-  /** Returns the drivers of a type whose devices are not offered now. */
+  /** Returns the suspended drivers of a type. */
   suspendedOn(nodePool: string, type: string): readonly SuspendedDriver[] {
     return this.#templates.get(nodePool)?.get(type)?.suspended ?? [];
   }

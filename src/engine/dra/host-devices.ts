@@ -47,7 +47,7 @@ export function withFound(held: TypeDevices, claims: readonly ClaimState[], { gr
   };
 }
 
-/** Returns the devices of a type without those that a DaemonSet takes. The node does not wait for the drivers of the DaemonSet. */
+/** Adds devices of a DaemonSet to the devices in use. The node does not wait for the drivers of the DaemonSet. */
 export function withReserved(held: TypeDevices, { grants }: Pick<DevicesFound, 'grants'>): TypeDevices {
   const use = new DeviceUse();
   use.addAll(held.use, 1);
@@ -66,7 +66,7 @@ const claimDevices = ({ id, isPrivate }: ClaimState, grants: readonly SearchGran
   ),
 });
 
-/** Returns true if the devices include those of a claim that several pods can use. */
+/** Returns true if the node has devices for this claim of several pods. */
 export function hasClaim({ byType }: HostDevices, id: string): boolean {
   for (const { shared } of byType.values()) if (shared.includes(id)) return true;
   return false;

@@ -56,8 +56,8 @@ function faultOf(
 const made = new WeakMap<ResourceClaimTemplate, ResourceClaim>();
 
 /**
- * Returns the claims that a virtual pod or the next pod of a DaemonSet would have, or the reason why they cannot be created. Claims that the pod template names
- * count as satisfied.
+ * Returns the claims that a virtual pod or the next pod of a DaemonSet would have, or the reason why they cannot be created.
+ * Claims that the pod template names count as satisfied.
  */
 export function claimsOfVirtualPod(
   pod: EnginePod,

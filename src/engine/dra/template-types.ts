@@ -30,7 +30,7 @@ export type RuntimeAttribute =
 export interface DeviceTemplates {
   readonly pools: readonly PoolTemplate[];
   readonly runtime?: readonly RuntimeAttribute[];
-  /** Drivers whose devices are not offered for some time, because a node did not publish the expected devices. */
+  /** Drivers that did not publish the expected devices on a node. Their devices are not offered for some time. */
   readonly suspended?: readonly SuspendedDriver[];
 }
 

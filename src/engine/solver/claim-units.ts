@@ -7,7 +7,7 @@ import type { ClaimVariation } from '../dra/claim-states.ts';
 import type { Entry } from './admission.ts';
 import type { PodClass } from './pod-class.ts';
 
-/** Maximum number of pods that are considered together. A claim can have no more consumers. */
+/** Maximum number of pods that are considered together. This is the maximum number of consumers of a claim. */
 const MOST_MATES = 256;
 
 const NONE: readonly PodClass[] = [];

@@ -14,8 +14,8 @@ export class Dimensions {
   readonly #isIgnored: (name: string) => boolean;
 
   /**
-   * Creates the dimensions of the resources that nodes have. One extra position stands for all resources that no node has. Devices
-   * provide the ignored resources.
+   * Creates the dimensions of the resources that nodes have. One extra position stands for all resources that no node has.
+   * Resources that only devices provide are ignored.
    */
   constructor(occurring: Iterable<Resources>, extended?: ExtendedResources) {
     const names = new Set<string>();

@@ -150,7 +150,7 @@ function groundOf(node: EngineNode, { daemons, dimensions, volumes, extended }: 
   return ground;
 }
 
-/** Amount of a resource whose devices are counted one by one. */
+/** Amount of a resource that devices provide, because the allocation counts the devices. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER / 2;
 
 /** Returns the resources that devices of a node provide, because no device plugin reports them. */

@@ -50,11 +50,11 @@ export const SCHEDULER_DEVICE_ALLOCATION_DURATION_SECONDS = histogram({
 
 export const DEVICE_ALLOCATION_TIMEOUTS = counter({
   name: 'karpenter_device_allocation_timeouts_total',
-  help: 'Pods whose search for devices reached its limit of time or steps, counted once per solve',
+  help: 'Pods for which the search for devices reached its limit of time or steps, counted once per solve',
 });
 
 export const DEVICE_TEMPLATES = gauge({
   name: 'karpenter_device_templates',
-  help: 'Pairs of a NodePool and an instance type for which the devices of new nodes are known (source declared, learned or static)',
+  help: 'Instance types of NodePools with known devices of new nodes (source declared, learned or static)',
   labels: ['driver', 'source'],
 });

@@ -335,7 +335,7 @@ describe('pods of DaemonSets with claims', () => {
     expect(refusalText(refused, 'pod-0')).toContain('all 1 matching devices are in use');
   });
 
-  it('take no devices of types on which they do not run', () => {
+  it('take no devices of other types than their own', () => {
     const { pods, claims } = workload(2);
     const elsewhere = [agent('agent', { nodeSelector: { [INSTANCE_TYPE_LABEL]: 'c' } })];
     const parts = { templates, claims, pendingPods: pods, resourceClaimTemplates: templateOf() };
@@ -352,7 +352,7 @@ describe('pods of DaemonSets with claims', () => {
     expect(podCounts(plan)).toEqual([2]);
   });
 
-  it('do not delay a node whose other pods claim devices of another driver', () => {
+  it('do not delay a node for devices that only they claim', () => {
     const { pods, claims } = workload(1);
     const foreign = { driver: 'agent.example.com', pool: 'agents', devices: devices(1) };
     const plan = planOf({
