@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   controllers: ['engine-worker', 'state', 'cloud', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],
   aws: ['cloud', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],
   live: ['state', 'engine', 'kube', 'process', 'observe', 'api', 'lib'],
-  local: ['kube', 'process', 'observe', 'api', 'lib'],
+  local: ['engine', 'kube', 'process', 'observe', 'api', 'lib'],
   replay: [
     ...['local', 'aws', 'controllers', 'engine-worker', 'state', 'cloud', 'engine'],
     ...['kube', 'process', 'observe', 'api', 'lib'],

@@ -2,12 +2,20 @@
  * Devices of new nodes with the DRA drivers `gpu.nvidia.com`, `dra.net` and `neuron.aws.com`. A feature gate for each driver
  * confirms that nodes run the driver.
  */
+
+import {
+  type EfaModel,
+  efaRoot,
+  GPU_LAYOUTS,
+  type GpuLayout,
+  type GpuModel,
+  gpuRoot,
+} from '../../api/dra/gpu-tables.ts';
 import type { Device } from '../../api/dra/objects.ts';
 import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { amountIn } from '../../engine/resources.ts';
 import { EFA_DRIVER, EFA_RESOURCE } from '../instancetypes/capacity.ts';
-import { type EfaModel, GPU_LAYOUTS, type GpuLayout, type GpuModel } from './gpu-tables.ts';
 import { neuronTemplate } from './neuron-templates.ts';
 
 export const NVIDIA_DRIVER = 'gpu.nvidia.com';
@@ -67,16 +75,20 @@ const unique = (...attributes: readonly string[]): readonly RuntimeValues[] =>
   attributes.map((attribute) => ({ attribute, isUnique: true }));
 
 function gpuTemplate(layout: GpuLayout, sharing: GpuSharing): DriverTemplate {
-  const { gpu, count, perRoot } = layout;
+  const { gpu, count } = layout;
   const devices = Array.from({ length: count }, (_, index) => gpuDevice(`gpu-${index}`, gpu, sharing));
-  const roots = new Map(devices.map(({ name }, index) => [name, `gpu-root-${Math.floor(index / (perRoot || 1))}`]));
+  const roots = new Map<string, string>();
+  for (const [index, { name }] of devices.entries()) {
+    const root = gpuRoot(layout, index);
+    if (root !== undefined) roots.set(name, root);
+  }
   return {
     driver: NVIDIA_DRIVER,
     source: SOURCE,
     pools: [{ pool: 'gpus', devices }],
     runtime: [
       ...unique('uuid', 'resource.kubernetes.io/pciBusID'),
-      ...(perRoot === 0 ? [] : [{ attribute: PCIE_ROOT, groups: roots, areDisjoint: true }]),
+      ...(roots.size === 0 ? [] : [{ attribute: PCIE_ROOT, groups: roots, areDisjoint: true }]),
     ],
   };
 }
@@ -115,13 +127,7 @@ const sharedCapacity = (memory: string, sharing: Exclude<GpuSharing, 'disabled'>
   },
 });
 
-function efaTemplate({ count: gpus, perRoot }: GpuLayout, efa: EfaModel): DriverTemplate {
-  const { count, pciSubsystem, hasRdma = true, perGpuRoot, ownRoots = 1 } = efa;
-  const gpuRoots = Math.ceil(gpus / (perRoot || 1));
-  const rootOf = (index: number): string =>
-    perGpuRoot === undefined
-      ? `efa-root-${Math.floor(index / Math.ceil(count / ownRoots))}`
-      : `gpu-root-${Math.min(Math.floor(index / perGpuRoot), gpuRoots - 1)}`;
+function efaTemplate(layout: GpuLayout, { count, pciSubsystem, hasRdma = true }: EfaModel): DriverTemplate {
   const devices = Array.from(
     { length: count },
     (_, index): Device => ({
@@ -142,7 +148,7 @@ function efaTemplate({ count: gpus, perRoot }: GpuLayout, efa: EfaModel): Driver
       ...unique('pciAddress', 'rdmaDevice'),
       {
         attribute: PCIE_ROOT,
-        groups: new Map(devices.map(({ name }, index) => [name, rootOf(index)])),
+        groups: new Map(devices.map(({ name }, index) => [name, efaRoot(layout, index)])),
         areDisjoint: true,
       },
     ],

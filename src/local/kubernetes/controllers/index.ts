@@ -2,6 +2,7 @@
 import type { Parts } from '../../parts.ts';
 import { type NodeLifecycleOptions, startNodeLifecycle } from './node-lifecycle.ts';
 import { startPodGc } from './pod-gc.ts';
+import { startResourceClaims } from './resource-claims.ts';
 import { startVolumes } from './volumes.ts';
 import { startDaemonSets } from './workloads/daemonset.ts';
 import { startDeployments } from './workloads/deployment.ts';
@@ -20,5 +21,6 @@ export async function startWorkloads(parts: Parts, options: NodeLifecycleOptions
     startNodeLifecycle(parts, options),
     startPodGc(parts),
     startVolumes(parts),
+    startResourceClaims(parts),
   ]);
 }

@@ -6,11 +6,11 @@ import { ZONE_LABEL } from '../../../api/labels.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
 import type { Cache } from '../../cache.ts';
 import { isConflict, isGone, type ObjectClient } from '../../client.ts';
+import { ownerReference } from '../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { SELECTED_NODE } from '../scheduler/bind-claims.ts';
 import { claimUses, NO_PROVISIONER, satisfies } from '../scheduler/volumes.ts';
 import { type Loop, startLoop } from './loop.ts';
-import { ownerReference } from './workloads/pods.ts';
 
 const EBS_DRIVER = 'ebs.csi.aws.com';
 const BOUND_BY = 'pv.kubernetes.io/bind-completed';

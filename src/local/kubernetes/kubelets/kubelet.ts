@@ -11,6 +11,8 @@ import { microTime } from '../apiserver/json.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
 import { devices, resourcesOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
+import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from './dra/driver-devices.ts';
+import { DriverPlugins, requireClaims } from './dra/driver-plugins.ts';
 import { addTimes, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
 import {
@@ -41,6 +43,14 @@ export interface KubeletContext {
   readonly report: Report;
 }
 
+/** DRA drivers by the resource of the device plugin that they replace. */
+const DRIVER_OF_RESOURCE: Readonly<Record<string, string>> = {
+  'nvidia.com/gpu': NVIDIA_DRIVER,
+  'vpc.amazonaws.com/efa': EFA_DRIVER,
+  'aws.amazon.com/neuron': NEURON_DRIVER,
+  'aws.amazon.com/neuroncore': NEURON_DRIVER,
+};
+
 type Stage = 'starting' | 'running' | 'finished' | 'stopping';
 
 export class Kubelet {
@@ -51,6 +61,7 @@ export class Kubelet {
   readonly #life: AbortController;
   /** UIDs of pods with readiness probes that fail. */
   readonly #failing = new Set<string>();
+  readonly #drivers: DriverPlugins;
   /** Stage of each pod, by UID. */
   readonly #stages = new Map<string, Stage>();
   #registered = false;
@@ -64,6 +75,10 @@ export class Kubelet {
     this.#context = context;
     this.#life = new AbortController();
     const { signal } = this.#life;
+    this.#drivers = new DriverPlugins({
+      ...{ parts: context.parts, report: context.report, instance, signal },
+      delayMs: context.options.draDriverMs,
+    });
     context.parts.signal.addEventListener('abort', () => this.#life.abort(), { once: true, signal });
   }
 
@@ -107,14 +122,17 @@ export class Kubelet {
     if (pod.metadata.deletionTimestamp) {
       if (stage === 'stopping') return;
       this.#stages.set(uid, 'stopping');
+      this.#drivers.remove(pod);
       void this.#stopPod(pod);
     } else if (stage === undefined && pod.status?.phase === 'Running') {
       // The pod was running before this kubelet started, and still runs.
       this.#stages.set(uid, 'running');
+      this.#drivers.put(pod);
       this.#correct(pod);
     } else if (stage === 'running') {
       this.#correct(pod);
       this.#probe(pod);
+      this.#drivers.put(pod);
     } else if (stage === undefined && this.#mayStart(pod)) {
       this.#stages.set(uid, 'starting');
       void this.#startPod(pod);
@@ -137,6 +155,7 @@ export class Kubelet {
   }
 
   podGone(pod: Pod): void {
+    this.#drivers.remove(pod);
     this.#stages.delete(pod.metadata.uid ?? '');
     this.#failing.delete(pod.metadata.uid ?? '');
   }
@@ -243,9 +262,14 @@ export class Kubelet {
   /** Accelerators become available after their device plugin has started. */
   async #offerDevices(): Promise<void> {
     const { parts, options } = this.#context;
-    const offered = devices(this.#instance);
-    if (Object.keys(offered).length === 0) return;
+    const found = devices(this.#instance);
+    if (Object.keys(found).length === 0) return;
     await parts.clock.sleep(options.devicePluginMs, this.#signal);
+    // a node has either the device plugin or the DRA driver
+    const offered = Object.fromEntries(
+      Object.entries(found).filter(([name]) => !this.#drivers.runs(DRIVER_OF_RESOURCE[name] ?? '')),
+    );
+    if (Object.keys(offered).length === 0) return;
     await this.#persist('devices', async () => {
       const patch = { status: { capacity: offered, allocatable: offered } };
       await parts.client.patch(NODE, { name: this.nodeName }, patch, { subresource: 'status' });
@@ -259,6 +283,7 @@ export class Kubelet {
     const [shortest, longest] = options.podStartMs;
     const isStarting = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'starting';
     await this.#persist('pod', () => this.#writeStatus(pod, starting(pod, hostIp, parts.clock.now())), isStarting);
+    await this.#persist('claims', () => requireClaims(pod, parts), isStarting);
     await parts.clock.sleep(shortest + random() * (longest - shortest), this.#signal);
     const podIp = nextPodIp(this.#instance.ipv6Address !== undefined);
     const startedAt = parts.clock.now();
@@ -271,6 +296,7 @@ export class Kubelet {
     await report(0, isStarting);
     if (!isStarting()) return;
     this.#stages.set(uid, 'running');
+    this.#drivers.put(pod);
     const isRunning = (): boolean => !this.#signal.aborted && this.#stages.get(uid) === 'running';
     void this.#becomeReady(pod, (upMs) => report(upMs, isRunning), isRunning);
     for (const { name } of pod.spec.containers)

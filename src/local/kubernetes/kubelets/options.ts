@@ -12,6 +12,8 @@ export interface KubeletOptions {
   readonly podStopMs: number;
   /** From Ready to available accelerators, because a device plugin starts after the kubelet. Default 10 s. */
   readonly devicePluginMs: number;
+  /** From a running DRA driver to its published devices. Default 5 s. */
+  readonly draDriverMs: number;
   /** Interval of lease renewals. Default 10 s. */
   readonly leaseMs: number;
   /** Interval of status updates without a change. Default 5 min. */
@@ -31,6 +33,7 @@ export const KUBELET_DEFAULTS: KubeletOptions = {
   podStartMs: [1_000, 2_000],
   podStopMs: 1_000,
   devicePluginMs: 10_000,
+  draDriverMs: 5_000,
   leaseMs: 10_000,
   statusMs: 300_000,
   memoryOverhead: 0.075,

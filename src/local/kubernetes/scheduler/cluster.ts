@@ -16,6 +16,7 @@ import type { Caches } from '../../cache.ts';
 import { sameJson } from '../../same-json.ts';
 import { type Amounts, add, amountsOf, podRequests, scoredRequests } from './amounts.ts';
 import { DefaultSelectors } from './default-selectors.ts';
+import { DeviceCluster } from './devices/device-cluster.ts';
 import { DomainCounts } from './domain-counts.ts';
 import { NodeOrder } from './node-order.ts';
 import { antiTerms, hasAffinity } from './pod-affinity.ts';
@@ -121,6 +122,7 @@ export class Cluster implements ClusterView {
   readonly #withAffinity = new Set<Place>();
   readonly #order = new NodeOrder<Place>();
   readonly #selectors: DefaultSelectors;
+  readonly devices: DeviceCluster;
   readonly domainCounts = new DomainCounts(this.#places);
   #list: readonly NodeView[] | undefined;
   #version = 0;
@@ -128,6 +130,9 @@ export class Cluster implements ClusterView {
   constructor(caches: Caches) {
     this.#caches = caches;
     this.#selectors = new DefaultSelectors(caches);
+    this.devices = new DeviceCluster(caches, () => {
+      this.#version += 1;
+    });
     caches.of(NODE).subscribe((now, before) => this.#node(now, before));
     caches.of(POD).subscribe((now, before) => this.#pod(now, before));
     // anti-affinity may select the labels of namespaces
@@ -149,7 +154,7 @@ export class Cluster implements ClusterView {
     return this.#withAffinity.size === 0 ? [] : [...this.#withAffinity].filter((place) => place.known);
   }
 
-  /** Changes after each change of nodes, of their pods, and of namespaces. */
+  /** Changes after each change of nodes, of their pods, of devices, and of namespaces. */
   get version(): number {
     return this.#version;
   }

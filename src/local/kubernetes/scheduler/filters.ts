@@ -2,6 +2,7 @@
 import type { Pod, Taint } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
 import { podRequests } from './amounts.ts';
+import { dynamicResources } from './devices/filter.ts';
 import { NodeSearch } from './node-search.ts';
 import { interPodAffinity } from './pod-affinity.ts';
 import { nodePorts } from './ports.ts';
@@ -31,34 +32,40 @@ export const nodeAffinity: Filter = (pod) => {
 interface Demand {
   readonly name: string;
   readonly amount: number;
+  /** True if a device class provides the resource on nodes where no device plugin does. */
+  readonly isOfDevices: boolean;
 }
 
-const demandsOf = (pod: Pod): readonly Demand[] =>
+const demandsOf = (pod: Pod, { devices }: ClusterView): readonly Demand[] =>
   Object.entries(podRequests(pod))
     .filter(([, amount]) => amount > 0)
-    .map(([name, amount]) => ({ name, amount }));
+    .map(([name, amount]) => ({ name, amount, isOfDevices: devices?.classOf(name) !== undefined }));
+
+function isShort({ name, amount, isOfDevices }: Demand, { allocatable, requested }: NodeView): boolean {
+  const all = own(allocatable, name) ?? 0;
+  return amount > all - (own(requested, name) ?? 0) && !(isOfDevices && all === 0);
+}
 
 /** Returns the result of `resourcesFit` without reasons. */
-function hasRoom(demands: readonly Demand[], { allocatable, requested }: NodeView): boolean {
-  for (const { name, amount } of demands)
-    if (amount > (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0)) return false;
+function hasRoom(demands: readonly Demand[], node: NodeView): boolean {
+  for (const demand of demands) if (isShort(demand, node)) return false;
   return true;
 }
 
 /**
  * Requests must fit into the remaining resources of the node, including the number of pods. All shortages are reported.
  */
-export const resourcesFit: Filter = (pod) => {
-  const requests = demandsOf(pod).map((demand) => ({
+export const resourcesFit: Filter = (pod, cluster) => {
+  const requests = demandsOf(pod, cluster).map((demand) => ({
     ...demand,
     shortage: demand.name === 'pods' ? 'Too many pods' : `Insufficient ${demand.name}`,
   }));
-  return ({ allocatable, requested }) => {
+  return (node) => {
     let short: string[] | undefined;
-    for (const { name, amount, shortage } of requests) {
-      if (amount <= (own(allocatable, name) ?? 0) - (own(requested, name) ?? 0)) continue;
+    for (const demand of requests) {
+      if (!isShort(demand, node)) continue;
       short ??= [];
-      short.push(shortage);
+      short.push(demand.shortage);
     }
     return short;
   };
@@ -74,12 +81,13 @@ export const FILTERS: readonly Filter[] = [
   volumeBinding,
   topologySpread,
   interPodAffinity,
+  dynamicResources,
 ];
 
 export type Verdict =
   | { readonly fits: readonly NodeView[] }
   /** Message in kube-scheduler's words. */
-  | { readonly message: string };
+  | { readonly message: string; readonly isParked?: boolean };
 
 /** Returns the nodes that can run a pod, or the reason why there are none. */
 export function feasibleNodes(
@@ -95,12 +103,15 @@ export function feasibleNodes(
   for (const filter of filters) {
     const answer = filter(pod, cluster);
     if (answer === undefined) continue;
-    if (isRefusal(answer)) return { message: `0/${total} nodes are available: ${answer.refusal}.` };
+    if (isRefusal(answer)) {
+      const { refusal, isParked = false } = answer;
+      return { message: `0/${total} nodes are available: ${refusal}.`, ...(isParked && { isParked }) };
+    }
     checks.push(answer);
     if (filter !== resourcesFit) besideRoom.push(answer);
   }
   // most nodes of a full cluster have no room, and reasons are necessary only if no node fits
-  const demands = filters.includes(resourcesFit) ? demandsOf(pod) : [];
+  const demands = filters.includes(resourcesFit) ? demandsOf(pod, cluster) : [];
   const fits = search.find(
     cluster.nodes,
     (node) => hasRoom(demands, node) && firstRefusal(besideRoom, node) === undefined,

@@ -1,6 +1,7 @@
 /** A scheduler with kube-scheduler's filters, scores, queue and messages. It does not support preemption. */
 
 import { getCondition } from '../../../api/conditions.ts';
+import type { ResourceClaim } from '../../../api/dra/objects.ts';
 import {
   CSI_NODE,
   NAMESPACE,
@@ -8,6 +9,7 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  type RESOURCE_CLAIM,
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
@@ -21,6 +23,9 @@ import { sameJson } from '../../same-json.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
+import { DEVICE_KINDS } from './devices/device-cluster.ts';
+import { releaseIdleClaim } from './devices/release.ts';
+import { type Reservation, reserveDevices } from './devices/reserve.ts';
 import { FILTERS, feasibleNodes } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
@@ -108,6 +113,8 @@ class Scheduler {
     this.#caches.of(PERSISTENT_VOLUME).subscribe(() => this.#retry('with-volumes'));
     this.#caches.of(STORAGE_CLASS).subscribe(() => this.#retry('with-volumes'));
     this.#caches.of(CSI_NODE).subscribe(() => this.#retry('with-volumes'));
+    for (const kind of DEVICE_KINDS)
+      this.#caches.of<ResourceClaim>(kind as typeof RESOURCE_CLAIM).subscribe(() => this.#retry('with-devices'));
     this.#caches.of(NAMESPACE).subscribe(() => this.#retry('choosy'));
     this.#signal.addEventListener('abort', () => this.#cancelTimer(), { once: true });
     const kinds = [
@@ -119,6 +126,7 @@ class Scheduler {
       STORAGE_CLASS,
       CSI_NODE,
       NAMESPACE,
+      ...DEVICE_KINDS,
     ];
     await Promise.all(kinds.map((kind) => this.#caches.of<Pod>(kind as typeof POD).synced));
   }
@@ -145,13 +153,16 @@ class Scheduler {
     const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
     const chosen = 'fits' in verdict ? this.#choose(pod, bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
     if (chosen) {
+      const reservation = reserveDevices(pod, chosen, this.#cluster.devices, this.#parts);
       this.#queue.remove(pod);
       this.#binding.add(pod.metadata.uid ?? '');
       this.#cluster.assume(pod, chosen.name);
-      void this.#bind(pod, chosen.node);
+      void this.#bind(pod, chosen.node, reservation);
       return;
     }
     this.#queue.refuse(pod, this.#clock.now());
+    if ('isParked' in verdict) return;
+    void this.#release(pod);
     const message = 'message' in verdict ? verdict.message : '';
     if ('message' in verdict) this.#refusals.put(pod, verdict);
     void this.#markUnschedulable(pod, 'Unschedulable', message);
@@ -165,11 +176,12 @@ class Scheduler {
     return ranked.reduce((first, other) => (other.rank < first.rank ? other : first)).node;
   }
 
-  async #bind(pod: Pod, node: Node): Promise<void> {
+  async #bind(pod: Pod, node: Node, reservation: Reservation | undefined): Promise<void> {
     const { name, namespace = '', uid } = pod.metadata;
     const nodeName = node.metadata.name;
     try {
       await bindClaims(pod, node, this.#parts);
+      await reservation?.write();
       await this.#client.post(POD, pod.metadata, 'binding', {
         apiVersion: 'v1',
         kind: 'Binding',
@@ -188,8 +200,18 @@ class Scheduler {
       this.#queue.refuse(present, this.#clock.now());
       this.#queue.retry();
     } finally {
+      reservation?.end();
       this.#binding.delete(uid ?? '');
       this.#plan();
+    }
+  }
+
+  async #release(pod: Pod): Promise<void> {
+    try {
+      await releaseIdleClaim(pod, this.#cluster, this.#parts);
+    } catch (error) {
+      if (!this.#signal.aborted && !(error instanceof ApiError))
+        this.#log(`claims of ${pod.metadata.name}: ${String(error)}`);
     }
   }
 

@@ -1,20 +1,23 @@
 /** Pending pods: ready pods by priority, and refused pods that wait for a change. */
 import type { Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
+import { podRequests } from './amounts.ts';
 
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 10_000;
 /** Maximum time until a refused pod is tried again without a relevant change. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** Pods that a change may help: all pods, pods with pod affinity, pods with any affinity, or pods with volumes. */
-export type Helped = 'all' | 'drawn' | 'choosy' | 'with-volumes';
+/** Pods that a change may help: all pods, or pods with pod affinity, with any affinity, with volumes, or with devices. */
+export type Helped = 'all' | 'drawn' | 'choosy' | 'with-volumes' | 'with-devices';
 
 const IS_HELPED: Readonly<Record<Helped, (pod: Pod) => boolean>> = {
   all: () => true,
   drawn: ({ spec }) => spec.affinity?.podAffinity !== undefined,
   choosy: ({ spec }) => spec.affinity !== undefined,
   'with-volumes': ({ spec }) => (spec.volumes?.length ?? 0) > 0,
+  'with-devices': (pod) =>
+    (pod.spec.resourceClaims?.length ?? 0) > 0 || Object.keys(podRequests(pod)).some((name) => name.includes('/')),
 };
 const ALL_HELPED = Object.keys(IS_HELPED) as readonly Helped[];
 
@@ -35,6 +38,7 @@ export class SchedulingQueue {
     drawn: new Set(),
     choosy: new Set(),
     'with-volumes': new Set(),
+    'with-devices': new Set(),
   };
 
   /** Adds a pod or updates its state. */

@@ -32,6 +32,7 @@ export class Refusals {
 
 /** Returns all fields that the filters read, or undefined if filters read objects other than nodes and their pods. */
 function faceOf({ metadata, spec }: Pod): string | undefined {
-  if ((spec.volumes?.length ?? 0) > 0 || spec.affinity !== undefined) return undefined;
+  const readsOthers = (spec.volumes?.length ?? 0) + (spec.resourceClaims?.length ?? 0) > 0;
+  if (readsOthers || spec.affinity !== undefined) return undefined;
   return JSON.stringify([metadata.namespace, metadata.labels, spec]);
 }

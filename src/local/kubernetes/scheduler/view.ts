@@ -11,6 +11,7 @@ import type {
   StringMap,
 } from '../../../api/kubernetes.ts';
 import type { Amounts } from './amounts.ts';
+import type { DeviceCluster } from './devices/device-cluster.ts';
 import type { DomainCounts } from './domain-counts.ts';
 
 export interface NodeView {
@@ -43,6 +44,8 @@ export interface ClusterView {
   volumes(): readonly PersistentVolume[];
   storageClass(name: string): StorageClass | undefined;
   csiNode(name: string): CSINode | undefined;
+  /** Devices and claims. Undefined if the cluster does not allocate devices. */
+  readonly devices?: DeviceCluster | undefined;
 }
 
 /** Returns the reasons why the pod cannot run on the node, or undefined if this filter accepts the node. */
@@ -51,6 +54,8 @@ export type Check = (node: NodeView) => readonly string[] | undefined;
 /** Reason why the pod fits on no node at all. */
 export interface PodRefusal {
   readonly refusal: string;
+  /** True if kube-scheduler does not attempt the pod, and therefore reports nothing on the pod. */
+  readonly isParked?: boolean;
 }
 
 /**

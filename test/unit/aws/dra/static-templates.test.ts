@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { GPU_LAYOUTS } from '../../../../src/api/dra/gpu-tables.ts';
 import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
-import { GPU_LAYOUTS } from '../../../../src/aws/dra/gpu-tables.ts';
 import { type GpuSharing, gpuSharing, staticTemplates } from '../../../../src/aws/dra/static-templates.ts';
 import { templatePools } from '../../../../src/engine/dra/device-templates.ts';
 import { combinedTemplates } from '../../../../src/engine/dra/driver-template.ts';

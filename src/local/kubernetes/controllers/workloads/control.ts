@@ -3,9 +3,9 @@ import type { Kind } from '../../../../api/kinds.ts';
 import { POD } from '../../../../api/kinds.ts';
 import type { KubeObject } from '../../../../api/kubernetes.ts';
 import { keyOf, refOf } from '../../../../kube/store.ts';
+import { controllerOf } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { controllerOf } from './pods.ts';
 
 export interface Control<T extends KubeObject> {
   readonly kind: Kind<T>;

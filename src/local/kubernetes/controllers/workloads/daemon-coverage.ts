@@ -4,9 +4,10 @@
  */
 import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
 import type { Cache } from '../../../cache.ts';
+import { controllerOf } from '../../../owner-references.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { belongs, nodeOf, REVISION_LABEL } from './daemon-pods.ts';
-import { controllerOf, isReady } from './pods.ts';
+import { isReady } from './pods.ts';
 
 /** Contribution of one node to the status. */
 interface Tally {

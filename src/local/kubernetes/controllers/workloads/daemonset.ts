@@ -6,13 +6,14 @@ import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
 import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
 import { keyOf } from '../../../../kube/store.ts';
 import type { Cache } from '../../../cache.ts';
+import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { sameJson } from '../../../same-json.ts';
 import type { Loop } from '../loop.ts';
 import { control } from './control.ts';
 import { Coverage } from './daemon-coverage.ts';
 import { nodeOf, podFor } from './daemon-pods.ts';
-import { controllerUid, createPod, deletePod, hashOf } from './pods.ts';
+import { createPod, deletePod, hashOf } from './pods.ts';
 import { writeStatus } from './status.ts';
 
 export async function startDaemonSets(parts: Parts): Promise<void> {

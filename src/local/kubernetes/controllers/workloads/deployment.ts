@@ -8,11 +8,12 @@ import { timestamp } from '../../../../lib/times.ts';
 import type { Cache } from '../../../cache.ts';
 import { isConflict, type ObjectClient } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
+import { controllerOf, controllerUid, isOwnedBy, ownerReference } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
 import { DEPLOYMENTS, REPLICA_SETS, type Scaled } from './kinds.ts';
-import { controllerOf, controllerUid, hashOf, isOwnedBy, ownerReference, podsOf } from './pods.ts';
+import { hashOf, podsOf } from './pods.ts';
 import { limitsOf, replicasOf, rolloutStep, type SetState, sizesAfterScaling } from './rollout.ts';
 import { writeStatus } from './status.ts';
 

@@ -6,12 +6,13 @@ import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
 import { isGone, type ObjectClient } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
+import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
 import { hasRestartedTooOften, isFinished, JobHistory, replacesEndedOnly } from './job-history.ts';
 import { JOBS, type Job } from './kinds.ts';
-import { controllerUid, createPod, deletePod, isActive, isReady, podOf, podsOf } from './pods.ts';
+import { createPod, deletePod, isActive, isReady, podOf, podsOf } from './pods.ts';
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 

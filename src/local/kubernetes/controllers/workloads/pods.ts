@@ -2,29 +2,12 @@
 import { createHash } from 'node:crypto';
 import { getCondition, isTrue } from '../../../../api/conditions.ts';
 import { POD } from '../../../../api/kinds.ts';
-import type { ContainerStatus, KubeObject, OwnerReference, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
+import type { ContainerStatus, KubeObject, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
 import { isConflict, isGone } from '../../../client.ts';
+import { controllerUid, ownerReference } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';
 import { canonicalJson } from '../../../same-json.ts';
 import { isOver } from '../../scheduler/cluster.ts';
-
-export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
-  object.metadata.ownerReferences?.find((reference) => reference.controller === true);
-
-export const isOwnedBy = (object: KubeObject, owner: KubeObject): boolean =>
-  controllerOf(object)?.uid === owner.metadata.uid;
-
-export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): OwnerReference => ({
-  apiVersion,
-  kind,
-  name: metadata.name,
-  uid: metadata.uid ?? '',
-  controller: true,
-  blockOwnerDeletion: true,
-});
-
-/** Index by the UID of the controller. */
-export const controllerUid = (object: KubeObject): string | undefined => controllerOf(object)?.uid;
 
 /** Index of pods by the name of their node. */
 export const nodeNameOf = (pod: Pod): string | undefined => pod.spec.nodeName;

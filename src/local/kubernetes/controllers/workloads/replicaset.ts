@@ -3,20 +3,11 @@
  * immediately.
  */
 import type { Pod } from '../../../../api/kubernetes.ts';
+import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts } from '../../../parts.ts';
 import { control } from './control.ts';
 import { REPLICA_SETS, type Scaled } from './kinds.ts';
-import {
-  availableAt,
-  controllerUid,
-  createPod,
-  deletePod,
-  isActive,
-  isAvailable,
-  isReady,
-  podOf,
-  podsOf,
-} from './pods.ts';
+import { availableAt, createPod, deletePod, isActive, isAvailable, isReady, podOf, podsOf } from './pods.ts';
 import { scaleDownOrder } from './scale-down-order.ts';
 import { writeStatus } from './status.ts';
 

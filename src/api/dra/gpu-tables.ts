@@ -28,6 +28,18 @@ export interface GpuLayout {
   readonly efa?: EfaModel;
 }
 
+/** Returns the PCIe root of a GPU. Undefined if it is not known. Equal names are equal roots. */
+export const gpuRoot = ({ perRoot }: GpuLayout, index: number): string | undefined =>
+  perRoot === 0 ? undefined : `gpu-root-${Math.floor(index / perRoot)}`;
+
+/** Returns the PCIe root of an EFA interface, which can be the root of GPUs. */
+export function efaRoot({ count: gpus, perRoot, efa }: GpuLayout, index: number): string {
+  const { count = 1, perGpuRoot, ownRoots = 1 } = efa ?? {};
+  if (perGpuRoot === undefined) return `efa-root-${Math.floor(index / Math.ceil(count / ownRoots))}`;
+  const gpuRoots = Math.ceil(gpus / (perRoot || 1));
+  return `gpu-root-${Math.min(Math.floor(index / perGpuRoot), gpuRoots - 1)}`;
+}
+
 const model = (productName: string, architecture: string, cudaComputeCapability: string, memory: string): GpuModel => ({
   ...{ productName, architecture, cudaComputeCapability, memory },
 });

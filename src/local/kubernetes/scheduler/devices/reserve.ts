@@ -1,0 +1,105 @@
+/** Allocates the claims of a pod for its node: in the scheduler's view at once, in the API server before the pod is bound. */
+import { randomUUID } from 'node:crypto';
+import type { ResourceClaim } from '../../../../api/dra/objects.ts';
+import { POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
+import type { Pod } from '../../../../api/kubernetes.ts';
+import { ownerReference } from '../../../owner-references.ts';
+import type { Parts } from '../../../parts.ts';
+import type { NodeView } from '../view.ts';
+import { allocationOf } from './allocation-result.ts';
+import { isReservedFor } from './claims-of-pod.ts';
+import type { DeviceCluster } from './device-cluster.ts';
+import { EXTENDED_CLAIM, type ExtendedRequest, extendedClaim } from './extended-resources.ts';
+import { grantsOn, requestsOnNode } from './filter.ts';
+
+/** Keeps a claim until the claim controller has removed its allocation. */
+export const CLAIM_FINALIZER = 'resource.kubernetes.io/delete-protection';
+
+export interface Reservation {
+  /** Writes the allocations and reserves the claims for the pod. @throws ApiError if a claim changed meanwhile */
+  write(): Promise<void>;
+  /** Ends the reservation in the scheduler's view. */
+  end(): void;
+}
+
+const consumerOf = ({ metadata }: Pod) => ({ resource: 'pods', name: metadata.name, uid: metadata.uid ?? '' });
+
+/** Returns undefined if the pod requests no devices. @throws Error if the node has no devices for the pod */
+export function reserveDevices(
+  pod: Pod,
+  view: NodeView,
+  devices: DeviceCluster,
+  { client, caches }: Parts,
+): Reservation | undefined {
+  const needs = devices.needsOf(pod);
+  if (needs === undefined) return undefined;
+  if ('refusal' in needs) throw new Error(needs.refusal);
+  const found = grantsOn(devices, pod, needs, view);
+  if (typeof found === 'string') throw new Error(found);
+  const sources = {
+    slices: caches.of(RESOURCE_SLICE).list(),
+    classes: devices.classes,
+    nodeName: view.name,
+    newShareId: randomUUID,
+  };
+  const allocated = found.map(
+    ({ claim, grants }): ResourceClaim => ({
+      ...claim,
+      status: { ...claim.status, allocation: allocationOf(claim, grants, sources), reservedFor: [consumerOf(pod)] },
+    }),
+  );
+  const extended = requestsOnNode(needs.extended, view.allocatable);
+  const assumed = allocated.map((claim) => withOwnName(claim, pod));
+  devices.assume(assumed);
+
+  const write = async (): Promise<void> => {
+    for (const claim of allocated)
+      if (claim.metadata.uid === undefined) await createExtended(claim);
+      else await allocate(claim);
+    for (const claim of needs.claims)
+      if (claim.status?.allocation !== undefined && !isReservedFor(claim, pod)) await reserve(claim);
+  };
+  const allocate = async ({ metadata, status }: ResourceClaim): Promise<void> => {
+    const { finalizers = [], resourceVersion } = metadata;
+    const patch = { metadata: { resourceVersion, finalizers: [...new Set([...finalizers, CLAIM_FINALIZER])] } };
+    const kept = await client.patch(RESOURCE_CLAIM, metadata, patch);
+    await writeStatus(kept, status);
+  };
+  const reserve = (claim: ResourceClaim): Promise<void> =>
+    writeStatus(claim, { reservedFor: [...(claim.status?.reservedFor ?? []), consumerOf(pod)] });
+  const writeStatus = async ({ metadata }: ResourceClaim, status: ResourceClaim['status']): Promise<void> => {
+    const patch = { metadata: { resourceVersion: metadata.resourceVersion }, status };
+    await client.patch(RESOURCE_CLAIM, metadata, patch, { subresource: 'status' });
+  };
+  const createExtended = async (claim: ResourceClaim): Promise<void> => {
+    const { namespace = 'default' } = pod.metadata;
+    const created = await client.create(RESOURCE_CLAIM, {
+      ...extendedClaim(pod, extended),
+      metadata: {
+        ...({ generateName: `${pod.metadata.name}-extended-resources-` } as object as { name: string }),
+        namespace,
+        annotations: { [EXTENDED_CLAIM]: 'true' },
+        ownerReferences: [ownerReference(pod)],
+        finalizers: [CLAIM_FINALIZER],
+      },
+    });
+    await writeStatus(created, claim.status);
+    const { name } = created.metadata;
+    const status = { extendedResourceClaimStatus: { resourceClaimName: name, requestMappings: mappingsOf(extended) } };
+    await client.patch(POD, pod.metadata, { metadata: { uid: pod.metadata.uid }, status }, { subresource: 'status' });
+  };
+  return { write, end: () => devices.forget(assumed) };
+}
+
+/** Returns the claim with a unique name, because the claim for extended resources has no name before it is created. */
+const withOwnName = (claim: ResourceClaim, { metadata }: Pod): ResourceClaim =>
+  claim.metadata.uid === undefined
+    ? { ...claim, metadata: { ...claim.metadata, name: `<extended-resources ${metadata.uid}>` } }
+    : claim;
+
+const mappingsOf = (extended: readonly ExtendedRequest[]) =>
+  extended.map(({ container, resource, name }) => ({
+    containerName: container,
+    resourceName: resource,
+    requestName: name,
+  }));

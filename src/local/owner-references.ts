@@ -1,0 +1,20 @@
+/** References from objects to the controllers that own them. */
+import type { KubeObject, OwnerReference } from '../api/kubernetes.ts';
+
+export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
+  object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+
+export const isOwnedBy = (object: KubeObject, owner: KubeObject): boolean =>
+  controllerOf(object)?.uid === owner.metadata.uid;
+
+export const ownerReference = ({ apiVersion, kind, metadata }: KubeObject): OwnerReference => ({
+  apiVersion,
+  kind,
+  name: metadata.name,
+  uid: metadata.uid ?? '',
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** Index by the UID of the controller. */
+export const controllerUid = (object: KubeObject): string | undefined => controllerOf(object)?.uid;
