@@ -9,8 +9,10 @@ import { parseAllDocuments } from 'yaml';
 import { isTrue } from '../../src/api/conditions.ts';
 import {
   CAPACITY_BUFFER,
+  CONFIG_MAP,
   DAEMON_SET,
   DEPLOYMENT,
+  DEVICE_CLASS,
   EC2_NODE_CLASS,
   EVENT,
   type Kind,
@@ -24,6 +26,8 @@ import {
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
   PRIORITY_CLASS,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
   STORAGE_CLASS,
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
@@ -56,6 +60,10 @@ const KINDS: readonly Kind[] = [
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   PRIORITY_CLASS,
+  CONFIG_MAP,
+  DEVICE_CLASS,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
 ];
 
 /** Time scale while a scenario only waits for time to pass. */

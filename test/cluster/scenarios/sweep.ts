@@ -6,6 +6,7 @@ import {
   CSI_NODE,
   DAEMON_SET,
   DEPLOYMENT,
+  DEVICE_CLASS,
   EC2_NODE_CLASS,
   EVENT,
   type Kind,
@@ -19,6 +20,9 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   REPLICA_SET,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_SLICE,
   STATEFUL_SET,
   VOLUME_ATTACHMENT,
 } from '../../../src/api/kinds.ts';
@@ -46,6 +50,10 @@ const KINDS: readonly Kind[] = [
   PERSISTENT_VOLUME_CLAIM,
   PERSISTENT_VOLUME,
   CSI_NODE,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
+  DEVICE_CLASS,
   LEASE,
   CONFIG_MAP,
   EVENT,
@@ -53,9 +61,17 @@ const KINDS: readonly Kind[] = [
 const LIMIT_MS = 60_000;
 const PAUSE_MS = 100;
 
+const SCENARIO_MAPS: readonly string[] = [
+  'karpenter-history',
+  'karpenter-spot-risk',
+  'karpenter-device-samples',
+  'devices',
+  'mig-devices',
+];
+
 /** Objects of the chart and of Kubernetes itself. */
 const stays = ({ kind, metadata: { name, namespace } }: KubeObject): boolean =>
-  (kind === 'ConfigMap' && !['karpenter-history', 'karpenter-spot-risk'].includes(name)) ||
+  (kind === 'ConfigMap' && !SCENARIO_MAPS.includes(name)) ||
   (kind === 'Lease' && namespace === NAMESPACE && name !== 'karpenter-leader-election') ||
   (['Deployment', 'ReplicaSet', 'PodDisruptionBudget'].includes(kind) && namespace === NAMESPACE);
 
