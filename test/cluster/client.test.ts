@@ -85,8 +85,7 @@ describe('a controller in Go', () => {
       const path = version === 'v1' ? '/api/v1' : `/apis/${version}`;
       const answer = await server.send({ method: 'GET', path });
       const { resources } = answer.body as { resources: readonly { kind: string; verbs: readonly string[] }[] };
-      // DeviceTaintRules have version v1 since Kubernetes 1.37
-      const stored = resources.filter(({ kind, verbs }) => verbs.includes('watch') && kind !== 'DeviceTaintRule');
+      const stored = resources.filter(({ verbs }) => verbs.includes('watch'));
       lacking.push(...stored.map(({ kind }) => `${version} ${kind}`).filter((kind) => !has.has(kind)));
     }
     server.close();

@@ -9,6 +9,7 @@ import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
+import { DEVICES } from './parity/devices.ts';
 import { MANAGERS } from './parity/managers.ts';
 import { comparable, normal } from './parity/normal.ts';
 import { SCRIPT } from './parity/requests.ts';
@@ -27,7 +28,7 @@ async function resourcesAt(server: Server, path: string): Promise<ReadonlyMap<st
   );
 }
 
-const STEPS = [...SCRIPT, ...MANAGERS, ...TRIALS];
+const STEPS = [...SCRIPT, ...MANAGERS, ...TRIALS, ...DEVICES];
 
 interface Managed {
   readonly manager: string;
@@ -103,9 +104,7 @@ describe('the local API server and a real one', () => {
     for (const path of paths) {
       const [real, ours] = await Promise.all([resourcesAt(servers.real, path), resourcesAt(servers.ours, path)]);
       for (const [name, resource] of ours) {
-        // DeviceTaintRules have version v1 since Kubernetes 1.37
-        if (name.startsWith('devicetaintrules') || JSON.stringify(real.get(name)) === JSON.stringify(resource))
-          continue;
+        if (JSON.stringify(real.get(name)) === JSON.stringify(resource)) continue;
         differences.push(`${path} ${name}: ours ${JSON.stringify(resource)}, real ${JSON.stringify(real.get(name))}`);
       }
     }

@@ -4,7 +4,16 @@
 export const TABLED: readonly string[] = [
   ...['nodes', 'pods', 'services', 'configmaps', 'secrets', 'persistentvolumes', 'persistentvolumeclaims'],
   ...['deployments', 'replicasets', 'statefulsets', 'daemonsets', 'jobs', 'storageclasses', 'csinodes'],
-  ...['volumeattachments', 'leases', 'deviceclasses', 'events', 'nodepools', 'ec2nodeclasses', 'nodeclaims'],
+  ...[
+    'volumeattachments',
+    'leases',
+    'deviceclasses',
+    'resourceclaims',
+    'events',
+    'nodepools',
+    'ec2nodeclasses',
+    'nodeclaims',
+  ],
   ...['nodeoverlays', 'capacitybuffers'],
 ];
 
@@ -13,7 +22,7 @@ export const KINDS: readonly string[] = [
   ...TABLED,
   ...['endpoints', 'endpointslices', 'replicationcontrollers', 'podtemplates', 'resourcequotas', 'limitranges'],
   ...['controllerrevisions', 'cronjobs', 'csidrivers', 'networkpolicies', 'ingresses', 'horizontalpodautoscalers'],
-  ...['roles', 'rolebindings', 'resourceclaims', 'validatingwebhookconfigurations'],
+  ...['roles', 'rolebindings', 'validatingwebhookconfigurations'],
 ];
 
 /** Kinds of which a server has additional objects. */

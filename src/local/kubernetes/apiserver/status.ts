@@ -140,6 +140,16 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   reason: 'FieldValueNotSupported',
   message: `Unsupported value: ${quote(value)}: supported values: ${supported.map(quote).join(', ')}`,
 });
+export const tooLong = (field: string, most: number): Cause => ({
+  field,
+  reason: 'FieldValueTooLong',
+  message: `Too long: may not be more than ${most} bytes`,
+});
+export const tooMany = (field: string, count: number, most: number): Cause => ({
+  field,
+  reason: 'FieldValueTooMany',
+  message: `Too many: ${count}: must have at most ${most} items`,
+});
 export const fieldForbidden = (field: string, detail: string): Cause => ({
   field,
   reason: 'FieldValueForbidden',

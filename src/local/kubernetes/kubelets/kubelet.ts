@@ -76,8 +76,7 @@ export class Kubelet {
     this.#life = new AbortController();
     const { signal } = this.#life;
     this.#drivers = new DriverPlugins({
-      ...{ parts: context.parts, report: context.report, instance, signal },
-      delayMs: context.options.draDriverMs,
+      ...{ parts: context.parts, report: context.report, options: context.options, instance, signal },
     });
     context.parts.signal.addEventListener('abort', () => this.#life.abort(), { once: true, signal });
   }

@@ -115,11 +115,15 @@ function budget(object: ApiObject): void {
 }
 
 function deviceRequests(claim: Json): void {
-  for (const request of records(record(claim.devices).requests)) {
-    const exactly = record(request.exactly);
-    missing(exactly, { allocationMode: 'ExactCount' });
-    if (exactly.allocationMode === 'ExactCount') missing(exactly, { count: 1 });
-  }
+  missing(claim, { devices: {} });
+  missing(record(claim.devices), { requests: null });
+  for (const request of records(record(claim.devices).requests))
+    for (const details of [request.exactly, ...records(request.firstAvailable)].filter(isRecord)) {
+      missing(details, { allocationMode: 'ExactCount' });
+      // zero counts as missing
+      if (details.allocationMode === 'ExactCount' && (details.count ?? 0) === 0) details.count = 1;
+      for (const toleration of records(details.tolerations)) missing(toleration, { operator: 'Equal' });
+    }
 }
 
 const DEFAULTS: Readonly<Record<string, (object: ApiObject, part?: 'status') => void>> = {
@@ -144,7 +148,11 @@ const DEFAULTS: Readonly<Record<string, (object: ApiObject, part?: 'status') => 
     deviceRequests(specOf(object));
     missing(object, { status: {} });
   },
-  'resourceclaimtemplates.resource.k8s.io': (object) => deviceRequests(record(specOf(object).spec)),
+  'resourceclaimtemplates.resource.k8s.io': (object) => {
+    missing(specOf(object), { metadata: {}, spec: {} });
+    deviceRequests(record(specOf(object).spec));
+  },
+  'deviceclasses.resource.k8s.io': (object) => missing(object, { spec: {} }),
   'csidrivers.storage.k8s.io': (object) =>
     missing(specOf(object), {
       attachRequired: true,

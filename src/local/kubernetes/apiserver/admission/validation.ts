@@ -6,9 +6,11 @@ import { type ApiObject, at, equal, isRecord, type Json, record, records, text }
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';
 import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requiredValue } from '../status.ts';
+import { claimCauses, claimStatusCauses, claimTemplateCauses, deviceClassCauses } from './device-claims.ts';
 import { labelCauses } from './labels.ts';
 import { labelKeyError, labelNameError, pathSegmentError, subdomainError } from './names.ts';
 import { podSpecCauses } from './pod-spec.ts';
+import { resourceSliceCauses } from './resource-slices.ts';
 
 /** Resources whose names must be DNS labels. */
 const LABEL_NAMED: ReadonlySet<string> = new Set(['namespaces', 'services']);
@@ -240,10 +242,18 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
   'jobs.batch': jobCauses,
   'poddisruptionbudgets.policy': budgetCauses,
   'customresourcedefinitions.apiextensions.k8s.io': definitionCauses,
+  'resourceclaims.resource.k8s.io': claimCauses,
+  'resourceclaimtemplates.resource.k8s.io': claimTemplateCauses,
+  'resourceslices.resource.k8s.io': resourceSliceCauses,
+  'deviceclasses.resource.k8s.io': deviceClassCauses,
   'storageclasses.storage.k8s.io': (object) => (text(object.provisioner) === '' ? [requiredValue('provisioner')] : []),
 };
 
-/** Returns the causes why a built-in object is invalid. `old` is the object that it replaces. */
-export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject): Cause[] {
-  return CHECKS[resource.storage]?.(object, old) ?? [];
+/**
+ * Returns the causes why a built-in object is invalid. `old` is the object that it replaces.
+ * @param part `status` if only the status is written
+ */
+export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): Cause[] {
+  if (part === undefined || old === undefined) return CHECKS[resource.storage]?.(object, old) ?? [];
+  return resource.storage === 'resourceclaims.resource.k8s.io' ? claimStatusCauses(object, old) : [];
 }

@@ -107,8 +107,7 @@ export function withDefaults(resource: Resource, object: ApiObject, part?: 'stat
 export function validate(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): void {
   const causes: Cause[] = sharesMetadata(object, old) ? [] : metadataCauses(resource, object);
   if (resource.schema) causes.push(...resource.schema.validate(object, old, part, causes));
-  // rules of built-in kinds concern fields that a status update cannot change
-  else if (old === undefined || part === undefined) causes.push(...builtinCauses(resource, object, old));
+  else causes.push(...builtinCauses(resource, object, old, part));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
 }
 

@@ -200,13 +200,12 @@ const GROUPS: readonly Resource[] = [
     model: 'ResourceV1ResourceClaim',
   }),
   resource('resource.k8s.io', 'v1', 'ResourceClaimTemplate', 'resourceclaimtemplates'),
-  resource('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices', { cluster: true, generation: true }),
-  resource('resource.k8s.io', 'v1', 'DeviceClass', 'deviceclasses', { cluster: true, generation: true }),
-  resource('resource.k8s.io', 'v1', 'DeviceTaintRule', 'devicetaintrules', {
+  resource('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices', {
     cluster: true,
-    status: true,
     generation: true,
+    fields: ['spec.nodeName', 'spec.driver'],
   }),
+  resource('resource.k8s.io', 'v1', 'DeviceClass', 'deviceclasses', { cluster: true, generation: true }),
   resource('rbac.authorization.k8s.io', 'v1', 'Role', 'roles'),
   resource('rbac.authorization.k8s.io', 'v1', 'RoleBinding', 'rolebindings'),
   resource('rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'clusterroles', { cluster: true }),

@@ -76,6 +76,17 @@ function externalAddress(service: ApiObject): string {
   return orNone(list(at(service, 'spec', 'externalIPs')).join(','));
 }
 
+/** Returns the state of a claim, such as `allocated,reserved`. */
+function claimState({ metadata, status }: ApiObject): string {
+  const { allocation, reservedFor } = record(status);
+  const states = [
+    ...(metadata.deletionTimestamp === undefined ? [] : ['deleted']),
+    ...(allocation === undefined ? [] : ['allocated']),
+    ...(list(reservedFor).length > 0 ? ['reserved'] : []),
+  ];
+  return states.length > 0 ? states.join(',') : 'pending';
+}
+
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
@@ -165,6 +176,14 @@ export const OTHER_COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     column('Global-Default', (priority) => priority.globalDefault === true, { type: 'boolean' }),
     AGE,
     field('PreemptionPolicy', 'preemptionPolicy'),
+  ],
+  'resourceclaims.resource.k8s.io': [NAME, column('State', claimState), AGE],
+  'resourceslices.resource.k8s.io': [
+    NAME,
+    field('Node', 'spec', 'nodeName'),
+    field('Driver', 'spec', 'driver'),
+    field('Pool', 'spec', 'pool', 'name'),
+    AGE,
   ],
   'customresourcedefinitions.apiextensions.k8s.io': [
     NAME,

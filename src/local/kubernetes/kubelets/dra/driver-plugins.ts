@@ -5,6 +5,7 @@ import { messageOf } from '../../../../lib/error-message.ts';
 import type { LocalInstance } from '../../../aws/types.ts';
 import { isGone } from '../../../client.ts';
 import type { Parts, Report } from '../../../parts.ts';
+import type { KubeletOptions } from '../options.ts';
 import { type DriverPool, driverOf, poolsOf, slicesOf } from './driver-slices.ts';
 
 /** Time after which a kubelet removes the slices of a driver that has stopped. A new pod may replace it meanwhile. */
@@ -24,8 +25,7 @@ export interface DriverPluginsContext {
   readonly parts: Parts;
   readonly instance: LocalInstance;
   readonly report: Report;
-  /** Time from the start of a driver to its devices. */
-  readonly delayMs: number;
+  readonly options: Pick<KubeletOptions, 'draDriverMs'>;
   /** Aborted when the machine ends. */
   readonly signal: AbortSignal;
 }
@@ -52,7 +52,7 @@ export class DriverPlugins {
     if (driver === undefined) return;
     const isNew = !this.#pods.has(pod.metadata.uid ?? '');
     this.#pods.set(pod.metadata.uid ?? '', pod);
-    this.#plan(driver, isNew ? this.#context.delayMs : 0);
+    this.#plan(driver, isNew ? this.#context.options.draDriverMs : 0);
   }
 
   /** Withdraws the devices of a driver, unless another pod of the driver runs by then. */

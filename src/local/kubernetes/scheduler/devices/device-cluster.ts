@@ -1,7 +1,7 @@
 /** The scheduler's view of devices and claims, with the allocations whose writes are in progress. */
 
 import type { DeviceClass, ResourceClaim } from '../../../../api/dra/objects.ts';
-import { DEVICE_CLASS, DEVICE_TAINT_RULE, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
+import { DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
 import type { Node, Pod } from '../../../../api/kubernetes.ts';
 import { type ClaimState, ClaimTable, type ClaimVariation } from '../../../../engine/dra/claim-states.ts';
 import { DeviceAllocator } from '../../../../engine/dra/device-allocator.ts';
@@ -17,7 +17,7 @@ import { type ClaimRefusal, claimFault, claimsOfPod } from './claims-of-pod.ts';
 import { classesByResource, type ExtendedRequest, extendedRequests } from './extended-resources.ts';
 
 /** Kinds whose changes may let a pod with claims fit. */
-export const DEVICE_KINDS = [RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS, DEVICE_TAINT_RULE] as const;
+export const DEVICE_KINDS = [RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS] as const;
 
 /** Devices for a claim that is not allocated. */
 export interface ClaimGrants {
@@ -138,10 +138,8 @@ export class DeviceCluster {
   }
 
   #state(): { readonly table: ClaimTable; readonly variation: ClaimVariation; readonly pools: PublishedPools } {
-    this.#pools ??= new PublishedPools(
-      this.#caches.of(RESOURCE_SLICE).list(),
-      this.#caches.of(DEVICE_TAINT_RULE).list(),
-    );
+    // DeviceTaintRules are served since Kubernetes 1.37
+    this.#pools ??= new PublishedPools(this.#caches.of(RESOURCE_SLICE).list(), []);
     if (this.#table === undefined || this.#variation === undefined) {
       const stored = this.#caches.of(RESOURCE_CLAIM).list();
       const others = stored.filter(({ metadata }) => !this.#assumed.has(keyOf(metadata)));

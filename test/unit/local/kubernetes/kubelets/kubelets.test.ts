@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../../../../src/api/conditions.ts';
+import type { ResourceSlice } from '../../../../../src/api/dra/objects.ts';
 import {
   CSI_NODE,
   DAEMON_SET,
@@ -9,6 +10,8 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
   VOLUME_ATTACHMENT,
 } from '../../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../../src/api/kubernetes.ts';
@@ -381,4 +384,84 @@ describe('a kubelet that hangs', () => {
   it('must exist', () => {
     expect(() => kubelets.hang('nobody')).toThrow(/nobody/);
   });
+});
+
+describe('a pod that stands for a DRA driver', () => {
+  const DRIVER = 'local.karpenter-ts.sh/dra-driver';
+  const POOLS = 'local.karpenter-ts.sh/dra-pools';
+  const GPUS = { Gpus: [{ Manufacturer: 'NVIDIA', Name: 'L4', Count: 4 }] };
+
+  const slices = (): Promise<readonly ResourceSlice[]> => cluster.list(RESOURCE_SLICE);
+  const slicesThat = (what: string, holds: (all: readonly ResourceSlice[]) => boolean) =>
+    cluster.until(what, async () => {
+      const all = await slices();
+      return holds(all) && all;
+    });
+  const annotate = (annotations: Record<string, string>): Promise<Pod> =>
+    cluster.client.patch(POD, { name: 'web', namespace: 'default' }, { metadata: { annotations } });
+
+  it('lets its node publish the devices of the machine instead of the device plugin', async () => {
+    boot({ type: 'g6.12xlarge', hardware: { ...hardware(), GpuInfo: GPUS } });
+    await runPod();
+    await annotate({ [DRIVER]: 'gpu.nvidia.com' });
+    const [slice] = await slicesThat('a slice', ({ length }) => length === 1);
+    const found = await untilReady();
+    expect(slice?.metadata.ownerReferences).toMatchObject([{ kind: 'Node', uid: found.metadata.uid }]);
+    expect(slice?.spec).toMatchObject({
+      driver: 'gpu.nvidia.com',
+      nodeName: NAME,
+      pool: { name: NAME, generation: 1, resourceSliceCount: 1 },
+    });
+    const devices = slice?.spec.devices ?? [];
+    const valuesOf = (name: string) => new Set(devices.map(({ attributes }) => attributes?.[name]?.string));
+    expect(devices.map(({ name }) => name)).toEqual(['gpu-0', 'gpu-1', 'gpu-2', 'gpu-3']);
+    expect(valuesOf('productName')).toEqual(new Set(['NVIDIA L4']));
+    expect(valuesOf('uuid').size).toBe(4);
+    await cluster.parts.clock.sleep(5_000);
+    expect((await node())?.status?.allocatable ?? {}).not.toHaveProperty('nvidia.com/gpu');
+  });
+
+  it('publishes the pools of its annotation, each change as a new generation, and nothing after its end', async () => {
+    boot();
+    await runPod();
+    await annotate({ [DRIVER]: 'x.example.com', [POOLS]: '[{name: $(NODE_NAME)-a, devices: [{name: a}]}]' });
+    const [first] = await slicesThat('a slice', ({ length }) => length === 1);
+    expect(first?.spec.pool).toEqual({ name: `${NAME}-a`, generation: 1, resourceSliceCount: 1 });
+    await annotate({ [POOLS]: '[{devices: [{name: a}, {name: b}], resourceSliceCount: 2}]' });
+    const [second] = await slicesThat(
+      'one other slice',
+      (all) => all.length === 1 && all[0]?.spec.pool.generation === 2,
+    );
+    expect(second?.spec).toMatchObject({
+      pool: { name: NAME, resourceSliceCount: 2 },
+      devices: [{ name: 'a' }, { name: 'b' }],
+    });
+    await annotate({ [POOLS]: '{devices: 1}' });
+    const event = await cluster.until('the event', async () =>
+      (await cluster.list(EVENT)).find(({ reason }) => reason === 'InvalidDevices'),
+    );
+    expect(event.message).toContain(`annotation ${POOLS} of pod web must be a list of pools`);
+    expect(await slices()).toHaveLength(1);
+    await cluster.client.delete(POD, { name: 'web', namespace: 'default' });
+    await slicesThat('no slice', ({ length }) => length === 0);
+  });
+});
+
+it('a pod starts only after its claim is allocated and reserved for it', async () => {
+  boot();
+  await untilReady();
+  const metadata = { name: 'mine', namespace: 'default' };
+  await cluster.client.create(RESOURCE_CLAIM, {
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'ResourceClaim',
+    metadata,
+    spec: { devices: { requests: [{ name: 'gpu', exactly: { deviceClassName: 'gpu' } }] } },
+  });
+  const { uid = '' } = (await runPod({ resourceClaims: [{ name: 'gpu', resourceClaimName: 'mine' }] })).metadata;
+  await cluster.parts.clock.sleep(10_000);
+  expect((await pod())?.status?.phase).toBe('Pending');
+  const allocation = { devices: { results: [{ request: 'gpu', driver: 'd', pool: 'p', device: 'x' }] } };
+  const status = { allocation, reservedFor: [{ resource: 'pods', name: 'web', uid }] };
+  await cluster.client.patch(RESOURCE_CLAIM, metadata, { status }, { subresource: 'status' });
+  await untilPhase('Running');
 });

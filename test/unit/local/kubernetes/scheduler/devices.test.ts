@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Device, DeviceRequest, ResourceClaim, ResourceSlice } from '../../../../../src/api/dra/objects.ts';
 import {
   DEVICE_CLASS,
-  DEVICE_TAINT_RULE,
   EVENT,
   POD,
   RESOURCE_CLAIM,
@@ -266,22 +265,6 @@ describe('an allocation', () => {
         { source: 'FromClaim', requests: ['gpu'], ...opaque({ mode: 'claim' }) },
       ],
     });
-  });
-
-  it('ignores devices with taints until the rule is deleted', async () => {
-    await cluster.node('a');
-    await publish('a', [device('gpu-0')]);
-    await cluster.client.create(DEVICE_TAINT_RULE, {
-      apiVersion: API,
-      kind: 'DeviceTaintRule',
-      metadata: { name: 'broken' },
-      spec: { deviceSelector: { device: 'gpu-0' }, taint: { key: 'broken', effect: 'NoSchedule' } },
-    });
-    await createTemplate();
-    await withTemplate('web');
-    await refusal('web', 'cannot allocate all claims');
-    await cluster.client.delete(DEVICE_TAINT_RULE, { name: 'broken' });
-    expect(await bound('web')).toBe('a');
   });
 });
 
