@@ -220,10 +220,6 @@ resource/v1.DeviceRequestAllocationResult 1:request:!s 2:driver:!s 3:pool:!s 4:d
 resource/v1.DeviceSelector 1:cel:*mCELDeviceSelector
 resource/v1.DeviceSubRequest 1:name:!s 2:deviceClassName:!s 3:selectors:[mDeviceSelector 4:allocationMode:s 5:count:i 6:tolerations:[mDeviceToleration 7:capacity:*mCapacityRequirements 8:derivedAttributes:[mDeviceDerivedAttribute
 resource/v1.DeviceTaint 1:key:!s 2:value:s 3:effect:!s 4:timeAdded:*T
-resource/v1.DeviceTaintRule 1:metadata:mmeta/v1.ObjectMeta 2:spec:mDeviceTaintRuleSpec 3:status:mDeviceTaintRuleStatus
-resource/v1.DeviceTaintRuleSpec 1:deviceSelector:*mDeviceTaintSelector 2:taint:mDeviceTaint
-resource/v1.DeviceTaintRuleStatus 1:conditions:[mmeta/v1.Condition
-resource/v1.DeviceTaintSelector 2:driver:*s 3:pool:*s 4:device:*s
 resource/v1.DeviceToleration 1:key:s 2:operator:s 3:value:s 4:effect:s 5:tolerationSeconds:*i
 resource/v1.ExactDeviceRequest 1:deviceClassName:!s 2:selectors:[mDeviceSelector 3:allocationMode:s 4:count:i 5:adminAccess:*t 6:tolerations:[mDeviceToleration 7:capacity:*mCapacityRequirements 8:derivedAttributes:[mDeviceDerivedAttribute
 resource/v1.NetworkDeviceData 1:interfaceName:s 2:ips:[s 3:hardwareAddress:s
