@@ -1,10 +1,12 @@
 /** Devices for resource claims, from the claim template to the running pod. Drivers are pods that publish devices of nodes. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ResourceClaim } from '../../src/api/dra/objects.ts';
-import { RESOURCE_CLAIM, RESOURCE_SLICE } from '../../src/api/kinds.ts';
+import { DAEMON_SET, DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../src/api/kinds.ts';
+import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import { type Scenario, startScenario } from './harness.ts';
-import { BRISK, leaks } from './pools.ts';
+import type { NodePool } from '../../src/api/nodepool.ts';
+import { deployment, type Scenario, startScenario } from './harness.ts';
+import { BRISK, leaks, pool } from './pools.ts';
 
 let scenario: Scenario;
 afterEach(async () => {
@@ -76,4 +78,140 @@ describe('the example', () => {
       expect(new Set(devices.map(rootOf)).size).toBe(1);
     }
   }, 300_000);
+});
+
+const POOLS = 'local.karpenter-ts.sh/dra-pools';
+
+/** Lets the GPU driver publish other pools than the machine has. */
+const publishInstead = (pools: readonly object[]): Promise<unknown> =>
+  scenario.kube.patch(
+    DAEMON_SET,
+    { name: 'dra-driver-nvidia', namespace: 'kube-system' },
+    { spec: { template: { metadata: { annotations: { [POOLS]: JSON.stringify(pools) } } } } },
+  );
+
+const eventThat = (reason: string, text: string): Promise<true> =>
+  scenario.until(
+    `the event ${reason}`,
+    async () => (await scenario.events(reason)).some(({ message }) => message.includes(text)),
+    60_000,
+  );
+
+const driver = (name: string, pools: readonly object[]): KubeObject =>
+  ({
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'driver', namespace: 'kube-system' },
+    spec: {
+      selector: { matchLabels: { app: 'driver' } },
+      template: {
+        metadata: {
+          labels: { app: 'driver' },
+          annotations: { 'local.karpenter-ts.sh/dra-driver': name, [POOLS]: JSON.stringify(pools) },
+        },
+        spec: { tolerations: [{ operator: 'Exists' }], containers: [{ name: 'driver', image: 'pause' }] },
+      },
+    },
+  }) as KubeObject;
+
+/** NodePool of the examples with one instance type. */
+function onlyType(type: string, consolidateAfter: string): KubeObject {
+  const nodePool = scenario.example('dra/drivers.yaml').find(({ kind }) => kind === 'NodePool') as NodePool;
+  const { template } = nodePool.spec;
+  const requirement = { key: INSTANCE_TYPE_LABEL, operator: 'In' as const, values: [type] };
+  const requirements = [...template.spec.requirements, requirement];
+  const disruption = { consolidateAfter, budgets: [{ nodes: '100%' }] };
+  const spec = { ...nodePool.spec, template: { ...template, spec: { ...template.spec, requirements } }, disruption };
+  return { ...nodePool, spec } as KubeObject;
+}
+
+const ofClass = (deviceClassName: string) => ({
+  devices: { requests: [{ name: 'gpu', exactly: { deviceClassName } }] },
+});
+const resource = (kind: string, name: string, spec: object): KubeObject =>
+  ({ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name }, spec }) as KubeObject;
+
+describe('a pod with a claim', () => {
+  it('gets no node while claims are ignored', async () => {
+    await begin({});
+    await scenario.apply(...scenario.example('dra/gpu.yaml'));
+    await eventThat('FailedScheduling', 'not yet supported by Karpenter');
+    expect(await scenario.claims()).toEqual([]);
+  }, 120_000);
+
+  it('runs beside the other pods of a named claim', async () => {
+    await begin();
+    const pod = { resourceClaims: [{ name: 'gpu', resourceClaimName: 'shared' }] };
+    await scenario.apply(resource('ResourceClaim', 'shared', ofClass('gpu.nvidia.com')), deployment('web', 2, pod));
+    await runs('web', 2);
+    expect(new Set((await scenario.pods('web')).map(({ spec }) => spec.nodeName)).size).toBe(1);
+    expect(await scenario.claims()).toHaveLength(1);
+  }, 180_000);
+
+  it('gets a node with the devices that another node of its type published', async () => {
+    await begin({ IGNORE_DRA_REQUESTS: 'false' });
+    const pod = { resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: 'one' }] };
+    await scenario.apply(
+      pool({ cpus: [8] }),
+      driver('x.example.com', [{ devices: [{ name: 'x-0' }] }]),
+      resource('DeviceClass', 'x', { selectors: [{ cel: { expression: "device.driver == 'x.example.com'" } }] }),
+      resource('ResourceClaimTemplate', 'one', { spec: ofClass('x') }),
+      deployment('web', 1, { terminationGracePeriodSeconds: 0 }),
+    );
+    await runs('web', 1);
+    await scenario.pass(60_000);
+    await scenario.apply(deployment('trained', 2, pod));
+    await runs('trained', 2);
+    const [first, second, ...more] = await typesOfNodes();
+    expect([second, more]).toEqual([first, []]);
+    const pools = (await claims()).flatMap(resultsOf).map((result) => result.pool);
+    expect(pools.sort()).toEqual((await scenario.nodes()).map(({ metadata }) => metadata.name).sort());
+  }, 240_000);
+
+  it('moves with its claim when its node is consolidated', async () => {
+    await begin();
+    await scenario.apply(onlyType('g6.12xlarge', '0s'));
+    await scenario.apply(...scenario.example('dra/gpu.yaml'));
+    await scenario.scale('inference', 5);
+    await runs('inference', 5);
+    expect(await typesOfNodes()).toEqual(['g6.12xlarge', 'g6.12xlarge']);
+    await scenario.scale('inference', 3);
+    await scenario.until('one node', async () => (await scenario.nodes()).length === 1, 60_000);
+    await runs('inference', 3);
+    expect((await claims()).map((claim) => resultsOf(claim).length)).toEqual([1, 1, 1]);
+  }, 240_000);
+
+  it('can request a GPU as an extended resource that a class provides', async () => {
+    await begin();
+    const patch = { spec: { extendedResourceName: 'nvidia.com/gpu' } };
+    await scenario.kube.patch(DEVICE_CLASS, { name: 'gpu.nvidia.com' }, patch);
+    await scenario.apply(deployment('web', 1, {}, { cpu: '1', 'nvidia.com/gpu': '1' }));
+    await runs('web', 1);
+    const [claim] = await claims();
+    expect(claim?.metadata.annotations).toEqual({ 'resource.kubernetes.io/extended-resource-claim': 'true' });
+    expect(claim === undefined ? [] : resultsOf(claim)).toMatchObject([{ driver: 'gpu.nvidia.com', device: 'gpu-0' }]);
+  }, 180_000);
+});
+
+describe('a node without the promised devices', () => {
+  it('is the only one that is launched if its driver publishes other devices', async () => {
+    await begin();
+    await scenario.apply(onlyType('g6.xlarge', 'Never'));
+    await publishInstead([{ devices: [{ name: 'gpu-0', attributes: { type: { string: 'vfio' } } }] }]);
+    await scenario.apply(...scenario.example('dra/gpu.yaml'));
+    await eventThat('DeviceTemplateMismatch', 'gpu.nvidia.com');
+    await scenario.pass(120_000);
+    expect(await typesOfNodes()).toEqual(['g6.xlarge']);
+    expect(await scenario.claims()).toHaveLength(1);
+  }, 240_000);
+
+  it('stays uninitialized and is reported if its driver publishes nothing', async () => {
+    await begin();
+    await publishInstead([]);
+    await scenario.apply(...scenario.example('dra/gpu.yaml'));
+    await scenario.until('the node', async () => (await scenario.nodes()).length === 1, 60_000);
+    await scenario.pass(17 * 60_000, 120);
+    await eventThat('DRADriverPoolsNotPublished', 'gpu.nvidia.com');
+    expect(await scenario.running('inference')).toEqual([]);
+  }, 240_000);
 });

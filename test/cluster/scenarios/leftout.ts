@@ -47,6 +47,8 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} while it waits`, why: ENOUGH },
   { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it tainted`, why: ENOUGH },
   { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it deleted`, why: ENOUGH },
+  { file: 'devices.test.ts', test: 'a pod with a claim gets a node with the devices', why: WAITS },
+  { file: 'devices.test.ts', test: 'a node without the promised devices', why: WAITS },
   { file: 'differential.test.ts', why: 'its clusters are created while the clock is stopped' },
   { file: 'drift.test.ts', test: 'an edit of a NodePool that only changes disruption', why: WAITS },
   { file: 'drift.test.ts', test: 'an image that becomes deprecated', why: WAITS },

@@ -1,4 +1,5 @@
 /** kube-scheduler on a real control plane, and the local scheduler's choice for the same pod in the same cluster. */
+import type { AllocationResult } from '../../../src/api/dra/objects.ts';
 import { POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { realClock } from '../../../src/lib/clock.ts';
@@ -6,8 +7,10 @@ import type { ObjectClient } from '../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
 import { openApi } from '../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../src/local/kubernetes/scheduler/cluster.ts';
+import { reserveDevices } from '../../../src/local/kubernetes/scheduler/devices/reserve.ts';
 import { feasibleNodes } from '../../../src/local/kubernetes/scheduler/filters.ts';
 import { bestNodes } from '../../../src/local/kubernetes/scheduler/scores/index.ts';
+import type { Parts } from '../../../src/local/parts.ts';
 import type { KubeApi } from '../../support/kube-api.ts';
 
 /** Places pods that are created on the control plane. */
@@ -42,9 +45,14 @@ export class RealScheduler {
   }
 }
 
+/** Allocations of claims on one node, by the name of the claim. */
+export type Allocations = Readonly<Record<string, AllocationResult | undefined>>;
+
 export interface Choice {
   /** Number of nodes that the pod fits on. */
   readonly feasible: number;
+  /** Names of these nodes. */
+  readonly fits: readonly string[];
   /** Names of the nodes that are equally good for the pod. */
   readonly best: readonly string[];
 }
@@ -54,19 +62,36 @@ export interface LocalScheduler {
   readonly client: ObjectClient;
   /** Chooses for a pod that is not bound. */
   choose(pod: Pod): Choice;
+  /** Returns the allocations that the scheduler would write for a pod on a node. */
+  allocate(pod: Pod, nodeName: string): Allocations;
 }
 
 export function openLocalScheduler(): LocalScheduler {
   const api = openApi({ clock: realClock() });
   // The owners of pods need not exist.
   api.stop();
-  const cluster = new Cluster(cachesInProcess(api));
+  const caches = cachesInProcess(api);
+  const client = connectInProcess(api);
+  const cluster = new Cluster(caches);
+  const parts: Parts = { client, caches, clock: realClock(), signal: new AbortController().signal, log: () => {} };
   return {
-    client: connectInProcess(api),
+    client,
     choose(pod) {
       const verdict = feasibleNodes(pod, cluster);
       const fits = 'fits' in verdict ? verdict.fits : [];
-      return { feasible: fits.length, best: bestNodes(pod, fits, cluster).map(({ name }) => name) };
+      return {
+        feasible: fits.length,
+        fits: fits.map(({ name }) => name),
+        best: bestNodes(pod, fits, cluster).map(({ name }) => name),
+      };
+    },
+    allocate(pod, nodeName) {
+      const view = cluster.nodes.find(({ name }) => name === nodeName);
+      const reservation = view && reserveDevices(pod, view, cluster.devices, parts);
+      reservation?.end();
+      return Object.fromEntries(
+        (reservation?.claims ?? []).map(({ metadata, status }) => [metadata.name, status?.allocation]),
+      );
     },
   };
 }

@@ -16,6 +16,8 @@ import { grantsOn, requestsOnNode } from './filter.ts';
 export const CLAIM_FINALIZER = 'resource.kubernetes.io/delete-protection';
 
 export interface Reservation {
+  /** Claims that were not allocated before, with their allocations. */
+  readonly claims: readonly ResourceClaim[];
   /** Writes the allocations and reserves the claims for the pod. @throws ApiError if a claim changed meanwhile */
   write(): Promise<void>;
   /** Ends the reservation in the scheduler's view. */
@@ -88,7 +90,7 @@ export function reserveDevices(
     const status = { extendedResourceClaimStatus: { resourceClaimName: name, requestMappings: mappingsOf(extended) } };
     await client.patch(POD, pod.metadata, { metadata: { uid: pod.metadata.uid }, status }, { subresource: 'status' });
   };
-  return { write, end: () => devices.forget(assumed) };
+  return { claims: allocated, write, end: () => devices.forget(assumed) };
 }
 
 /** Returns the claim with a unique name, because the claim for extended resources has no name before it is created. */
