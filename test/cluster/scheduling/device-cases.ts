@@ -116,9 +116,14 @@ function requestFrom(draws: Draws, index: number): DeviceRequest {
   return { name: `r${index}`, firstAvailable: ['a', 'b'].map((name) => ({ name, ...detailsFrom(draws) })) };
 }
 
-function constraintsFrom(draws: Draws): readonly DeviceConstraint[] {
+/** Returns true if a request is for one device. */
+const isForOne = ({ exactly }: DeviceRequest): boolean => exactly?.count === 1;
+
+/** kube-scheduler compares distinct attributes only with the last device of each other request. */
+function constraintsFrom(draws: Draws, requests: readonly DeviceRequest[]): readonly DeviceConstraint[] {
   if (draws.isWithin(0.6)) return [];
-  return [draws.isWithin(0.7) ? { matchAttribute: ROOT } : { distinctAttribute: ROOT }];
+  const isDistinct = draws.isWithin(0.3) && requests.every(isForOne);
+  return [isDistinct ? { distinctAttribute: ROOT } : { matchAttribute: ROOT }];
 }
 
 /** Pod with its claims. */
@@ -128,20 +133,15 @@ export interface DevicePod {
 }
 
 export function devicePodFrom(draws: Draws, name: string): DevicePod {
-  const claims = Array.from(
-    { length: 1 + draws.below(2) },
-    (_, index): ResourceClaim => ({
+  const claims = Array.from({ length: 1 + draws.below(2) }, (_, index): ResourceClaim => {
+    const requests = Array.from({ length: 1 + draws.below(2) }, (__, at) => requestFrom(draws, at));
+    return {
       apiVersion: API,
       kind: 'ResourceClaim',
       metadata: { name: `${name}-${index}`, namespace: 'default' },
-      spec: {
-        devices: {
-          requests: Array.from({ length: 1 + draws.below(2) }, (__, at) => requestFrom(draws, at)),
-          constraints: constraintsFrom(draws),
-        },
-      },
-    }),
-  );
+      spec: { devices: { requests, constraints: constraintsFrom(draws, requests) } },
+    };
+  });
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',

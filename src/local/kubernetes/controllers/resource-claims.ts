@@ -147,7 +147,7 @@ class ResourceClaims {
     const { reservedFor = [], allocation } = status;
     const left = reservedFor.filter((consumer) => this.#isActive(claim, consumer));
     const isDeleting = metadata.deletionTimestamp !== undefined;
-    // an allocation without consumers ends at once when its last consumer ends, or when the claim is deleted
+    // an allocation ends when its last consumer ends, or when a claim without consumers is deleted
     const ends = left.length === 0 && allocation !== undefined && (reservedFor.length > 0 || isDeleting);
     if (left.length < reservedFor.length || ends) {
       const change = { reservedFor: left.length > 0 ? left : null, ...(ends && { allocation: null }) };

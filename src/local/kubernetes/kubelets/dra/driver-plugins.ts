@@ -55,7 +55,7 @@ export class DriverPlugins {
     this.#plan(driver, isNew ? this.#context.options.draDriverMs : 0);
   }
 
-  /** Withdraws the devices of a driver, unless another pod of the driver runs by then. */
+  /** Withdraws the devices of a driver after a delay, unless another pod of this driver runs. */
   remove(pod: Pod): void {
     const driver = driverOf(pod);
     if (driver !== undefined && this.#pods.delete(pod.metadata.uid ?? '')) this.#plan(driver, WITHDRAW_MS);

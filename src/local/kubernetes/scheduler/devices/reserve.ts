@@ -1,4 +1,4 @@
-/** Allocates the claims of a pod for its node: in the scheduler's view at once, in the API server before the pod is bound. */
+/** Reserves devices for a pod in the scheduler's view, and writes the allocations of its claims before the pod is bound. */
 import { randomUUID } from 'node:crypto';
 import type { ResourceClaim } from '../../../../api/dra/objects.ts';
 import { POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
