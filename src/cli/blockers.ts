@@ -4,7 +4,6 @@
  */
 import { Command } from 'commander';
 import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../api/node-hourly-fee.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
 import { timeOf } from '../lib/times.ts';
@@ -53,7 +52,6 @@ export async function blockersAmong(
   const world = await worldOf(manifests, {
     instanceTypes: await types(manifests, nowMs),
     nowMs,
-    nodeHourlyFee: DEFAULT_NODE_HOURLY_FEE,
   });
   const ofKind = (kind: string): readonly Manifest['object'][] =>
     manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object);
@@ -67,6 +65,7 @@ export async function blockersAmong(
     nowMs,
     nodes: world.snapshot.nodes,
     pools: world.allPools,
+    commitments: world.snapshot.commitments,
     podDisruptionBudgets: world.snapshot.podDisruptionBudgets,
     volumeAttachments: ofKind('VolumeAttachment') as readonly VolumeAttachment[],
     volumeClaim: ({ namespace, name }) => volumeClaims.get(`${namespace}/${name}`),

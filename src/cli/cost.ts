@@ -91,8 +91,8 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 const HELP = `
-The cost of a node consists of its instance, surplus CPU credits, volumes, public address and fee, minus commitments. It is
-divided among the pods of the node by their requests for CPU, memory and accelerators, with the weights of OpenCost. The part
+The cost of a node is what AWS bills: its instance, volumes and public IPv4 address, minus commitments. The fee and expected
+surplus CPU credits are planning figures and shown apart. The cost is divided among the pods of the node by their requests for CPU, memory and accelerators, with the weights of OpenCost. The part
 that no pod requests is IDLE. LIST is the cost at the list prices of AWS. See docs/cost.md for the formula.`;
 
 /** Exits if options contradict each other, because otherwise one of them would be ignored silently. */

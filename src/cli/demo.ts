@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { startWorld, type World } from '../local/world.ts';
+import { Bills } from './demo/bills.ts';
 import { narrate } from './demo/narrator.ts';
 import { startOperatorProcess } from './demo/operator.ts';
 import { type Screen, screen } from './demo/screen.ts';
@@ -86,7 +87,9 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   output.line(`aws         ${world.aws.url} (${world.aws.region}, ${world.aws.catalogue.types.length} instance types)`);
 
   const view = watchWorld(world, stop.signal);
-  const narrator = narrate(view, world, output);
+  const { instances, spending } = world.aws;
+  const bills = new Bills({ instances, spending, nodeClass: () => view.nodeClasses.list()[0] });
+  const narrator = narrate(view, { world, bills }, output);
   const metricsPort = await freePort();
   const livePage = `127.0.0.1:${await freePort()}`;
   const operator = startOperatorProcess(
@@ -96,12 +99,12 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   try {
     output.line(`operator    process ${operator.pid}, log ${operator.logFile}`);
     output.line(`live page   http://${livePage}/`);
-    const stage: DemoStage = { world, view, screen: output, narrator };
+    const stage: DemoStage = { world, view, screen: output, narrator, bills };
     for (const step of [applyExamples, scaleUp, interruptSpot, scaleToZero])
       await Promise.race([step(stage), operator.failed]);
 
     output.stage('Summary');
-    for (const line of summaryLines(world, narrator)) output.plain(line);
+    for (const line of summaryLines(world, narrator, bills)) output.plain(line);
     if (keep) await stay(output, { env, metricsPort, livePage, signal: stop.signal, failed: operator.failed });
   } finally {
     await operator.stop();

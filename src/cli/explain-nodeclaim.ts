@@ -4,6 +4,7 @@ import { NODE_CLAIM } from '../api/kinds.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { poolNameOf } from '../api/object-fields.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
+import { chargesUsdPerHour } from '../engine/node-extras.ts';
 import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
@@ -64,6 +65,7 @@ async function explainManifests(
   const pods = (host?.pods ?? []).filter((pod) => !isOwnedByDaemonSet(pod)).map(podKey);
   const found = explainNodeClaim({
     ...{ claim, pool: pool?.nodePool, types: pool?.instanceTypes ?? [], answer: undefined, pods, nowMs },
+    chargesUsdPerHour: chargesUsdPerHour(pool?.extras),
   });
   const facts = [NO_ANSWER, ...unknown];
   return { found: { ...found, unknown: facts }, notes: [...ofTypes, ...notes, ...notKnown(facts)] };

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { counted, table, usdPerHour } from './render/table.ts';
+import { counted, inShort, naturalWidth, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 
 /** Fields of a move in the response of `/debug/moves`. */
@@ -19,6 +19,26 @@ export interface ToldMove {
 
 const HEADINGS = ['STARTED', 'METHOD', 'STATE', 'PROMISED', 'SAVED', 'COMMAND'];
 
+/** Shortens the list of nodes in the text of a command. */
+const shortCommand = (command: string): string =>
+  command.replace(/\[([^\]]*)\]/, (_, nodes: string) => `[${inShort(nodes.split(', '))}]`);
+
+/** Renders a table. If it is wider than the terminal, the command of each move is below its row. */
+function movesTable(moves: readonly ToldMove[]): string {
+  const rows = moves.map(rowOf);
+  const width = terminalWidth();
+  if (naturalWidth(HEADINGS, rows) <= width) return table(HEADINGS, rows);
+  const [headings, ...lines] = table(
+    HEADINGS.slice(0, -1),
+    moves.map(({ undone: _, ...move }) => rowOf(move).slice(0, -1)),
+  ).split('\n');
+  const details = moves.map((move) => {
+    const command = indented(`  ${shortCommand(move.command)}`, '    ', width);
+    return move.undone === undefined ? command : `${command}\n  ${indented(stateOf(move), '    ', width)}`;
+  });
+  return [headings, ...lines.flatMap((line, at) => [line, details[at] ?? ''])].join('\n');
+}
+
 /** Formats an amount with four decimals, because the savings of a move count for only half an hour. */
 const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
 
@@ -33,7 +53,7 @@ const rowOf = (move: ToldMove): readonly string[] => [
   stateOf(move),
   usdPerHour(move.predictedUsdPerHour),
   usd(move.realisedUsd),
-  move.command,
+  shortCommand(move.command),
 ];
 
 /** Note that the list contains only consolidations, with places to search for other disruptions. */
@@ -49,8 +69,12 @@ export function movesText(moves: readonly ToldMove[]): string {
   const promised = usdPerHour(sum(lasting.map(({ predictedUsdPerHour }) => predictedUsdPerHour)));
   const saved = usd(sum(moves.map(({ realisedUsd }) => realisedUsd)));
   const undone = moves.length - lasting.length;
-  const totals = `${counted(moves.length, 'move')}${undone === 0 ? '' : `, ${undone} undone`}: ${promised} predicted savings, ${saved} saved in the first 30 minutes of each`;
-  return `${table(HEADINGS, moves.map(rowOf))}\n\n${totals}\n${others}\n`;
+  const totals = indented(
+    `${counted(moves.length, 'move')}${undone === 0 ? '' : `, ${undone} undone`}: ${promised} predicted savings, ${saved} saved in the first 30 minutes of each`,
+    '  ',
+    terminalWidth(),
+  );
+  return `${movesTable(moves)}\n\n${totals}\n${others}\n`;
 }
 
 interface Flags {

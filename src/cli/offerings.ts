@@ -10,6 +10,7 @@ import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table } from './render/table.ts';
+import { indented, terminalWidth } from './render/wrap.ts';
 
 const HEADINGS = ['INSTANCE TYPE', 'CAPACITY', 'ZONES', 'OUT BECAUSE OF', 'UNTIL'];
 
@@ -23,14 +24,17 @@ function rows(out: readonly OutOffering[]): readonly (readonly string[])[] {
     return [
       instanceType,
       reservation === undefined ? capacityType : `${capacityType} ${reservation}`,
-      zones.join(','),
+      zones.join(' '),
       because,
       until?.replace(/\.\d+Z$/, 'Z') ?? '',
     ];
   });
 }
 
-const RISK_HEADINGS = ['SPOT POOL', 'ZONE', 'INTERRUPTIONS', 'NO CAPACITY', 'INSTANCE HOURS', 'COUNTS AS DEARER BY'];
+const RISK_HEADINGS = ['SPOT POOL', 'ZONE', 'INTERRUPTIONS', 'NO CAPACITY', 'HOURS', 'PLANNING'];
+
+/** Part of the price that decisions add, in percent. */
+const addedPercent = ({ addedPart }: SpotPoolView): number => Math.round(addedPart * 100);
 
 const riskRow = (pool: SpotPoolView): readonly string[] => [
   pool.instanceType,
@@ -38,8 +42,16 @@ const riskRow = (pool: SpotPoolView): readonly string[] => [
   String(pool.interruptions),
   String(pool.capacityErrors),
   String(pool.instanceHours),
-  `${Math.round(pool.addedPart * 100)} %`,
+  `+${addedPercent(pool)} %`,
 ];
+
+/** Lists the spot pools whose price decisions increase. Counts the others, which can be hundreds. */
+function riskText(pools: readonly SpotPoolView[]): readonly string[] {
+  const risky = pools.filter((pool) => addedPercent(pool) > 0);
+  const rest = pools.length - risky.length;
+  const text = `${counted(rest, 'spot pool')} with recent interruptions or launches without capacity, but no added planning price; -o json lists ${rest === 1 ? 'it' : 'them'}`;
+  return [table(RISK_HEADINGS, risky.map(riskRow)), rest === 0 ? '' : indented(text, '  ', terminalWidth())];
+}
 
 function poolText(offerings: PoolOfferings): string {
   const { nodePool, nodeClass, available, out, minValuesMissed = [], spotRisk = [], problem, notReady } = offerings;
@@ -49,8 +61,8 @@ function poolText(offerings: PoolOfferings): string {
   const missed =
     minValuesMissed.length === 0 ? '' : `, which is too few for minValues of ${minValuesMissed.join(', ')}`;
   const summary = `${title}: ${available} of ${counted(available + out.length, 'offering')} available${missed}`;
-  const tables = [table(HEADINGS, rows(out)), table(RISK_HEADINGS, spotRisk.map(riskRow))];
-  return [summary, ...tables.filter((text) => text !== '')].join('\n');
+  const tables = [table(HEADINGS, rows(out)), ...riskText(spotRisk)];
+  return [indented(summary, '  ', terminalWidth()), ...tables.filter((text) => text !== '')].join('\n');
 }
 
 export const offeringsText = (pools: readonly PoolOfferings[]): string =>

@@ -3,7 +3,8 @@
 import { type PodVerdict, refusedVerdict, waitingText } from '../engine/causes/pod-verdict.ts';
 import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
-import { table, usdPerHour } from './render/table.ts';
+import { figuresOf } from './render/simulation.ts';
+import { planningPart, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 import type { SimulateResult } from './simulate.ts';
 
@@ -37,12 +38,9 @@ export function simulatedVerdict(
 }
 
 function launchText(claim: SimulateResult['simulation']['nodeClaims'][number]): string {
-  const { nodePool, cheapest, price, effectivePrice, spotRisk, surplusCredits, pods } = claim;
-  const effective = effectivePrice === undefined ? '' : `, effectively ${usdPerHour(effectivePrice)}`;
-  const risk = spotRisk === undefined ? '' : `, including ${usdPerHour(spotRisk)} for spot risk`;
-  const credits = surplusCredits === undefined ? '' : `, plus ${usdPerHour(surplusCredits)} of surplus CPU credits`;
+  const { nodePool, cheapest, billedPrice, planning = {}, pods } = claim;
   const shared = pods.length > 1 ? ` and ${pods.length - 1} more` : '';
-  return `NodePool ${nodePool} launches a node for the pod${shared}: ${cheapest} for ${usdPerHour(price)}${effective}${risk}${credits}`;
+  return `NodePool ${nodePool} launches a node for the pod${shared}: ${cheapest} for ${usdPerHour(billedPrice)}${planningPart(figuresOf(planning))}`;
 }
 
 export function podVerdictText(verdict: ShownVerdict): string {

@@ -7,6 +7,7 @@ import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { uidOf } from '../api/object-fields.ts';
+import { billedUsdPerHour } from '../engine/billed-price.ts';
 import type { PlannedClaim } from '../engine/model.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { backOffMs } from '../kube/backoff.ts';
@@ -76,7 +77,7 @@ export async function createClaim(
     reason,
     pods: planned.pods.length,
     examples: planned.pods.slice(0, EXAMPLES),
-    usdPerHour: planned.usdPerHour,
+    usdPerHour: billedUsdPerHour(planned),
     ...defined({ surplusCreditsUsdPerHour: planned.surplusUsdPerHour }),
   });
   const { nodePool, pods } = planned;

@@ -17,16 +17,21 @@ interface Parts {
 type Mode = Settings['packing'] | Settings['consolidation'];
 
 /**
- * Returns the extra costs for decisions of this mode. A fee of 0 disables all extra costs, so that only the prices of instances
- * count. Logs and ignores a fee that cannot be parsed, and charges that cannot be computed.
+ * Returns the extra costs of nodes. Reports always include the charges. Decisions include them only with a fee, which is 0 if the
+ * mode is `compatible`. Logs and ignores a fee that cannot be parsed, and charges that cannot be computed.
  */
-export function nodeExtras({ cloud, settings, log }: Parts, nodePool: NodePool, mode: Mode): Pick<PoolInput, 'extras'> {
-  if (mode === 'compatible') return {};
+export function nodeExtras(
+  { cloud, settings, log }: Parts,
+  nodePool: NodePool,
+  mode: Mode,
+): Required<Pick<PoolInput, 'extras'>> {
   const NodePool = { name: nodePool.metadata.name };
-  const feeUsdPerHour = nodeHourlyFee(nodePool, settings.nodeHourlyFee, (error) =>
-    log.error('ignoring the node fee of the nodepool', { NodePool, error }),
-  );
-  if (feeUsdPerHour === 0) return {};
+  const feeUsdPerHour =
+    mode === 'compatible'
+      ? 0
+      : nodeHourlyFee(nodePool, settings.nodeHourlyFee, (error) =>
+          log.error('ignoring the node fee of the nodepool', { NodePool, error }),
+        );
   try {
     return { extras: { feeUsdPerHour, ...(cloud.charges?.(nodePool) ?? NO_CHARGES) } };
   } catch (error) {

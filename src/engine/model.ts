@@ -259,8 +259,10 @@ export interface PlannedClaim {
   readonly surplusUsdPerHour?: number;
   /** Part of the price that commitments cover. Absent if they cover no part. */
   readonly coveredUsdPerHour?: number;
-  /** Cost of the node besides its instance. Default: 0. */
+  /** Cost of the node besides its instance for decisions, including the fee. Default: 0. */
   readonly extrasUsdPerHour?: number;
+  /** Volumes and public IPv4 address, which AWS bills. Default: 0. */
+  readonly chargesUsdPerHour?: number;
 }
 
 /** Pods that were placed on existing or launching capacity. */

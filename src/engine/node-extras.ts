@@ -1,4 +1,5 @@
 /** Costs of a node besides its instance. */
+import type { PlannedClaim } from './model.ts';
 
 /** Charges of the cloud for every node of a NodePool, independent of its instance type, in USD per hour. */
 export interface NodeCharges {
@@ -12,10 +13,28 @@ export const NO_CHARGES: NodeCharges = { volumesUsdPerHour: 0, publicIpv4UsdPerH
 
 /** All costs of a node of a NodePool besides its instance, in USD per hour. */
 export interface NodeExtras extends NodeCharges {
-  /** Costs that are not in the price lists of the cloud: licenses and agents per node, addresses, maintenance. */
+  /**
+   * Costs that are not in the price lists of the cloud: licenses and agents per node, addresses, maintenance. If it is 0,
+   * decisions compare only the prices of instances.
+   */
   readonly feeUsdPerHour: number;
 }
 
-/** Returns the sum of all extras. */
+/** Returns the charges that the cloud bills for a node besides its instance. */
+export const chargesUsdPerHour = (charges: NodeCharges | undefined): number =>
+  charges === undefined ? 0 : charges.volumesUsdPerHour + charges.publicIpv4UsdPerHour;
+
+/** Returns the amount that decisions add to the price of an instance: the charges and the fee, or 0 without a fee. */
 export const extrasUsdPerHour = (extras: NodeExtras | undefined): number =>
-  extras === undefined ? 0 : extras.feeUsdPerHour + extras.volumesUsdPerHour + extras.publicIpv4UsdPerHour;
+  extras === undefined || extras.feeUsdPerHour === 0 ? 0 : extras.feeUsdPerHour + chargesUsdPerHour(extras);
+
+/** Returns the fields of a planned NodeClaim for these costs. Costs of 0 are absent. */
+export function claimExtras(
+  extras: NodeExtras | undefined,
+): Pick<PlannedClaim, 'extrasUsdPerHour' | 'chargesUsdPerHour'> {
+  const [planned, charges] = [extrasUsdPerHour(extras), chargesUsdPerHour(extras)];
+  return {
+    ...(planned > 0 && { extrasUsdPerHour: planned }),
+    ...(charges > 0 && { chargesUsdPerHour: charges }),
+  };
+}

@@ -6,7 +6,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
 import { cheapestPrice, compareText } from './instance-types.ts';
 import type { PlannedClaim, PoolInput, StateNode } from './model.ts';
-import { extrasUsdPerHour } from './node-extras.ts';
+import { claimExtras } from './node-extras.ts';
 import { SIMULATION_ONLY, templateRequirements } from './node-template.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
 import { labelsOf } from './solver/finalise.ts';
@@ -35,7 +35,7 @@ export function templateClaim(
     },
     cheapest: '',
     usdPerHour: Number.isFinite(price) ? price : 0,
-    ...(extras && Number.isFinite(price) && { extrasUsdPerHour: extrasUsdPerHour(extras) }),
+    ...(Number.isFinite(price) && claimExtras(extras)),
   };
 }
 

@@ -11,8 +11,9 @@ const MOST = 12 * 120;
 
 /** Price of a node, in USD per hour. */
 export interface NodePrice {
+  /** Price as AWS bills it. */
   readonly usdPerHour: number;
-  /** Part of this price for surplus CPU credits. */
+  /** Planning figure that the price excludes: expected surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
 }
 

@@ -10,9 +10,9 @@ export interface LiveNode {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** USD per hour; absent if the price is unknown. */
+  /** Price as AWS bills it, in USD per hour; absent if the price is unknown. */
   readonly usdPerHour?: number;
-  /** Part of the price for surplus CPU credits. Absent if it is 0. */
+  /** Planning figure that the price excludes: expected surplus CPU credits. Absent if it is 0. */
   readonly surplusCreditsUsdPerHour?: number;
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
@@ -60,7 +60,7 @@ export interface LiveSummary {
   readonly pods: number;
   readonly pendingPods: number;
   readonly usdPerHour: number;
-  /** Part of the cost for surplus CPU credits. */
+  /** Planning figure that the cost excludes: expected surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
   /** Number of nodes without a known price. */
   readonly unpriced: number;

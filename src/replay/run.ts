@@ -2,7 +2,9 @@
 
 import type { Deps } from '../controllers/deps.ts';
 import { poolInputs } from '../controllers/pool-inputs.ts';
+import { billedPriceOf } from '../engine/cost/account.ts';
 import { nodePrices } from '../engine/cost/node-prices.ts';
+import { chargesUsdPerHour } from '../engine/node-extras.ts';
 import type { ObjectClient } from '../local/client.ts';
 import { fitToAccount } from './fitted.ts';
 import { tieBreakOfLife, worldOfLife } from './lives/life.ts';
@@ -148,14 +150,12 @@ const playEvent = (client: ObjectClient, event: TraceEvent): Promise<void> =>
 async function paidShare(deps: Deps): Promise<number> {
   const { cloud, cluster, settings } = deps;
   if (settings.priceBook === '') return 1;
-  const pools = await poolInputs(deps, 'thorough');
+  const pools = await poolInputs(deps);
   let [listed, paid] = [0, 0];
   for (const price of nodePrices(cluster.nodes(), pools, cloud.commitments?.()).values()) {
-    const { usdPerHour, listUsdPerHour = usdPerHour, coveredUsdPerHour = 0, extras } = price;
-    // the fee is not paid to AWS
-    const charged = (extras?.volumesUsdPerHour ?? 0) + (extras?.publicIpv4UsdPerHour ?? 0);
-    listed += listUsdPerHour + charged;
-    paid += usdPerHour - coveredUsdPerHour + charged;
+    const { usdPerHour, listUsdPerHour = usdPerHour, extras } = price;
+    listed += listUsdPerHour + chargesUsdPerHour(extras);
+    paid += billedPriceOf(price);
   }
   return listed > 0 ? paid / listed : 1;
 }

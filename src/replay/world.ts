@@ -3,7 +3,7 @@ import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { cpuCreditsOf } from '../aws/instancetypes/cpu-credits.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
-import { NO_CHARGES } from '../engine/node-extras.ts';
+import { chargesUsdPerHour, NO_CHARGES } from '../engine/node-extras.ts';
 import { openAws } from '../local/aws/open-aws.ts';
 import type { OpenAws } from '../local/aws/options.ts';
 import { randomStream } from '../local/aws/random.ts';
@@ -119,8 +119,7 @@ class InstancePrices {
     if (this.operator === undefined) return 0;
     const { cloud, cluster } = this.operator.deps;
     const pool = cluster.stores.nodePools.get({ name });
-    const { volumesUsdPerHour, publicIpv4UsdPerHour } = pool === undefined ? NO_CHARGES : chargesOf(cloud, pool);
-    return volumesUsdPerHour + publicIpv4UsdPerHour;
+    return pool === undefined ? 0 : chargesUsdPerHour(chargesOf(cloud, pool));
   }
 }
 

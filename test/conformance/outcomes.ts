@@ -98,6 +98,12 @@ function commandText({ decision, candidates }: Outcome['commands'][number], stan
   return `${decision} ${candidates.map(standIn).sort().join(',')}`;
 }
 
+/** Returns the savings that a decision compares. Without a fee these are the savings of instances, as in Karpenter. */
+export const decidingSavings = ({
+  savings,
+  planningSavings = savings,
+}: Pick<SimulatedCommand, 'savings' | 'planningSavings'>): number => planningSavings;
+
 const itself = (name: string): string => name;
 
 export function outcomeText(outcome: Outcome | null, standIn: (name: string) => string = itself): string {

@@ -43,6 +43,7 @@ const claim = (...pods: string[]): SimulatedClaim => ({
   requests: {},
   cheapest: 'small',
   price: 1,
+  billedPrice: 1,
 });
 
 const result = (...nodeClaims: SimulatedClaim[]): SimulationAnswer => ({
@@ -50,6 +51,7 @@ const result = (...nodeClaims: SimulatedClaim[]): SimulationAnswer => ({
   existingNodes: [],
   unschedulable: {},
   totalPrice: 0,
+  totalBilledPrice: 0,
 });
 
 const spread = {

@@ -5,16 +5,12 @@ import { count, text, time, UNKNOWN, usd } from './parts.ts';
 const sums = {
   nodes: count('0 for groups of pods, because they share nodes'),
   pods: count('Running pods, including pods of DaemonSets'),
-  usdPerHour: usd(
-    'Effective cost: instances minus commitments, surplus CPU credits, volumes, public addresses and fees',
-  ),
+  usdPerHour: usd('Cost as AWS bills it: instances minus commitments, volumes and public IPv4 addresses'),
   listUsdPerHour: usd('Cost at the list prices of AWS, without commitments'),
   workloadsUsdPerHour: usd('Part of the effective cost for pods other than DaemonSet pods'),
   daemonSetsUsdPerHour: usd('Part of the effective cost for DaemonSet pods'),
   idleUsdPerHour: usd('Part of the effective cost that no pod requests'),
-  surplusCreditsUsdPerHour: usd(
-    'Part of the effective cost for surplus CPU credits; included in workloads, DaemonSets and idle',
-  ),
+  surplusCreditsUsdPerHour: usd('Planning figure that the cost excludes: expected surplus CPU credits'),
   usdPerMonth: usd('Effective cost of 730 hours'),
 };
 
@@ -26,13 +22,18 @@ export const COST = Type.Object(
     price: Type.Object(
       {
         instancesUsdPerHour: usd('Instances at their prices, including discounts'),
-        surplusCreditsUsdPerHour: usd('Expected surplus CPU credits of burstable instance types'),
         volumesUsdPerHour: usd('Volumes of the nodes'),
         publicIpv4UsdPerHour: usd('Public IPv4 addresses of the nodes'),
-        feesUsdPerHour: usd('Fee of each node'),
         coveredUsdPerHour: usd('Part of the instance cost that Savings Plans and reserved instances cover'),
       },
-      { description: 'Parts of the total: the sum of the first five minus the last' },
+      { description: 'Parts of the total: the sum of the first three minus the last' },
+    ),
+    planning: Type.Object(
+      {
+        surplusCreditsUsdPerHour: usd('Expected surplus CPU credits of burstable instance types'),
+        feesUsdPerHour: usd('Fees of the nodes, which AWS does not bill'),
+      },
+      { description: 'Planning figures, which decisions add to prices; the total excludes them' },
     ),
     groups: Type.Array(
       Type.Object({
@@ -56,7 +57,7 @@ const spent = {
   listUsd: usd('Cost at the list prices of AWS'),
   idleUsd: usd('Part of the effective cost that no pod requested'),
   daemonSetsUsd: usd('Part of the effective cost for DaemonSet pods'),
-  surplusCreditsUsd: usd('Part of the effective cost for surplus CPU credits'),
+  surplusCreditsUsd: usd('Planning figure that the cost excludes: expected surplus CPU credits'),
 };
 const hours = Type.Number({ description: 'Hours with data; other hours are not counted' });
 
@@ -119,7 +120,7 @@ export const REPORT = Type.Object(
       nodes: count('Nodes with a known price'),
       usdPerHour: usd('Cost of these nodes'),
       idleUsdPerHour: usd('Part of the cost that no pod requests'),
-      surplusCreditsUsdPerHour: usd('Part of the cost for surplus CPU credits'),
+      surplusCreditsUsdPerHour: usd('Planning figure that the cost excludes: expected surplus CPU credits'),
     }),
     wasteful: Type.Array(
       Type.Object({
@@ -132,7 +133,7 @@ export const REPORT = Type.Object(
         pods: count('Pods on the node'),
         usdPerHour: usd('Cost of the node'),
         idleUsdPerHour: usd('Part of the cost that no pod requests'),
-        surplusCreditsUsdPerHour: usd('Part of the cost for surplus CPU credits'),
+        surplusCreditsUsdPerHour: usd('Planning figure that the cost excludes: expected surplus CPU credits'),
         code: Type.Optional(text('Code of the reason why the node is not disrupted; docs/why-not.md lists the codes')),
         why: Type.Optional(text('Text of the reason')),
         nearestMiss: Type.Optional(text('Missing condition, or time at which it is met')),

@@ -23,6 +23,18 @@ const CAUSE = Type.Object(
   { description: 'Cause in the NodePool that the pod is meant for' },
 );
 
+const BILLED =
+  'USD per hour of the node as AWS bills it: instance with the price book, volumes and public IPv4 address';
+
+const PLANNING = Type.Object(
+  {
+    fee: Type.Optional(usd('Fee of the node')),
+    spotRisk: Type.Optional(usd('Expected cost of interruptions')),
+    surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests')),
+  },
+  { description: 'Planning figures in USD per hour, which decisions add to the price; figures of 0 are absent' },
+);
+
 export const SIMULATION = Type.Object(
   {
     nodeClaims: Type.Array(
@@ -34,9 +46,8 @@ export const SIMULATION = Type.Object(
         requests: Type.Record(Type.String(), Type.String(), { description: 'Quantities by resource' }),
         cheapest: text('Instance type of the cheapest offering'),
         price: usd('USD per hour of the cheapest offering, at the list price of AWS'),
-        effectivePrice: Type.Optional(usd('USD per hour with the price book, if it differs')),
-        spotRisk: Type.Optional(usd('Expected cost of interruptions in USD per hour, which is compared but not paid')),
-        surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
+        billedPrice: usd(BILLED),
+        planning: Type.Optional(PLANNING),
       }),
       { description: 'Nodes that would be launched' },
     ),
@@ -47,8 +58,8 @@ export const SIMULATION = Type.Object(
     causes: Type.Optional(
       Type.Record(Type.String(), CAUSE, { description: 'Cause by namespace/name of a pod that no NodePool can serve' }),
     ),
-    totalPrice: usd('USD per hour of all new nodes, at the list prices of AWS'),
-    effectivePrice: Type.Optional(usd('USD per hour with the price book, if it differs')),
+    totalPrice: usd('USD per hour of the offerings of all new nodes, at the list prices of AWS'),
+    totalBilledPrice: usd('USD per hour of all new nodes as AWS bills them'),
     explanations: Type.Optional(
       Type.Record(
         Type.String(),
@@ -83,12 +94,13 @@ const METHOD_RESULT = {
           requirements: Type.Array(REQUIREMENT),
           capacityTypes: Type.Array(Type.String()),
           cheapest: Type.String(),
-          cheapestPrice: usd('USD per hour'),
-          spotRisk: Type.Optional(usd('Expected cost of interruptions in USD per hour, which is not paid')),
-          surplusCredits: Type.Optional(usd('Expected price of surplus CPU credits for the requests, in USD per hour')),
+          cheapestPrice: usd('USD per hour of the cheapest offering'),
+          billedPrice: usd(BILLED),
+          planning: Type.Optional(PLANNING),
         }),
       ),
-      savings: usd('USD per hour'),
+      savings: usd('Savings on the bill in USD per hour; negative if only planning figures justify the command'),
+      planningSavings: Type.Optional(usd('Savings with planning figures, which decide, if they differ')),
     }),
   ),
 };
@@ -138,6 +150,9 @@ export const POD_VERDICT = Type.Object(
   { description: 'Node on which a pod would be scheduled, or the reason why it stays pending' },
 );
 
+const NODE_PRICE = 'USD per hour of a node with the offering, as AWS bills it without commitments';
+const SPOT_RISK = usd('Planning figure that the price excludes: expected cost of interruptions');
+
 const OFFERING = { instanceType: Type.String(), zone: Type.String(), capacityType: Type.String() };
 
 export const NODECLAIM = Type.Object(
@@ -150,12 +165,19 @@ export const NODECLAIM = Type.Object(
     requests: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
       description: 'Requests for which the NodeClaim was created',
     }),
-    launched: Type.Optional(Type.Object({ ...OFFERING, usdPerHour: Type.Optional(usd('USD per hour')) })),
+    launched: Type.Optional(
+      Type.Object({
+        ...OFFERING,
+        usdPerHour: Type.Optional(usd(NODE_PRICE)),
+        spotRiskUsdPerHour: Type.Optional(SPOT_RISK),
+      }),
+    ),
     capacityType: Type.Optional(text('Reason for the capacity type')),
     alternatives: Type.Array(
       Type.Object({
         ...OFFERING,
-        usdPerHour: usd('USD per hour, including spot risk'),
+        usdPerHour: usd(NODE_PRICE),
+        spotRiskUsdPerHour: Type.Optional(SPOT_RISK),
         code: Type.Enum(['nodepool', 'pods', 'sold-out', 'not-requested', 'capacity-type', 'cloud', 'price']),
         text: text('Reason why the offering was not chosen'),
       }),

@@ -10,7 +10,7 @@ interface Spent {
   readonly listUsd: number;
   readonly idleUsd: number;
   readonly daemonSetsUsd: number;
-  /** Part for surplus CPU credits. Amounts of operators that did not record this part count as 0. */
+  /** Planning figure that the amounts exclude: expected surplus CPU credits. Amounts of operators that did not record this part count as 0. */
   readonly surplusCreditsUsd: number;
 }
 

@@ -43,7 +43,7 @@ const monthly = <T extends CostSums>(sums: T): T & Monthly => ({
 });
 
 export const costNow = (
-  { at, total, price, groups, unpriced, otherNodes }: CostReport,
+  { at, total, price, planning, groups, unpriced, otherNodes }: CostReport,
   by: By,
   unknown: readonly string[] = [],
 ): CostNow => ({
@@ -52,6 +52,7 @@ export const costNow = (
   total: monthly(total),
   groups: groups[DIMENSIONS[by]].map(monthly),
   price,
+  planning,
   unpriced,
   otherNodes,
   ...(unknown.length === 0 ? {} : { unknown }),

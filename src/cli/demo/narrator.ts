@@ -4,6 +4,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { World } from '../../local/world.ts';
+import type { Bills } from './bills.ts';
 import { type Screen, usd } from './screen.ts';
 import type { View } from './view.ts';
 
@@ -18,7 +19,12 @@ export interface Narrator {
 
 const instanceIdOf = (claim: NodeClaim): string => claim.status?.providerID?.split('/').at(-1) ?? '';
 
-export function narrate(view: View, world: World, screen: Screen): Narrator {
+export interface NarratorParts {
+  readonly world: World;
+  readonly bills: Bills;
+}
+
+export function narrate(view: View, { world, bills }: NarratorParts, screen: Screen): Narrator {
   const told = new Set<string>();
   const created = new Map<string, number>();
   const startMs: number[] = [];
@@ -41,7 +47,8 @@ export function narrate(view: View, world: World, screen: Screen): Narrator {
     if (isTrue(claim, 'Launched'))
       once(claim, 'launched', () => {
         bought += 1;
-        const price = world.aws.instances.get(instanceIdOf(claim))?.usdPerHour ?? 0;
+        const instance = world.aws.instances.get(instanceIdOf(claim));
+        const price = instance === undefined ? 0 : bills.usdPerHourOf(instance);
         return `launched    ${name}: ${labels?.[INSTANCE_TYPE_LABEL]} in ${labels?.[ZONE_LABEL]}, ${labels?.[CAPACITY_TYPE_LABEL]}, ${usd(price)} an hour`;
       });
     if (isTrue(claim, 'Registered'))

@@ -7,6 +7,7 @@ import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../api/kind
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { LocalInstance } from '../../local/aws/types.ts';
 import type { World } from '../../local/world.ts';
+import type { Bills } from './bills.ts';
 import type { Narrator } from './narrator.ts';
 import { type Screen, usd } from './screen.ts';
 import type { View } from './view.ts';
@@ -16,6 +17,7 @@ export interface DemoStage {
   readonly view: View;
   readonly screen: Screen;
   readonly narrator: Narrator;
+  readonly bills: Bills;
 }
 
 const REPLICAS = 20;
@@ -101,9 +103,9 @@ export async function interruptSpot({ world, view, screen, narrator }: DemoStage
 }
 
 /** Scales to zero, so that the empty nodes are removed. */
-export async function scaleToZero({ world, view, screen }: DemoStage): Promise<void> {
+export async function scaleToZero({ world, view, screen, bills }: DemoStage): Promise<void> {
   screen.stage('kubectl scale deployment inflate --replicas=0');
-  const before = world.aws.spending.usdPerHour();
+  const before = bills.usdPerHour;
   await scale(world, 0);
   await view.until(
     'consolidation of the empty nodes',
@@ -114,5 +116,5 @@ export async function scaleToZero({ world, view, screen }: DemoStage): Promise<v
         `${view.claims.list().length} nodes left; empty nodes are validated again after 15 s before they are removed`,
       ),
   );
-  screen.line(`removed     every node: ${usd(before)} an hour before, ${usd(world.aws.spending.usdPerHour())} now`);
+  screen.line(`removed     every node: ${usd(before)} an hour before, ${usd(bills.usdPerHour)} now`);
 }

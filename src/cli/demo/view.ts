@@ -1,6 +1,7 @@
 /** Watches the objects of the cluster, the same objects that `kubectl get -w` shows. */
 import { isTrue } from '../../api/conditions.ts';
-import { EVENT, type Kind, NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { EC2_NODE_CLASS, EVENT, type Kind, NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -11,6 +12,7 @@ import type { World } from '../../local/world.ts';
 export interface View {
   readonly pods: Cache<Pod>;
   readonly claims: Cache<NodeClaim>;
+  readonly nodeClasses: Cache<EC2NodeClass>;
   /** Returns the pods of the demo's workload that are not being deleted. */
   workload(): readonly Pod[];
   running(): readonly Pod[];
@@ -46,6 +48,7 @@ export function watchWorld(world: World, signal: AbortSignal): View {
   return {
     pods,
     claims,
+    nodeClasses: caches.of(EC2_NODE_CLASS),
     workload,
     running: () => workload().filter(isRunning),
     nodeCount: () => nodes.list().filter((node) => node.metadata.labels?.[NODEPOOL_LABEL]).length,

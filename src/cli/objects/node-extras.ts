@@ -9,8 +9,7 @@ import type { NodeClasses } from './node-classes.ts';
 
 export interface ExtrasOptions {
   /**
-   * Fee per node in USD per hour. If it is undefined or 0, the cost of a node is the cost of its instance, as in
-   * Karpenter.
+   * Fee per node in USD per hour. If it is undefined or 0, decisions compare only the prices of instances, as in Karpenter.
    */
   readonly nodeHourlyFee?: number | undefined;
 }
@@ -26,11 +25,12 @@ export class ExtrasReader {
   }
 
   of(nodePool: NodePool): Pick<PoolInput, 'extras'> {
-    if (this.#fee === undefined) return {};
-    const feeUsdPerHour = nodeHourlyFee(nodePool, this.#fee, (text) =>
-      this.notes.push(`NodePool ${nodePool.metadata.name}: ${text}; the operator uses its own setting instead`),
-    );
-    if (feeUsdPerHour === 0) return {};
+    const feeUsdPerHour =
+      this.#fee === undefined
+        ? 0
+        : nodeHourlyFee(nodePool, this.#fee, (text) =>
+            this.notes.push(`NodePool ${nodePool.metadata.name}: ${text}; the operator uses its own setting instead`),
+          );
     return { extras: { feeUsdPerHour, ...this.#chargesOf(nodePool) } };
   }
 

@@ -1,12 +1,15 @@
 /** Renders disruption commands as text, and in the public format of `karpenter simulate --disruption -o json`. */
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
-import { type Command, type Decision, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
+import { bothSavings, type Command, type Decision, decisionOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
-import { counted, inShort, table, unknownText, usdPerHour } from './table.ts';
+import { type PlanningFigures, planningOf, rounded } from './plan.ts';
+import { figuresOf, totalPlanning } from './simulation.ts';
+import { counted, inShort, planningPart, table, unknownText, usdPerHour } from './table.ts';
 
 export interface SimulatedReplacement {
   readonly nodePool: string;
@@ -16,12 +19,11 @@ export interface SimulatedReplacement {
   readonly requirements: readonly Requirement[];
   readonly capacityTypes: readonly string[];
   readonly cheapest: string;
-  /** Price in USD per hour. */
+  /** Price of the cheapest offering in USD per hour. */
   readonly cheapestPrice: number;
-  /** Expected cost of interruptions in USD per hour. This cost is not billed. Undefined if it is zero. */
-  readonly spotRisk?: number;
-  /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
-  readonly surplusCredits?: number;
+  /** Price of the node as AWS bills it, in USD per hour. */
+  readonly billedPrice: number;
+  readonly planning?: PlanningFigures;
 }
 
 export interface SimulatedCommand {
@@ -29,8 +31,10 @@ export interface SimulatedCommand {
   /** Names of nodes. */
   readonly candidates: readonly string[];
   readonly replacements: readonly SimulatedReplacement[];
-  /** Savings in USD per hour. */
+  /** Savings on the bill in USD per hour. They are negative if only planning figures justify the command. */
   readonly savings: number;
+  /** Savings with planning figures, which decide. Absent if they are the same. */
+  readonly planningSavings?: number;
 }
 
 interface MethodResult {
@@ -54,20 +58,8 @@ export interface DisruptionAnswer {
 /** Returns the name of a method: `multi-node-consolidation`. */
 const methodName = ({ name }: Method): string => name.replaceAll(' ', '-');
 
-/** Rounds a sum of list prices. Further digits are rounding errors. */
-const rounded = (usd: number): number => Number(usd.toFixed(6));
-
 function replacementOf(claim: PlannedClaim): SimulatedReplacement {
-  const {
-    nodePool,
-    pods,
-    instanceTypes,
-    requirements,
-    cheapest,
-    usdPerHour: cheapestPrice,
-    spotRiskUsdPerHour,
-    surplusUsdPerHour,
-  } = claim;
+  const { nodePool, pods, instanceTypes, requirements, cheapest, usdPerHour: cheapestPrice } = claim;
   const capacityTypes = requirements.find(({ key }) => key === CAPACITY_TYPE_LABEL)?.values ?? [];
   return {
     nodePool,
@@ -77,8 +69,8 @@ function replacementOf(claim: PlannedClaim): SimulatedReplacement {
     capacityTypes,
     cheapest,
     cheapestPrice,
-    ...(spotRiskUsdPerHour === undefined ? {} : { spotRisk: rounded(spotRiskUsdPerHour) }),
-    ...(surplusUsdPerHour === undefined ? {} : { surplusCredits: rounded(surplusUsdPerHour) }),
+    billedPrice: rounded(billedUsdPerHour(claim)),
+    ...planningOf(claim),
   };
 }
 
@@ -86,7 +78,7 @@ const commandOf = (command: Command): SimulatedCommand => ({
   decision: decisionOf(command),
   candidates: command.candidates.map(({ name }) => name),
   replacements: command.replacements.map(replacementOf),
-  savings: rounded(savingsOf(command)),
+  ...bothSavings(command),
 });
 
 const resultOf = ({ method, result }: MethodReview): MethodResult => ({
@@ -120,10 +112,8 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
   const nodes = inShort(candidates);
   if (replacement === undefined) return [decision, nodes, '', '', '', '', usdPerHour(savings)];
   const { cheapest, nodePool, instanceTypes, capacityTypes } = replacement;
-  const price = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);
-  const risk = replacements.reduce((sum, { spotRisk = 0 }) => sum + spotRisk, 0);
-  const surplus = replacements.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
-  const credits = surplus === 0 ? '' : ` (surplus CPU credits ${usdPerHour(surplus)})`;
+  const price = replacements.reduce((sum, { billedPrice }) => sum + billedPrice, 0);
+  const planning = planningPart(figuresOf({ ...totalPlanning(replacements), fee: 0 }));
   const others = replacements.length > 1 ? ` and ${counted(replacements.length - 1, 'more node')}` : '';
   return [
     decision,
@@ -131,7 +121,7 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
     `${cheapest || `as NodePool ${nodePool}`}${others}`,
     instanceTypes.length > 1 ? `+${instanceTypes.length - 1}` : '',
     capacityTypes.join(','),
-    `${usdPerHour(price)}${risk === 0 ? '' : ` (spot risk ${usdPerHour(risk)})`}${credits}`,
+    `${usdPerHour(price)}${planning}`,
     usdPerHour(savings),
   ];
 }

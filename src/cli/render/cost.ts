@@ -2,14 +2,14 @@
 import { IDLE } from '../../engine/cost/account.ts';
 import { type CostHistory, STEPS_MS } from '../cost/history.ts';
 import type { By, CostNow } from '../cost/now.ts';
-import { counted, table, unknownText, usdPerHour } from './table.ts';
+import { counted, planningText, table, tableOfEssentials, unknownText, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
 /** Formats a sum with cents: `$12.34`. */
 export const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(2)}`;
-/** Returns the part of a cost for surplus CPU credits as an item of a list, or an empty text if it is 0. */
+/** Returns the planning figure of surplus CPU credits as an item of a list, or an empty text if it is 0. */
 export const surplusPart = (amount: number, text: (amount: number) => string): string =>
-  amount > 0 ? `, ${text(amount)} for surplus CPU credits` : '';
+  amount > 0 ? `; planning, not included: ${text(amount)} of surplus CPU credits` : '';
 /** Formats a price with four decimals, which prices of small instances need. */
 export const rate = (amount: number): string => `$${amount.toFixed(4)}`;
 
@@ -56,11 +56,21 @@ export function costText(cost: CostNow): string {
   const found =
     groups.length === 0
       ? 'no nodes of NodePools with a known price'
-      : table([...headings, ...AMOUNTS, ...(columns.hasSurplus ? ['SURPLUS CREDITS'] : []), 'LIST'], rows);
-  const lines = [priceText(cost), ...notCounted(cost)].map((line) => indented(line, '  ', terminalWidth()));
+      : tableOfEssentials([...headings, ...AMOUNTS, ...(columns.hasSurplus ? [CREDITS] : []), 'LIST'], rows, {
+          optional: [...(isListed(cost) ? [CREDITS, 'LIST'] : ['LIST', CREDITS]), 'DAEMONSETS', 'WORKLOADS'],
+        });
+  const lines = [priceText(cost), ...planningLine(cost), ...notCounted(cost)].map((line) =>
+    indented(line, '  ', terminalWidth()),
+  );
   const parts = [`At ${at}, per hour; a month has 730 hours`, found, lines.join('\n'), unknownText(cost.unknown)];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
+
+/** Heading of the planning figure of surplus CPU credits. */
+const CREDITS = 'PLANNING CREDITS';
+
+/** Returns true if list prices differ from the billed prices. */
+const isListed = ({ total }: CostNow): boolean => total.listUsdPerHour !== total.usdPerHour;
 
 const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE'];
 
@@ -68,14 +78,21 @@ const AMOUNTS = ['PER HOUR', 'PER MONTH', 'WORKLOADS', 'DAEMONSETS', 'IDLE'];
 function priceText({ price, total }: CostNow): string {
   const parts = [
     ['instances', price.instancesUsdPerHour],
-    ['surplus CPU credits', price.surplusCreditsUsdPerHour],
     ['volumes', price.volumesUsdPerHour],
     ['public addresses', price.publicIpv4UsdPerHour],
-    ['fees', price.feesUsdPerHour],
   ] as const;
   const added = parts.filter(([name, amount]) => name === 'instances' || amount > 0);
   const covered = price.coveredUsdPerHour > 0 ? ` - ${rate(price.coveredUsdPerHour)} covered by commitments` : '';
   return `${usdPerHour(total.usdPerHour)} = ${added.map(([name, amount]) => `${rate(amount)} ${name}`).join(' + ')}${covered}`;
+}
+
+/** Returns a line with the planning figures, which the total excludes. Returns no line if all are 0. */
+function planningLine({ planning }: CostNow): readonly string[] {
+  const text = planningText([
+    ['fees', planning.feesUsdPerHour],
+    ['expected surplus CPU credits', planning.surplusCreditsUsdPerHour],
+  ]);
+  return text === '' ? [] : [`planning, not included: ${text}`];
 }
 
 function notCounted({ unpriced, otherNodes }: CostNow): readonly string[] {

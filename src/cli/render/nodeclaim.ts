@@ -1,7 +1,8 @@
 /** Renders the explanation of a NodeClaim as text. */
 import { formatDuration } from '../../api/duration.ts';
+import type { OfferingPrice } from '../../engine/causes/launch-alternatives.ts';
 import type { NodeClaimExplanation } from '../../engine/causes/nodeclaim-explanation.ts';
-import { table, usdPerHour } from './table.ts';
+import { planningPart, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
 const MOST_PODS = 10;
@@ -14,7 +15,7 @@ export function nodeClaimText(found: NodeClaimExplanation): string {
     ['instance', instance],
     ['for pods', podsText(found.pods)],
     ['requests', requestsText(found)],
-    ['launched', launched && `${launched.instanceType} in ${launched.zone}${priceText(launched.usdPerHour)}`],
+    ['launched', launched && `${launched.instanceType} in ${launched.zone}${priceText(launched)}`],
     ['capacity', capacityType],
     ['EC2', answerText(found)],
     ['state', join?.text],
@@ -25,7 +26,8 @@ export function nodeClaimText(found: NodeClaimExplanation): string {
   return `${[`NodeClaim ${nodeClaim}`, ...facts].join('\n')}\n${checksText(found)}${alternativesText(found)}`;
 }
 
-const priceText = (usd: number | undefined): string => (usd === undefined ? '' : ` for ${usdPerHour(usd)}`);
+const priceText = ({ usdPerHour: usd, spotRiskUsdPerHour: risk }: Partial<OfferingPrice>): string =>
+  usd === undefined ? '' : ` for ${usdPerHour(usd)}${planningPart([['spot risk', risk]])}`;
 
 function podsText(pods: readonly string[]): string {
   if (pods.length === 0) return 'none';
@@ -61,7 +63,7 @@ function alternativesText({ alternatives }: NodeClaimExplanation): string {
     each.instanceType,
     each.zone,
     each.capacityType,
-    usdPerHour(each.usdPerHour),
+    `${usdPerHour(each.usdPerHour)}${planningPart([['spot risk', each.spotRiskUsdPerHour]])}`,
     each.code,
     each.text,
   ]);

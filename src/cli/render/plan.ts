@@ -1,5 +1,6 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import type { Cause } from '../../engine/causes/cause.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
@@ -12,15 +13,20 @@ export interface SimulatedClaim {
   readonly requirements: readonly Requirement[];
   readonly requests: Readonly<Record<string, string>>;
   readonly cheapest: string;
-  /** List price in USD per hour. */
+  /** Price of the cheapest offering at list prices, in USD per hour. */
   readonly price: number;
-  /** Increase of the bill according to the price book. */
-  readonly effectivePrice?: number;
-  /**
-   * Expected cost of interruptions in USD per hour. It affects the choice but is not billed. Undefined if it is zero.
-   */
+  /** Price of the node as AWS bills it, in USD per hour: the instance according to the price book, volumes and address. */
+  readonly billedPrice: number;
+  readonly planning?: PlanningFigures;
+}
+
+/** Planning figures in USD per hour, which decisions add to the price. Figures of 0 are absent. */
+export interface PlanningFigures {
+  /** Fee of the node, which AWS does not bill. */
+  readonly fee?: number;
+  /** Expected cost of interruptions. */
   readonly spotRisk?: number;
-  /** Expected price of surplus CPU credits for the requests, in USD per hour. Absent if there is none. */
+  /** Expected price of surplus CPU credits for the requests. */
   readonly surplusCredits?: number;
 }
 
@@ -30,10 +36,10 @@ export interface SimulationAnswer {
   readonly unschedulable: Readonly<Record<string, string>>;
   /** Cause in the NodePool that the pod is meant for. Undefined if no pod has one. */
   readonly causes?: Readonly<Record<string, Cause>>;
-  /** List price of all new claims in USD per hour. */
+  /** Sum of the prices of offerings at list prices, in USD per hour. */
   readonly totalPrice: number;
-  /** Increase of the bill according to the price book. Undefined if it equals the total price. */
-  readonly effectivePrice?: number;
+  /** Sum of the billed prices, in USD per hour. */
+  readonly totalBilledPrice: number;
   readonly explanations?: Readonly<Record<string, PodRefusal>>;
   /** Unknown facts that affect the result. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
@@ -41,8 +47,8 @@ export interface SimulationAnswer {
 
 const inOrder = (names: readonly string[]): readonly string[] => [...names].sort(compareText);
 
-/** Rounds a sum of list prices. Further digits are rounding errors. */
-const rounded = (usd: number): number => Number(usd.toFixed(6));
+/** Rounds a sum of prices. Further digits are rounding errors. */
+export const rounded = (usd: number): number => Number(usd.toFixed(6));
 
 /** Returns the requirements without instance types, because a separate list contains them. */
 const requirementsToShow = ({ requirements, instanceTypes }: PlannedClaim): readonly Requirement[] =>
@@ -58,16 +64,28 @@ function claimOf(claim: PlannedClaim): SimulatedClaim {
     requests: quantityList(requests),
     cheapest,
     price: listPriceOf(claim),
-    ...(effectivePriceOf(claim) === listPriceOf(claim) ? {} : { effectivePrice: rounded(effectivePriceOf(claim)) }),
-    ...(claim.spotRiskUsdPerHour === undefined ? {} : { spotRisk: rounded(claim.spotRiskUsdPerHour) }),
-    ...(claim.surplusUsdPerHour === undefined ? {} : { surplusCredits: rounded(claim.surplusUsdPerHour) }),
+    billedPrice: rounded(billedUsdPerHour(claim)),
+    ...planningOf(claim),
   };
 }
 
-const listPriceOf = ({ usdPerHour, listUsdPerHour = usdPerHour }: PlannedClaim): number => listUsdPerHour;
+/** Returns the planning figures of a claim, or no field if all are 0. */
+export function planningOf({
+  extrasUsdPerHour = 0,
+  chargesUsdPerHour = 0,
+  spotRiskUsdPerHour = 0,
+  surplusUsdPerHour = 0,
+}: PlannedClaim): { readonly planning?: PlanningFigures } {
+  const figures = {
+    fee: Math.max(0, extrasUsdPerHour - chargesUsdPerHour),
+    spotRisk: spotRiskUsdPerHour,
+    surplusCredits: surplusUsdPerHour,
+  };
+  const shown = Object.entries(figures).flatMap(([name, usd]) => (rounded(usd) > 0 ? [[name, rounded(usd)]] : []));
+  return shown.length === 0 ? {} : { planning: Object.fromEntries(shown) };
+}
 
-const effectivePriceOf = ({ usdPerHour, coveredUsdPerHour = 0 }: PlannedClaim): number =>
-  usdPerHour - coveredUsdPerHour;
+const listPriceOf = ({ usdPerHour, listUsdPerHour = usdPerHour }: PlannedClaim): number => listUsdPerHour;
 
 const sumOf = (claims: readonly PlannedClaim[], priceOf: (claim: PlannedClaim) => number): number =>
   rounded(claims.reduce((sum, claim) => sum + priceOf(claim), 0));
@@ -77,9 +95,6 @@ export function simulationOf(
   plan: Plan,
   options: { readonly explain: boolean; readonly unknown: readonly string[] },
 ): SimulationAnswer {
-  const [totalPrice, effectivePrice] = [listPriceOf, effectivePriceOf].map((priceOf) =>
-    sumOf(plan.claims, priceOf),
-  ) as [number, number];
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   const causes = refused.flatMap(([pod, refusal]) =>
     refusal.code === 'no-fit' && refusal.cause !== undefined ? [[pod, refusal.cause] as const] : [],
@@ -89,8 +104,8 @@ export function simulationOf(
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
     unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
     ...(causes.length === 0 ? {} : { causes: Object.fromEntries(causes) }),
-    totalPrice,
-    ...(effectivePrice === totalPrice ? {} : { effectivePrice }),
+    totalPrice: sumOf(plan.claims, listPriceOf),
+    totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),
     ...(options.unknown.length === 0 ? {} : { unknown: options.unknown }),
   };

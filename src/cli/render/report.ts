@@ -111,7 +111,7 @@ function otherSection({ interruptions, deletions, podsDisturbed }: SupportReport
 
 const wasteHeadings = (hasSurplus: boolean): readonly string[] => [
   ...['NODE', 'NODEPOOL', 'TYPE', 'PER HOUR', 'IDLE'],
-  ...(hasSurplus ? ['SURPLUS CREDITS'] : []),
+  ...(hasSurplus ? ['PLANNING CREDITS'] : []),
   'WHY IT STAYS',
 ];
 

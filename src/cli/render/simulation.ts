@@ -4,26 +4,16 @@ import { withDetails } from '../../engine/causes/cause.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
 import { own } from '../../lib/own.ts';
-import type { SimulatedClaim, SimulationAnswer } from './plan.ts';
-import { counted, table, unknownText, usdPerHour } from './table.ts';
+import type { PlanningFigures, SimulatedClaim, SimulationAnswer } from './plan.ts';
+import { counted, planningPart, planningText, table, unknownText, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
 const valuesOf = ({ requirements }: SimulatedClaim, key: string): string =>
   requirements.find((requirement) => requirement.key === key)?.values?.join(',') ?? 'any';
 
-interface Columns {
-  readonly isEffective: boolean;
-  readonly isRisky: boolean;
-  readonly hasSurplus: boolean;
-}
-
-function claimRows(
-  claims: readonly SimulatedClaim[],
-  { isEffective, isRisky, hasSurplus }: Columns,
-): readonly (readonly string[])[] {
+function claimRows(claims: readonly SimulatedClaim[], hasPlanning: boolean): readonly (readonly string[])[] {
   return claims.map((claim) => {
-    const { nodePool, cheapest, instanceTypes, pods, requests, price, effectivePrice, spotRisk, surplusCredits } =
-      claim;
+    const { nodePool, cheapest, instanceTypes, pods, requests, billedPrice, planning = {} } = claim;
     return [
       nodePool,
       cheapest,
@@ -33,10 +23,8 @@ function claimRows(
       String(pods.length),
       requests.cpu ?? '0',
       requests.memory ?? '0',
-      usdPerHour(price),
-      ...(isEffective ? [usdPerHour(effectivePrice ?? price)] : []),
-      ...(isRisky ? [spotRisk === undefined ? '' : usdPerHour(spotRisk)] : []),
-      ...(hasSurplus ? [surplusCredits === undefined ? '' : usdPerHour(surplusCredits)] : []),
+      usdPerHour(billedPrice),
+      ...(hasPlanning ? [planningText(figuresOf({ ...planning, fee: 0 }))] : []),
     ];
   });
 }
@@ -86,29 +74,36 @@ const reasonLines = (refusal: PodRefusal): readonly string[] =>
       )
     : [`    ${refusal.code}`];
 
+/** Returns planning figures with their names. */
+export const figuresOf = ({ fee, spotRisk, surplusCredits }: PlanningFigures) =>
+  [
+    ['fee', fee],
+    ['spot risk', spotRisk],
+    ['surplus CPU credits', surplusCredits],
+  ] as const;
+
+/** Returns the sums of the planning figures of nodes. */
+export function totalPlanning(nodes: readonly { readonly planning?: PlanningFigures }[]): Required<PlanningFigures> {
+  const sumOf = (figure: keyof PlanningFigures): number =>
+    nodes.reduce((sum, { planning }) => sum + (planning?.[figure] ?? 0), 0);
+  return { fee: sumOf('fee'), spotRisk: sumOf('spotRisk'), surplusCredits: sumOf('surplusCredits') };
+}
+
 export function simulationText(answer: SimulationAnswer): string {
-  const { nodeClaims, existingNodes, unschedulable, totalPrice, effectivePrice, explanations, unknown } = answer;
-  const isEffective = effectivePrice !== undefined;
-  const isRisky = nodeClaims.some(({ spotRisk }) => spotRisk !== undefined);
-  const surplus = nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
-  const hasSurplus = surplus > 0;
-  const headings = [
-    ...CLAIM_HEADINGS,
-    ...(isEffective ? ['EFFECTIVE'] : []),
-    ...(isRisky ? ['SPOT RISK'] : []),
-    ...(hasSurplus ? ['SURPLUS CREDITS'] : []),
-  ];
-  const effective = isEffective ? `, effectively ${usdPerHour(effectivePrice)}` : '';
-  const credits = hasSurplus ? `, plus ${usdPerHour(surplus)} of surplus CPU credits` : '';
+  const { nodeClaims, existingNodes, unschedulable, totalBilledPrice, explanations, unknown } = answer;
+  const planning = totalPlanning(nodeClaims);
+  // the fee is the same for most nodes, so only the total has it
+  const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
+  const headings = [...CLAIM_HEADINGS, ...(hasPlanning ? ['PLANNING'] : [])];
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
   const sections = [
-    table(headings, claimRows(nodeClaims, { isEffective, isRisky, hasSurplus })),
+    table(headings, claimRows(nodeClaims, hasPlanning)),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
     unknownText(unknown),
-    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalPrice)}${effective}${credits}, ${counted(refused, 'pod')} unschedulable`,
+    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalBilledPrice)}${planningPart(figuresOf(planning))}, ${counted(refused, 'pod')} unschedulable`,
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }

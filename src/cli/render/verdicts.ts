@@ -1,7 +1,7 @@
 /** Renders verdicts on nodes as text. */
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import { inShort, table, usdPerHour } from './table.ts';
+import { inShort, savingsText, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
 const objectText = (object: ObjectName | undefined): string =>
@@ -24,8 +24,8 @@ export function verdictsText(verdicts: readonly Verdict[]): string {
   return `${table(HEADINGS, rows)}\n`;
 }
 
-const commandText = ({ method, decision, nodes, savings }: NonNullable<Verdict['command']>): string =>
-  `${method}: ${decision} ${inShort(nodes)}, which saves ${usdPerHour(savings)}`;
+const commandText = ({ method, decision, nodes, ...usd }: NonNullable<Verdict['command']>): string =>
+  `${method}: ${decision} ${inShort(nodes)}, which saves ${savingsText(usd)}`;
 
 /** Renders all details of one node. */
 export function verdictText({ node, nodePool, code, text, object, nearestMiss, command, methods }: Verdict): string {

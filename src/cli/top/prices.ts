@@ -1,11 +1,12 @@
-/** Prices of nodes as AWS bills them: instance, surplus CPU credits, volumes and public addresses. */
+/** Prices of nodes as AWS bills them, for a cluster whose operator cannot be reached. */
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { familyOf } from '../../aws/amis/families.ts';
 import { nodeCharges } from '../../aws/pricing/node-charges.ts';
+import { billedPriceOf } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { InstanceType, PoolInput } from '../../engine/model.ts';
-import { extrasUsdPerHour, NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
+import { NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
 import type { Store } from '../../kube/client.ts';
 import type { Timepiece } from '../../lib/clock.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -52,9 +53,7 @@ export function billedPrices({ cluster, nodeClasses, clock, types }: PriceSource
     return nodes.map((node) => {
       const price = prices.get(node?.providerId ?? '');
       if (price === undefined) return undefined;
-      const { usdPerHour, surplusUsdPerHour = 0, coveredUsdPerHour = 0 } = price;
-      const billed = usdPerHour + surplusUsdPerHour - coveredUsdPerHour + extrasUsdPerHour(input.extras);
-      return { usdPerHour: billed, surplusCreditsUsdPerHour: surplusUsdPerHour };
+      return { usdPerHour: billedPriceOf(price), surplusCreditsUsdPerHour: price.surplusUsdPerHour ?? 0 };
     });
   };
 }

@@ -11,8 +11,7 @@ export async function readCost(
   deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
 ): Promise<CostReport> {
   const { cluster, clock, cloud } = deps;
-  // volumes count in every mode
-  const pools = await poolInputs(deps, 'thorough');
+  const pools = await poolInputs(deps);
   const nodes = cluster.nodes();
   const prices = nodePrices(nodes, pools, cloud.commitments?.());
   const account = new CostAccount();

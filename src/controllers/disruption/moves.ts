@@ -6,7 +6,13 @@
  *      └──capacity launched again for its pods, or a replacement gone──▶ undone
  */
 import type { NodePool } from '../../api/nodepool.ts';
-import { type Command, type Decision, decisionOf, savingsOf, shortText } from '../../engine/disruption/command.ts';
+import {
+  billedSavingsOf,
+  type Command,
+  type Decision,
+  decisionOf,
+  shortText,
+} from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import { repeated, type Undone, workloadsOf } from '../../engine/disruption/pricing/churn.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
@@ -148,7 +154,7 @@ export class MoveHistory {
       decision: decisionOf(order.command),
       reason,
       replacements: order.replacements,
-      predictedUsdPerHour: savingsOf(order.command),
+      predictedUsdPerHour: billedSavingsOf(order.command),
       nodePool: candidates[0]?.nodePool,
       orderedMs: order.startedMs,
       startedMs: nowMs,
@@ -157,7 +163,12 @@ export class MoveHistory {
       workloads: workloadsOf(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
       level: reason === 'Underutilized' ? Math.max(0, ...levels) : 0,
       nodesLeft,
-      given: new Map(candidates.map(({ nodeClaim, usdPerHour }) => [nodeClaim.metadata.name, { usdPerHour }])),
+      given: new Map(
+        candidates.map(({ nodeClaim, billedUsdPerHour }) => [
+          nodeClaim.metadata.name,
+          { usdPerHour: billedUsdPerHour },
+        ]),
+      ),
       taken: new Map(),
       isOver: false,
     };

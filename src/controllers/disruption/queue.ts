@@ -11,11 +11,11 @@ import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import {
+  billedSavingsOf,
   type Candidate,
   type Command,
   decisionOf,
   longText,
-  savingsOf,
   shortText,
 } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
@@ -239,7 +239,7 @@ export class DisruptionQueue {
       nodes: candidates.length,
       replacements: replacements.length,
       pods: candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0),
-      predictedUsdPerHour: savingsOf(command),
+      predictedUsdPerHour: billedSavingsOf(command),
     });
   }
 

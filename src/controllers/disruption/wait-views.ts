@@ -20,11 +20,12 @@ export async function blockerViews({
   log,
 }: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings' | 'log'>): Promise<Iterable<NodeBlockers>> {
   const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
-  const pools = await poolInputs({ cluster, cloud, settings, log }, settings.consolidation);
+  const pools = await poolInputs({ cluster, cloud, settings, log });
   return blockersIn({
     nowMs: clock.now(),
     nodes: cluster.nodes(),
     pools,
+    commitments: cloud.commitments?.(),
     podDisruptionBudgets: podDisruptionBudgets.list(),
     volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
     volumeClaim: (ref) => persistentVolumeClaims.get(ref),

@@ -3,9 +3,10 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { labelOf } from '../../api/object-fields.ts';
+import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import { reportedSurplus } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
-import { extrasUsdPerHour } from '../../engine/node-extras.ts';
+import { chargesUsdPerHour } from '../../engine/node-extras.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
@@ -26,8 +27,9 @@ type Burstable = ReadonlyMap<string, InstanceType>;
 
 /** Price of the node of a NodeClaim, in USD per hour. */
 interface ClaimPrice {
-  /** Instance, surplus CPU credits and extra costs. */
+  /** Price as AWS bills it, without commitments. */
   readonly usdPerHour: number;
+  /** Planning figure that the price excludes: expected surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
 }
 
@@ -74,10 +76,13 @@ export class CostTracker {
     this.#clock = deps.clock;
   }
 
-  /**
-   * Returns USD per hour of the NodeClaims, including extra costs of their nodes. @throws errors of the cloud if prices are
-   * unknown
-   */
+  /** Returns the sum of the prices of the offerings, as Karpenter's metric has it. @throws errors of the cloud */
+  async offeringsUsdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
+    const { prices, keys } = await this.#offeringsOf(pool, claims);
+    return keys.reduce((sum, key) => sum + (prices.get(key ?? '') ?? 0), 0);
+  }
+
+  /** Returns the billed price of the nodes of the NodeClaims. @throws errors of the cloud */
   async usdPerHour(pool: NodePool, claims: readonly NodeClaim[]): Promise<number> {
     const prices = await this.pricesOf(pool, claims);
     return prices.reduce((sum, price) => sum + (price?.usdPerHour ?? 0), 0);
@@ -85,18 +90,30 @@ export class CostTracker {
 
   /** Returns the price of each NodeClaim, or undefined if it is unknown. @throws errors of the cloud */
   async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (ClaimPrice | undefined)[]> {
-    const keys = claims.map(offeringKey);
-    const known = keys.filter((key) => key !== undefined);
-    if (known.length === 0) return claims.map(() => undefined);
-    const { prices, burstable } = await this.#pricesFor(pool, known);
+    const { prices, burstable, keys } = await this.#offeringsOf(pool, claims);
     const { cloud, settings, log } = this.#deps;
     const { extras } = nodeExtras({ cloud, settings, log }, pool, settings.consolidation);
     return claims.map((claim, at) => {
       const usd = prices.get(keys[at] ?? '');
       if (usd === undefined) return undefined;
       const surplus = settings.consolidation === 'compatible' ? 0 : this.#surplusOf(claim, burstable);
-      return { usdPerHour: usd + surplus + extrasUsdPerHour(extras), surplusCreditsUsdPerHour: surplus };
+      const chargesUsd = chargesUsdPerHour(extras);
+      return {
+        usdPerHour: billedUsdPerHour({ usdPerHour: usd, chargesUsdPerHour: chargesUsd }),
+        surplusCreditsUsdPerHour: surplus,
+      };
     });
+  }
+
+  /** Returns the prices of the offerings, and the key of the offering of each NodeClaim. */
+  async #offeringsOf(
+    pool: NodePool,
+    claims: readonly NodeClaim[],
+  ): Promise<{ prices: Prices; burstable: Burstable; keys: readonly (string | undefined)[] }> {
+    const keys = claims.map(offeringKey);
+    const known = keys.filter((key) => key !== undefined);
+    if (known.length === 0) return { prices: new Map(), burstable: new Map(), keys };
+    return { ...(await this.#pricesFor(pool, known)), keys };
   }
 
   #surplusOf(claim: NodeClaim, burstable: Burstable): number {

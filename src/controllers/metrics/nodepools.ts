@@ -49,7 +49,7 @@ export function nodePoolMetrics(deps: Deps): Reconciler<NodePool> {
       usage.set(name, amounts(name, pool.status?.resources));
       const claims = cluster.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name);
       try {
-        cost.set(name, [{ labels: { nodepool: name }, value: await tracker.usdPerHour(pool, claims) }]);
+        cost.set(name, [{ labels: { nodepool: name }, value: await tracker.offeringsUsdPerHour(pool, claims) }]);
       } catch (error) {
         failures.inc({ nodepool: name });
         log.debug('failed looking up prices', { error });

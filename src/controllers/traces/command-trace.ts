@@ -6,7 +6,7 @@
  *                 └ terminate node, one for each candidate
  */
 import { uidOf } from '../../api/object-fields.ts';
-import { type Command, decisionOf, savingsOf } from '../../engine/disruption/command.ts';
+import { billedSavingsOf, type Command, decisionOf } from '../../engine/disruption/command.ts';
 import type { Span, Tracer } from '../../observe/traces/tracer.ts';
 import { OUTCOME, REASON } from './attributes.ts';
 
@@ -30,7 +30,7 @@ export class CommandTrace {
         'karpenter.nodepool.name': pools.join(','),
         'karpenter.candidates': candidates.length,
         'karpenter.replacements': replacements.length,
-        'karpenter.savings_usd_per_hour': savingsOf(command),
+        'karpenter.savings_usd_per_hour': billedSavingsOf(command),
       },
     });
   }

@@ -1,15 +1,15 @@
 /** Reports for every node the obstacles to its drain or disruption, the start of the wait, and the cost of the wait. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../api/labels.ts';
+import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../../api/labels.ts';
 import { defined } from '../../lib/defined.ts';
 import { timeOf, timestamp } from '../../lib/times.ts';
+import { billedPriceOf, type NodePrice } from '../cost/account.ts';
+import { nodePrices } from '../cost/node-prices.ts';
 import { allowances } from '../disruption/budgets/budgets.ts';
-import { nodePrice } from '../disruption/candidates/disruption-cost.ts';
-import { PricedTypes } from '../disruption/price-table.ts';
 import { readDeadline } from '../drain/deadline.ts';
 import type { PoolInput, StateNode } from '../model.ts';
-import { extrasUsdPerHour } from '../node-extras.ts';
+import type { Commitment } from '../price-book/commitment.ts';
 import type { NodeBlockers, WaitingFor } from './blocker.ts';
 import { type DrainContext, drainBlockers } from './draining.ts';
 import { type StayContext, stayBlockers } from './staying.ts';
@@ -19,6 +19,8 @@ export interface BlockerContext {
   readonly nodes: readonly StateNode[];
   /** All managed NodePools, with the instance types that determine the prices of their nodes. */
   readonly pools: readonly PoolInput[];
+  /** Commitments of the price book, which reduce prices. */
+  readonly commitments?: readonly Commitment[] | undefined;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   readonly volumeAttachments: readonly VolumeAttachment[];
   readonly volumeClaim: DrainContext['volumeClaim'];
@@ -33,6 +35,7 @@ export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
   const { nowMs, nodes, podDisruptionBudgets, volumeClaim } = context;
   const pools = new Map(context.pools.map((pool) => [pool.nodePool.metadata.name, pool]));
   const attachments = Map.groupBy(context.volumeAttachments, ({ spec }) => spec.nodeName);
+  const prices = nodePrices(nodes, context.pools, context.commitments);
   const staying: StayContext = { nowMs, podDisruptionBudgets, pools, allowances: standings(context) };
   for (const node of nodes) {
     if (!isOurs(node)) continue;
@@ -42,7 +45,7 @@ export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
       waitsFor === 'drain'
         ? drainBlockers(node, { nowMs, podDisruptionBudgets, attachments: own, volumeClaim })
         : stayBlockers(node, waitsFor, staying);
-    if (blockers.length > 0) yield { ...described(node, waitsFor, { context, pools }), blockers };
+    if (blockers.length > 0) yield { ...described(node, waitsFor, { context, prices }), blockers };
   }
 }
 
@@ -71,15 +74,14 @@ function waitOf({ node, nodeClaim }: StateNode): WaitingFor {
 
 interface Known {
   readonly context: BlockerContext;
-  readonly pools: ReadonlyMap<string, PoolInput>;
+  readonly prices: ReadonlyMap<string, NodePrice>;
 }
 
-function described(state: StateNode, waitsFor: WaitingFor, { context, pools }: Known): Omit<NodeBlockers, 'blockers'> {
-  const { name, nodeClaim, labels } = state;
+function described(state: StateNode, waitsFor: WaitingFor, { context, prices }: Known): Omit<NodeBlockers, 'blockers'> {
+  const { name, nodeClaim, labels, providerId } = state;
   const nodePool = labels[NODEPOOL_LABEL];
-  const { instanceTypes = [], extras } = pools.get(nodePool ?? '') ?? {};
-  const [type] = PricedTypes.of(instanceTypes).named([labels[INSTANCE_TYPE_LABEL] ?? '']);
-  const usdPerHour = nodePrice(state, type, extrasUsdPerHour(extras));
+  const price = prices.get(providerId);
+  const usdPerHour = price === undefined ? 0 : billedPriceOf(price);
   const sinceMs = beginOf(state, waitsFor, context.firstReported);
   const deadlineMs = readDeadline(nodeClaim);
   const hours =

@@ -2,6 +2,8 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { defined } from '../../lib/defined.ts';
+import { billedUsdPerHour } from '../billed-price.ts';
 import { allocatable, requirementsOf, weighedUsdPerHour } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
@@ -26,8 +28,15 @@ export interface OfferingName {
   readonly capacityType: string;
 }
 
-export interface Alternative extends OfferingName {
+/** Price of a node with an offering, in USD per hour. */
+export interface OfferingPrice {
+  /** Price as AWS bills it. */
   readonly usdPerHour: number;
+  /** Planning figure that the price excludes: expected cost of interruptions. Absent if it is 0. */
+  readonly spotRiskUsdPerHour?: number;
+}
+
+export interface Alternative extends OfferingName, OfferingPrice {
   readonly code: 'nodepool' | 'pods' | 'sold-out' | 'not-requested' | 'capacity-type' | 'cloud' | 'price';
   /** Reason why the offering was not chosen. */
   readonly text: string;
@@ -37,13 +46,16 @@ export interface AlternativesInput {
   readonly claim: NodeClaim;
   readonly pool: NodePool | undefined;
   readonly types: readonly InstanceType[];
+  /** Volumes and public IPv4 address of nodes of the NodePool. */
+  readonly chargesUsdPerHour: number;
   readonly answer: LaunchAnswer | undefined;
 }
 
 interface Priced extends OfferingName {
   readonly type: InstanceType;
   readonly offering: Offering;
-  readonly usdPerHour: number;
+  /** Price of the instance plus spot risk, which determines the order of offerings. */
+  readonly weighedUsd: number;
 }
 
 const MOST = 10;
@@ -63,32 +75,46 @@ function offeringsOf(types: readonly InstanceType[]): readonly Priced[] {
     type.offerings.map((offering) => {
       const requirements = requirementsOf(offering);
       return {
-        ...{ type, offering, instanceType: type.name, usdPerHour: weighedUsdPerHour(offering) },
+        ...{ type, offering, instanceType: type.name, weighedUsd: weighedUsdPerHour(offering) },
         zone: requirements.get(ZONE_LABEL).any(),
         capacityType: requirements.get(CAPACITY_TYPE_LABEL).any(),
       };
     }),
   );
-  return all.sort((a, b) => a.usdPerHour - b.usdPerHour || (a.instanceType < b.instanceType ? -1 : 1));
+  return all.sort((a, b) => a.weighedUsd - b.weighedUsd || (a.instanceType < b.instanceType ? -1 : 1));
 }
 
-/** Returns the price of the chosen offering in USD per hour, if it is known. */
-export const priceOf = (chosen: OfferingName, types: readonly InstanceType[]): number | undefined =>
-  offeringsOf(types.filter(({ name }) => name === chosen.instanceType)).find((each) => isSame(each, chosen))
-    ?.usdPerHour;
+/** Returns an offering by its name, or undefined if it is unknown. */
+const offeringNamed = (chosen: OfferingName, types: readonly InstanceType[]): Priced | undefined =>
+  offeringsOf(types.filter(({ name }) => name === chosen.instanceType)).find((each) => isSame(each, chosen));
+
+const priceWith = ({ usdPerHour, spotRiskUsdPerHour }: Offering, chargesUsdPerHour: number): OfferingPrice => ({
+  usdPerHour: billedUsdPerHour({ usdPerHour, chargesUsdPerHour }),
+  ...defined({ spotRiskUsdPerHour }),
+});
+
+/** Returns the price of a node with the chosen offering, if it is known. */
+export function priceOf(
+  chosen: OfferingName,
+  { types, chargesUsdPerHour }: Pick<AlternativesInput, 'types' | 'chargesUsdPerHour'>,
+): OfferingPrice | undefined {
+  const found = offeringNamed(chosen, types);
+  return found && priceWith(found.offering, chargesUsdPerHour);
+}
 
 /** Returns the cheapest offerings with enough room for the requests, except for the chosen one. */
 export function alternativesOf(input: AlternativesInput): readonly Alternative[] {
-  const { claim, types } = input;
+  const { claim, types, chargesUsdPerHour } = input;
   const requests = resourcesOf(claim.spec.resources?.requests);
   const chosen = chosenOffering(claim);
   const roomy = types.filter((type) => fits(requests, allocatable(type)));
   return offeringsOf(roomy)
-    .filter((each) => !isSame(each, chosen) && each.usdPerHour > 0) // offerings without a price are not sold
+    .filter((each) => !isSame(each, chosen) && each.weighedUsd > 0) // offerings without a price are not sold
     .slice(0, MOST)
     .map((each) => {
-      const { instanceType, zone, capacityType, usdPerHour } = each;
-      return { instanceType, zone, capacityType, usdPerHour, ...reasonFor(each, chosen, input) };
+      const { instanceType, zone, capacityType, offering } = each;
+      const price = priceWith(offering, chargesUsdPerHour);
+      return { instanceType, zone, capacityType, ...price, ...reasonFor(each, chosen, input) };
     });
 }
 
@@ -126,8 +152,8 @@ function reasonFor(
     return { code: 'not-requested', text: 'the type was not among the types of the NodeClaim when it was created' };
   if (each.capacityType !== chosen.capacityType)
     return { code: 'capacity-type', text: `the launch requested ${chosen.capacityType} capacity` };
-  const price = priceOf(chosen, types) ?? 0;
-  if (each.usdPerHour >= price) return { code: 'price', text: 'the offering does not cost less' };
+  const chosenUsd = offeringNamed(chosen, types)?.weighedUsd ?? 0;
+  if (each.weighedUsd >= chosenUsd) return { code: 'price', text: 'the offering does not cost less' };
   return {
     code: 'cloud',
     text:
@@ -138,7 +164,7 @@ function reasonFor(
 }
 
 /** Returns the reason for the capacity type of a NodeClaim. */
-export function capacityTypeText({ claim, pool, types, answer }: AlternativesInput): string {
+export function capacityTypeText({ claim, pool, types, chargesUsdPerHour, answer }: AlternativesInput): string {
   const { capacityType } = chosenOffering(claim);
   const allowed = Requirements.fromRequirements(claim.spec.requirements).get(CAPACITY_TYPE_LABEL);
   const ofPool = pool === undefined ? allowed : templateRequirements(pool).get(CAPACITY_TYPE_LABEL);
@@ -150,7 +176,8 @@ export function capacityTypeText({ claim, pool, types, answer }: AlternativesInp
     return `${capacityType}, because only ${capacityType} offerings matched the pods when the NodeClaim was created`;
   const cheapest = (each: string): number => {
     const named = offeringsOf(types).filter((one) => one.capacityType === each && allowsType(claim, one));
-    return named.find(({ offering }) => offering.available)?.usdPerHour ?? Number.POSITIVE_INFINITY;
+    const found = named.find(({ offering }) => offering.available);
+    return found ? priceWith(found.offering, chargesUsdPerHour).usdPerHour : Number.POSITIVE_INFINITY;
   };
   const prices = ['spot', 'on-demand']
     .filter((each) => allowed.has(each) && Number.isFinite(cheapest(each)))

@@ -11,6 +11,7 @@ import {
   chosenOffering,
   type LaunchAnswer,
   type OfferingName,
+  type OfferingPrice,
   priceOf,
 } from './launch-alternatives.ts';
 
@@ -24,7 +25,7 @@ export interface NodeClaimExplanation {
   /** Requests of the pods for which the NodeClaim was created. */
   readonly requests: Readonly<Record<string, string | number>>;
   /** Offering of the instance. Absent before the launch. */
-  readonly launched?: OfferingName & { readonly usdPerHour?: number };
+  readonly launched?: OfferingName & Partial<OfferingPrice>;
   /** Reason for the capacity type. */
   readonly capacityType?: string;
   readonly alternatives: readonly Alternative[];
@@ -42,17 +43,16 @@ interface Input extends AlternativesInput {
 }
 
 export function explainNodeClaim(input: Input): NodeClaimExplanation {
-  const { claim, types, answer, pods, nowMs } = input;
+  const { claim, answer, pods, nowMs } = input;
   const chosen = chosenOffering(claim);
   const isLaunched = chosen.instanceType !== '';
-  const usdPerHour = priceOf(chosen, types);
   return {
     nodeClaim: claim.metadata.name,
     nodePool: claim.metadata.labels?.[NODEPOOL_LABEL] ?? '',
     ...defined({ node: claim.status?.nodeName, instance: claim.status?.providerID?.split('/').at(-1) }),
     pods: [...pods].sort(),
     requests: requestsOf(claim),
-    ...(isLaunched && { launched: { ...chosen, ...defined({ usdPerHour }) }, capacityType: capacityTypeText(input) }),
+    ...(isLaunched && { launched: { ...chosen, ...priceOf(chosen, input) }, capacityType: capacityTypeText(input) }),
     alternatives: alternativesOf(input),
     ...defined({ answer, join: joinProgress(claim, nowMs) }),
   };

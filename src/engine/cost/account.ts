@@ -6,15 +6,16 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { timestamp } from '../../lib/times.ts';
+import { billedUsdPerHour } from '../billed-price.ts';
 import { workloadOf } from '../disruption/pricing/churn.ts';
 import type { Resources, StateNode } from '../model.ts';
-import type { NodeExtras } from '../node-extras.ts';
+import { chargesUsdPerHour, type NodeExtras } from '../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { podRequests } from '../resources.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums, NodeCost } from './report.ts';
 import { divided, type NanoUsd, nanoUsd, sharesOf, usdOf } from './shares.ts';
 
-/** Price of a node, in USD per hour. */
+/** Price of a node with all its parts, in USD per hour. {@link billedPriceOf} adds up the parts that AWS bills. */
 export interface NodePrice {
   /** Price of the instance, including discounts. */
   readonly usdPerHour: number;
@@ -26,6 +27,14 @@ export interface NodePrice {
   /** Part of this price that a Savings Plan or a reserved instance covers. At most the price of the instance. */
   readonly coveredUsdPerHour?: number | undefined;
 }
+
+/** Returns the billed price of a node, in USD per hour. Commitments cover at most the price of the instance. */
+export const billedPriceOf = ({ usdPerHour, coveredUsdPerHour = 0, extras }: NodePrice): number =>
+  billedUsdPerHour({
+    usdPerHour,
+    coveredUsdPerHour: Math.min(usdPerHour, coveredUsdPerHour),
+    chargesUsdPerHour: chargesUsdPerHour(extras),
+  });
 
 /** Name of the row for the cost that no pod requests, the same name as in OpenCost. No Kubernetes object can have this name. */
 export const IDLE = '__idle__';
@@ -133,7 +142,8 @@ export class CostAccount {
     Record<CostDimension, Groups>
   >;
   readonly #total = new Groups();
-  readonly #price = { instances: 0, surplusCredits: 0, volumes: 0, publicIpv4: 0, fees: 0, covered: 0 };
+  readonly #price = { instances: 0, volumes: 0, publicIpv4: 0, covered: 0 };
+  readonly #planning = { surplusCredits: 0, fees: 0 };
   readonly #nodes: NodeCost[] = [];
   readonly #unpriced: string[] = [];
   #others = 0;
@@ -149,18 +159,18 @@ export class CostAccount {
   report(nowMs: number): CostReport {
     const [total] = this.#total.list;
     const { name: _, ...sums } = total ?? { name: '', ...written(EMPTY) };
-    const { instances, surplusCredits, volumes, publicIpv4, fees, covered } = this.#price;
+    const { instances, volumes, publicIpv4, covered } = this.#price;
+    const { surplusCredits, fees } = this.#planning;
     return {
       at: timestamp(nowMs),
       total: sums,
       price: {
         instancesUsdPerHour: usdOf(instances),
-        surplusCreditsUsdPerHour: usdOf(surplusCredits),
         volumesUsdPerHour: usdOf(volumes),
         publicIpv4UsdPerHour: usdOf(publicIpv4),
-        feesUsdPerHour: usdOf(fees),
         coveredUsdPerHour: usdOf(covered),
       },
+      planning: { surplusCreditsUsdPerHour: usdOf(surplusCredits), feesUsdPerHour: usdOf(fees) },
       groups: Object.fromEntries(DIMENSIONS.map((each) => [each, this.#groups[each].list])) as CostReport['groups'],
       nodes: this.#nodes
         .toSorted((a, b) => b.idleUsdPerHour - a.idleUsdPerHour || (a.node < b.node ? -1 : 1))
@@ -195,31 +205,28 @@ export class CostAccount {
     this.#nodes.push(nodeCost(node, sums));
   }
 
-  #enterPrice({
-    usdPerHour,
-    listUsdPerHour = usdPerHour,
-    surplusUsdPerHour = 0,
-    extras,
-    coveredUsdPerHour = 0,
-  }: NodePrice): {
+  /** Adds the parts of a price. Returns the billed price, the same at list prices, and the planning figure of its pods. */
+  #enterPrice(price: NodePrice): {
     readonly effective: NanoUsd;
     readonly list: NanoUsd;
     readonly surplusCredits: NanoUsd;
   } {
+    const { usdPerHour, listUsdPerHour = usdPerHour, surplusUsdPerHour = 0, extras, coveredUsdPerHour = 0 } = price;
     const parts = {
       instances: nanoUsd(usdPerHour),
-      surplusCredits: nanoUsd(surplusUsdPerHour),
       volumes: nanoUsd(extras?.volumesUsdPerHour ?? 0),
       publicIpv4: nanoUsd(extras?.publicIpv4UsdPerHour ?? 0),
-      fees: nanoUsd(extras?.feeUsdPerHour ?? 0),
       covered: nanoUsd(Math.min(usdPerHour, coveredUsdPerHour)),
     };
     for (const [part, amount] of Object.entries(parts)) this.#price[part as keyof typeof parts] += amount;
-    const besides = parts.surplusCredits + parts.volumes + parts.publicIpv4 + parts.fees;
+    const surplusCredits = nanoUsd(surplusUsdPerHour);
+    this.#planning.surplusCredits += surplusCredits;
+    this.#planning.fees += nanoUsd(extras?.feeUsdPerHour ?? 0);
+    const charges = parts.volumes + parts.publicIpv4;
     return {
-      effective: parts.instances - parts.covered + besides,
-      list: nanoUsd(listUsdPerHour) + besides,
-      surplusCredits: parts.surplusCredits,
+      effective: parts.instances - parts.covered + charges,
+      list: nanoUsd(listUsdPerHour) + charges,
+      surplusCredits,
     };
   }
 }

@@ -7,7 +7,7 @@ export interface CostSums {
   /** 0 in groups of pods, because pods share nodes. */
   readonly nodes: number;
   readonly pods: number;
-  /** Actual cost: instances at their own prices minus the part that commitments cover, plus volumes, addresses and fees. */
+  /** Cost as AWS bills it: instances minus the part that commitments cover, plus volumes and public IPv4 addresses. */
   readonly usdPerHour: number;
   /** Same cost at AWS list prices, without commitments. */
   readonly listUsdPerHour: number;
@@ -16,7 +16,7 @@ export interface CostSums {
   readonly daemonSetsUsdPerHour: number;
   /** Part of the actual cost that no pod requests. */
   readonly idleUsdPerHour: number;
-  /** Part of the actual cost for surplus CPU credits. The parts above contain it. */
+  /** Planning figure that the amounts above exclude: expected surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
 }
 
@@ -35,7 +35,7 @@ export interface NodeCost {
   readonly pods: number;
   readonly usdPerHour: number;
   readonly idleUsdPerHour: number;
-  /** Part of this cost for surplus CPU credits. */
+  /** Planning figure that the cost excludes: expected surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
 }
 
@@ -43,15 +43,19 @@ export interface CostReport {
   /** RFC 3339. */
   readonly at: string;
   readonly total: CostSums;
-  /** Components of the total: instances + surplusCredits + volumes + publicIpv4 + fees − covered. */
+  /** Components of the total: instances + volumes + publicIpv4 − covered. */
   readonly price: {
     readonly instancesUsdPerHour: number;
-    /** Expected price of CPU beyond the baselines of burstable types. */
-    readonly surplusCreditsUsdPerHour: number;
     readonly volumesUsdPerHour: number;
     readonly publicIpv4UsdPerHour: number;
-    readonly feesUsdPerHour: number;
     readonly coveredUsdPerHour: number;
+  };
+  /** Planning figures, which decisions add to the price. The total excludes them. */
+  readonly planning: {
+    /** Expected price of CPU beyond the baselines of burstable types. */
+    readonly surplusCreditsUsdPerHour: number;
+    /** Fee of each node (`NODE_HOURLY_FEE`), which AWS does not bill. */
+    readonly feesUsdPerHour: number;
   };
   /** Groups, highest cost first. */
   readonly groups: Readonly<Record<CostDimension, readonly CostGroup[]>>;

@@ -2,6 +2,7 @@
 import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { billedUsdPerHour } from '../billed-price.ts';
 import type { EnginePod } from '../input.ts';
 import type { InstanceType, Plan, PlannedClaim, StateNode } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
@@ -25,8 +26,10 @@ export interface Candidate {
   /** Pods that need another node. */
   readonly reschedulablePods: readonly EnginePod[];
   readonly rescheduleCost: number;
-  /** Full cost of the node. 0 if the price of its instance is unknown. */
+  /** Cost of the node for decisions, including planning figures. 0 if the price of its instance is unknown. */
   readonly usdPerHour: number;
+  /** Price of the node without commitments, as AWS bills it. 0 if the price of its instance is unknown. */
+  readonly billedUsdPerHour: number;
   /**
    * Expected extra cost of interruptions of the node, in USD per hour. Used only in comparison with replacements that have a
    * higher risk.
@@ -70,9 +73,27 @@ export type Decision = 'delete' | 'replace';
 export const decisionOf = ({ replacements }: Pick<Command, 'replacements'>): Decision =>
   replacements.length === 0 ? 'delete' : 'replace';
 
-/** Returns the savings in USD per hour, from full node prices minus the part that commitments cover. */
+/**
+ * Returns the savings for decisions in USD per hour, from node prices with planning figures minus the part that commitments
+ * cover.
+ */
 export const savingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
   sum(candidates.map(({ usdPerHour }) => usdPerHour)) - lostUsdPerHour - sum(replacements.map(nodeUsdPerHour));
+
+/** Returns the savings on the bill in USD per hour. They are negative if only planning figures justify the command. */
+export const billedSavingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }: Money): number =>
+  sum(candidates.map((candidate) => candidate.billedUsdPerHour)) -
+  lostUsdPerHour -
+  sum(replacements.map(billedUsdPerHour));
+
+/** Rounds savings. Further digits are rounding errors. */
+const rounded = (usd: number): number => Number(usd.toFixed(6));
+
+/** Returns savings for reports: on the bill, and with planning figures if they differ. */
+export function bothSavings(command: Money): { readonly savings: number; readonly planningSavings?: number } {
+  const [savings, planningSavings] = [rounded(billedSavingsOf(command)), rounded(savingsOf(command))];
+  return { savings, ...(planningSavings !== savings && { planningSavings }) };
+}
 
 /**
  * Returns the expected extra cost of interruptions of the replacements, compared with the candidates, in USD per hour. The
@@ -107,7 +128,7 @@ const names = ({ candidates }: Pick<Command, 'candidates'>): string => candidate
 /** Returns the text for events while a method is still deciding. */
 export const shortText = (command: Command): string => `${decisionOf(command)}: [${names(command)}]${arrow(command)}`;
 
-export const savingsText = (command: Money): string => `(savings: $${savingsOf(command).toFixed(2)})`;
+export const savingsText = (command: Money): string => `(savings: $${billedSavingsOf(command).toFixed(2)})`;
 
 /** Returns the text for logs. */
 export function longText(command: Command, id: string): string {

@@ -19,12 +19,12 @@ import { messageOf } from '../../lib/error-message.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
 import type { InstanceType, PoolInput, Snapshot, StateNode } from '../model.ts';
-import { extrasUsdPerHour } from '../node-extras.ts';
+import { chargesUsdPerHour, extrasUsdPerHour } from '../node-extras.ts';
 import { isReschedulable } from '../pods.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { allowances } from './budgets/budgets.ts';
 import { claimCounts } from './candidates/claim-counts.ts';
-import { nodePrice, nodeSpotRisk, rescheduleCost } from './candidates/disruption-cost.ts';
+import { billedNodePrice, nodePrice, nodeSpotRisk, rescheduleCost } from './candidates/disruption-cost.ts';
 import { podBlock } from './candidates/pod-blocks.ts';
 import type { Candidate } from './command.ts';
 import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
@@ -290,8 +290,14 @@ interface Parts {
 function describe(stateNode: StateNode, { node, nodeClaim, pool }: Parts): Candidate {
   const { nodePool, instanceTypes, extras } = pool;
   const instanceType = PricedTypes.of(instanceTypes).type(stateNode.labels[INSTANCE_TYPE_LABEL] ?? '');
-  return candidateOn(stateNode, node, nodeClaim, nodePool, instanceType, extrasUsdPerHour(extras));
+  return candidateOn(stateNode, node, nodeClaim, nodePool, instanceType, ...costsBesides(extras));
 }
+
+/** Returns the costs of a node besides its instance: for decisions, and on the bill. */
+const costsBesides = (extras: PoolInput['extras']): readonly [extrasUsd: number, chargesUsd: number] => [
+  extrasUsdPerHour(extras),
+  chargesUsdPerHour(extras),
+];
 
 const candidateOn = remembering(
   (
@@ -301,6 +307,7 @@ const candidateOn = remembering(
     nodePool: NodePool,
     instanceType: InstanceType | undefined,
     extrasUsd: number,
+    chargesUsd: number,
   ): Candidate => {
     const { labels, name, providerId } = stateNode;
     const { reschedulablePods, cost } = movedPods(stateNode.pods);
@@ -318,6 +325,7 @@ const candidateOn = remembering(
       reschedulablePods,
       rescheduleCost: cost,
       usdPerHour,
+      billedUsdPerHour: billedNodePrice(stateNode, instanceType, chargesUsd),
       spotRiskUsdPerHour: nodeSpotRisk(stateNode, instanceType),
       savingsRatio: usdPerHour / cost,
     };

@@ -7,7 +7,7 @@ import type { StateNode } from '../model.ts';
 import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
-import { type Candidate, type Command, type Decision, decisionOf, savingsOf } from './command.ts';
+import { bothSavings, type Candidate, type Command, type Decision, decisionOf } from './command.ts';
 import type { Declined, Method, MethodResult } from './method.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 
@@ -44,8 +44,10 @@ export interface Verdict extends Reason<VerdictCode> {
     readonly method: string;
     readonly decision: Decision;
     readonly nodes: readonly string[];
-    /** Savings of the whole command, in USD per hour. */
+    /** Savings of the whole command on the bill, in USD per hour. */
     readonly savings: number;
+    /** Savings with planning figures, which decide. Absent if they are the same. */
+    readonly planningSavings?: number;
   };
   /** Verdicts of all enabled methods, in the order in which the methods run. */
   readonly methods: readonly MethodVerdict[];
@@ -141,12 +143,14 @@ function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number):
   };
 }
 
-const described = ({ name }: Method, command: Command): NonNullable<Verdict['command']> => ({
-  method: name,
-  decision: decisionOf(command),
-  nodes: command.candidates.map((candidate) => candidate.name),
-  savings: savingsOf(command),
-});
+function described({ name }: Method, command: Command): NonNullable<Verdict['command']> {
+  return {
+    method: name,
+    decision: decisionOf(command),
+    nodes: command.candidates.map((candidate) => candidate.name),
+    ...bothSavings(command),
+  };
+}
 
 const commandFor = ({ providerId }: StateNode, { commandOf }: Indexed): Command | undefined =>
   commandOf.get(providerId);

@@ -1,6 +1,7 @@
 /** Compiled NodePool: its instance types as rows, and the initial state of its claims. */
 import type { Taint } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import type { claimExtras } from '../node-extras.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choices } from './choice.ts';
 import type { CompiledTypes } from './compiled-types.ts';
@@ -15,8 +16,10 @@ export interface CompiledPool {
   /** Hash of the NodePool. Its NodeClaims store the hash, so that drift can be detected. */
   readonly hash: string;
   readonly catalogue: CompiledTypes;
-  /** Cost of each node besides its instance. */
+  /** Cost of each node besides its instance for decisions. */
   readonly extrasUsdPerHour: number;
+  /** Costs of each node besides its instance, as planned NodeClaims carry them. */
+  readonly claimExtras: ReturnType<typeof claimExtras>;
   readonly taints: readonly Taint[];
   /** Requirements of a claim without pods. */
   readonly root: Shape;

@@ -180,7 +180,7 @@ function plannedPartOf(claim: Claim, strictMinValues: boolean): PlannedPart | Po
     ...pricesOf(types()[0], shape.offerings.prices[positions[0] ?? -1] ?? Number.POSITIVE_INFINITY, shape),
     ...(surplusUsdPerHour > 0 && { surplusUsdPerHour }),
     ...((claim.cover?.coveredUsdPerHour ?? 0) > 0 && { coveredUsdPerHour: claim.cover?.coveredUsdPerHour ?? 0 }),
-    ...(template.extrasUsdPerHour > 0 && { extrasUsdPerHour: template.extrasUsdPerHour }),
+    ...template.claimExtras,
     overhead: leastOverhead(claim),
   };
 }

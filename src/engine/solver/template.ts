@@ -8,7 +8,7 @@ import { sameItems } from '../../lib/same-items.ts';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Misfit, Plan, PoolInput } from '../model.ts';
-import { extrasUsdPerHour } from '../node-extras.ts';
+import { chargesUsdPerHour, claimExtras, extrasUsdPerHour } from '../node-extras.ts';
 import { templateRequirements } from '../node-template.ts';
 import type { Requirements } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
@@ -112,6 +112,7 @@ const askedOf = (
     nodePool.metadata.name,
     specTextOf(nodePool.spec),
     extrasUsdPerHour(extras),
+    chargesUsdPerHour(extras),
     instanceTypes,
   ]),
 ];
@@ -160,6 +161,7 @@ function compiledAnew(
     const template = {
       ...{ name, pool, hash, catalogue, taints, root, rows, groups, choices },
       extrasUsdPerHour: extrasUsdPerHour(extras),
+      claimExtras: claimExtras(extras),
       surplusPrices: new SurplusPrices(catalogue, groups, dimensions),
     };
     templateOf(template, []); // throws if the limits are not valid

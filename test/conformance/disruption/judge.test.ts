@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { decidingSavings } from '../outcomes.ts';
 import { Facts } from './facts.ts';
 import { problemsOf } from './judge.ts';
 import { KINDS } from './kinds.ts';
@@ -141,7 +142,11 @@ const LIES: readonly Lie[] = [
     kind: 'cheaper',
     method: SINGLE,
     where: ({ commands }) => commands.length > 0,
-    told: (method) => withCommand(method, (command) => ({ ...command, savings: command.savings + 1 })),
+    told: (method) =>
+      withCommand(method, (command) => ({
+        ...command,
+        planningSavings: decidingSavings(command) + 1,
+      })),
     seen: /saves/,
   },
   {

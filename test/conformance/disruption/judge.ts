@@ -1,6 +1,7 @@
 /** Validates a decision against the rules of disruption. A rule that does not apply to a decision accepts it. */
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
+import { decidingSavings } from '../outcomes.ts';
 import type { Expression } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';
 import { type Facts, isEmpty, type Machine } from './facts.ts';
@@ -108,7 +109,9 @@ class Judge {
   #checkEmptiness(eligible: readonly Machine[], left: ReadonlyMap<string, number>, commands: readonly Decided[]): void {
     const expected = this.#withinBudgets(eligible, left);
     if (commands.length !== (expected.length > 0 ? 1 : 0)) this.#say(`${commands.length} commands`);
-    for (const { candidates, replacements, decision, savings } of commands) {
+    for (const command of commands) {
+      const { candidates, replacements, decision } = command;
+      const savings = decidingSavings(command);
       this.#checkBest(candidates, expected);
       if (decision !== 'delete' || replacements.length > 0) this.#say(`${decision} with ${replacements.length}`);
       for (const name of candidates) if (!isEmpty(this.#facts.machine(name))) this.#say(`${name} is not empty`);
@@ -173,7 +176,8 @@ class Judge {
     const [command] = commands;
     if (this.#method === SINGLE) this.#checkNothingEasier(eligible, left, command);
     if (command === undefined) return;
-    const { candidates, replacements, decision, savings } = command;
+    const { candidates, replacements, decision } = command;
+    const savings = decidingSavings(command);
     const machines = candidates.map((name) => this.#facts.machine(name));
     if (this.#method === SINGLE ? candidates.length !== 1 : candidates.length < 2) this.#say(`takes ${candidates}`);
     if (this.#method === MULTI && this.#mode === 'compatible')
@@ -198,7 +202,9 @@ class Judge {
   }
 
   /** Checks that the savings justify the eviction of pods and the launch of nodes. */
-  #checkSwap({ candidates, replacements, savings }: Decided, price: number): void {
+  #checkSwap(command: Decided, price: number): void {
+    const { candidates, replacements } = command;
+    const savings = decidingSavings(command);
     if (savings < 0.05 * price - EPSILON) this.#say(`saves ${savings} of ${price}`);
     if (replacements.length > 2 * candidates.length) this.#say(`${replacements.length} for ${candidates.length} nodes`);
   }

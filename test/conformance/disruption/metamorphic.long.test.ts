@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import { decidingSavings } from '../outcomes.ts';
 import { Draw } from './draw.ts';
 import { Facts } from './facts.ts';
 import { KINDS } from './kinds.ts';
@@ -15,7 +16,7 @@ import { type Scenario, scenarioOf } from './scenario.ts';
 const SCENARIOS = Object.keys(KINDS).map((_, at) => scenarioOf(50_000 + at));
 
 const savings = ({ methods }: Decision, name: string): number =>
-  (methods.find(({ method }) => method === name)?.commands ?? []).reduce((sum, each) => sum + each.savings, 0);
+  (methods.find(({ method }) => method === name)?.commands ?? []).reduce((sum, each) => sum + decidingSavings(each), 0);
 
 /** Returns the content of a decision, independent of order. */
 const gist = ({ first, methods }: Decision) => ({
@@ -155,7 +156,9 @@ describe('a decision', () => {
     for (const scenario of SCENARIOS) {
       const facts = new Facts(scenario);
       const { methods } = await decide(scenario, { consolidation: 'thorough', nodeHourlyFee }, folder);
-      for (const { candidates, replacements, savings: saved } of methods.flatMap(({ commands }) => commands)) {
+      for (const command of methods.flatMap(({ commands }) => commands)) {
+        const { candidates, replacements } = command;
+        const saved = decidingSavings(command);
         const prices = candidates.map((name) => facts.machine(name).price);
         if (prices.includes(0)) continue; // an unknown price yields no savings
         const after = replacements.reduce((sum, { cheapestPrice }) => sum + cheapestPrice, 0);

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { decidingSavings } from '../outcomes.ts';
 import { Facts } from './facts.ts';
 import { problemsOf } from './judge.ts';
 import { KINDS } from './kinds.ts';
@@ -19,7 +20,7 @@ const commandsOf = ({ methods }: Decision, name: string): Decision['methods'][nu
   methods.find(({ method }) => method === name)?.commands ?? [];
 
 const savings = (decision: Decision, method: string): number =>
-  commandsOf(decision, method).reduce((sum, each) => sum + each.savings, 0);
+  commandsOf(decision, method).reduce((sum, each) => sum + decidingSavings(each), 0);
 
 const isSold = (facts: Facts, { replacements }: Decided): boolean =>
   replacements.every(({ instanceTypes, requirements }) =>

@@ -259,7 +259,7 @@ describe('karpenter cost', () => {
     const cost = JSON.parse(await ofOperator('cost', '--by', 'instance-type', '-o', 'json'));
     const credits = cost.groups.map(({ name, surplusCreditsUsdPerHour: usd }: never) => [name, usd]);
     expect(Object.fromEntries(credits)).toEqual({ 'm.large': 0.02, 'c.large': 0 });
-    expect(cost.total.surplusCreditsUsdPerHour).toBe(cost.price.surplusCreditsUsdPerHour);
+    expect(cost.total.surplusCreditsUsdPerHour).toBe(cost.planning.surplusCreditsUsdPerHour);
   });
 
   it('prints the same values as YAML', async () => {

@@ -78,14 +78,14 @@ describe('simulate', () => {
         })
       ).simulation;
     const usual = await simulated();
-    const credits = usual.nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
+    const credits = usual.nodeClaims.reduce((sum, { planning }) => sum + (planning?.surplusCredits ?? 0), 0);
     // At 70 %, the pods use 3.99 vCPUs, and the baseline of t4g.2xlarge is 3.2.
     expect(credits).toBeCloseTo(0.79 * 0.04, 6);
-    expect(simulationText(usual)).toMatch(/ SURPLUS CREDITS\n/);
-    expect(simulationText(usual)).toContain(`, plus $${credits.toFixed(4)}/h of surplus CPU credits`);
+    expect(simulationText(usual)).toMatch(/ PLANNING\n/);
+    expect(simulationText(usual)).toContain(` fee, +$${credits.toFixed(4)}/h surplus CPU credits), 0 pods`);
     const free = await simulated(0);
-    expect(free.nodeClaims.every((claim) => claim.surplusCredits === undefined)).toBe(true);
-    expect(simulationText(free)).not.toContain('SURPLUS');
+    expect(free.nodeClaims.every(({ planning }) => planning?.surplusCredits === undefined)).toBe(true);
+    expect(simulationText(free)).not.toContain('surplus');
   });
 
   it('reports that the fee of a NodePool cannot be parsed', async () => {
@@ -100,13 +100,16 @@ describe('simulate', () => {
     expect(notes.join()).toMatch(/NodePool default: annotation karpenter.sh\/node-hourly-fee "free" must be an amount/);
   });
 
-  it('prints list and effective prices with a price book', async () => {
+  it('prints billed prices, also with a price book', async () => {
     const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('900m'))];
     const book = (body: string): string =>
       write('book.yaml', `apiVersion: karpenter-ts/v1\nkind: PriceBook\n${body}\n`);
     const plain = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0 });
-    expect(plain.simulation).not.toHaveProperty('effectivePrice');
-    expect(simulationText(plain.simulation)).not.toContain('EFFECTIVE');
+    const { nodeClaims, totalPrice: instances, totalBilledPrice: billed } = plain.simulation;
+    expect(billed).toBe(instances);
+    expect(
+      nodeClaims.every(({ price, billedPrice, planning }) => price === billedPrice && planning === undefined),
+    ).toBe(true);
 
     const discounted = await simulate({
       filename,
@@ -114,19 +117,19 @@ describe('simulate', () => {
       nodeHourlyFee: 0,
       priceBook: book('discounts: [{discount: 0.25}]'),
     });
-    const { totalPrice, effectivePrice } = discounted.simulation;
-    expect(totalPrice).toBeCloseTo(plain.simulation.totalPrice);
-    expect(effectivePrice).toBeCloseTo(plain.simulation.totalPrice * 0.75);
-    expect(simulationText(discounted.simulation)).toMatch(/PRICE +EFFECTIVE\n/);
+    const { totalPrice, totalBilledPrice } = discounted.simulation;
+    expect(totalPrice).toBeCloseTo(instances);
+    expect(totalBilledPrice).toBeCloseTo(instances * 0.75);
+    expect(simulationText(discounted.simulation)).toContain(` for $${totalBilledPrice.toFixed(4)}/h, 0 pods`);
 
     const rates = '[{share: 0.6}]';
     const priceBook = book(`savingsPlans: [{type: Compute, commitmentUsdPerHour: 9, rates: ${rates}}, {type: Own}]`);
     const { simulation, notes } = await simulate({ filename, nowMs: 0, nodeHourlyFee: 0, priceBook });
-    expect(simulation.effectivePrice).toBe(0);
-    expect(simulation.nodeClaims.map((claim) => claim.effectivePrice)).toEqual(simulation.nodeClaims.map(() => 0));
+    expect(simulation.totalBilledPrice).toBe(0);
+    expect(simulation.nodeClaims.map(({ billedPrice }) => billedPrice)).toEqual(simulation.nodeClaims.map(() => 0));
     expect(simulation.totalPrice).toBeGreaterThan(plain.simulation.totalPrice);
     expect(simulationText(simulation)).toMatch(/on-demand .*\$0\.0000/);
-    expect(simulationText(simulation)).toContain(', effectively $0.0000');
+    expect(simulationText(simulation)).toContain(' for $0.0000/h, 0 pods');
     expect(notes).toContainEqual(expect.stringContaining('book.yaml: savingsPlans[1]: '));
   });
 
@@ -157,7 +160,7 @@ describe('simulate', () => {
     );
     for (const more of [{}, { priceBook }]) {
       const { simulation } = await simulate({ filename, nowMs: 0, instanceTypes, ...more });
-      expect(simulation).toMatchObject({ totalPrice: 0.1, effectivePrice: 0.08 });
+      expect(simulation).toMatchObject({ totalPrice: 0.1, totalBilledPrice: 0.08 });
     }
   });
 
@@ -189,13 +192,16 @@ describe('simulate', () => {
     };
     const calm = await bought(0.11);
     expect(calm).toMatchObject({ totalPrice: 0.11, nodeClaims: [{ cheapest: 'm7g.2xlarge' }] });
-    expect(simulationText(calm)).not.toContain('SPOT RISK');
+    expect(simulationText(calm)).not.toContain('spot risk');
     const risky = await bought(0.13);
-    expect(risky).toMatchObject({ totalPrice: 0.1, nodeClaims: [{ cheapest: 'm7g.xlarge', spotRisk: 0.02 }] });
-    expect(simulationText(risky)).toMatch(/PRICE +SPOT RISK\n.*\$0\.1000\/h +\$0\.0200\/h/);
+    expect(risky).toMatchObject({
+      totalPrice: 0.1,
+      nodeClaims: [{ cheapest: 'm7g.xlarge', planning: { spotRisk: 0.02 } }],
+    });
+    expect(simulationText(risky)).toMatch(/PRICE +PLANNING\n.*\$0\.1000\/h +\+\$0\.0200\/h spot risk\n/);
     const asKarpenter = await bought(0.11, { packing: 'compatible' });
     expect(asKarpenter.nodeClaims).toEqual([expect.objectContaining({ cheapest: 'm7g.xlarge' })]);
-    expect(asKarpenter.nodeClaims[0]).not.toHaveProperty('spotRisk');
+    expect(asKarpenter.nodeClaims[0]).not.toHaveProperty('planning');
   });
 
   it('explains per NodePool why pods stay pending', async () => {

@@ -58,7 +58,7 @@ export async function prove(objects: readonly KubeObject[], options: ProofOption
   );
   const prices = leaving.map((node) => priceOf(node, pods.get(node.metadata.name) ?? [], types));
   const unpriced = leaving.filter((_, at) => prices[at] === 0).map(({ metadata }) => metadata.name);
-  const surplus = simulation.nodeClaims.reduce((sum, { surplusCredits = 0 }) => sum + surplusCredits, 0);
+  const surplus = simulation.nodeClaims.reduce((sum, { planning }) => sum + (planning?.surplusCredits ?? 0), 0);
   return {
     before: { nodes: leaving.length, usdPerHour: prices.reduce((sum, price) => sum + price, 0) },
     after: { nodes: simulation.nodeClaims.length, usdPerHour: simulation.totalPrice + surplus },
@@ -131,6 +131,6 @@ function priceOf(
 /** Renders the result as text. */
 export function proofText({ before, after, simulation }: Proof): string {
   const line = (title: string, { nodes, usdPerHour: usd }: Cost): string =>
-    `${title} ${counted(nodes, 'node')} for ${usdPerHour(usd)}`;
+    `${title} ${counted(nodes, 'node')}, instances and expected surplus CPU credits for ${usdPerHour(usd)}`;
   return `${line('now:       ', before)}\n${line('afterwards:', after)}\n\n${simulationText(simulation)}`;
 }

@@ -5,6 +5,7 @@ import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import { own } from '../../../lib/own.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
+import { billedUsdPerHour } from '../../billed-price.ts';
 import { surplusUsdPerHour } from '../../cpu-credits.ts';
 import type { EngineClaim, EnginePod } from '../../input.ts';
 import { requirementsOf } from '../../instance-types.ts';
@@ -46,8 +47,20 @@ export const nodeSpotRisk = (node: Pick<StateNode, 'labels'>, type: InstanceType
   offeringOfNode(node, type)?.spotRiskUsdPerHour ?? 0;
 
 /**
- * Returns the cost of a node in USD per hour, by its type, zone and capacity type, including the surplus CPU credits of its pods
- * and costs besides the instance. Returns 0 if the price of the instance is unknown.
+ * Returns the billed price of a node without commitments, in USD per hour. Returns 0 if the price of the instance is unknown.
+ */
+export function billedNodePrice(
+  node: Pick<StateNode, 'labels'>,
+  type: InstanceType | undefined,
+  chargesUsdPerHour: number,
+): number {
+  const usdPerHour = offeringOfNode(node, type)?.usdPerHour ?? Number.NaN;
+  return Number.isNaN(usdPerHour) ? 0 : billedUsdPerHour({ usdPerHour, chargesUsdPerHour });
+}
+
+/**
+ * Returns the cost of a node for decisions in USD per hour, by its type, zone and capacity type, including the surplus CPU
+ * credits of its pods and costs besides the instance. Returns 0 if the price of the instance is unknown.
  */
 export const nodePrice = remembering(
   (

@@ -9,6 +9,7 @@ import { nodeUsdPerHour } from '../../purchase.ts';
 import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
 import {
   addedRiskOf,
+  billedSavingsOf,
   type Candidate,
   type Command,
   decisionOf,
@@ -160,7 +161,7 @@ function tooRisky(command: Command): Reason<DeclineCode> {
   return {
     code: 'spot-risk',
     text: `Interruptions of its replacement are expected to cost ${risk} more, because its spot pool was interrupted recently`,
-    nearestMiss: `savings of $${savingsOf(command).toFixed(4)}/h`,
+    nearestMiss: `savings of $${billedSavingsOf(command).toFixed(4)}/h`,
   };
 }
 

@@ -76,6 +76,7 @@ describe('pods that are refused for the same reason', () => {
       existingNodes: [],
       unschedulable: { 'default/a': reason('40'), 'default/b': reason('50'), 'default/c': 'another reason' },
       totalPrice: 0,
+      totalBilledPrice: 0,
     });
     expect(text).toContain(
       `  default/a and 1 other; the text is for default/a: ${reason('40')}\n  default/c: another reason`,

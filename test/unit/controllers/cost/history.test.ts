@@ -88,10 +88,10 @@ describe('the cost of nodes', () => {
     const history = start();
     await house();
     await world.pass(MINUTE);
-    const { total, price } = await readCost(reading());
+    const { total, planning } = await readCost(reading());
     // (3 vCPU × 0.5 − 0.4) × 0.04
-    expect(price.surplusCreditsUsdPerHour).toBeCloseTo(0.044, 9);
-    expect(total.usdPerHour).toBeCloseTo(0.204, 9);
+    expect(planning.surplusCreditsUsdPerHour).toBeCloseTo(0.044, 9);
+    expect(total.usdPerHour).toBeCloseTo(0.16, 9);
     expect(await world.metrics.text()).toMatch(
       /karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="surplus"} 0\.044/,
     );

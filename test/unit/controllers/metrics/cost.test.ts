@@ -47,11 +47,15 @@ function tracking(...args: readonly string[]) {
 }
 
 describe('the cost of a NodePool', () => {
-  it('includes costs besides instances, unless decisions are compatible', async () => {
+  it.each([
+    'compatible',
+    'thorough',
+  ])('includes charges and no fee if consolidation is %s, and the metric has the prices of offerings', async (mode) => {
     const two = [claim('cheap'), claim('cheap')];
-    expect(await tracking('--node-hourly-fee=0.25').tracker.usdPerHour(POOL, two)).toBe(2.5);
-    const compatible = tracking('--node-hourly-fee=0.25', '--consolidation=compatible').tracker;
-    expect(await compatible.usdPerHour(POOL, two)).toBe(2);
+    const { cloud, tracker } = tracking('--node-hourly-fee=0.25', `--consolidation=${mode}`);
+    Object.assign(cloud, { charges: () => ({ volumesUsdPerHour: 0.25, publicIpv4UsdPerHour: 0.125 }) });
+    expect(await tracker.usdPerHour(POOL, two)).toBe(2.75);
+    expect(await tracker.offeringsUsdPerHour(POOL, two)).toBe(2);
   });
 
   describe('of a burstable type', () => {
@@ -64,9 +68,9 @@ describe('the cost of a NodePool', () => {
       return parts;
     };
 
-    it('includes surplus CPU credits, unless decisions are compatible', async () => {
+    it('has surplus CPU credits beside its price, unless decisions are compatible', async () => {
       const [price] = await burstable().tracker.pricesOf(POOL, [launched]);
-      expect(price?.usdPerHour).toBeCloseTo(1.02, 12);
+      expect(price?.usdPerHour).toBe(1);
       expect(price?.surplusCreditsUsdPerHour).toBeCloseTo(0.02, 12);
       const compatible = await burstable('--consolidation=compatible').tracker.pricesOf(POOL, [launched]);
       expect(compatible).toEqual([{ usdPerHour: 1, surplusCreditsUsdPerHour: 0 }]);
@@ -76,11 +80,12 @@ describe('the cost of a NodePool', () => {
       const { nodes, tracker } = burstable();
       const node = stateNode('n', { pods: [pod('web', { cpu: '2800m', nodeName: 'n' })] });
       nodes.set('cheap', { ...node, nodeClaim: launched, initialized: false });
-      expect(await tracker.usdPerHour(POOL, [launched])).toBeCloseTo(1.02, 12);
+      const credits = async () => (await tracker.pricesOf(POOL, [launched]))[0]?.surplusCreditsUsdPerHour;
+      expect(await credits()).toBeCloseTo(0.02, 12);
       nodes.set('cheap', { ...node, nodeClaim: launched });
-      expect(await tracker.usdPerHour(POOL, [launched])).toBeCloseTo(1.04, 12);
+      expect(await credits()).toBeCloseTo(0.04, 12);
       nodes.set('cheap', { ...node, nodeClaim: launched, pods: [] });
-      expect(await tracker.usdPerHour(POOL, [launched])).toBe(1);
+      expect(await credits()).toBe(0);
     });
   });
 

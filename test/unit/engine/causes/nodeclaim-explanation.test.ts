@@ -68,7 +68,15 @@ const ANSWER: LaunchAnswer = {
 };
 
 const explained = (claim: NodeClaim, nowMs: number) =>
-  explainNodeClaim({ claim, pool: POOL, types: TYPES, answer: ANSWER, pods: ['default/b', 'default/a'], nowMs });
+  explainNodeClaim({
+    claim,
+    pool: POOL,
+    types: TYPES,
+    chargesUsdPerHour: 0,
+    answer: ANSWER,
+    pods: ['default/b', 'default/a'],
+    nowMs,
+  });
 
 describe('the explanation of a NodeClaim', () => {
   it('lists the cheapest offerings with enough room, and why each was not chosen', () => {

@@ -60,7 +60,7 @@ describe('a node', () => {
     expect(named(groups.workload, 'system/DaemonSet/agent')).toMatchObject({ pods: 1, workloadsUsdPerHour: 0 });
   });
 
-  it('costs its instance, surplus credits, volumes, address and fee, minus the share that commitments cover', () => {
+  it('costs its instance, volumes and address, minus the part that commitments cover, without planning figures', () => {
     const extras = { feeUsdPerHour: 0.01, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0.005 };
     const state = node('n', []);
     const report = accountOf(
@@ -69,16 +69,15 @@ describe('a node', () => {
     );
     expect(report.price).toEqual({
       instancesUsdPerHour: 0.3,
-      surplusCreditsUsdPerHour: 0.006,
       volumesUsdPerHour: 0.004,
       publicIpv4UsdPerHour: 0.01,
-      feesUsdPerHour: 0.02,
       coveredUsdPerHour: 0.25,
     });
-    expect(report.total).toMatchObject({ nodes: 2, usdPerHour: 0.09, listUsdPerHour: 0.39, idleUsdPerHour: 0.09 });
+    expect(report.planning).toEqual({ surplusCreditsUsdPerHour: 0.006, feesUsdPerHour: 0.02 });
+    expect(report.total).toMatchObject({ nodes: 2, usdPerHour: 0.064, listUsdPerHour: 0.364, idleUsdPerHour: 0.064 });
   });
 
-  it('reports its surplus credits, which its pods share like the rest of its cost', () => {
+  it('reports its surplus credits beside its cost, which its pods share in the same way', () => {
     const pods = [bound('web', { cpu: '2', memory: '8Gi' }), bound('db', { cpu: '1', memory: '4Gi' })];
     const { total, groups, nodes } = accountOf(
       [node('burstable', pods), { usdPerHour: 0.1, surplusUsdPerHour: 0.02 }],
@@ -86,7 +85,7 @@ describe('a node', () => {
     );
     const credits = (rows: readonly CostGroup[]) =>
       Object.fromEntries(rows.map(({ name, surplusCreditsUsdPerHour }) => [name, surplusCreditsUsdPerHour]));
-    expect(total).toMatchObject({ usdPerHour: 0.22, surplusCreditsUsdPerHour: 0.02 });
+    expect(total).toMatchObject({ usdPerHour: 0.2, surplusCreditsUsdPerHour: 0.02 });
     expect(credits(groups.nodePool)).toEqual({ default: 0.02, other: 0 });
     expect(credits(groups.workload)).toEqual({ 'default/Pod/web': 0.01, 'default/Pod/db': 0.005, [IDLE]: 0.005 });
     const ofNodes = nodes.map(({ node: name, surplusCreditsUsdPerHour }) => [name, surplusCreditsUsdPerHour]);
@@ -246,8 +245,7 @@ it('adds up to a billionth of a USD for any nodes', () => {
           ...{ usdPerHour, listUsdPerHour: each.usdPerHour, extras, coveredUsdPerHour: each.covered },
           surplusUsdPerHour: 0.0043,
         });
-        expected +=
-          nano(usdPerHour) - nano(Math.min(usdPerHour, each.covered)) + nano(each.fee) + nano(0.0187) + nano(0.0043);
+        expected += nano(usdPerHour) - nano(Math.min(usdPerHour, each.covered)) + nano(0.0187);
       });
       const { total, price, groups } = account.report(NOW);
       const sumOf = (rows: readonly CostSums[], key: keyof CostSums): number =>

@@ -253,6 +253,7 @@ describe('a node that was evaluated before', () => {
     ];
     const found = inputs.map((input) => candidate(node, { pools: new Map([['default', input]]) }));
     expect(found.map(({ usdPerHour }) => usdPerHour)).toEqual([0.1, 0.3, 0.85, 0, 0.1]);
+    expect(found.map(({ billedUsdPerHour }) => billedUsdPerHour)).toEqual([0.1, 0.3, 0.35, 0, 0.1]);
     expect(found.map((each) => each.nodePool)).toEqual(inputs.map((input) => input.nodePool));
   });
 });
