@@ -16,6 +16,7 @@ import type { Deps } from './controllers/deps.ts';
 import { recordInterrupted } from './controllers/disrupted.ts';
 import { MoveHistory } from './controllers/disruption/moves.ts';
 import { controllers } from './controllers/index.ts';
+import { currentVerdicts } from './controllers/disruption/current-verdicts.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
 import { LaunchBudget } from './controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from './controllers/provisioning/pod-verdicts.ts';
@@ -368,7 +369,7 @@ async function openLivePage(
     log,
     metrics,
     pricesOf: (pool, claims) => prices.pricesOf(pool, claims),
-    verdicts: () => (leadership.isOpen ? history.verdicts(deps.cluster.nodes(), clock.now()) : []),
+    verdicts: () => (leadership.isOpen ? currentVerdicts(history, deps) : []),
     isLeading: () => leadership.isOpen,
     signal: closing.signal,
   });

@@ -80,7 +80,9 @@ function explainNode(): Command {
       const { now } = flags;
       const verdicts = await verdictsFor({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
       const chosen = name === undefined ? verdicts : verdictOn(name, verdicts, sourceOf(flags));
-      await printAs(flags.output, chosen, (found) => ('code' in found ? verdictText(found) : verdictsText(found)));
+      await printAs(flags.output, chosen, (found) =>
+        'code' in found ? verdictText(found, now ?? Date.now()) : verdictsText(found, now ?? Date.now()),
+      );
     });
 }
 

@@ -33,8 +33,8 @@ function movesTable(moves: readonly ToldMove[]): string {
     moves.map(({ undone: _, ...move }) => rowOf(move).slice(0, -1)),
   ).split('\n');
   const details = moves.map((move) => {
-    const command = indented(`  ${shortCommand(move.command)}`, '    ', width);
-    return move.undone === undefined ? command : `${command}\n  ${indented(stateOf(move), '    ', width)}`;
+    const command = `  ${indented(shortCommand(move.command), '    ', width - 2)}`;
+    return move.undone === undefined ? command : `${command}\n  ${indented(stateOf(move), '    ', width - 2)}`;
   });
   return [headings, ...lines.flatMap((line, at) => [line, details[at] ?? ''])].join('\n');
 }

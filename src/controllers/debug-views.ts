@@ -11,6 +11,7 @@ import type { HoldOf } from '../state/pod-holds.ts';
 import { readCost } from './cost/cost-reader.ts';
 import type { KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
+import { currentVerdicts } from './disruption/current-verdicts.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
 import { holdViews } from './hold-views.ts';
@@ -43,7 +44,7 @@ const NO_POD = 'the operator has no pod of this name in its cluster';
  */
 export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
   const { deps, offerings, history, moves, launches, verdicts, costHistory, solver } = parts;
-  const { clock, cluster } = deps;
+  const { clock } = deps;
   const leading =
     <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
     (...query: Query): unknown => {
@@ -58,7 +59,7 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
     return (pod) => held(pod) ?? solver?.holdOf?.(pod);
   };
   return {
-    '/debug/verdicts': leading(() => history.verdicts(cluster.nodes(), clock.now())),
+    '/debug/verdicts': leading(() => currentVerdicts(history, deps)),
     '/debug/offerings': leading(offerings),
     '/debug/instancetypes': leading(() => instanceTypeView(deps)),
     '/debug/moves': leading(() => moves.views(clock.now())),

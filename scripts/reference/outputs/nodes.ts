@@ -9,12 +9,15 @@ const reason = {
   nearestMiss: Type.Optional(text('Missing condition, or time at which it is met')),
 };
 
+const DECIDED = Type.Optional(time('Time of the decision; absent if it is made for this request'));
+
 const VERDICT = Type.Object(
   {
     node: text('Name of the Node, or of the NodeClaim if it has no Node yet'),
     nodeClaim: Type.Optional(Type.String()),
     nodePool: Type.Optional(Type.String()),
     ...reason,
+    decided: DECIDED,
     command: Type.Optional(
       Type.Object(
         {
@@ -27,7 +30,7 @@ const VERDICT = Type.Object(
         { description: 'Command that disrupts the node, or would disrupt it' },
       ),
     ),
-    methods: Type.Array(Type.Object({ method: Type.String(), ...reason }), {
+    methods: Type.Array(Type.Object({ method: Type.String(), ...reason, decided: DECIDED }), {
       description: 'Results of all enabled methods, in their order of execution',
     }),
     unknown: Type.Optional(UNKNOWN),

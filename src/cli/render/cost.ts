@@ -133,7 +133,7 @@ export function historyText(history: CostHistory): string {
     ...(per === 'day' ? [String(hours)] : []),
     ...[point.usd, point.idleUsd, point.daemonSetsUsd, point.listUsd].map(usd),
   ]);
-  const spent = `${usd(total.usd)} in ${total.hours} hours from ${since} to ${until}: ${usd(total.idleUsd)} idle, ${usd(total.daemonSetsUsd)} for DaemonSets${surplusPart(total.surplusCreditsUsd, usd)}; ${usd(total.listUsd)} at list prices`;
+  const spent = `${usd(total.usd)} in ${total.hours} hours from ${since} to ${until}: ${usd(total.idleUsd)} idle, ${usd(total.daemonSetsUsd)} for DaemonSets; ${usd(total.listUsd)} at list prices${surplusPart(total.surplusCreditsUsd, usd)}`;
   const parts = [
     sparkline(fillGaps(history)),
     table([per === 'day' ? 'DAY' : 'HOUR', ...(per === 'day' ? ['HOURS'] : []), ...SPENT], rows),

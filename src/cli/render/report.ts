@@ -54,7 +54,7 @@ function moneySection({ spent, now }: SupportReport): Section {
     title: 'Cost',
     lines: [
       `now ${usdPerHour(now.usdPerHour)} for ${counted(now.nodes, 'node')}${idle}${surplusPart(now.surplusCreditsUsdPerHour, usdPerHour)}`,
-      `${usd(spent.usd)} in the ${spent.hours} recorded hours: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets${surplusPart(spent.surplusCreditsUsd, usd)}; ${usd(spent.listUsd)} at list prices`,
+      `${usd(spent.usd)} in the ${spent.hours} recorded hours: ${usd(spent.idleUsd)} idle, ${usd(spent.daemonSetsUsd)} for DaemonSets; ${usd(spent.listUsd)} at list prices${surplusPart(spent.surplusCreditsUsd, usd)}`,
     ],
   };
 }

@@ -1,6 +1,8 @@
 /** Renders verdicts on nodes as text. */
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
+import { humanDuration } from '../../lib/human-duration.ts';
+import { timeOf } from '../../lib/times.ts';
 import { inShort, savingsText, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 
@@ -9,26 +11,31 @@ const objectText = (object: ObjectName | undefined): string =>
     ? ''
     : `${object.kind} ${object.namespace === undefined ? '' : `${object.namespace}/`}${object.name}`;
 
-const HEADINGS = ['NODE', 'NODEPOOL', 'VERDICT', 'IN THE WAY', 'NEAREST MISS'];
-
-/** Renders one line per node. */
-export function verdictsText(verdicts: readonly Verdict[]): string {
+/** Renders one line per node. @param nowMs milliseconds since the epoch */
+export function verdictsText(verdicts: readonly Verdict[], nowMs: number): string {
   if (verdicts.length === 0) return 'no nodes found\n';
-  const rows = verdicts.map(({ node, nodePool = '', code, object, nearestMiss = '' }) => [
+  const isDated = verdicts.some(({ decided }) => decided !== undefined);
+  const rows = verdicts.map(({ node, nodePool = '', code, object, nearestMiss = '', decided }) => [
     node,
     nodePool,
     code,
+    ...(isDated ? [decided === undefined ? '' : ageOf(decided, nowMs)] : []),
     objectText(object),
     nearestMiss,
   ]);
-  return `${table(HEADINGS, rows)}\n`;
+  const headings = ['NODE', 'NODEPOOL', 'VERDICT', ...(isDated ? ['AGE'] : []), 'IN THE WAY', 'NEAREST MISS'];
+  return `${table(headings, rows)}\n`;
 }
 
 const commandText = ({ method, decision, nodes, ...usd }: NonNullable<Verdict['command']>): string =>
   `${method}: ${decision} ${inShort(nodes)}, which saves ${savingsText(usd)}`;
 
-/** Renders all details of one node. */
-export function verdictText({ node, nodePool, code, text, object, nearestMiss, command, methods }: Verdict): string {
+/** Returns the age of a decision. Clocks of operator and command line may differ, so an age is at least 0. */
+const ageOf = (decided: string, nowMs: number): string => humanDuration(Math.max(0, nowMs - timeOf(decided)));
+
+/** Renders all details of one node. @param nowMs milliseconds since the epoch */
+export function verdictText(verdict: Verdict, nowMs: number): string {
+  const { node, nodePool, code, text, object, nearestMiss, command, methods, decided } = verdict;
   const facts = [
     ['NodePool', nodePool ?? ''],
     ['verdict', code],
@@ -36,9 +43,18 @@ export function verdictText({ node, nodePool, code, text, object, nearestMiss, c
     ['blocked by', objectText(object)],
     ['nearest miss', nearestMiss ?? ''],
     ['command', command === undefined ? '' : commandText(command)],
+    ['decided', decided === undefined ? '' : `${ageOf(decided, nowMs)} ago, at ${decided}`],
   ]
     .filter(([, value]) => value !== '')
     .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${indented(value, ' '.repeat(16), terminalWidth())}`);
-  const rows = methods.map((opinion) => [opinion.method, opinion.code, opinion.text]);
-  return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(['METHOD', 'CODE', 'BECAUSE'], rows)}\n`;
+  const age = (at: string | undefined): readonly string[] =>
+    decided === undefined ? [] : [at === undefined ? '' : ageOf(at, nowMs)];
+  const rows = methods.map((opinion) => [
+    opinion.method,
+    opinion.code,
+    ...age(opinion.decided),
+    opinion.text,
+  ]);
+  const headings = ['METHOD', 'CODE', ...(decided === undefined ? [] : ['AGE']), 'BECAUSE'];
+  return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(headings, rows)}\n`;
 }

@@ -63,7 +63,7 @@ function nodeDetails(
     ...plain(
       verdict === undefined
         ? ['The operator has not published a verdict about the disruption of the node yet.']
-        : verdictText(verdict).trimEnd().split('\n'),
+        : verdictText(verdict, nowMs).trimEnd().split('\n'),
       columns,
     ),
     [],

@@ -188,7 +188,8 @@ export class MethodRunner {
     const unseenPools = this.#memo.unseenPools(method);
     const { input, decide, ...preparation } = await this.#preparer.prepare({ method, log, unseenPools });
     const count = preparation.candidates.length;
-    this.#history.record(count === 0 ? { ...preparation, result: NOTHING } : preparation);
+    const decidedMs = this.#deps.clock.now();
+    this.#history.record({ ...preparation, decidedMs, ...(count === 0 && { result: NOTHING }) });
     setEligible(this.#deps.metrics, method, count);
     if (count === 0 || this.#memo.isCovered(method, input)) return { commands: [], isOver: true };
     if (unseenPools.size > 0) {
@@ -197,7 +198,7 @@ export class MethodRunner {
       });
     }
     const result = await decide(signal);
-    this.#history.record({ ...preparation, result });
+    this.#history.record({ ...preparation, decidedMs: this.#deps.clock.now(), result });
     this.#report(method, result, log);
     this.#memo.searched(method, input, result);
     const { commands, timeout, failures = [] } = result;

@@ -253,9 +253,21 @@ function judged(stateNode: StateNode, context: CandidateContext): Candidate | Bl
   if (pool === undefined) {
     return block('no-pool', `NodePool not found (NodePool=${poolName})`, { kind: 'NodePool', name: poolName });
   }
-  const isCleared = context.class === 'eventual' && nodeClaim.spec.terminationGracePeriod !== undefined;
-  const byPods = isCleared ? undefined : podBlock(stateNode.pods, context.podDisruptionBudgets, context.nowMs);
-  return byPods ?? describe(stateNode, { node, nodeClaim, pool });
+  return blockOfPods(stateNode, context) ?? describe(stateNode, { node, nodeClaim, pool });
+}
+
+type PodContext = Pick<CandidateContext, 'nowMs' | 'podDisruptionBudgets' | 'class'>;
+
+function blockOfPods({ pods, nodeClaim }: StateNode, { class: ofMethods, ...context }: PodContext): Block | undefined {
+  const isCleared = ofMethods === 'eventual' && nodeClaim?.spec.terminationGracePeriod !== undefined;
+  return isCleared ? undefined : podBlock(pods, context.podDisruptionBudgets, context.nowMs);
+}
+
+/** Returns the block by the state of the node and by its pods that applies now. Does not depend on a pass. */
+export function currentBlock(stateNode: StateNode, context: PodContext): Block | undefined {
+  const { node } = stateNode;
+  if (node === undefined) return block('no-node', 'nodeclaim does not have an associated node');
+  return blockOfState(stateNode, node, context.nowMs) ?? blockOfPods(stateNode, context);
 }
 
 function blockOfState(stateNode: StateNode, node: Node, nowMs: number): Block | undefined {

@@ -3,6 +3,7 @@
 import { formatDuration } from '../../api/duration.ts';
 import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
 import { defined } from '../../lib/defined.ts';
+import { timestamp } from '../../lib/times.ts';
 import type { StateNode } from '../model.ts';
 import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
@@ -22,7 +23,18 @@ export interface MethodReview {
   /** Use of the NodePools' budgets for the reason of this method, by NodePool name. */
   readonly allowances: ReadonlyMap<string, Allowance>;
   readonly result: MethodResult;
+  /** Time of the decision in milliseconds since the epoch. Absent if it is made for this request. */
+  readonly decidedMs?: number;
 }
+
+/** Returns the block that applies to a node now, by its state and its pods. */
+type BlockNow = (node: StateNode, disruptionClass: Method['class']) => Reason<BlockCode> | undefined;
+
+/** Blocks that {@link BlockNow} finds. They end with a change of the node, its pods or a PodDisruptionBudget. */
+const CHANGING: ReadonlySet<BlockCode> = new Set([
+  ...(['no-node', 'not-initialized', 'deleting', 'nominated', 'do-not-disrupt'] as const),
+  ...(['pod-do-not-disrupt', 'pdb', 'several-pdbs'] as const),
+]);
 
 /**
  * `chosen`: the first method with a command disrupts the node. `next`: the command of a later method would disrupt the node.
@@ -33,12 +45,16 @@ export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-rea
 /** Verdict of one method on a node. */
 interface MethodVerdict extends Reason<VerdictCode> {
   readonly method: string;
+  /** Time of the decision, RFC 3339. Absent if it is made for this request. */
+  readonly decided?: string;
 }
 
 export interface Verdict extends Reason<VerdictCode> {
   readonly node: string;
   readonly nodeClaim?: string;
   readonly nodePool?: string;
+  /** Time of the decision that determines this verdict, RFC 3339. Absent if it is made for this request. */
+  readonly decided?: string;
   /** Command that disrupts or would disrupt this node. */
   readonly command?: {
     readonly method: string;
@@ -77,15 +93,19 @@ const MOST_EXPLAINING = [
   'emptiness',
 ];
 
-/** Returns one verdict per node, sorted by name. */
+/**
+ * Returns one verdict per node, sorted by name.
+ * @param blockNow replaces blocks of earlier decisions by the blocks that apply now
+ */
 export function verdictsOf(
   nodes: readonly StateNode[],
   reviews: readonly MethodReview[],
   nowMs: number,
+  blockNow?: BlockNow,
 ): readonly Verdict[] {
   const indexed = reviews.map((review) => index(review, nowMs));
   return nodes
-    .map((node) => verdictOn(node, indexed, nowMs))
+    .map((node) => verdictOn(node, indexed, { nowMs, blockNow: blockNow && remembered(blockNow) }))
     .sort((a, b) => (a.node < b.node ? -1 : a.node > b.node ? 1 : 0));
 }
 
@@ -127,9 +147,27 @@ function standings({ method, allowances }: MethodReview, nowMs: number): Indexed
   };
 }
 
-function verdictOn(node: StateNode, reviews: readonly Indexed[], nowMs: number): Verdict {
+/** Computes the block of a node once for all methods of a class. */
+function remembered(blockNow: BlockNow): BlockNow {
+  const known = new Map<Method['class'], Reason<BlockCode> | undefined>();
+  return (node, disruptionClass) => {
+    if (!known.has(disruptionClass)) known.set(disruptionClass, blockNow(node, disruptionClass));
+    return known.get(disruptionClass);
+  };
+}
+
+interface Present {
+  readonly nowMs: number;
+  readonly blockNow: BlockNow | undefined;
+}
+
+function verdictOn(node: StateNode, reviews: readonly Indexed[], present: Present): Verdict {
   const acting = reviews.find(({ result }) => result.commands.length > 0);
-  const methods = reviews.flatMap((review) => methodVerdictOn(node, review, { nowMs, acting }) ?? []);
+  const methods = reviews.flatMap((review) => {
+    const verdict = methodVerdictOn(node, review, { ...present, acting });
+    const decided = review.decidedMs === undefined ? {} : { decided: timestamp(review.decidedMs) };
+    return verdict === undefined ? [] : [{ ...verdict, ...decided }];
+  });
   const { method: _, ...reason } = decisive(methods);
   const chosen = reviews.find((review) => commandFor(node, review) !== undefined);
   const command = chosen && commandFor(node, chosen);
@@ -164,7 +202,7 @@ const NOT_REACHED: Reason<VerdictCode> = {
 function methodVerdictOn(
   node: StateNode,
   review: Indexed,
-  { nowMs, acting }: { readonly nowMs: number; readonly acting: Indexed | undefined },
+  { nowMs, blockNow, acting }: Present & { readonly acting: Indexed | undefined },
 ): MethodVerdict | undefined {
   const method = review.method.name;
   const { providerId } = node;
@@ -173,7 +211,10 @@ function methodVerdictOn(
     if (review === acting) return { method, code: 'chosen', text: `selected by ${method}: ${decisionOf(command)}` };
     return { method, code: 'next', text: `${method} would disrupt the node, but ${acting?.method.name} comes first` };
   }
-  const block = review.blocks.get(providerId);
+  const recorded = review.blocks.get(providerId);
+  const isChecked = recorded !== undefined && blockNow !== undefined && CHANGING.has(recorded.code);
+  const block = isChecked ? blockNow(node, review.method.class) : recorded;
+  if (isChecked && block === undefined) return { method, ...ended(recorded) };
   if (block?.code === 'deleting') return { method, ...block, nearestMiss: leaving(node, nowMs) };
   if (block) return { method, ...block };
   const declined = review.declined.get(providerId);
@@ -184,6 +225,12 @@ function methodVerdictOn(
   const nearestMiss = found.code === 'budget' ? review.standingOf(candidate) : undefined;
   return { method, ...found, ...(nearestMiss === undefined ? {} : { nearestMiss }) };
 }
+
+/** Returns the verdict after the end of a block, until the method evaluates the node again. */
+const ended = ({ code }: Reason<BlockCode>): Reason<VerdictCode> => ({
+  code: 'not-reached',
+  text: `the reason "${code}" has ended since the last decision; the method has not evaluated the node again yet`,
+});
 
 /** Returns a text on the next step in the deletion of a node. */
 function leaving({ pods, nodeClaim }: StateNode, nowMs: number): string {
@@ -250,7 +297,7 @@ export class VerdictHistory {
   }
 
   /** Returns the verdicts, in the execution order of the methods. */
-  verdicts(nodes: readonly StateNode[], nowMs: number): readonly Verdict[] {
-    return verdictsOf(nodes, [...this.#reviews.values()], nowMs);
+  verdicts(nodes: readonly StateNode[], nowMs: number, blockNow?: BlockNow): readonly Verdict[] {
+    return verdictsOf(nodes, [...this.#reviews.values()], nowMs, blockNow);
   }
 }

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
 import { costHistory } from '../../../src/cli/cost/history.ts';
 import { costCommand } from '../../../src/cli/cost.ts';
-import { sparkline } from '../../../src/cli/render/cost.ts';
+import { costText, sparkline } from '../../../src/cli/render/cost.ts';
 import { reportCommand } from '../../../src/cli/report.ts';
 import { CostAccount } from '../../../src/engine/cost/account.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
@@ -15,6 +15,7 @@ import type { HistoryView, HourView } from '../../../src/process/history-view.ts
 import { daemon, pod } from '../engine/build.ts';
 import { NOW, stateNode } from '../engine/disruption/objects.ts';
 import { strictly } from '../scripts/strictly.ts';
+import { at80, tooWide } from './at80.ts';
 
 const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');
 const AT = ['--now', '2026-01-15T12:30:00Z'];
@@ -262,6 +263,14 @@ describe('karpenter cost', () => {
     expect(cost.total.surplusCreditsUsdPerHour).toBe(cost.planning.surplusCreditsUsdPerHour);
   });
 
+  it.each(['nodepool', 'workload'])('fits into 80 columns by %s', async (by) => {
+    ANSWERS['/debug/cost'] = report(0.02);
+    const json = JSON.parse(await ofOperator('cost', '--by', by, '-o', 'json'));
+    const text = at80(() => costText(json));
+    expect(text).toMatchSnapshot();
+    expect(tooWide(text)).toEqual([]);
+  });
+
   it('prints the same values as YAML', async () => {
     const json = JSON.parse(await ofOperator('cost', '-o', 'json'));
     written = '';
@@ -326,7 +335,9 @@ describe('karpenter cost --history', () => {
 
   it('names the part for surplus CPU credits if there is one', async () => {
     ANSWERS['/debug/history'] = BURSTABLE;
-    expect(await ofOperator('cost', '--history', ...AT)).toContain('for DaemonSets, $2.49 for surplus CPU credits; ');
+    expect(await ofOperator('cost', '--history', ...AT)).toContain(
+      '; $24.45 at list prices; planning, not included: $2.49 of surplus CPU credits\n',
+    );
     ANSWERS['/debug/history'] = HISTORY;
     written = '';
     expect(await ofOperator('cost', '--history', ...AT)).not.toContain('surplus');

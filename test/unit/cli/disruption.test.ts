@@ -84,7 +84,7 @@ describe('disruption on the command line', () => {
 
     const { verdicts } = await explainNodes(flagsFor(...filename), builtIn);
     expect(verdicts).toMatchObject([{ node: 'node-a', nodeClaim: 'claim-a', code: 'chosen' }]);
-    expect(verdictsText(verdicts)).toMatch(/^NODE +NODEPOOL +VERDICT .*\nnode-a +default +chosen/);
+    expect(verdictsText(verdicts, 0)).toMatch(/^NODE +NODEPOOL +VERDICT .*\nnode-a +default +chosen/);
   });
 
   it('keeps a node while provisioning plans a pending pod on it', async () => {
@@ -112,7 +112,7 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     const { verdicts } = await explainNodes(flagsFor(...filename), builtIn);
     const [verdict] = verdicts;
     expect(verdict?.code).toBe('consolidation-disabled');
-    const text = verdict === undefined ? '' : verdictText(verdict);
+    const text = verdict === undefined ? '' : verdictText(verdict, 0);
     expect(text).toMatch(/because +NodePool "default" has consolidation disabled/);
     expect(text).toMatch(/^drift +not-drifted /m);
   });

@@ -4,6 +4,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { movesCommand, movesText } from '../../../src/cli/moves.ts';
 import { notAmong } from '../../../src/cli/render/known.ts';
 import type { MoveView } from '../../../src/controllers/disruption/moves.ts';
+import { at80, tooWide } from './at80.ts';
 
 const move: MoveView = {
   id: '1',
@@ -45,6 +46,14 @@ describe('karpenter moves', () => {
     expect(movesText([move])).toMatch(
       / for other reasons \(drift, expiration, interruption, repair\) are not listed; .*\n$/,
     );
+  });
+
+  it('shows a move of 29 nodes in 80 columns, with its command below', () => {
+    const nodes = Array.from({ length: 29 }, (_, at) => `ip-10-0-${at}-7.us-west-2.compute.internal`);
+    const large: MoveView = { ...move, method: 'multi-node consolidation', command: `delete: [${nodes.join(', ')}]` };
+    expect(at80(() => movesText([large, undone]))).toMatchSnapshot();
+    expect(tooWide(at80(() => movesText([large, undone])))).toEqual([]);
+    expect(movesText([large])).toMatch(/ \$0\.0450 +delete: \[ip-10-0-0-7\S+, ip-10-0-1-7\S+, \S+ and 26 more\]\n/);
   });
 
   it.each([

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
 import { offeringsCommand, offeringsText } from '../../../src/cli/offerings.ts';
+import { at80, tooWide } from './at80.ts';
 
 const short = {
   instanceType: 'm5.large',
@@ -48,18 +49,36 @@ describe('offeringsText', () => {
   it('lists unavailable offerings by type, capacity type and reason', () => {
     expect(offeringsText(POOLS)).toBe(`NodePool default (EC2NodeClass linux): 4 of 7 offerings available
 INSTANCE TYPE  CAPACITY       ZONES                  OUT BECAUSE OF                                        UNTIL
-m5.large       spot           us-west-2a,us-west-2b  insufficient-capacity (InsufficientInstanceCapacity)  2026-06-03T10:30:00Z
+m5.large       spot           us-west-2a us-west-2b  insufficient-capacity (InsufficientInstanceCapacity)  2026-06-03T10:30:00Z
 p5.48xlarge    reserved cr-1  us-west-2a             reservation-used-up
 
 NodePool full (EC2NodeClass linux): 1 of 1 offering available
-SPOT POOL  ZONE        INTERRUPTIONS  NO CAPACITY  INSTANCE HOURS  COUNTS AS DEARER BY
-m5.large   us-west-2a  6.5            0            12.25           20 %
+SPOT POOL  ZONE        INTERRUPTIONS  NO CAPACITY  HOURS  PLANNING
+m5.large   us-west-2a  6.5            0            12.25  +20 %
 
 NodePool lost (EC2NodeClass none): unknown, the NodeClass does not exist
 
 NodePool unready (EC2NodeClass linux): not Ready, no nodes are launched: EC2NodeClass linux: no subnets
 `);
     expect(offeringsText([])).toBe('there is no NodePool\n');
+  });
+
+  it('counts spot pools without added price instead of listing them, and fits into 80 columns', () => {
+    const pools: readonly PoolOfferings[] = POOLS.map((each) => ({
+      ...each,
+      ...(each.spotRisk && {
+        spotRisk: [
+          ...each.spotRisk,
+          ...Array.from({ length: 150 }, (_, at) => ({
+            ...{ instanceType: `m${at}.large`, zone: 'us-west-2a', interruptions: 0, capacityErrors: 1 },
+            ...{ instanceHours: 100, interruptionsPerHour: 0, addedPart: 0.004 },
+          })),
+        ],
+      }),
+    }));
+    const text = at80(() => offeringsText(pools.slice(0, 2)));
+    expect(text).toMatchSnapshot();
+    expect(tooWide(text)).toEqual([]);
   });
 });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { simulateOn } from '../../../../src/engine/disruption/pass.ts';
+import { currentBlock, simulateOn } from '../../../../src/engine/disruption/pass.ts';
 import { METHODS, review } from '../../../../src/engine/disruption/review.ts';
 import { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
-import { type MethodReview, type Verdict, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
+import { type MethodReview, type Verdict, VerdictHistory, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
 import type { Offering, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { passOn } from '../../../support/cluster-course.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
@@ -245,6 +245,26 @@ describe('verdicts', () => {
         : each,
     );
     expect(verdictsOf(nodes, together, NOW).map(({ code }) => code)).toEqual(['next', 'next', 'chosen']);
+  });
+
+  it('replace a block that has ended or changed since the decision, and have the time of the decision', async () => {
+    const nodes = [stateNode('a', { pods: [busy('p', '100m')] })];
+    const budgets = [budget('web', { selector: {}, maxUnavailable: 0 }, 0)];
+    const reviews = await reviewsOf({ nodes, budgets });
+    const history = new VerdictHistory();
+    for (const each of reviews) history.record({ ...each, decidedMs: NOW });
+    const codesWith = (podDisruptionBudgets: Snapshot['podDisruptionBudgets'], of = nodes) =>
+      history
+        .verdicts(of, NOW + 60_000, (node, disruptionClass) =>
+          currentBlock(node, { nowMs: NOW + 60_000, podDisruptionBudgets, class: disruptionClass }),
+        )
+        .map(({ code, decided, methods }) => [decided, ...new Set([code, ...methods.map((each) => each.code)])]);
+    const decided = new Date(NOW).toISOString().replace('.000Z', 'Z');
+    expect(codesWith(budgets)).toEqual([[decided, 'pdb']]);
+    expect(codesWith([])).toEqual([[decided, 'not-reached']]);
+    const leaving = nodes.map((node) => ({ ...node, markedForDeletion: true }));
+    expect(codesWith([], leaving)).toEqual([[decided, 'deleting']]);
+    expect(history.verdicts(nodes, NOW)[0]).toMatchObject({ code: 'pdb', decided });
   });
 
   it('report "others go first" for nodes that a budget excludes because other nodes used it', async () => {
