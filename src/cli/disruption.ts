@@ -2,7 +2,7 @@
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
-import type { ConsolidationMode, Method } from '../engine/disruption/method.ts';
+import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { type PassInput, passCluster, simulateOn } from '../engine/disruption/pass.ts';
 import { enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
@@ -11,6 +11,7 @@ import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
+import { disruptionEnd, type Start } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
 import { isFromCluster } from './objects/read.ts';
@@ -83,10 +84,8 @@ export interface SceneOptions {
   readonly consolidation: ConsolidationMode;
 }
 
-interface Scene extends Pick<World, 'notes' | 'unknown'> {
+interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
   readonly pass: PassInput;
-  /** Enabled methods, in order. */
-  readonly methods: readonly Method[];
 }
 
 /** @throws InputError with the document and the field */
@@ -110,20 +109,23 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  const pass: PassInput = {
-    ...passCluster(snapshot, allPools, { inProgress: new Set(), consolidation }),
+  const passOn = (present: Snapshot): PassInput => ({
+    ...passCluster(present, allPools, { inProgress: new Set(), consolidation }),
     nowMs,
     spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
     unseenPools: new Set(),
     undone: [],
-    simulate: simulateOn(new Simulator(snapshot, { nodePools, solve: solving })),
+    simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
     elapsedMs: () => performance.now(),
-  };
+  });
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; none of its nodes can be disrupted until this is corrected`,
   );
   const methods = enabledMethods(consolidation, staticCapacity);
-  return { pass, methods, unknown, notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))] };
+  return {
+    ...{ pass: passOn(snapshot), methods, unknown, snapshot, pools: allPools, passOn },
+    notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))],
+  };
 }
 
 /** Time for which the operator nominates a node for a pod, with the default batch settings. */
@@ -181,6 +183,8 @@ export async function reviewsOf(
 export interface DisruptionOptions extends SceneOptions {
   /** If true, runs every method instead of stopping at the first method with a command. */
   readonly everyMethod: boolean;
+  /** If true, also computes the state after all commands. */
+  readonly untilEnd?: boolean;
   /** Further unknown facts that affect the result. */
   readonly unknown?: readonly string[];
 }
@@ -192,10 +196,11 @@ export interface DisruptionResult {
 
 /** @throws InputError with the document and the field */
 export async function simulateDisruption(options: DisruptionOptions): Promise<DisruptionResult> {
-  const { everyMethod } = options;
+  const { everyMethod, untilEnd = false } = options;
   const { notes, unknown, ...scene } = await sceneOf(options);
   const reviews = await reviewsOf(scene, everyMethod);
-  const disruption = disruptionOf(reviews, { everyMethod, unknown: [...unknown, ...(options.unknown ?? [])] });
+  const end = untilEnd ? await disruptionEnd(scene) : undefined;
+  const disruption = disruptionOf(reviews, { everyMethod, end, unknown: [...unknown, ...(options.unknown ?? [])] });
   return { disruption, notes: [...notes, ...noneOf('Node', scene.pass.nodes)] };
 }
 
@@ -242,7 +247,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
 /** Runs the command and prints the result. */
 export async function runDisruption(flags: DisruptionFlags): Promise<void> {
   const { types, notes: ofTypes, unknown } = typesNoting(flags);
-  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false, unknown };
+  const options = { ...sceneOptions(flags, types), everyMethod: flags.explain ?? false, untilEnd: true, unknown };
   const { disruption, notes } = await simulateDisruption(options);
   writeNotes([...ofTypes, ...notes]);
   await printAs(flags.output, disruption, disruptionText);

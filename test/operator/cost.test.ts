@@ -5,19 +5,36 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Command } from 'commander';
 import { COST, COST_HISTORY, REPORT } from '../../scripts/reference/outputs/cost.ts';
-import { CONFIG_MAP } from '../../src/api/kinds.ts';
+import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
+import {
+  apiVersionOf,
+  CONFIG_MAP,
+  EC2_NODE_CLASS,
+  type Kind,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+} from '../../src/api/kinds.ts';
+import { blockersCommand } from '../../src/cli/blockers.ts';
 import type { CostHistory } from '../../src/cli/cost/history.ts';
 import type { CostNow } from '../../src/cli/cost/now.ts';
 import { costCommand } from '../../src/cli/cost.ts';
+import { Bills } from '../../src/cli/demo/bills.ts';
+import { explainNodeClaimCommand } from '../../src/cli/explain-nodeclaim.ts';
+import type { DisruptionAnswer } from '../../src/cli/render/commands.ts';
+import type { SimulationAnswer } from '../../src/cli/render/plan.ts';
 import type { SupportReport } from '../../src/cli/render/support-report.ts';
 import { reportCommand } from '../../src/cli/report.ts';
+import { simulateCommand } from '../../src/cli/simulate.ts';
+import type { NodeBlockers } from '../../src/engine/blockers/blocker.ts';
+import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
 import type { CostReport } from '../../src/engine/cost/report.ts';
 import { DOCUMENT_LABEL } from '../../src/kube/config-map-document.ts';
 import type { LiveNode } from '../../src/live/model.ts';
 import type { HistoryView } from '../../src/process/history-view.ts';
 import { strictly } from '../unit/scripts/strictly.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { BRISK, outgrow, pool } from './pools.ts';
+import { BRISK, budgetFor, outgrow, pool } from './pools.ts';
 
 const MINUTE = 60_000;
 const NAME = 'karpenter-history';
@@ -98,6 +115,95 @@ describe('the cost of nodes', () => {
     );
   }, 120_000);
 });
+
+it('is one price of a node in every output, and the fee is apart', async () => {
+  await scenario.stop();
+  scenario = await startScenario({ ...BRISK, operator: false, env: { ...BRISK.env, LIVE_PAGE: '127.0.0.1:0' } });
+  await start();
+  await writeFile(join(folder, 'kubeconfig'), scenario.world.kube.kubeconfig());
+  const web = deployment('web', 1, {}, { cpu: '1500m', memory: '512Mi' });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }), budgetFor('web', 0), web);
+  await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+  const { nodes, price, planning } = await scenario.until('a cost with the pod', async () => {
+    const found = await served();
+    return found.nodes.some(({ pods }) => pods === 1) && found;
+  });
+  const [node] = nodes;
+  const usd = node?.usdPerHour ?? 0;
+  expect(price.volumesUsdPerHour).toBeGreaterThan(0);
+  expect(usd).toBeCloseTo(price.instancesUsdPerHour + price.volumesUsdPerHour + price.publicIpv4UsdPerHour, 8);
+  expect(planning.feesUsdPerHour).toBe(0.015);
+
+  const objects = async (...kinds: readonly Kind[]) =>
+    (
+      await Promise.all(
+        kinds.map(async (kind) => {
+          const { items } = await scenario.kube.list(kind);
+          return items.map((item) => ({ ...item, apiVersion: apiVersionOf(kind), kind: kind.kind }));
+        }),
+      )
+    ).flat();
+  const written = async (name: string, items: readonly object[]): Promise<string> => {
+    const path = join(folder, name);
+    await writeFile(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    return path;
+  };
+  const own = await objects(NODE_POOL, EC2_NODE_CLASS);
+  const [empty, pending] = [
+    await written('empty.json', [...own, ...(await objects(NODE, NODE_CLAIM))]),
+    await written('pending.json', [...own, web]),
+  ];
+  const server = `http://127.0.0.1:${port}`;
+  const url = String(scenario.log.find(({ message }) => message === 'serving the live page')?.url);
+  const [nodeClass] = (await scenario.kube.list(EC2_NODE_CLASS)).items as readonly EC2NodeClass[];
+  const { instances, spending } = scenario.world.aws;
+  const simulated = (...args: readonly string[]) =>
+    printed<never>(simulateCommand(), ...args, '--instance-types', server, '--now', clockText());
+  const clockText = (): string => new Date(scenario.world.clock.now() + 600_000).toISOString();
+  const plan = (await simulated('-f', pending)) as SimulationAnswer;
+  const disruption = (await simulated('--disruption', '-f', empty)) as DisruptionAnswer;
+  const figures = {
+    cost: (await printed<CostNow>(costCommand('test'), ...asking())).total.usdPerHour,
+    'cost of the cluster': (
+      await printed<CostNow>(
+        costCommand('test'),
+        ...['--kubeconfig', join(folder, 'kubeconfig'), '--instance-types', server],
+      )
+    ).total.usdPerHour,
+    report: (await printed<SupportReport>(reportCommand(), ...asking(), ...AHEAD)).now.usdPerHour,
+    blockers: (await printed<readonly NodeBlockers[]>(blockersCommand(), '--all', ...asking()))[0]?.usdPerHour,
+    'explain nodeclaim': (
+      await printed<NodeClaimExplanation>(explainNodeClaimCommand(), node?.nodeClaim ?? '', ...asking())
+    ).launched?.usdPerHour,
+    'launch decision': (await history()).decisions.flatMap((each) =>
+      each.kind === 'bought' ? [each.usdPerHour] : [],
+    )[0],
+    demo: new Bills({ instances, spending, nodeClass: () => nodeClass }).usdPerHour,
+    simulate: plan.totalBilledPrice,
+    'savings of its deletion': disruption.first?.commands[0]?.savings,
+    'nodes before the disruption': disruption.end?.before.billedPrice,
+  };
+  expect(plan.nodeClaims).toMatchObject([{ cheapest: node?.instanceType, price: price.instancesUsdPerHour }]);
+  expect(figures).toEqual(Object.fromEntries(Object.keys(figures).map((name) => [name, expect.closeTo(usd, 5)])));
+  await scenario.until('the same price on the live page', async () => {
+    const { node: row } = (await (await fetch(new URL(`/api/node?name=${node?.node}`, url))).json()) as LiveDetails;
+    return Math.abs((row.usdPerHour ?? 0) - usd) < 1e-8;
+  });
+  await scenario.until('the metrics', async () => {
+    const text = await scenario.metrics();
+    const value = (name: string): number =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(name))
+          ?.split(' ')[1],
+      );
+    return (
+      Math.abs(value('karpenter_nodepools_cost_usd_per_hour{nodepool="default",part="effective"}') - usd) < 1e-6 &&
+      Math.abs(value('karpenter_nodepools_cost_total{nodepool="default"}') - price.instancesUsdPerHour) < 1e-6
+    );
+  });
+}, 120_000);
 
 it('includes the same surplus CPU credits of a burstable node in every view', async () => {
   await scenario.stop();

@@ -105,6 +105,11 @@ const METHOD_RESULT = {
   ),
 };
 
+const SUM = Type.Object({
+  nodes: count('Nodes of NodePools'),
+  billedPrice: usd('Price of the nodes in USD per hour, as AWS bills it'),
+});
+
 export const DISRUPTION = Type.Object(
   {
     first: Type.Union([Type.Object(METHOD_RESULT), Type.Null()], {
@@ -120,6 +125,27 @@ export const DISRUPTION = Type.Object(
           }),
         }),
         { description: 'With --explain: results of each method' },
+      ),
+    ),
+    end: Type.Optional(
+      Type.Object(
+        {
+          before: SUM,
+          after: SUM,
+          steps: Type.Array(
+            Type.Object({
+              method: Type.String(),
+              decision: Type.Enum(['delete', 'replace']),
+              candidates: texts('Names of the disrupted nodes; nodes of earlier steps are new-1, new-2 and so on'),
+              replacements: count('Launched nodes'),
+              savings: usd('Savings on the bill in USD per hour'),
+              planningSavings: Type.Optional(usd('Savings with planning figures, if they differ')),
+            }),
+            { description: 'All commands, in order' },
+          ),
+          complete: Type.Boolean({ description: 'False if further commands follow because a limit was reached' }),
+        },
+        { description: 'State after all commands; absent if there are none' },
       ),
     ),
     unknown: Type.Optional(UNKNOWN),

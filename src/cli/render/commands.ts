@@ -7,9 +7,11 @@ import type { Method } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
+import type { DisruptionEnd } from '../disruption-end.ts';
 import { type PlanningFigures, planningOf, rounded } from './plan.ts';
 import { figuresOf, totalPlanning } from './simulation.ts';
 import { counted, inShort, planningPart, table, unknownText, usdPerHour } from './table.ts';
+import { indented, terminalWidth } from './wrap.ts';
 
 export interface SimulatedReplacement {
   readonly nodePool: string;
@@ -51,6 +53,8 @@ export interface DisruptionAnswer {
     readonly candidates: readonly string[];
     readonly budgets: Readonly<Record<string, number>>;
   })[];
+  /** State after all commands. Absent if there are no commands. */
+  readonly end?: DisruptionEnd;
   /** Unknown facts that affect the result. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }
@@ -89,12 +93,17 @@ const resultOf = ({ method, result }: MethodReview): MethodResult => ({
 
 export function disruptionOf(
   reviews: readonly MethodReview[],
-  { everyMethod, unknown }: { readonly everyMethod: boolean; readonly unknown: readonly string[] },
+  {
+    everyMethod,
+    end,
+    unknown,
+  }: { readonly everyMethod: boolean; readonly end?: DisruptionEnd | undefined; readonly unknown: readonly string[] },
 ): DisruptionAnswer {
   const first = reviews.find(({ result }) => result.commands.length > 0);
   return {
     first: first === undefined ? null : resultOf(first),
     ...(everyMethod ? { methods: reviews.map(inFull) } : {}),
+    ...(end === undefined || end.steps.length === 0 ? {} : { end }),
     ...(unknown.length === 0 ? {} : { unknown }),
   };
 }
@@ -141,10 +150,31 @@ function standingOf({ candidates, budgets }: InFull): string {
   return ` (${counted(candidates.length, 'candidate')}; allowed by budgets: ${limits.join(', ') || 'none'})`;
 }
 
-export function disruptionText({ first, methods, unknown = [] }: DisruptionAnswer): string {
+/** Lists all commands if there are several, and compares the nodes before and after. */
+function endText({ before, after, steps, complete }: DisruptionEnd): string {
+  const rows = steps.map(({ method, decision, candidates, replacements, savings }, at) => [
+    String(at + 1),
+    method,
+    decision,
+    inShort(candidates),
+    replacements === 0 ? '' : String(replacements),
+    usdPerHour(savings),
+  ]);
+  const list = table(['STEP', 'METHOD', 'DECISION', 'NODES', 'NEW NODES', 'SAVINGS'], steps.length > 1 ? rows : []);
+  const saved = before.billedPrice - after.billedPrice;
+  const change = `${counted(before.nodes, 'node')} for ${usdPerHour(before.billedPrice)} before, ${counted(after.nodes, 'node')} for ${usdPerHour(after.billedPrice)} after`;
+  const count = steps.length === 1 ? 'this command' : `all ${steps.length} commands`;
+  const summary = complete
+    ? `end state of ${count}: ${change}, ${usdPerHour(saved)} saved`
+    : `state after ${steps.length} commands, further commands follow: ${change}, ${usdPerHour(saved)} saved`;
+  return [list, indented(summary, '  ', terminalWidth())].filter((text) => text !== '').join('\n\n');
+}
+
+export function disruptionText({ first, methods, end, unknown = [] }: DisruptionAnswer): string {
   const sections = methods?.map((method) => section(method, standingOf(method))) ?? (first ? [section(first)] : []);
   const open = unknown.length === 0 ? [] : [unknownText(unknown)];
-  return `${[...sections, ...open, conclusion(first)].join('\n\n')}\n`;
+  const last = end === undefined ? [] : [endText(end)];
+  return `${[...sections, ...open, conclusion(first), ...last].join('\n\n')}\n`;
 }
 
 function conclusion(first: MethodResult | null): string {

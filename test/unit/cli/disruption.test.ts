@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DISRUPTION } from '../../../scripts/reference/outputs/purchases.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { readCaseOptions, sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { explainCommand, explainNodes } from '../../../src/cli/explain.ts';
@@ -11,6 +12,8 @@ import { parseManifests } from '../../../src/cli/objects/read.ts';
 import { disruptionText } from '../../../src/cli/render/commands.ts';
 import { verdictsText, verdictText } from '../../../src/cli/render/verdicts.ts';
 import { type TypesFor, typesFor, typesNoting } from '../../../src/cli/scenario.ts';
+import { strictly } from '../scripts/strictly.ts';
+import { at80, tooWide } from './at80.ts';
 
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const POOL = (consolidateAfter: string): string => `
@@ -100,6 +103,39 @@ spec: {containers: [{name: main, resources: {requests: {cpu: "${cpu}"}}}]}
     };
     expect(await verdictsWith('2')).toMatchObject([{ node: 'node-a', code: 'nominated' }]);
     expect(await verdictsWith('40')).toMatchObject([{ node: 'node-a', code: 'chosen' }]);
+  });
+
+  it('shows the end state after all commands, not only after the first', async () => {
+    const nodes = ['a', 'b', 'c'].map((name) =>
+      NODE.replaceAll('node-a', `node-${name}`).replaceAll('claim-a', `claim-${name}`).replaceAll('i-1', `i-${name}`),
+    );
+    const web = `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: web, controller: true}]}
+spec: {nodeName: node-a, containers: [{name: main, resources: {requests: {cpu: "1", memory: 2Gi}}}]}
+status: {phase: Running}
+`;
+    const pool = POOL('0s').replace('nodes: 100%', 'nodes: "1"');
+    const filename = [write('pool.yaml', pool), write('nodes.yaml', nodes.join('')), write('web.yaml', web)];
+    const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false, untilEnd: true };
+    const { disruption } = await simulateDisruption(options);
+    const { first, end } = disruption;
+    expect(first?.commands).toMatchObject([{ decision: 'delete', candidates: ['node-b'] }]);
+    expect(end?.steps).toMatchObject([
+      { method: 'emptiness', decision: 'delete', candidates: ['node-b'], replacements: 0 },
+      { method: 'emptiness', decision: 'delete', candidates: ['node-c'], replacements: 0 },
+      { method: 'single-node-consolidation', decision: 'replace', candidates: ['node-a'], replacements: 1 },
+    ]);
+    expect(end).toMatchObject({ before: { nodes: 3 }, after: { nodes: 1 }, complete: true });
+    const saved = end?.steps.reduce((sum, { savings }) => sum + savings, 0) ?? 0;
+    expect((end?.before.billedPrice ?? 0) - (end?.after.billedPrice ?? 0)).toBeCloseTo(saved, 5);
+    expect(end?.steps[0]?.savings).toBeCloseTo((end?.before.billedPrice ?? 0) / 3, 5);
+    const text = at80(() => disruptionText(disruption));
+    expect(text).toMatchSnapshot();
+    expect(tooWide(text)).toEqual([]);
+    expect(strictly(DISRUPTION, disruption)).toEqual([]);
   });
 
   it('reports the reason that keeps a node', async () => {
