@@ -22,7 +22,7 @@ const OVERVIEW: Dashboard = {
         kind: 'number',
         width: 4,
         unit: 'currencyUSD',
-        queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
+        queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_usd_per_hour{part="effective"}))' },
       },
       {
         title: 'Unschedulable pods',
@@ -161,28 +161,28 @@ const COST: Dashboard = {
         kind: 'number',
         width: 6,
         unit: 'currencyUSD',
-        queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
+        queries: { usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_usd_per_hour{part="effective"}))' },
       },
       {
         title: 'Price per month at this rate',
         kind: 'number',
         width: 6,
         unit: 'currencyUSD',
-        queries: { usd: '730 * sum(max by (nodepool) (karpenter_nodepools_cost_total))' },
+        queries: { usd: '730 * sum(max by (nodepool) (karpenter_nodepools_cost_usd_per_hour{part="effective"}))' },
       },
       {
         title: 'Price per hour by NodePool',
         kind: 'line',
         width: 12,
         unit: 'currencyUSD',
-        queries: { '{{nodepool}}': 'max by (nodepool) (karpenter_nodepools_cost_total)' },
+        queries: { '{{nodepool}}': 'max by (nodepool) (karpenter_nodepools_cost_usd_per_hour{part="effective"})' },
       },
       {
         title: 'Price per hour of a requested CPU',
         kind: 'line',
         unit: 'currencyUSD',
         queries: {
-          usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_total)) / sum(max by (node_name) (karpenter_nodes_total_pod_requests{resource_type="cpu"}))',
+          usd: 'sum(max by (nodepool) (karpenter_nodepools_cost_usd_per_hour{part="effective"})) / sum(max by (node_name) (karpenter_nodes_total_pod_requests{resource_type="cpu"}))',
         },
       },
       {
@@ -204,7 +204,8 @@ const COST: Dashboard = {
           '{{part}}':
             'sum by (part) (max by (nodepool, part) (karpenter_nodepools_cost_usd_per_hour{part=~"list|effective"}))',
         },
-        about: 'The effective price includes discounts, commitments, volumes, addresses and fees.',
+        about:
+          'The effective price is what AWS bills: instances with discounts and commitments, volumes and public addresses.',
       },
       {
         title: 'Idle and DaemonSets per hour by NodePool',

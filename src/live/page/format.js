@@ -8,9 +8,9 @@ export const usdText = (usd) => {
   return `${usd < 0 ? '−' : ''}$${size.toFixed(digits)}`;
 };
 
-/** Part of a price for surplus CPU credits, as the end of a sentence. Empty if it is 0. */
+/** Surplus CPU credits, which a price before them excludes, as the end of a sentence. Empty if they are 0. */
 export const surplusText = ({ surplusCreditsUsdPerHour: usd = 0 }) =>
-  usd > 0 ? ` (${usdText(usd)} for surplus CPU credits)` : '';
+  usd > 0 ? ` (planning: +${usdText(usd)} surplus CPU credits)` : '';
 
 /** Returns a duration in its largest unit. @param {number} ms */
 export const spanText = (ms) => {

@@ -27,13 +27,13 @@ export const NODEPOOLS_USAGE = gauge({
 
 export const NODEPOOLS_COST = gauge({
   name: 'karpenter_nodepools_cost_total',
-  help: 'Hourly price of the nodes of NodePools in USD',
+  help: 'Sum of the hourly prices of the offerings of nodes by NodePool in USD, without volumes and addresses',
   labels: ['nodepool'],
 });
 
 export const NODEPOOLS_COST_USD_PER_HOUR = gauge({
   name: 'karpenter_nodepools_cost_usd_per_hour',
-  help: 'Cost of the nodes of NodePools in USD per hour: at list prices, effective, and the idle, DaemonSet and surplus CPU credit parts of the effective cost',
+  help: 'Cost of the nodes of NodePools in USD per hour: at list prices, effective as AWS bills it, the idle and DaemonSet parts of the effective cost, and as a planning figure surplus CPU credits',
   labels: ['nodepool', 'part'],
 });
 

@@ -39,7 +39,7 @@ describe('texts of the page', () => {
   it.each([
     [{}, ''],
     [{ surplusCreditsUsdPerHour: 0 }, ''],
-    [{ surplusCreditsUsdPerHour: 0.0123 }, ' ($0.0123 for surplus CPU credits)'],
+    [{ surplusCreditsUsdPerHour: 0.0123 }, ' (planning: +$0.0123 surplus CPU credits)'],
   ])('format the surplus CPU credits of %j as %j', (price, text) => {
     expect(surplusText(price)).toBe(text);
   });
