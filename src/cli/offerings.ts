@@ -45,7 +45,7 @@ const riskRow = (pool: SpotPoolView): readonly string[] => [
   `+${addedPercent(pool)} %`,
 ];
 
-/** Lists the spot pools whose price decisions increase. Counts the others, which can be hundreds. */
+/** Lists the spot pools whose price decisions increase. Counts the remaining pools, which can be hundreds. */
 function riskText(pools: readonly SpotPoolView[]): readonly string[] {
   const risky = pools.filter((pool) => addedPercent(pool) > 0);
   const rest = pools.length - risky.length;

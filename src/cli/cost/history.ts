@@ -10,7 +10,10 @@ interface Spent {
   readonly listUsd: number;
   readonly idleUsd: number;
   readonly daemonSetsUsd: number;
-  /** Planning figure that the amounts exclude: expected surplus CPU credits. Amounts of operators that did not record this part count as 0. */
+  /**
+   * Planning figure that the amounts exclude: expected surplus CPU credits. It is 0 for hours of operators that did not record
+   * it.
+   */
   readonly surplusCreditsUsd: number;
 }
 

@@ -25,7 +25,7 @@ export function summaryLines(world: World, narrator: Narrator, bills: Bills): st
     ...columns([
       ['instances launched', `${instances.length}`, `${left} still running`],
       ['pods started', `${narrator.podsStarted}`, ''],
-      ['spent', usd(spent, MINUTE_USD_DIGITS), 'on instances, volumes and public addresses'],
+      ['spent', usd(spent, MINUTE_USD_DIGITS), 'instances, volumes and addresses'],
       [
         'saved by spot',
         usd(savedBySpotUsd(world, instances), MINUTE_USD_DIGITS),
