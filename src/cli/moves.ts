@@ -20,8 +20,11 @@ export interface ToldMove {
 const HEADINGS = ['STARTED', 'METHOD', 'STATE', 'PROMISED', 'SAVED', 'COMMAND'];
 
 /** Shortens the list of nodes in the text of a command. */
-const shortCommand = (command: string): string =>
-  command.replace(/\[([^\]]*)\]/, (_, nodes: string) => `[${inShort(nodes.split(', '))}]`);
+function shortCommand(command: string): string {
+  const [from, to] = [command.indexOf('[') + 1, command.indexOf(']')];
+  if (from === 0 || to < from) return command;
+  return command.slice(0, from) + inShort(command.slice(from, to).split(', ')) + command.slice(to);
+}
 
 /** Renders a table. If it is wider than the terminal, the command of each move is below its row. */
 function movesTable(moves: readonly ToldMove[]): string {

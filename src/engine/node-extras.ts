@@ -1,5 +1,4 @@
 /** Costs of a node besides its instance. */
-import type { PlannedClaim } from './model.ts';
 
 /** Charges of the cloud for every node of a NodePool, independent of its instance type, in USD per hour. */
 export interface NodeCharges {
@@ -29,9 +28,10 @@ export const extrasUsdPerHour = (extras: NodeExtras | undefined): number =>
   extras === undefined || extras.feeUsdPerHour === 0 ? 0 : extras.feeUsdPerHour + chargesUsdPerHour(extras);
 
 /** Returns the fields of a planned NodeClaim for these costs. Costs of 0 are absent. */
-export function claimExtras(
-  extras: NodeExtras | undefined,
-): Pick<PlannedClaim, 'extrasUsdPerHour' | 'chargesUsdPerHour'> {
+export function claimExtras(extras: NodeExtras | undefined): {
+  readonly extrasUsdPerHour?: number;
+  readonly chargesUsdPerHour?: number;
+} {
   const [planned, charges] = [extrasUsdPerHour(extras), chargesUsdPerHour(extras)];
   return {
     ...(planned > 0 && { extrasUsdPerHour: planned }),

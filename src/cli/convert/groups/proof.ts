@@ -131,6 +131,6 @@ function priceOf(
 /** Renders the result as text. */
 export function proofText({ before, after, simulation }: Proof): string {
   const line = (title: string, { nodes, usdPerHour: usd }: Cost): string =>
-    `${title} ${counted(nodes, 'node')}, instances and expected surplus CPU credits for ${usdPerHour(usd)}`;
+    `${title} ${counted(nodes, 'node')} for ${usdPerHour(usd)} (instances and expected surplus CPU credits)`;
   return `${line('now:       ', before)}\n${line('afterwards:', after)}\n\n${simulationText(simulation)}`;
 }

@@ -65,8 +65,8 @@ describe('--pods', () => {
       pod('fargate', { ...requests('1'), nodeName: 'kept' }, 'ReplicaSet'),
     );
     const { errors, code } = await run(path);
-    expect(errors).toMatch(/^now: +2 nodes for \$0\.1[0-9]+\/h$/m);
-    expect(errors).toMatch(/^afterwards: 1 node for \$0\.0[0-9]+\/h$/m);
+    expect(errors).toMatch(/^now: +2 nodes for \$0\.1[0-9]+\/h \(instances and /m);
+    expect(errors).toMatch(/^afterwards: 1 node for \$0\.0[0-9]+\/h \(instances and /m);
     expect(errors).toContain('1 new node for');
     expect(errors).toContain('0 pods unschedulable');
     expect(code).toBe(0);
