@@ -18,7 +18,7 @@ import { indexPage, verbPage } from './scripts/reference/verbs.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
 import { describeCommand } from './src/cli/describe.ts';
-import { VERBS, wholeProgram } from './src/cli.ts';
+import { FORMER_VERBS, QUESTIONS, VERBS, wholeProgram } from './src/cli.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
@@ -134,12 +134,18 @@ function policiesModule(): string {
 
 /** A page for each verb, one that lists them, and a schema for each form that they print. */
 function commandLineFiles(): readonly (readonly [path: string, text: string])[] {
-  const summaries = Object.entries(VERBS).map(([name, [summary]]) => [name, summary] as const);
+  const groups = Object.entries(QUESTIONS).map(([key, question]) => ({
+    question,
+    verbs: Object.entries(VERBS)
+      .filter(([, verb]) => verb.question === key)
+      .map(([name, { summary }]) => [name, summary] as const),
+  }));
+  const former = Object.entries(FORMER_VERBS).map(([name, { now }]) => [name, now] as const);
   return [
-    [join(FOLDERS.cli, 'README.md'), indexPage(summaries)],
-    ...COMMAND_LINE.commands.map(
-      (verb) => [join(FOLDERS.cli, `${verb.path.at(-1)}.md`), verbPage(verb, OUTPUTS)] as const,
-    ),
+    [join(FOLDERS.cli, 'README.md'), indexPage(groups, former)],
+    ...COMMAND_LINE.commands
+      .filter(({ isHidden }) => !isHidden)
+      .map((verb) => [join(FOLDERS.cli, `${verb.path.at(-1)}.md`), verbPage(verb, OUTPUTS)] as const),
     ...OUTPUTS.map((output) => [join(FOLDERS.output, `${output.name}.json`), schemaText(output)] as const),
   ];
 }

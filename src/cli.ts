@@ -7,88 +7,125 @@ import { own } from './lib/own.ts';
 import { filterOutputs } from './observe/control-characters.ts';
 import { VERSION } from './version.ts';
 
-/** Verbs, each with a summary for the help and a loader of its command. */
-export const VERBS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Command>]>> = {
-  demo: [
-    'run everything on this machine: a local cluster, local AWS endpoints, the operator and a workload',
-    async () => (await import('./cli/demo.ts')).demoCommand(),
-  ],
-  local: [
-    'run a local cluster and local AWS endpoints for your own kubectl, aws and operator',
-    async () => (await import('./cli/local.ts')).localCommand(),
-  ],
-  top: [
-    'watch nodes, pending pods and decisions of a live cluster in the terminal',
-    async () => (await import('./cli/top.ts')).topCommand(VERSION),
-  ],
-  explain: [
-    'explain why nodes are not disrupted and why pods stay pending',
-    async () => (await import('./cli/explain.ts')).explainCommand(),
-  ],
-  blockers: [
-    'list the objects that block drains and disruption now, and the cost of the wait',
-    async () => (await import('./cli/blockers.ts')).blockersCommand(),
-  ],
-  budgets: [
-    'show how many nodes the disruption budgets allow to be disrupted, by time',
-    async () => (await import('./cli/budgets.ts')).budgetsCommand(),
-  ],
-  completion: [
-    'print a completion script for bash, zsh or fish',
-    async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
-  ],
-  moves: [
-    'list consolidations, their savings, and which of them were undone',
-    async () => (await import('./cli/moves.ts')).movesCommand(),
-  ],
-  cost: [
-    'show the current cost of nodes by NodePool, zone, namespace or workload, or past costs',
-    async () => (await import('./cli/cost.ts')).costCommand(VERSION),
-  ],
-  report: [
-    'report decisions, savings and idle nodes of the last days',
-    async () => (await import('./cli/report.ts')).reportCommand(),
-  ],
-  offerings: [
-    'list unavailable offerings (instance type, zone, capacity type), with reason and time',
-    async () => (await import('./cli/offerings.ts')).offeringsCommand(),
-  ],
-  prices: [
-    'create a price book from your Savings Plans and reserved instances',
-    async () => (await import('./cli/prices.ts')).pricesCommand(),
-  ],
-  doctor: [
-    'check an AWS account and a cluster against the requirements of the operator',
-    async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),
-  ],
-  migrate: [
-    'show the status and the plan of a migration from older versions or other autoscalers',
-    async () => (await import('./cli/migrate.ts')).migrateCommand(VERSION),
-  ],
-  snapshot: [
-    'write the objects of a live cluster to one file for commands that accept -f, without secrets',
-    async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),
-  ],
-  record: [
-    'record the changes of a live cluster as a trace for replay, without secrets',
-    async () => (await import('./cli/record.ts')).recordCommand(VERSION),
-  ],
-  trace: [
-    'create traces from a seed, audit logs or CSV, and check them',
-    async () => (await import('./cli/trace.ts')).traceCommand(),
-  ],
-  simulate: [
-    'show which nodes would be launched for the pods in your manifests, and why',
-    async () => (await import('./cli/simulate.ts')).simulateCommand(),
-  ],
-  replay: [
-    'replay a trace in virtual time and compare the costs of different settings',
-    async () => (await import('./cli/replay.ts')).replayCommand(),
-  ],
-  convert: [
-    'convert older manifests, Helm values and IAM policies to v1, and node groups to NodePools',
-    async () => (await import('./cli/convert.ts')).convertCommand(),
-  ],
+/** Headings of `karpenter --help`, in its order. Each verb is listed below the question that it answers. */
+export const QUESTIONS = {
+  why: 'Why is it so?',
+  cost: 'What runs now, and what does it cost?',
+  whatIf: 'What would happen if ...?',
+  laptop: 'Run it on this machine:',
+  migration: 'Come from another autoscaler or an older version:',
+  shell: 'Use this program:',
+} as const;
+
+interface Verb {
+  readonly question: keyof typeof QUESTIONS;
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Verbs in the order of the help. */
+export const VERBS: Readonly<Record<string, Verb>> = {
+  explain: {
+    question: 'why',
+    summary: 'explain pending pods, launched nodes, nodes that do not join or are not removed, blockers and budgets',
+    load: async () => (await import('./cli/explain.ts')).explainCommand(),
+  },
+  offerings: {
+    question: 'why',
+    summary: 'list unavailable offerings (instance type, zone, capacity type), with reason and time',
+    load: async () => (await import('./cli/offerings.ts')).offeringsCommand(),
+  },
+  doctor: {
+    question: 'why',
+    summary: 'check an AWS account and a cluster against the requirements of the operator',
+    load: async () => (await import('./cli/doctor.ts')).doctorCommand(VERSION),
+  },
+  top: {
+    question: 'cost',
+    summary: 'watch nodes, pending pods and decisions of a live cluster in the terminal',
+    load: async () => (await import('./cli/top.ts')).topCommand(VERSION),
+  },
+  cost: {
+    question: 'cost',
+    summary: 'show the current cost of nodes by NodePool, zone, namespace or workload, or past costs',
+    load: async () => (await import('./cli/cost.ts')).costCommand(VERSION),
+  },
+  report: {
+    question: 'cost',
+    summary: 'report decisions, savings and idle nodes of the last days, or each consolidation',
+    load: async () => (await import('./cli/report.ts')).reportCommand(),
+  },
+  prices: {
+    question: 'cost',
+    summary: 'create a price book from your Savings Plans and reserved instances',
+    load: async () => (await import('./cli/prices.ts')).pricesCommand(),
+  },
+  simulate: {
+    question: 'whatIf',
+    summary: 'show which nodes would be launched for the pods in your manifests, and why',
+    load: async () => (await import('./cli/simulate.ts')).simulateCommand(),
+  },
+  snapshot: {
+    question: 'whatIf',
+    summary: 'write the objects of a live cluster to one file for commands that accept -f, without secrets',
+    load: async () => (await import('./cli/snapshot.ts')).snapshotCommand(VERSION),
+  },
+  replay: {
+    question: 'whatIf',
+    summary: 'replay a trace in virtual time and compare the costs of different settings',
+    load: async () => (await import('./cli/replay.ts')).replayCommand(),
+  },
+  record: {
+    question: 'whatIf',
+    summary: 'record the changes of a live cluster as a trace for replay, without secrets',
+    load: async () => (await import('./cli/record.ts')).recordCommand(VERSION),
+  },
+  trace: {
+    question: 'whatIf',
+    summary: 'create traces from a seed, audit logs or CSV, and check them',
+    load: async () => (await import('./cli/trace.ts')).traceCommand(),
+  },
+  demo: {
+    question: 'laptop',
+    summary: 'run everything on this machine: a local cluster, local AWS endpoints, the operator and a workload',
+    load: async () => (await import('./cli/demo.ts')).demoCommand(),
+  },
+  local: {
+    question: 'laptop',
+    summary: 'run a local cluster and local AWS endpoints for your own kubectl, aws and operator',
+    load: async () => (await import('./cli/local.ts')).localCommand(),
+  },
+  migrate: {
+    question: 'migration',
+    summary: 'show the status and the plan of a migration from older versions or other autoscalers',
+    load: async () => (await import('./cli/migrate.ts')).migrateCommand(VERSION),
+  },
+  convert: {
+    question: 'migration',
+    summary: 'convert older manifests, Helm values and IAM policies to v1, and node groups to NodePools',
+    load: async () => (await import('./cli/convert.ts')).convertCommand(),
+  },
+  completion: {
+    question: 'shell',
+    summary: 'print a completion script for bash, zsh or fish',
+    load: async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
+  },
+};
+
+/** Former verbs with the commands that replaced them. They work as before, and the help does not list them. */
+export const FORMER_VERBS: Readonly<Record<string, Pick<Verb, 'load'> & { readonly now: string }>> = {
+  blockers: {
+    now: 'explain blockers',
+    load: async () => (await import('./cli/blockers.ts')).blockersCommand(),
+  },
+  budgets: {
+    now: 'explain budgets',
+    load: async () => (await import('./cli/budgets.ts')).budgetsCommand(),
+  },
+  moves: {
+    now: 'report moves',
+    load: async () => (await import('./cli/moves.ts')).movesCommand(),
+  },
 };
 
 /** Verbs that run until they are stopped and print their own progress. */
@@ -103,14 +140,21 @@ const named = (): Command =>
 
 function overview(): Command {
   const program = strict(named());
-  for (const [name, [summary]] of Object.entries(VERBS)) program.command(name).description(summary);
-  return program;
+  for (const [name, { question, summary }] of Object.entries(VERBS))
+    program.command(name).description(summary).helpGroup(QUESTIONS[question]);
+  return program
+    .commandsGroup(QUESTIONS.shell)
+    .helpCommand('help [command]', 'display help for command')
+    .showHelpAfterError('(karpenter --help lists the commands)');
 }
 
-/** Returns the command line with all verbs, for reference pages and shell completion. */
+/** Returns the command line with all verbs, for reference pages and shell completion. Former verbs are hidden. */
 export async function wholeProgram(): Promise<Command> {
-  const verbs = await Promise.all(Object.values(VERBS).map(([, load]) => load()));
-  return verbs.reduce((program, verb) => program.addCommand(verb), named());
+  const program = named();
+  for (const { load, question } of Object.values(VERBS))
+    program.addCommand((await load()).helpGroup(QUESTIONS[question]));
+  for (const { load } of Object.values(FORMER_VERBS)) program.addCommand(await load(), { hidden: true });
+  return program;
 }
 
 /** Makes a command and its nested commands throw exceptions instead of exiting the process. */
@@ -134,21 +178,21 @@ const misuse = (args: readonly string[]): number =>
 export async function runCommandLine(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
-  const verb = own(VERBS, first ?? '');
+  const verb = own(VERBS, first ?? '') ?? own(FORMER_VERBS, first ?? '');
   try {
     if (verb) {
-      const command = strict(named().addCommand(showExamples(await verb[1]())));
+      const command = strict(named().addCommand(showExamples(await verb.load())));
       if (!NARRATING.has(first ?? '')) startProgress(`karpenter ${first}`);
       await command.parseAsync([...args], { from: 'user' });
       return Number(process.exitCode ?? 0);
     }
     const program = overview();
-    if (first === undefined || !first.startsWith('-')) {
-      if (first !== undefined) process.stderr.write(`karpenter: unknown command "${first}"\n\n`);
+    if (first === undefined) {
       program.outputHelp({ error: true });
       return 2;
     }
-    await program.parseAsync([...args], { from: 'user' });
+    // `karpenter help explian` must not print the help of all commands
+    await program.parseAsync(first.startsWith('-') ? [...args] : [first], { from: 'user' });
     return 0;
   } catch (error) {
     endProgress();

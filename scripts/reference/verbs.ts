@@ -48,8 +48,10 @@ function sections(verb: CommandDescription, level: number, outputs: readonly Des
 const usageOf = ({ path, options, arguments: given, commands }: CommandDescription): string =>
   [
     ...path,
-    ...(commands.length > 0 ? ['<command>'] : []),
+    ...(commands.length > 0 && options.length === 0 ? ['<command>'] : []),
     ...(options.length > 0 ? ['[options]'] : []),
+    // a command with options does something without a subcommand
+    ...(commands.length > 0 && options.length > 0 ? ['[command]'] : []),
     ...given.map(({ usage }) => usage),
   ].join(' ');
 
@@ -96,16 +98,50 @@ function outputLines({ path }: CommandDescription, outputs: readonly DescribedOu
   return [`\`-o json\` and \`-o yaml\` have this JSON Schema: ${links.join(', ')}.`, ''];
 }
 
-/** Returns the page that lists the verbs. @param verbs names and summaries from the overview of the help */
-export const indexPage = (verbs: readonly (readonly [name: string, summary: string])[]): string =>
+/** Verbs that answer one question. */
+interface VerbGroup {
+  readonly question: string;
+  readonly verbs: readonly (readonly [name: string, summary: string])[];
+}
+
+/**
+ * Returns the page that lists the verbs.
+ * @param groups verbs with their summaries in the order of the help
+ * @param former former names of commands, with their present names
+ */
+export const indexPage = (
+  groups: readonly VerbGroup[],
+  former: readonly (readonly [name: string, now: string])[],
+): string =>
   `${[
     ...heading('The command line', 'the verbs in src/cli.ts'),
     '`karpenter VERB --help` prints the same text. If the program is on the path as `kubectl-karpenter`, you can use `kubectl karpenter`.',
     '',
+    ...groups.flatMap(({ question, verbs }) => [
+      `## ${question.replace(/:$/, '')}`,
+      '',
+      ...markdownTable(
+        ['Verb', 'Use'],
+        verbs.map(([name, summary]) => [`[${name}](${name}.md)`, summary]),
+      ),
+      '',
+    ]),
+    '## Former names',
+    '',
+    'Scripts can use the former names of these commands. Options, output and exit codes are the same.',
+    '',
     ...markdownTable(
-      ['Verb', 'Use'],
-      verbs.map(([name, summary]) => [`[${name}](${name}.md)`, summary]),
+      ['Former name', 'Command'],
+      former.map(([name, now]) => {
+        const [verb = ''] = now.split(' ');
+        return [
+          code(`karpenter ${name}`),
+          `[${code(`karpenter ${now}`)}](${verb}.md#karpenter-${now.replace(' ', '-')})`,
+        ];
+      }),
     ),
+    '',
+    '## Exit codes and formats',
     '',
     'The exit code is 0 on success, 1 on failure or as described on the page of the command, and 2 for an invalid command',
     'line. With `--exit-code`, 2 means that there would be changes, and an invalid command line exits with 1.',

@@ -1,5 +1,5 @@
 /**
- * Command `karpenter blockers`. Lists the reasons that prevent nodes from being drained or disrupted now, their
+ * Command `karpenter explain blockers`. Lists the reasons that prevent nodes from being drained or disrupted now, their
  * start, and the cost of the wait.
  */
 import { Command } from 'commander';
@@ -102,19 +102,19 @@ async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'current blockers, from the operator', command: 'karpenter blockers' },
+  { what: 'current blockers, from the operator', command: 'karpenter explain blockers' },
   {
     what: 'from a file; events and volumeattachments add details',
     command:
-      'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,pdb,pvc,volumeattachments,events -A -o yaml | karpenter blockers -f -',
+      'kubectl get nodes,nodeclaims,nodepools,ec2nodeclasses,pods,pdb,pvc,volumeattachments,events -A -o yaml | karpenter explain blockers -f -',
   },
   {
     what: 'including nodes that are not being drained, drifted or consolidatable',
-    command: 'karpenter blockers --all',
+    command: 'karpenter explain blockers --all',
   },
   {
     what: 'PodDisruptionBudgets that delay drains',
-    command: `karpenter blockers -o json | jq '.[] | select(.waitsFor == "drain") | .blockers[] | select(.code == "pdb") | .object'`,
+    command: `karpenter explain blockers -o json | jq '.[] | select(.waitsFor == "drain") | .blockers[] | select(.code == "pdb") | .object'`,
   },
 ];
 

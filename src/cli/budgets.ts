@@ -1,5 +1,5 @@
 /**
- * Command `karpenter budgets`. Shows the number of nodes that the budgets of NodePools allow to be disrupted, by
+ * Command `karpenter explain budgets`. Shows the number of nodes that the budgets of NodePools allow to be disrupted, by
  * time.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -96,18 +96,18 @@ function choosePools(name: string | undefined, pools: readonly PoolBudgets[], wh
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'the next week for every NodePool, from the operator', command: 'karpenter budgets' },
+  { what: 'the next week for every NodePool, from the operator', command: 'karpenter explain budgets' },
   {
     what: 'the next two weeks for one NodePool, in local time, from a file',
-    command: 'karpenter budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',
+    command: 'karpenter explain budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',
   },
   {
     what: 'with changed budgets',
-    command: 'karpenter budgets -f now.yaml --what-if nodepool.yaml',
+    command: 'karpenter explain budgets -f now.yaml --what-if nodepool.yaml',
   },
   {
     what: 'next time at which drifted nodes can be disrupted',
-    command: `karpenter budgets -o json | jq '.nodePools[].reasons[] | select(.reason == "Drifted") | .nextOpening'`,
+    command: `karpenter explain budgets -o json | jq '.nodePools[].reasons[] | select(.reason == "Drifted") | .nextOpening'`,
   },
 ];
 

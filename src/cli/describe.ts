@@ -31,6 +31,8 @@ export interface CommandDescription {
   /** Path from the program: `['karpenter', 'explain', 'node']`. */
   readonly path: readonly string[];
   readonly aliases: readonly string[];
+  /** True for a former name of a command, which works but is not listed. */
+  readonly isHidden: boolean;
   readonly description: string;
   readonly arguments: readonly ArgumentDescription[];
   readonly options: readonly OptionDescription[];
@@ -75,6 +77,7 @@ export function describeCommand(command: Command, above: readonly string[] = [])
   return {
     path,
     aliases: command.aliases(),
+    isHidden: command.parent !== null && !command.createHelp().visibleCommands(command.parent).includes(command),
     description: command.description(),
     arguments: command.registeredArguments.map(argumentOf),
     options: command.options.filter(({ hidden }) => !hidden).map(optionOf),

@@ -1,6 +1,8 @@
 /** Command `karpenter explain`. Shows whether nodes would be disrupted, or the reason why not. */
 import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
+import { blockersCommand } from './blockers.ts';
+import { budgetsCommand } from './budgets.ts';
 import { withExamples } from './describe.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
 import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
@@ -88,7 +90,9 @@ function explainNode(): Command {
 
 export const explainCommand = (): Command =>
   new Command('explain')
-    .description('Explain the state of a pod, a NodeClaim or a node')
-    .addCommand(explainNode())
+    .description('Explain the state of pods, NodeClaims and nodes, and what blocks the disruption of nodes')
+    .addCommand(explainPod())
     .addCommand(explainNodeClaimCommand())
-    .addCommand(explainPod());
+    .addCommand(explainNode())
+    .addCommand(blockersCommand())
+    .addCommand(budgetsCommand());

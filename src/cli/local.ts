@@ -81,7 +81,7 @@ In another terminal, copy the export commands above. Then run:
   kubectl scale deployment inflate --replicas 3   leave some nodes unused
   http://${livePage}/                         live page
   npx karpenter explain node                      why nodes are not disrupted
-  npx karpenter moves                             consolidations and savings
+  npx karpenter report moves                      consolidations and savings
 
 To inject a fault, post it:
 

@@ -1,4 +1,4 @@
-/** Command `karpenter moves`. Lists the operator's consolidations, whether they were undone, and their savings. */
+/** Command `karpenter report moves`. Lists the operator's consolidations, whether they were undone, and their savings. */
 import { Command } from 'commander';
 import { withExamples } from './describe.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
@@ -89,9 +89,9 @@ export const movesCommand = (): Command =>
   withExamples(new Command('moves'), [
     {
       what: 'consolidations, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
-      command: 'karpenter moves',
+      command: 'karpenter report moves',
     },
-    { what: 'total savings', command: "karpenter moves -o json | jq 'map(.realisedUsd) | add'" },
+    { what: 'total savings', command: "karpenter report moves -o json | jq 'map(.realisedUsd) | add'" },
   ])
     .description('List consolidations of the operator, latest first, with their savings and which of them were undone')
     .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)

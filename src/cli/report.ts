@@ -8,6 +8,7 @@ import type { Verdict } from '../engine/disruption/verdicts.ts';
 import type { HistoryView } from '../process/history-view.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
+import { movesCommand } from './moves.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { printAs } from './render/output.ts';
 import { reportMarkdown, reportText } from './render/report.ts';
@@ -51,6 +52,9 @@ are savings in the 30 minutes for which a consolidation is observed. They are un
 
 export const reportCommand = (): Command =>
   withExamples(new Command('report'), EXAMPLES)
+    // options after the subcommand belong to it
+    .enablePositionalOptions()
+    .addCommand(movesCommand())
     .description('Report decisions, savings, evicted pods and idle nodes of the last days')
     .addOption(
       new Option('--since <duration>', 'period of the report, for example 7d or 36h')

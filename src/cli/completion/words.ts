@@ -29,7 +29,7 @@ export const completedCommands = (root: CommandDescription): readonly CompletedC
     path: path.join(' '),
     description: firstLine(description),
     options: [...options, HELP],
-    commands,
+    commands: commands.filter(({ isHidden }) => !isHidden),
     words: given.flatMap(({ choices }) => choices),
     takesFiles: given.some(({ isFile }) => isFile),
   }));

@@ -57,7 +57,7 @@ function budgetBlocker(node: StateNode, waitsFor: WaitingFor, { allowances }: St
   const allowance = reason && allowances(reason).get(name);
   if (reason === undefined || allowance === undefined || allowance.remaining > 0) return [];
   const { allowed, disrupting, total } = allowance;
-  const text = `budgets of NodePool ${name} allow ${allowed} of ${total} nodes to be disrupted for reason ${reason}, and ${disrupting} are; karpenter budgets shows when this changes`;
+  const text = `budgets of NodePool ${name} allow ${allowed} of ${total} nodes to be disrupted for reason ${reason}, and ${disrupting} are; karpenter explain budgets shows when this changes`;
   return [{ code: 'budget', text, object: { kind: 'NodePool', name } }];
 }
 

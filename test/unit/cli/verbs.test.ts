@@ -225,3 +225,30 @@ describe('traces', () => {
     else expect(found.errors).toMatch(message);
   });
 });
+
+describe('misspelled words', () => {
+  it.each([
+    [['explian', 'pod', 'web-0'], "unknown command 'explian'\n(Did you mean explain?)"],
+    [['cots', '--by', 'zone'], "unknown command 'cots'\n(Did you mean cost?)"],
+    [['help', 'repot'], "unknown command 'repot'\n(Did you mean report?)"],
+    [['explain', 'blocker'], "unknown command 'blocker'\n(Did you mean blockers?)"],
+    [['explain', 'pod', '--servr', 'x'], "unknown option '--servr'\n(Did you mean --server?)"],
+    [['report', 'moves', '--out', 'json'], "unknown option '--out'\n(Did you mean --output?)"],
+  ])('of %j are errors with the nearest word', async (args, message) => {
+    const { output, errors, code } = await run(...args);
+    expect({ output, code }).toEqual({ output: '', code: 2 });
+    expect(errors).toMatch(`error: ${message}`);
+  });
+});
+
+describe('former verbs', () => {
+  it.each([
+    [['blockers'], ['explain', 'blockers']],
+    [
+      ['budgets', 'default', '--next', '3d'],
+      ['explain', 'budgets', 'default', '--next', '3d'],
+    ],
+  ])('print with %j the same as %j', async (former, now) => {
+    expect(await over(...former)).toEqual(await over(...now));
+  });
+});

@@ -69,7 +69,12 @@ karpenter look now.yaml
 
 describe('indexPage', () => {
   it('links the verbs', () => {
-    expect(indexPage([['look', 'look at things']])).toContain('| [look](look.md) | look at things |');
+    const page = indexPage(
+      [{ question: 'Where is it?', verbs: [['look', 'look at things']] }],
+      [['see', 'look around']],
+    );
+    expect(page).toMatch(/^## Where is it\?\n\n(.+\n){2}\| \[look\]\(look\.md\) \| look at things \|$/m);
+    expect(page).toContain('| `karpenter see` | [`karpenter look around`](look.md#karpenter-look-around) |');
   });
 });
 

@@ -34,10 +34,12 @@ function offered(...words: readonly string[]): readonly string[] {
 
 describe('completion of bash', () => {
   it.each([
-    [['bud'], ['budgets']],
+    [['bud'], []],
+    [['explain', 'bud'], ['budgets']],
+    [['report', ''], ['moves']],
     [
       ['explain', ''],
-      ['node', 'nodeclaim', 'pod'],
+      ['pod', 'nodeclaim', 'node', 'blockers', 'budgets'],
     ],
     [['budgets', '--ne'], ['--next']],
     [
@@ -72,7 +74,7 @@ describe('completion of bash', () => {
   it('offers every verb and every option of every command', () => {
     for (const { path, commands, options } of everyCommand(root)) {
       const words = path.slice(1);
-      const nested = commands.map((each) => each.path.at(-1));
+      const nested = commands.filter(({ isHidden }) => !isHidden).map((each) => each.path.at(-1));
       if (nested.length > 0) expect(offered(...words, '')).toEqual(nested);
       const longs = options.map(({ long }) => long);
       expect(offered(...words, '--')).toEqual([...longs, '--help']);

@@ -216,7 +216,7 @@ describe('a node that is not disrupted', () => {
       blockers: [
         {
           code: 'budget',
-          text: 'budgets of NodePool default allow 1 of 2 nodes to be disrupted for reason Underutilized, and 1 are; karpenter budgets shows when this changes',
+          text: 'budgets of NodePool default allow 1 of 2 nodes to be disrupted for reason Underutilized, and 1 are; karpenter explain budgets shows when this changes',
         },
       ],
     });
