@@ -1,18 +1,27 @@
 /**
- * Command `karpenter explain pod`. Shows the operator's verdict on a pending pod of a live cluster, or computes it for a pod in
+ * Command `karpenter explain pod`. Shows the operator's verdicts on pending pods of a live cluster, or computes them for pods in
  * manifests.
  */
 import { Command } from 'commander';
+import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import { podKey } from '../engine/pods.ts';
 import { type ClusterFlags, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
-import { liveVerdict, verdictAt, verdictsAt } from './live-pod.ts';
+import { liveVerdict, liveVerdicts, verdictAt, verdictsAt } from './live-pod.ts';
 import { DEFAULT_SERVER } from './operator.ts';
-import { podVerdictsText, podVerdictText, type ShownVerdict, simulatedVerdict } from './pod-verdict.ts';
+import {
+  podVerdictsText,
+  podVerdictText,
+  type ShownVerdict,
+  simulatedVerdict,
+  simulatedVerdicts,
+} from './pod-verdict.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { notKnown, type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
-import { simulate } from './simulate.ts';
+import { type SimulateResult, simulate } from './simulate.ts';
+
+const DEFAULT_NAMESPACE = 'default';
 
 interface Flags extends ScenarioOptions, ClusterFlags {
   readonly namespace: string;
@@ -23,23 +32,59 @@ interface Flags extends ScenarioOptions, ClusterFlags {
   readonly output: Format;
 }
 
-/** Returns the verdict on a pod of manifests. An operator that holds the pod back takes precedence. */
-async function verdictInManifests(name: string, flags: Flags): Promise<ShownVerdict> {
-  const { namespace, server, now, output: _, ...scenario } = flags;
-  const pod = `${namespace}/${name}`;
+/** Simulates the manifests, and reports what is not known. */
+async function simulated(flags: Flags): Promise<Omit<SimulateResult, 'notes'>> {
+  const { namespace: _, server: __, now, output: ___, ...scenario } = flags;
   const options = { ...scenario, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
   const { notes, ...found } = await simulate(options);
-  const { snapshot, waiting, simulation } = found;
   // printed even if the pod is not found, because a note on an ignored Node explains why its pods are missing
-  const { unknown } = simulation;
-  writeNotes([...notes, ...notKnown(unknown ?? [])]);
+  writeNotes([...notes, ...notKnown(found.simulation.unknown ?? [])]);
+  return found;
+}
+
+const withUnknown = (
+  verdict: PodVerdict,
+  { simulation: { unknown } }: Pick<SimulateResult, 'simulation'>,
+): PodVerdict => ({
+  ...verdict,
+  ...(unknown && { unknown }),
+});
+
+/** Returns the verdicts of the operator on pods that it holds back. They take precedence over a simulation. */
+const heldAt = async (server: string | undefined): Promise<ReadonlyMap<string, PodVerdict>> =>
+  new Map(
+    server === undefined
+      ? []
+      : (await verdictsAt(server)).filter(({ code }) => code === 'held').map((each) => [each.pod, each]),
+  );
+
+async function verdictInManifests(name: string, flags: Flags): Promise<ShownVerdict> {
+  const { namespace, server } = flags;
+  const pod = `${namespace}/${name}`;
+  const found = await simulated(flags);
+  const { snapshot, waiting } = found;
   const pods = [...snapshot.pendingPods, ...waiting, ...snapshot.nodes.flatMap((node) => node.pods)];
   const known = pods.map(podKey);
   if (!known.includes(pod)) throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-  const verdict: ShownVerdict = { ...simulatedVerdict(pod, found), ...(unknown && { unknown }) };
-  if (server === undefined || verdict.code === 'running') return verdict;
-  const held = (await verdictsAt(server)).find((each) => each.pod === pod && each.code === 'held');
-  return held ?? verdict;
+  const verdict = withUnknown(simulatedVerdict(pod, found), found);
+  return verdict.code === 'running' ? verdict : ((await heldAt(server)).get(pod) ?? verdict);
+}
+
+async function verdictsInManifests(flags: Flags): Promise<readonly ShownVerdict[]> {
+  const found = await simulated(flags);
+  const held = await heldAt(flags.server);
+  return simulatedVerdicts(found).map((verdict) => held.get(verdict.pod) ?? withUnknown(verdict, found));
+}
+
+async function verdictsInCluster({ namespace: _, ...flags }: Flags): Promise<readonly ShownVerdict[]> {
+  const { verdicts, notes } = await liveVerdicts(flags);
+  writeNotes([...notes, ...notKnown(verdicts[0]?.unknown ?? [])]);
+  return verdicts;
+}
+
+function verdictsOn(flags: Flags): Promise<readonly ShownVerdict[]> {
+  if (flags.filename.length > 0) return verdictsInManifests(flags);
+  return flags.server === undefined ? verdictsInCluster(flags) : verdictsAt(flags.server);
 }
 
 async function verdictInCluster(name: string, { namespace, ...flags }: Flags): Promise<ShownVerdict> {
@@ -59,16 +104,20 @@ export function explainPod(): Command {
     .description('Explain why a pod stays pending, or on which node it will run')
     .argument(
       '[name]',
-      'name of the pod; pods of a workload in manifests are called NAME-0, NAME-1 … (default: all pending pods of an operator)',
+      'name of the pod; pods of a workload in manifests are called NAME-0, NAME-1 … (default: all pending pods, grouped by reason)',
     )
-    .option('-n, --namespace <namespace>', 'namespace of the pod', 'default')
+    .option('-n, --namespace <namespace>', 'namespace of the pod, or of the listed pods (default: default, or all)')
     .option(
       '--server <url>',
       `metrics address of the operator, for example ${DEFAULT_SERVER} (default without -f: the operator in the cluster of the kubeconfig)`,
     );
   return withExamples(withScenario(withCluster(command)), [
     { what: 'a pod of the cluster of the kubeconfig', command: 'karpenter explain pod web-0 -n shop' },
-    { what: 'all pending pods, from an operator', command: `karpenter explain pod --server ${DEFAULT_SERVER}` },
+    { what: 'all pending pods of the cluster, grouped by reason', command: 'karpenter explain pod' },
+    {
+      what: 'pending pods of a namespace, from an operator',
+      command: `karpenter explain pod -n shop --server ${DEFAULT_SERVER}`,
+    },
     { what: 'a pod in a file', command: 'karpenter explain pod web-0 -n shop -f now.yaml' },
   ])
     .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example NodeOverlay=true')
@@ -77,10 +126,13 @@ export function explainPod(): Command {
       'after',
       '\nThe command reads from the leading operator of the cluster, through the API server like kubectl port-forward. If it cannot\nbe reached, the command computes the verdict from the objects of the cluster and adds the last event of the operator.',
     )
-    .action(async (name: string | undefined, flags: Flags) => {
-      if (name !== undefined) return printAs(flags.output, await verdictOf(name, flags), podVerdictText);
-      if (flags.filename.length > 0)
-        command.error('error: specify the name of the pod; karpenter simulate --explain lists all');
-      await printAs(flags.output, await verdictsAt(flags.server ?? DEFAULT_SERVER), podVerdictsText);
+    .action(async (name: string | undefined, { namespace, ...flags }: Omit<Flags, 'namespace'> & Partial<Flags>) => {
+      if (name !== undefined) {
+        const verdict = await verdictOf(name, { ...flags, namespace: namespace ?? DEFAULT_NAMESPACE });
+        return printAs(flags.output, verdict, podVerdictText);
+      }
+      const verdicts = await verdictsOn({ ...flags, namespace: DEFAULT_NAMESPACE });
+      const isAsked = ({ pod }: ShownVerdict): boolean => namespace === undefined || pod.startsWith(`${namespace}/`);
+      await printAs(flags.output, verdicts.filter(isAsked), podVerdictsText);
     });
 }

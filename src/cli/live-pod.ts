@@ -6,9 +6,9 @@ import { type ClusterFlags, reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { askOperator } from './operator.ts';
 import { fromOperator, notAsked } from './operator-or-cluster.ts';
-import { type ShownVerdict, simulatedVerdict } from './pod-verdict.ts';
+import { type ShownVerdict, simulatedVerdict, simulatedVerdicts } from './pod-verdict.ts';
 import { notAmong } from './render/known.ts';
-import { simulateManifests } from './simulate.ts';
+import { type SimulateResult, simulateManifests } from './simulate.ts';
 import { OPERATOR_EVENTS } from './snapshot/kinds.ts';
 
 export interface PodName {
@@ -18,6 +18,11 @@ export interface PodName {
 
 export interface LiveVerdict {
   readonly verdict: ShownVerdict;
+  readonly notes: readonly string[];
+}
+
+export interface LiveVerdicts {
+  readonly verdicts: readonly ShownVerdict[];
   readonly notes: readonly string[];
 }
 
@@ -55,15 +60,36 @@ export const liveVerdict = (flags: ClusterFlags, asked: PodName): Promise<LiveVe
     return 'answer' in told ? { verdict: told.answer, notes: [] } : computeVerdict(client, asked, told.why);
   });
 
+/** Reads the verdicts on all pending pods of the operator in the cluster. If this is impossible, computes them. */
+export const liveVerdicts = (flags: ClusterFlags): Promise<LiveVerdicts> =>
+  reading(flags, 'karpenter-explain', async (client) => {
+    const told = await fromOperator(client, flags, verdictsAt);
+    if ('answer' in told) return { verdicts: told.answer, notes: [] };
+    const { found, notes } = await simulateCluster(client, told.why);
+    const { unknown } = found.simulation;
+    const verdicts = simulatedVerdicts(found);
+    return { verdicts: unknown ? verdicts.map((verdict) => ({ ...verdict, unknown })) : verdicts, notes };
+  });
+
 async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): Promise<string> {
   const { items } = await client.list(POD, { namespace, limit: 500 });
   const known = items.map(({ metadata }) => metadata.name);
   return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
 }
 
-async function computeVerdict(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
+/** @param why reason why the operator cannot be asked */
+async function simulateCluster(
+  client: HttpKubeReader,
+  why: string,
+): Promise<{ readonly found: Omit<SimulateResult, 'notes'>; readonly notes: readonly string[] }> {
   const { manifests, notRead } = await clusterManifests(client);
   const { notes, ...found } = await simulateManifests(manifests, { explain: true });
+  const missing = notRead.map(({ kind, why: reason, effect }) => `${kind}s cannot be read (${reason}): ${effect}`);
+  return { found, notes: [notAsked(why), ...missing, ...notes] };
+}
+
+async function computeVerdict(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
+  const { found, notes } = await simulateCluster(client, why);
   const { unknown } = found.simulation;
   const event = await lastEvent(client, asked);
   return {
@@ -72,11 +98,7 @@ async function computeVerdict(client: HttpKubeReader, asked: PodName, why: strin
       ...(event === undefined ? {} : { event }),
       ...(unknown && { unknown }),
     },
-    notes: [
-      notAsked(why),
-      ...notRead.map(({ kind, why: reason, effect }) => `${kind}s cannot be read (${reason}): ${effect}`),
-      ...notes,
-    ],
+    notes,
   };
 }
 

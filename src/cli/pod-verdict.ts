@@ -4,7 +4,7 @@ import { type PodVerdict, refusedVerdict, waitingText } from '../engine/causes/p
 import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
 import { figuresOf } from './render/simulation.ts';
-import { planningPart, table, usdPerHour } from './render/table.ts';
+import { counted, inShort, planningPart, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 import type { SimulateResult } from './simulate.ts';
 
@@ -14,27 +14,46 @@ export interface ShownVerdict extends PodVerdict {
   readonly event?: string;
 }
 
+type Simulated = Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>;
+
 /** Returns the verdict on the pod with the given namespaced name, from a simulation. */
-export function simulatedVerdict(
-  pod: string,
-  { simulation, snapshot, waiting }: Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>,
-): PodVerdict {
+export function simulatedVerdict(pod: string, { simulation, snapshot, waiting }: Simulated): PodVerdict {
   const idle = waiting.find((each) => podKey(each) === pod);
   if (idle) return { pod, code: 'waiting', text: waitingText(idle) };
   const host = snapshot.nodes.find(({ pods }) => pods.some((each) => podKey(each) === pod));
   if (host) return { pod, code: 'running', text: `the pod is on node ${host.name}` };
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
-  if (place) {
-    const claim = snapshot.nodes.find(({ name }) => name === place.name)?.nodeClaim;
-    const progress = claim && joinProgress(claim, snapshot.nowMs);
-    if (progress === undefined) return { pod, code: 'fits', text: `the pod fits on node ${place.name}` };
-    return { pod, code: 'joining', text: `the pod waits for NodeClaim ${place.name}: ${progress.text}` };
-  }
+  if (place) return placedVerdict(pod, place.name, snapshot);
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
-  if (claim) return { pod, code: 'bought', text: launchText(claim) };
-  const refusal = simulation.explanations?.[pod];
-  if (refusal !== undefined) return refusedVerdict(pod, refusal);
-  return { pod, code: 'unknown', text: 'the pod is not pending, and its node is not in the manifests' };
+  return claim ? { pod, code: 'bought', text: launchText(claim) } : refusal(pod, simulation);
+}
+
+/** Returns the verdicts on all pending pods of a simulation. */
+export function simulatedVerdicts({ simulation, snapshot, waiting }: Simulated): readonly PodVerdict[] {
+  const decided = new Map<string, PodVerdict>();
+  for (const { name, pods } of simulation.existingNodes)
+    for (const pod of pods) decided.set(pod, placedVerdict(pod, name, snapshot));
+  for (const claim of simulation.nodeClaims)
+    for (const pod of claim.pods) decided.set(pod, { pod, code: 'bought', text: launchText(claim) });
+  return [
+    ...snapshot.pendingPods.map(podKey).map((pod) => decided.get(pod) ?? refusal(pod, simulation)),
+    ...waiting.map((pod): PodVerdict => ({ pod: podKey(pod), code: 'waiting', text: waitingText(pod) })),
+  ];
+}
+
+function placedVerdict(pod: string, node: string, { nodes, nowMs }: Simulated['snapshot']): PodVerdict {
+  const claim = nodes.find(({ name }) => name === node)?.nodeClaim;
+  const progress = claim && joinProgress(claim, nowMs);
+  return progress === undefined
+    ? { pod, code: 'fits', text: `the pod fits on node ${node}` }
+    : { pod, code: 'joining', text: `the pod waits for NodeClaim ${node}: ${progress.text}` };
+}
+
+function refusal(pod: string, { explanations }: Simulated['simulation']): PodVerdict {
+  const found = explanations?.[pod];
+  return found === undefined
+    ? { pod, code: 'unknown', text: 'the pod is not pending, and its node is not in the manifests' }
+    : refusedVerdict(pod, found);
 }
 
 function launchText(claim: SimulateResult['simulation']['nodeClaims'][number]): string {
@@ -61,11 +80,43 @@ export function podVerdictText(verdict: ShownVerdict): string {
   return `Pod ${pod}\n${facts.join('\n')}\n${reasons}`;
 }
 
-/** Renders one line per pod. */
+/** Pods with the same reason. */
+interface Group {
+  readonly code: PodVerdict['code'];
+  readonly text: string;
+  readonly pods: string[];
+}
+
+/** Pods may request different amounts and still wait for the same change. */
+function reasonOf({ code, text, cause }: PodVerdict): string {
+  if (cause === undefined) return JSON.stringify([code, text]);
+  const { object, field, offered } = cause;
+  return JSON.stringify([code, cause.code, object, field, offered]);
+}
+
+function groupsOf(verdicts: readonly PodVerdict[]): readonly Group[] {
+  const groups = new Map<string, Group>();
+  for (const verdict of verdicts) {
+    const reason = reasonOf(verdict);
+    const group = groups.get(reason) ?? { code: verdict.code, text: verdict.text, pods: [] };
+    group.pods.push(verdict.pod);
+    groups.set(reason, group);
+  }
+  const isRefused = ({ code }: Group): number => Number(code === 'unschedulable' || code === 'held');
+  return [...groups.values()].toSorted((a, b) => isRefused(b) - isRefused(a) || b.pods.length - a.pods.length);
+}
+
+/** Renders pods that wait for the same reason together, pods without a node in sight first. */
 export function podVerdictsText(verdicts: readonly PodVerdict[]): string {
   if (verdicts.length === 0) return 'no pending pods\n';
-  return `${table(
-    ['POD', 'VERDICT', 'BECAUSE'],
-    verdicts.map(({ pod, code, text }) => [pod, code, text]),
-  )}\n`;
+  const width = terminalWidth();
+  const groups = groupsOf(verdicts).map(({ code, text, pods }) =>
+    [
+      `${counted(pods.length, 'pod')}  ${code}`,
+      `  ${indented(text, '  ', width)}`,
+      `  ${indented(inShort([...pods].sort()), '  ', width)}`,
+    ].join('\n'),
+  );
+  const hint = 'karpenter explain pod NAME -n NAMESPACE shows the reason of each NodePool';
+  return `${counted(verdicts.length, 'pending pod')}\n\n${groups.join('\n\n')}\n\n${hint}\n`;
 }

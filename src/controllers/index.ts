@@ -97,7 +97,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     consistency(deps),
     nodeClaimHydration(deps),
     stateGarbageCollection(deps),
-    nodePoolCounter(deps),
+    nodePoolCounter(deps, verdicts),
     hash(deps),
     readiness(deps),
     validation(deps),

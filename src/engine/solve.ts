@@ -158,7 +158,7 @@ class VariationSolve {
       this.#options,
     );
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
-    const input = { ...this.#common.snapshot, nodes: [...this.#staying] };
+    const input = { ...this.#common.snapshot, nodes: [...this.#staying], claims: plan.claims };
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
   }
 

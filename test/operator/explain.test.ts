@@ -1,5 +1,8 @@
 /** Explanations over HTTP: why a pod is pending, why a node was launched, and why it does not join. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { getCondition } from '../../src/api/conditions.ts';
+import { NODE_POOL } from '../../src/api/kinds.ts';
+import type { Condition, KubeObject } from '../../src/api/kubernetes.ts';
 import { INSTANCE_CATEGORY_LABEL, INSTANCE_FAMILY_LABEL } from '../../src/api/labels.ts';
 import { explainCommand } from '../../src/cli/explain.ts';
 import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
@@ -131,5 +134,40 @@ describe('a node that never joins', () => {
     await expect(explained('nodeclaim', 'nobody', ...byServer())).rejects.toThrow(
       `NodeClaim "nobody" not found by the operator at ${byServer()[1]}; existing names: ${claim}`,
     );
+  });
+});
+
+describe('a NodePool at its limit', () => {
+  const limited = { ...pool({ name: 'limited', cpus: [2], labels: { team: 'limited' } }) } as {
+    spec: object;
+  } & KubeObject;
+  const demand = (replicas: number) =>
+    deployment('batch', replicas, { nodeSelector: { team: 'limited' } }, { cpu: '1200m', memory: '1Gi' });
+  const conditionOf = async (): Promise<Condition | undefined> =>
+    getCondition((await scenario.world.kube.client.find(NODE_POOL, { name: 'limited' })) as never, 'WithinLimits');
+
+  it('has a condition with usage and limit, and its pods are listed together', async () => {
+    await scenario.apply({ ...limited, spec: { ...limited.spec, limits: { cpu: '3' } } } as KubeObject);
+    await scenario.apply(demand(3));
+    await scenario.until('the condition', async () => (await conditionOf())?.message?.includes('cpu 2 of 3') === true);
+    expect(await conditionOf()).toMatchObject({
+      status: 'False',
+      reason: 'LimitReached',
+      message: 'cpu 2 of 3 in use; no node is launched for pending pods. Increase spec.limits.cpu of the NodePool.',
+    });
+    const text =
+      /\n2 pods {2}unschedulable\n {2}NodePool "limited" has reached its limit: cpu 2 of 3 in use( or planned)?\. .*\n {2}default\/batch-[^ ]+, default\/batch-[^ ]+\n/;
+    expect(await explained('pod', ...byServer())).toMatch(text);
+    expect(await explained('pod', '--kubeconfig', kubeconfig())).toMatch(text);
+    expect((await scenario.events('LimitReached'))[0]?.involvedObject).toMatchObject({
+      kind: 'NodePool',
+      name: 'limited',
+    });
+  });
+
+  it('loses the condition when the pods fit', async () => {
+    await scenario.apply({ ...limited, spec: { ...limited.spec, limits: { cpu: '30' } } } as KubeObject);
+    await scenario.until('the end of the condition', async () => (await conditionOf())?.status === 'True');
+    expect(await explained('pod', ...byServer())).not.toContain('has reached its limit');
   });
 });

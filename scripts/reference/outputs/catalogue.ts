@@ -56,7 +56,7 @@ type Fitting<Schema extends TSchema, Value extends Declared<Schema>> = Value;
 /** Types of the output, checked against their schemas. */
 export type Printed =
   | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
-  | Fitting<typeof POD_VERDICT, ShownVerdict>
+  | Fitting<typeof POD_VERDICT, ShownVerdict | readonly ShownVerdict[]>
   | Fitting<typeof NODECLAIM, NodeClaimExplanation>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>

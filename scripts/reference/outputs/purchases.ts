@@ -153,7 +153,7 @@ export const DISRUPTION = Type.Object(
   { description: 'Nodes that would be disrupted' },
 );
 
-export const POD_VERDICT = Type.Object(
+const ONE_POD_VERDICT = Type.Object(
   {
     pod: text('namespace/name'),
     code: Type.Enum([
@@ -175,6 +175,10 @@ export const POD_VERDICT = Type.Object(
   },
   { description: 'Node on which a pod would be scheduled, or the reason why it stays pending' },
 );
+
+export const POD_VERDICT = Type.Union([Type.Array(ONE_POD_VERDICT), ONE_POD_VERDICT], {
+  description: 'All pending pods, or the pod of the argument',
+});
 
 const NODE_PRICE = 'USD per hour of a node with the offering, as AWS bills it without commitments';
 const SPOT_RISK = usd('Planning figure that the price excludes: expected cost of interruptions');

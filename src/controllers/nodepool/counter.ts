@@ -1,13 +1,18 @@
-/** Publishes the resources of a NodePool's nodes in its status. */
+/** Publishes the resources of a NodePool's nodes in its status, and reports limits that stop launches. */
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import type { Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Reconciler } from '../../kube/reconciler.ts';
 import { remembering } from '../../lib/remembering.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { LIMIT_REACHED } from '../../observe/events/nodepools.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
+import type { PodVerdicts } from '../provisioning/pod-verdicts.ts';
+import { limitText, withLimitCondition } from './limits.ts';
 
 const INTERVAL_MS = 5000;
 const UNSYNCED_MS = 1000;
@@ -19,7 +24,18 @@ const shownOf = remembering((held: Resources): Pick<NonNullable<NodePool['status
   return { resources: quantityList(totals), nodes: totals.nodes };
 });
 
-export function nodePoolCounter({ client, cluster, settings }: Deps): Reconciler<NodePool> {
+/** @param verdicts decisions on pending pods */
+export function nodePoolCounter(deps: Deps, verdicts: Pick<PodVerdicts, 'isAtLimit'>): Reconciler<NodePool> {
+  const { client, clock, cluster, events, settings } = deps;
+
+  function exceededLimits(pool: NodePool): string | undefined {
+    const { name } = pool.metadata;
+    if (pool.spec.limits === undefined || !verdicts.isAtLimit(name)) return undefined;
+    const text = limitText(pool, cluster.poolTotals(name));
+    events.publish(eventOf(LIMIT_REACHED, pool, { message: LIMIT_REACHED.message(text), dedupe: [uidOf(pool)] }));
+    return text;
+  }
+
   return {
     name: 'nodepool.counter',
     watches: NODE_POOL,
@@ -28,8 +44,11 @@ export function nodePoolCounter({ client, cluster, settings }: Deps): Reconciler
 
     async reconcile(pool) {
       if (!cluster.synced()) return after(UNSYNCED_MS);
-      const status = { ...pool.status, ...shownOf(cluster.poolTotals(pool.metadata.name)) };
-      await writeChanges(client, NODE_POOL, { before: pool, after: { ...pool, status } }, { part: 'status' });
+      const judged = withLimitCondition(pool, { exceeded: exceededLimits(pool), nowMs: clock.now() });
+      const status = { ...judged.status, ...shownOf(cluster.poolTotals(pool.metadata.name)) };
+      const versions = { before: pool, after: { ...pool, status } };
+      // a patch replaces all conditions, also those that another controller has just written
+      await writeChanges(client, NODE_POOL, versions, { part: 'status', lock: judged !== pool });
       return after(INTERVAL_MS);
     },
   };

@@ -1,9 +1,10 @@
 /** Latest decision on each pending pod, and the verdicts at `/debug/pods`. The format is public. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { poolsAtLimit } from '../../engine/causes/nearest-pool.ts';
 import { type PodVerdict, refusedVerdict, waitingText } from '../../engine/causes/pod-verdict.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { joinProgress } from '../../engine/node-join.ts';
-import { isProvisionable, podKey } from '../../engine/pods.ts';
+import { isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../../lib/times.ts';
 import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
@@ -24,6 +25,8 @@ interface Entry {
 export class PodVerdicts {
   readonly #deps: Pick<Deps, 'clock' | 'cluster'>;
   #entries = new Map<string, Entry>();
+  /** Pods by the NodePool whose limits reject them. Computed on demand. */
+  #limited: ReadonlyMap<string, readonly Pod[]> | undefined;
 
   constructor(deps: Pick<Deps, 'clock' | 'cluster'>) {
     this.#deps = deps;
@@ -47,6 +50,7 @@ export class PodVerdicts {
     for (const { pods: keys, nodePool } of plan.claims)
       for (const key of keys) put(key, { kind: 'launched', nodePool, others: keys.length - 1 });
     this.#entries = entries;
+    this.#limited = undefined;
   }
 
   /** Records the refusal of all pods, because no NodePool takes part. */
@@ -64,6 +68,32 @@ export class PodVerdicts {
     }
   }
 
+  /** Reports whether the limits of a NodePool stop the launch of a node for a pending pod. */
+  isAtLimit(nodePool: string): boolean {
+    this.#limited ??= this.#podsByLimit();
+    const { pods } = this.#deps.cluster.stores;
+    return (this.#limited.get(nodePool) ?? []).some(({ metadata }) => {
+      const pod = pods.get(metadata);
+      return pod !== undefined && pod.metadata.uid === metadata.uid && !isScheduled(pod);
+    });
+  }
+
+  /** Alike pods share a refusal, so its NodePools are found once. */
+  #podsByLimit(): ReadonlyMap<string, readonly Pod[]> {
+    const { stores } = this.#deps.cluster;
+    const known = new Map<PodRefusal, readonly string[]>();
+    const found = new Map<string, Pod[]>();
+    for (const [key, { decision }] of this.#entries) {
+      const pod = this.#podNamed(key);
+      if (pod === undefined || decision.kind !== 'refused' || decision.refusal.code !== 'no-fit') continue;
+      const { refusal } = decision;
+      const names = known.get(refusal) ?? poolsAtLimit(pod, refusal, (name) => stores.nodePools.get({ name }));
+      known.set(refusal, names);
+      for (const name of names) found.set(name, [...(found.get(name) ?? []), pod]);
+    }
+    return found;
+  }
+
   /** Yields the verdict on each pending pod, without the reasons of NodePools, which are long in a large cluster. */
   *all(holdOf: HoldOf): Iterable<PodVerdict> {
     for (const pod of pendingPods(this.#deps.cluster)) {
@@ -74,9 +104,13 @@ export class PodVerdicts {
 
   /** Returns the verdict on a pod, or undefined if no pod has this name. */
   of(name: string, holdOf: HoldOf): PodVerdict | undefined {
-    const [namespace = '', ...rest] = name.split('/');
-    const pod = this.#deps.cluster.stores.pods.get({ namespace, name: rest.join('/') });
+    const pod = this.#podNamed(name);
     return pod === undefined ? undefined : this.#verdict(pod, holdOf);
+  }
+
+  #podNamed(key: string): Pod | undefined {
+    const [namespace = '', ...rest] = key.split('/');
+    return this.#deps.cluster.stores.pods.get({ namespace, name: rest.join('/') });
   }
 
   #verdict(pod: Pod, holdOf: HoldOf): PodVerdict {

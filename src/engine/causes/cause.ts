@@ -40,6 +40,9 @@ export interface Cause {
   readonly remedy: string;
 }
 
+/** Value that is wanted from a NodePool that can launch no node at all within its limits. */
+export const ONE_MORE_NODE = 'one more node';
+
 /** Returns the cause and its remedy in two sentences. */
 export function causeText(cause: Cause): string {
   return `${statement(cause)}. ${cause.remedy}`;
@@ -68,7 +71,9 @@ function statement({ code, object, field, wanted, offered }: Cause): string {
     case 'taint':
       return `${name} has the taint ${offered}, which the pod does not tolerate`;
     case 'limits':
-      return `${name} has reached its limit: ${offered}`;
+      return wanted === ONE_MORE_NODE
+        ? `${name} has reached its limit: ${offered}`
+        : `${name} cannot launch a node within its limits: ${offered}; ${wanted}`;
     default:
       return `${name} ${offered}`;
   }

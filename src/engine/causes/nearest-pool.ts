@@ -1,11 +1,13 @@
 /** Chooses the NodePool that a pending pod is meant for: the selected NodePool, or the closest one. */
 import { NODEPOOL_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import type { EnginePod } from '../input.ts';
-import type { Misfit } from '../model.ts';
+import type { Misfit, PodRefusal } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { tolerates, untolerated } from '../taints.ts';
 import type { Cause } from './cause.ts';
+import { instanceTypeCause } from './instance-type-cause.ts';
 import { conflictsOf, otherCause, type PoolState, poolCause, poolRequirementsOf } from './pool-cause.ts';
 import { requirementText, someOf } from './requirement-text.ts';
 
@@ -63,6 +65,30 @@ export function refusalCause(
   return misfit.code === 'taint' ? undefined : otherCause(nodePool, misfit);
 }
 
+/**
+ * Returns the NodePools that would launch a node for the pod if they had not reached their limits.
+ * @param poolOf NodePool of that name, or undefined if it does not exist any more
+ */
+export function poolsAtLimit(
+  pod: EnginePod,
+  { cause, pools }: Extract<PodRefusal, { code: 'no-fit' }>,
+  poolOf: (nodePool: string) => NodePool | undefined,
+): readonly string[] {
+  if (cause?.code !== 'limits') return [];
+  const alternatives = requirementAlternatives(pod);
+  const found = pools.filter(({ nodePool, misfit }) => {
+    if (misfit.code !== 'limits') return cause.object.name === nodePool;
+    const pool = poolOf(nodePool);
+    if (pool === undefined) return false;
+    const requirements = poolRequirementsOf(pool);
+    return alternatives.some((each) => {
+      const conflicts = conflictsOf(requirements, each).length;
+      return earliestMisfit(pod, pool, conflicts, misfit) === misfit;
+    });
+  });
+  return found.map(({ nodePool }) => nodePool);
+}
+
 /** Returns the requirements of the pod's selector with each term of its required affinity. */
 function requirementAlternatives(pod: EnginePod): readonly Requirements[] {
   const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
@@ -113,7 +139,8 @@ function ranked(
     (pod.spec.tolerations ?? []).some((toleration) => toleration.key && tolerates(toleration, taint)),
   );
   const conflicts = conflictsOf(requirements, podRequirements).length;
-  const misfit = earliestMisfit(pod, state, conflicts, rejection.misfit);
+  const general = earliestMisfit(pod, pool, conflicts, rejection.misfit);
+  const misfit = isGeneral(general) && excludesTypes(state, podRequirements) ? INCOMPATIBLE : general;
   return {
     ...{ nodePool: rejection.nodePool, misfit, state },
     rank: [named, -matched.length, -tolerated.length, distanceOf(misfit), conflicts],
@@ -124,11 +151,29 @@ function ranked(
  * Returns the first misfit of the pod itself. A NodePool that has reached its limit or is not ready rejects all pods, also
  * those that it would reject in any case.
  */
-function earliestMisfit({ spec }: EnginePod, { pool }: PoolState, conflicts: number, misfit: Misfit): Misfit {
+function earliestMisfit({ spec }: EnginePod, pool: NodePool, conflicts: number, misfit: Misfit): Misfit {
   const [taint] = untolerated(spec.tolerations, pool.spec.template.spec.taints);
   if (taint !== undefined && misfit.code !== 'deleting') return { code: 'taint', taint };
-  const isGeneral = ['limits', 'not-ready', 'no-instance-types', 'launch-withheld'].includes(misfit.code);
-  return isGeneral && conflicts > 0 ? { code: 'requirements', key: '', text: 'incompatible requirements' } : misfit;
+  return isGeneral(misfit) && conflicts > 0
+    ? { code: 'requirements', key: '', text: 'incompatible requirements' }
+    : misfit;
+}
+
+/** Reports whether a NodePool with this misfit rejects all pods. */
+const isGeneral = ({ code }: Misfit): boolean =>
+  ['limits', 'not-ready', 'no-instance-types', 'launch-withheld'].includes(code);
+
+const INCOMPATIBLE: Misfit = {
+  ...{ code: 'instance-types', incompatible: true, tooSmall: false, notOffered: false },
+  text: 'incompatible instance types',
+};
+
+/** Reports whether the NodePool has no instance type that the pod selects. */
+function excludesTypes({ pool, instanceTypes: types }: PoolState, podRequirements: Requirements): boolean {
+  if (types.length === 0) return false;
+  const demand = { pool, types, poolRequirements: poolRequirementsOf(pool), podRequirements, requests: {} };
+  const cause = instanceTypeCause(demand);
+  return cause !== undefined && cause.code !== 'sold-out';
 }
 
 function distanceOf(misfit: Misfit): number {

@@ -5,22 +5,31 @@ import { nearestName } from '../../lib/nearest-name.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
+import { allocatable } from '../instance-types.ts';
 import type { InstanceType, Misfit, Resources } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
 import { Requirements } from '../requirements.ts';
-import { amountIn, podRequests, quantityList, resourcesOf } from '../resources.ts';
+import { amountIn, fits, podRequests, quantityList, resourcesOf } from '../resources.ts';
 import { formatTaint } from '../taints.ts';
-import type { Cause, CauseCode } from './cause.ts';
-import { addition, instanceTypeCause } from './instance-type-cause.ts';
+import { type Cause, type CauseCode, ONE_MORE_NODE } from './cause.ts';
+import { addition, type Demand, instanceTypeCause } from './instance-type-cause.ts';
 import { requiredText, requirementText } from './requirement-text.ts';
 
 /** NodePool as a pod finds it. */
 export interface PoolState {
   readonly pool: NodePool;
   readonly instanceTypes: readonly InstanceType[];
-  /** Resources of its nodes, including the number of nodes. */
-  readonly usage: () => Resources;
+  readonly usage: () => PoolUsage;
 }
+
+export interface PoolUsage {
+  /** Resources of the NodePool's nodes, including the number of nodes. */
+  readonly resources: Resources;
+  /** True if the resources include nodes that the plan launches. */
+  readonly isPlanned: boolean;
+}
+
+const NODES = 'nodes';
 
 /** Returns the requirements of the NodePool's nodes. The NodePool is compiled once for many pods. */
 export const poolRequirementsOf = remembering((pool: NodePool): Requirements => templateRequirements(pool));
@@ -40,10 +49,10 @@ export function poolCause(
     case 'requirements':
       return conflict(pool, poolRequirements, podRequirements) ?? otherCause(pool.metadata.name, misfit);
     case 'limits':
-      return limitsCause(pool, usage());
+      return limitsCause(pool, usage(), instanceTypes);
     case 'instance-types': {
-      const requests = podRequests(pod);
-      return instanceTypeCause({ ...types, podRequirements, requests }) ?? withDaemons(pool.metadata.name, misfit);
+      const demand = { ...types, podRequirements, requests: podRequests(pod) };
+      return instanceTypeCause(demand) ?? exceededLimits(demand, usage) ?? withDaemons(pool.metadata.name, misfit);
     }
     case 'no-instance-types': {
       if (instanceTypes.length === 0) return otherCause(pool.metadata.name, misfit);
@@ -98,18 +107,52 @@ export function conflictsOf(pool: Requirements, pod: Requirements): readonly str
   return [...clashing.sort(), ...unknown.sort()];
 }
 
-function limitsCause(pool: NodePool, usage: Resources): Cause {
+/** Returns the cause if the limits leave only instance types that are too small for the pod. */
+function exceededLimits(demand: Demand, usage: PoolState['usage']): Cause | undefined {
+  const { pool, types, requests } = demand;
+  if (Object.keys(pool.spec.limits ?? {}).length === 0) return undefined;
+  const used = usage();
+  const within = types.filter((type) => limitsExceededBy(pool, used, [type]).length === 0);
+  if (within.length === types.length || instanceTypeCause({ ...demand, types: within }) === undefined) return undefined;
+  const large = types.filter((type) => fits(requests, allocatable(type)));
+  const wanted = `the pod requests ${quantityText(requests)}`;
+  return { ...limitsCause(pool, used, large), wanted };
+}
+
+const quantityText = (requests: Resources): string => {
+  const { pods: _, ...amounts } = quantityList(requests);
+  return Object.entries(amounts)
+    .map(([name, amount]) => `${name} ${amount}`)
+    .join(' and ');
+};
+
+/** Returns the limited resources that one more node of any of the instance types would exceed. */
+function limitsExceededBy(pool: NodePool, { resources }: PoolUsage, types: readonly InstanceType[]): readonly string[] {
+  return Object.entries(resourcesOf(pool.spec.limits))
+    .filter(([name, limit]) => {
+      const room = limit - amountIn(resources, name);
+      return name === NODES ? room < 1 : types.every(({ capacity }) => amountIn(capacity, name) > room);
+    })
+    .map(([name]) => name);
+}
+
+/** @param types instance types of which the NodePool would launch one if it had no limits */
+export function limitsCause(pool: NodePool, usage: PoolUsage, types: readonly InstanceType[]): Cause {
   const limits = resourcesOf(pool.spec.limits);
-  const [shown, used] = [quantityList(limits), quantityList(usage)];
-  const share = (name: string): number => amountIn(usage, name) / Math.max(1, amountIn(limits, name));
-  const names = Object.keys(limits).toSorted((a, b) => share(b) - share(a));
+  const [shown, used] = [quantityList(limits), quantityList(usage.resources)];
+  const exceeded = limitsExceededBy(pool, usage, types);
+  const share = (name: string): number => amountIn(usage.resources, name) / Math.max(1, amountIn(limits, name));
+  const names = Object.keys(limits).toSorted(
+    (a, b) => Number(exceeded.includes(b)) - Number(exceeded.includes(a)) || share(b) - share(a),
+  );
   const [field = 'cpu'] = names;
+  const state = usage.isPlanned ? 'in use or planned' : 'in use';
   return {
     code: 'limits',
     object: { kind: 'NodePool', name: pool.metadata.name },
     field: `spec.limits.${field}`,
-    wanted: 'one more node',
-    offered: names.map((name) => `${name} ${used[name] ?? '0'} of ${shown[name] ?? '0'} in use`).join(', '),
+    wanted: ONE_MORE_NODE,
+    offered: `${names.map((name) => `${name} ${used[name] ?? '0'} of ${shown[name] ?? '0'}`).join(', ')} ${state}`,
     remedy: `Increase spec.limits.${field} of the NodePool.`,
   };
 }

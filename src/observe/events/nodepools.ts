@@ -24,6 +24,17 @@ export const REQUIREMENTS_NOT_OFFERED = event({
   message: (text: string) => text,
 });
 
+export const LIMIT_REACHED = event({
+  reason: 'LimitReached',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning:
+    'The limits of the NodePool stop the launch of nodes for pending pods. The message has the usage and the limits.',
+  key: 'uid of the NodePool',
+  windowMs: 10 * MINUTE,
+  message: (text: string) => text,
+});
+
 export const LAUNCHES_UNPRODUCTIVE = event({
   reason: 'LaunchesUnproductive',
   type: 'Warning',

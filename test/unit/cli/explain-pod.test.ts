@@ -137,8 +137,9 @@ describe('karpenter explain pod', () => {
 
     it('lists all pending pods without a name', async () => {
       expect(await asked('--server', url)).toMatch(
-        /^POD +VERDICT +BECAUSE\ndefault\/large +held +no nodes are launched/,
+        /^2 pending pods\n\n2 pods {2}held\n {2}no nodes are launched .*\n {2}default\/large, default\/there\n/,
       );
+      expect(await asked('--server', url, '-n', 'web')).toBe('no pending pods\n');
     });
 
     it('reports a pod in manifests as held instead of simulating it', async () => {
@@ -146,6 +147,40 @@ describe('karpenter explain pod', () => {
       expect(await explained('there', '--server', url)).toMatch(/verdict {2}running/);
       expect(await explained('small', '--server', url)).toMatch(/verdict {2}fits/);
     });
+  });
+
+  it('lists pending pods by reason, pods that cannot be scheduled first', async () => {
+    const text = await explained();
+    expect(text.replace(/ for \$.*/, '').replace(/(9999), but.*/, '$1')).toBe(
+      `3 pending pods
+
+1 pod  unschedulable
+  NodePool "default" has no instance type with enough room: the pod requests cpu 9999
+  default/huge
+
+1 pod  bought
+  NodePool default launches a node for the pod: m7g.xlarge
+  default/large
+
+1 pod  fits
+  the pod fits on node node-a
+  default/small
+
+karpenter explain pod NAME -n NAMESPACE shows the reason of each NodePool
+`,
+    );
+    const verdicts = JSON.parse(await explained('-o', 'json')) as readonly { readonly pod: string }[];
+    expect(verdicts.map(({ pod: name }) => name).sort()).toEqual(['default/huge', 'default/large', 'default/small']);
+  });
+
+  it('groups pods with the same cause, although their requests differ', async () => {
+    const many = join(folder, 'many.yaml');
+    const pods = Array.from({ length: 12 }, (_, at) => pod(`big-${at}`, String(8_000 + at)));
+    writeFileSync(many, [POOL, ...pods].join('---\n'));
+    const text = await asked('-f', many);
+    expect(text).toMatch(
+      /^12 pending pods\n\n12 pods {2}unschedulable\n.*\n {2}default\/big-0, default\/big-1, default\/big-10 and 9 more\n\n/,
+    );
   });
 
   it('identifies pods by their namespace', async () => {

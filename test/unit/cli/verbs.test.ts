@@ -82,6 +82,7 @@ describe('over a dump', () => {
     ['explain-node', ['explain', 'node']],
     ['explain-node', ['explain', 'node', 'node-b']],
     ['explain-pod', ['explain', 'pod', 'batch', '-n', 'shop']],
+    ['explain-pod', ['explain', 'pod']],
     ['explain-pod', ['explain', 'pod', 'web-what-if-0', '-n', 'shop', '--what-if', 'scale shop/deploy/web=3']],
     ['simulate', ['simulate', '--what-if', 'scale shop/deploy/web=30', '--explain']],
     ['simulate-disruption', ['simulate', '--disruption', '--explain']],

@@ -1,7 +1,7 @@
 /** Single controllers of NodePools. */
 import { describe, expect, it } from '@jest/globals';
 import { nodePoolHash } from '../../../../src/api/hash.ts';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { Condition } from '../../../../src/api/kubernetes.ts';
 import {
   INITIALIZED_LABEL,
@@ -19,11 +19,13 @@ import { requirementsOffered } from '../../../../src/controllers/nodepool/offere
 import { readiness } from '../../../../src/controllers/nodepool/readiness.ts';
 import { registrationHealth } from '../../../../src/controllers/nodepool/registration-health.ts';
 import { validation } from '../../../../src/controllers/nodepool/validation.ts';
+import { PodVerdicts } from '../../../../src/controllers/provisioning/pod-verdicts.ts';
+import { limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { defined } from '../../../../src/lib/defined.ts';
 import { instanceType } from '../fake-cloud.ts';
-import { bench, claimOf, condition, nodeOf, settledClaim } from '../node/bench.ts';
+import { bench, claimOf, condition, nodeOf, podOf, settledClaim } from '../node/bench.ts';
 
 const SECOND = 1_000;
 const REF = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
@@ -70,6 +72,8 @@ const shown = (deps: Deps, type: string): string | undefined => {
   return status && `${status}/${reason}/${message}`;
 };
 
+const counting = (deps: Deps): Controller => nodePoolCounter(deps, new PodVerdicts(deps));
+
 describe('nodepool.counter', () => {
   const node = (name: string, cpu: string) => ({
     ...nodeOf(name, { labels: { [NODEPOOL_LABEL]: 'default', [INITIALIZED_LABEL]: 'true' } }),
@@ -78,7 +82,7 @@ describe('nodepool.counter', () => {
   });
 
   it('sums the nodes that are not being deleted every five seconds', async () => {
-    const { b, deps } = running(nodePoolCounter);
+    const { b, deps } = running(counting);
     for (const name of ['a', 'b', 'c']) b.put(NODE, node(name, '2'));
     deps.cluster.markForDeletion('c');
     b.put(NODE_POOL, poolOf());
@@ -96,7 +100,7 @@ describe('nodepool.counter', () => {
   });
 
   it('is not triggered by changes of the NodePool', async () => {
-    const { b, deps } = running(nodePoolCounter);
+    const { b, deps } = running(counting);
     synced(deps);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(SECOND);
@@ -109,13 +113,46 @@ describe('nodepool.counter', () => {
   });
 
   it('waits for cluster state to be synced and checks every second', async () => {
-    const { b, deps } = running(nodePoolCounter);
+    const { b, deps } = running(counting);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(3 * SECOND);
     expect(b.writesTo('NodePool')).toBe(0);
     synced(deps);
     await b.clock.advance(SECOND);
     expect(b.writesTo('NodePool')).toBe(1);
+  });
+
+  it('reports limits that stop launches while a pod waits for them, and the NodePool stays Ready', async () => {
+    const known: { verdicts?: PodVerdicts } = {};
+    const { b, deps } = running((given) => {
+      known.verdicts = new PodVerdicts(given);
+      return nodePoolCounter(given, known.verdicts);
+    });
+    const ready = ['ValidationSucceeded', 'NodeClassReady', 'Ready'].map((type) => condition(type, { status: 'True' }));
+    const pool = poolOf({}, { conditions: ready });
+    b.put(NODE_POOL, { ...pool, spec: { ...pool.spec, limits: { cpu: '3', nodes: '9' } } });
+    b.put(NODE, node('a', '2'));
+    const pod = podOf('waiting', { nodeName: '' });
+    b.put(POD, pod);
+    synced(deps);
+    const misfit = { code: 'limits', text: 'all available instance types exceed limits for nodepool' } as const;
+    const cause = limitsCause(pool, { resources: {}, isPlanned: false }, []);
+    const refusal = { code: 'no-fit', text: misfit.text, cause, pools: [{ nodePool: 'default', misfit }] } as const;
+    known.verdicts?.refused(new Map([['default/waiting', refusal]]), new Map([['default/waiting', pod]]));
+    await b.clock.advance(SECOND);
+    const text =
+      'cpu 2 of 3, nodes 1 of 9 in use; no node is launched for pending pods. Increase spec.limits.cpu of the NodePool.';
+    expect(shown(deps, 'WithinLimits')).toBe(`False/LimitReached/${text}`);
+    expect(shown(deps, 'Ready')).toMatch(/^True/);
+    expect(b.events.filter(({ reason }) => reason === 'LimitReached')).toEqual([
+      expect.objectContaining({ type: 'Warning', message: text }),
+    ]);
+    await b.clock.advance(60 * SECOND);
+    expect(b.writesTo('NodePool')).toBe(1);
+    b.remove(POD, pod);
+    await b.clock.advance(5 * SECOND);
+    expect(shown(deps, 'WithinLimits')).toMatch(/^True\//);
+    expect(b.writesTo('NodePool')).toBe(2);
   });
 
   /** Completes the initial lists. */
@@ -174,7 +211,7 @@ describe('nodepool.readiness', () => {
   });
 
   it.each(
-    [readiness, validation, hash, nodePoolCounter, registrationHealth].map((build) => [build.name, build] as const),
+    [readiness, validation, hash, counting, registrationHealth].map((build) => [build.name, build] as const),
   )('%s ignores NodePools of other providers', async (_, build) => {
     const { b } = running(build as (deps: Deps) => Controller);
     b.put(NODE_POOL, foreign(poolOf()));

@@ -110,6 +110,45 @@ describe('the cause of a pending pod', () => {
     );
   });
 
+  it.each([
+    { limits: { cpu: '7' }, shows: 'cpu 4 of 7 in use', field: 'cpu' },
+    { limits: { memory: '100Gi', cpu: '7' }, shows: 'cpu 4 of 7, memory 16Gi of 100Gi in use', field: 'cpu' },
+    { limits: { cpu: '7', nodes: '1' }, shows: 'nodes 1 of 1, cpu 4 of 7 in use', field: 'nodes', all: true },
+  ])('shows the limit $shows that leaves only smaller nodes than the pod needs', ({ limits, shows, field, all }) => {
+    const pools = [nodePool('general', { limits })];
+    const nodes = [stateNode('node-a', { pool: 'general', taints: [{ key: 'full', effect: 'NoSchedule' }] })];
+    expect(textOf({ cpu: '3' }, { pools, nodes })).toBe(
+      `NodePool "general" ${all ? `has reached its limit: ${shows}` : `cannot launch a node within its limits: ${shows}; the pod requests cpu 3`}. ` +
+        `Increase spec.limits.${field} of the NodePool.`,
+    );
+  });
+
+  it('names the requirement of a NodePool that is also at its limit if the pod cannot run there', () => {
+    const pools = [
+      nodePool('general', { limits: { cpu: '4' }, requirements: GENERAL.spec.template.spec.requirements }),
+    ];
+    const nodes = [stateNode('node-a', { pool: 'general' })];
+    expect(textOf({ nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'p5' } }, { pools, nodes })).toContain(
+      'NodePool "general" allows instance categories c, m, r; the pod requires instance family p5.',
+    );
+  });
+
+  it('counts planned nodes against the limit', () => {
+    const plan = planOf(
+      {
+        types: TYPES.slice(0, 2),
+        pools: [nodePool('general', { limits: { cpu: '7' } })],
+        pendingPods: [pod('web-0', { cpu: '3' }), pod('web-1', { cpu: '3' })],
+      },
+      { explain: true },
+    );
+    const [refusal] = [...plan.refusals.values()];
+    expect(refusal?.code === 'no-fit' && refusal.cause && causeText(refusal.cause)).toBe(
+      'NodePool "general" cannot launch a node within its limits: cpu 4 of 7 in use or planned; the pod requests cpu 3. ' +
+        'Increase spec.limits.cpu of the NodePool.',
+    );
+  });
+
   it('reports sold-out capacity as sold out', () => {
     const types = [
       instanceType('p5.48xlarge', {
