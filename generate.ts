@@ -1,7 +1,7 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
  * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
- * the chart's dashboards; of the values' schema, the names of values that the chart knows; of the CloudFormation template,
+ * the chart's dashboards; of a cluster in virtual time, the page of questions; of the values' schema, the names of values that the chart knows; of the CloudFormation template,
  * the controller's policies; of the verbs of the command line, reference pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
  */
@@ -204,6 +204,10 @@ function entriesOf(folder: string): string[] {
   }
 }
 
+/** The page is not part of `generatedFiles`, because its scene takes seconds. */
+const PAGE = 'docs/questions.md';
+const pageText = async (): Promise<string> => (await import('./scripts/questions/page.ts')).questionsPage();
+
 function contentOf(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -212,8 +216,8 @@ function contentOf(path: string): string | undefined {
   }
 }
 
-function write(): void {
-  const files = generatedFiles();
+async function write(): Promise<void> {
+  const files = new Map([...generatedFiles(), [PAGE, await pageText()]]);
   for (const path of leftovers(ROOT, files)) rmSync(join(ROOT, path));
   for (const [path, text] of files) {
     mkdirSync(dirname(join(ROOT, path)), { recursive: true });
@@ -222,14 +226,14 @@ function write(): void {
   console.log(`Wrote ${files.size} files`);
 }
 
-function check(): void {
-  const stale = staleFiles();
+async function check(): Promise<void> {
+  const isPageCurrent = contentOf(join(ROOT, PAGE)) === (await pageText());
+  const stale = [...staleFiles(), ...(isPageCurrent ? [] : [PAGE])];
   if (stale.length === 0) return;
   console.error(`Not current, run \`npm run generate\`:\n${stale.map((path) => `  ${path}`).join('\n')}`);
   process.exitCode = 1;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.argv.includes('--check')) check();
-  else write();
+  await (process.argv.includes('--check') ? check() : write());
 }

@@ -116,6 +116,7 @@ export const indexPage = (
   `${[
     ...heading('The command line', 'the verbs in src/cli.ts'),
     '`karpenter VERB --help` prints the same text. If the program is on the path as `kubectl-karpenter`, you can use `kubectl karpenter`.',
+    '[Questions](../../questions.md) has the output of the most common commands.',
     '',
     ...groups.flatMap(({ question, verbs }) => [
       `## ${question.replace(/:$/, '')}`,

@@ -44,6 +44,7 @@ interface WorldOptions {
 
 export interface ReplayWorld {
   readonly client: ObjectClient;
+  readonly aws: OpenAws;
   readonly operator: ReplayOperator;
   readonly measure: Measure;
 }
@@ -95,7 +96,7 @@ export async function openWorld({
   prices.operator = operator;
   const onInterrupted = ({ id }: LocalInstance): void => measure.warned(id);
   signal.addEventListener('abort', startWorldModel({ model, aws, clock, onInterrupted }), { once: true });
-  return { client, operator, measure };
+  return { client, aws, operator, measure };
 }
 
 /**

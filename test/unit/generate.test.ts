@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -33,6 +33,20 @@ describe('generated files', () => {
       expect(plain).toBe(files.get(path.replace('charts/karpenter-crd/templates', 'crds')));
       expect(template.match(/\{\{/g)).toHaveLength(3);
     }
+  });
+});
+
+describe('the page of questions', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/questions.md'), 'utf8');
+
+  it('answers twelve questions, each with the output of a command', () => {
+    const sections = page.split(/^## /m).slice(1);
+    expect(sections).toHaveLength(12);
+    for (const section of sections) expect(section).toMatch(/^.*\?\n\n.*\n\n```console\n\$ karpenter [^\n]+\n[^`$]/);
+  });
+
+  it('contains no error, no temporary file and no address of the scene', () => {
+    expect(page).not.toMatch(/^karpenter \w+: |\/tmp\/|127\.0\.0\.1:(?!8080)|undefined|NaN/m);
   });
 });
 

@@ -40,6 +40,12 @@ export function instanceTypeCause(demand: Demand): Cause | undefined {
   return offerings.some(({ offering }) => offering.available) ? undefined : soldOut(pool, offerings);
 }
 
+/** Reports whether an instance type of the NodePool has the properties that the pod requires. */
+export function matchesSomeType({ poolRequirements, podRequirements, types }: Omit<Demand, 'requests'>): boolean {
+  const ofType = poolRequirements.intersect(podRequirements).without(...OFFERING_KEYS);
+  return types.some((type) => failingKeys(type, ofType).length === 0);
+}
+
 const nodePoolOf = ({ metadata }: NodePool): CauseObject => ({ kind: 'NodePool', name: metadata.name });
 
 function failingKeys(type: InstanceType, requirements: Requirements): readonly string[] {

@@ -7,7 +7,7 @@ import type { Misfit, PodRefusal } from '../model.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { tolerates, untolerated } from '../taints.ts';
 import type { Cause } from './cause.ts';
-import { instanceTypeCause } from './instance-type-cause.ts';
+import { matchesSomeType } from './instance-type-cause.ts';
 import { conflictsOf, otherCause, type PoolState, poolCause, poolRequirementsOf } from './pool-cause.ts';
 import { requirementText, someOf } from './requirement-text.ts';
 
@@ -169,12 +169,8 @@ const INCOMPATIBLE: Misfit = {
 };
 
 /** Reports whether the NodePool has no instance type that the pod selects. */
-function excludesTypes({ pool, instanceTypes: types }: PoolState, podRequirements: Requirements): boolean {
-  if (types.length === 0) return false;
-  const demand = { pool, types, poolRequirements: poolRequirementsOf(pool), podRequirements, requests: {} };
-  const cause = instanceTypeCause(demand);
-  return cause !== undefined && cause.code !== 'sold-out';
-}
+const excludesTypes = ({ pool, instanceTypes: types }: PoolState, podRequirements: Requirements): boolean =>
+  types.length > 0 && !matchesSomeType({ pool, types, poolRequirements: poolRequirementsOf(pool), podRequirements });
 
 function distanceOf(misfit: Misfit): number {
   if (misfit.code !== 'instance-types') return DISTANCES[misfit.code];

@@ -5,9 +5,14 @@ import { assemble } from '../../aws/assembly.ts';
 import type { Clients } from '../../aws/clients.ts';
 import type { AwsProvider } from '../../aws/options.ts';
 import { openClusterState } from '../../controllers/cluster-state.ts';
+import { debugViews } from '../../controllers/debug-views.ts';
 import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
+import { MoveHistory } from '../../controllers/disruption/moves.ts';
 import { controllers } from '../../controllers/index.ts';
+import { LaunchBudget } from '../../controllers/provisioning/launch-budget.ts';
+import { PodVerdicts } from '../../controllers/provisioning/pod-verdicts.ts';
+import { VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import { localSolver } from '../../engine-worker/solver.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
@@ -16,6 +21,7 @@ import { defined } from '../../lib/defined.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { Look } from '../../process/health.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 import { noMetrics } from './no-metrics.ts';
@@ -42,6 +48,8 @@ interface OperatorOptions {
 
 export interface ReplayOperator {
   readonly deps: Deps;
+  /** Views of the state by URL path, as the operator serves them below `/debug`. */
+  readonly views: Readonly<Record<string, Look>>;
   /** Resolves after the signal aborts, when all work in progress is finished. */
   readonly done: Promise<void>;
 }
@@ -116,8 +124,13 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   // the duration of a solve on this machine must not affect decisions
   const now = (): number => clock.now();
   const simulations = pacedSimulations(now);
+  const parts = {
+    ...{ history: new VerdictHistory(), moves: new MoveHistory() },
+    ...{ launches: new LaunchBudget(deps), verdicts: new PodVerdicts(deps) },
+  };
   const all = [
     ...controllers(deps, {
+      ...parts,
       simulations,
       solver: localSolver(now),
       memo: new PacedMemo(cluster, now),
@@ -126,5 +139,9 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
     ...aws.controllers(),
   ].filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
-  return { deps, done };
+  const views = debugViews({
+    ...{ deps, ...parts, offerings: () => aws.offerings(), costHistory: undefined, solver: undefined },
+    ...{ isLeading: () => true, leaseNamespace: () => settings.leaderElectionNamespace },
+  });
+  return { deps, views, done };
 }
