@@ -7,7 +7,7 @@ import { own } from './lib/own.ts';
 import { filterOutputs } from './observe/control-characters.ts';
 import { VERSION } from './version.ts';
 
-/** Headings of `karpenter --help`, in its order. Each verb is listed below the question that it answers. */
+/** Headings of `karpenter --help`, in its order. Each verb is listed below one question. */
 export const QUESTIONS = {
   why: 'Why is it so?',
   cost: 'What runs now, and what does it cost?',

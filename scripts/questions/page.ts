@@ -101,17 +101,17 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
       ],
     },
     {
-      title: 'What blocks consolidation and drains?',
+      title: 'Which objects block consolidation and drains?',
       text: 'The list has all blockers of each node, and the cost of the wait.',
       commands: [{ args: ['explain', 'blockers'], hidden: live }],
     },
     {
-      title: 'What do the nodes cost, and which NodePool costs most?',
+      title: 'How much do the nodes cost, and which NodePool costs most?',
       text: '`--by` also accepts zone, namespace and workload, and `--history` shows past costs.',
       commands: [{ args: ['cost'], hidden: live }],
     },
     {
-      title: 'What would happen if I scale a workload, drain a node or change a NodePool?',
+      title: 'Which nodes would be launched if I scale a workload, drain a node or change a NodePool?',
       text: '`karpenter snapshot > now.yaml` writes the objects of the cluster. Nothing is changed.',
       commands: [
         {
@@ -130,7 +130,7 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
       ],
     },
     {
-      title: 'What would a migration from cluster-autoscaler or an older Karpenter change?',
+      title: 'How would a migration from cluster-autoscaler or an older Karpenter change my manifests?',
       text: 'Conversions report every assumption. [Migration](migrate.md) has the complete procedure.',
       commands: [
         { args: ['convert', 'cluster-autoscaler', ...fixture('autoscaler.yaml'), ...fixture('nodegroup.json')] },
@@ -161,7 +161,7 @@ interface NamedObject extends KubeObject {
   readonly status?: { readonly nodeName?: string };
 }
 
-/** Runs a command line in this process. Returns what it prints. */
+/** Runs a command line in this process, and returns its output. */
 async function outputOf(args: readonly string[]): Promise<string> {
   const written: string[] = [];
   const streams = [process.stdout, process.stderr];

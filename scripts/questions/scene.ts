@@ -1,6 +1,6 @@
 /**
- * Cluster in virtual time about which docs/questions.md asks. Every run of the scene has the same result: a cluster with pending
- * pods, a node that does not join, sold-out offerings, and nodes that were removed or cannot be removed.
+ * Cluster of docs/questions.md, in virtual time. Every run of the scene has the same result: a cluster with pending pods, a node
+ * that does not join, sold-out offerings, and nodes that were removed or cannot be removed.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

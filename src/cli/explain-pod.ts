@@ -32,7 +32,7 @@ interface Flags extends ScenarioOptions, ClusterFlags {
   readonly output: Format;
 }
 
-/** Simulates the manifests, and reports what is not known. */
+/** Simulates the manifests, and reports unknown facts. */
 async function simulated(flags: Flags): Promise<Omit<SimulateResult, 'notes'>> {
   const { namespace: _, server: __, now, output: ___, ...scenario } = flags;
   const options = { ...scenario, explain: true, ...(now === undefined ? {} : { nowMs: now }) };

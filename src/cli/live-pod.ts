@@ -77,7 +77,7 @@ async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): 
   return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
 }
 
-/** @param why reason why the operator cannot be asked */
+/** @param why reason why the operator cannot be reached */
 async function simulateCluster(
   client: HttpKubeReader,
   why: string,

@@ -172,7 +172,7 @@ function attachInterfaces(account: Account, { request, subnet, securityGroupIds 
         cardIndex: each.NetworkCardIndex ?? 0,
         type: each.InterfaceType ?? 'interface',
         privateIp,
-        ...((each.Ipv6AddressCount ?? 0) > 0 ? { ipv6Address: ipv6Of(privateIp) } : {}),
+        ...((each.Ipv6AddressCount ?? Number(subnet.assignsIpv6)) > 0 ? { ipv6Address: ipv6Of(privateIp) } : {}),
         securityGroupIds: each.Groups ?? securityGroupIds,
         ...(each.ConnectionTrackingSpecification ? { connectionTracking: each.ConnectionTrackingSpecification } : {}),
         tags: request.tags('network-interface'),

@@ -13,10 +13,25 @@ import { refuseDryRun } from './dry-run.ts';
 import { notFound } from './ids.ts';
 import { specifiedTags, tagList } from './tags.ts';
 
+/** Attributes of subnets on an Outpost, which the local AWS does not have. */
+const OUTPOST_ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...['MapCustomerOwnedIpOnLaunch', 'CustomerOwnedIpv4Pool'],
+  ...['EnableLniAtDeviceIndex', 'DisableLniAtDeviceIndex'],
+]);
+
 /** Attributes that can be changed, one per request. */
 const SUBNET_ATTRIBUTES: Readonly<Record<string, (subnet: Subnet, input: ModifySubnetAttributeRequest) => void>> = {
   MapPublicIpOnLaunch: (subnet, { MapPublicIpOnLaunch: change }) => {
     subnet.isPublic = change?.Value ?? false;
+  },
+  AssignIpv6AddressOnCreation: (subnet, { AssignIpv6AddressOnCreation: change }) => {
+    subnet.assignsIpv6 = change?.Value ?? false;
+  },
+  EnableDns64: (subnet, { EnableDns64: change }) => {
+    subnet.dns = { ...subnet.dns, hasDns64: change?.Value ?? false };
+  },
+  EnableResourceNameDnsAAAARecordOnLaunch: (subnet, { EnableResourceNameDnsAAAARecordOnLaunch: change }) => {
+    subnet.dns = { ...subnet.dns, hasResourceIpv6Record: change?.Value ?? false };
   },
   PrivateDnsHostnameTypeOnLaunch: (subnet, { PrivateDnsHostnameTypeOnLaunch: type }) => {
     if (type !== 'ip-name' && type !== 'resource-name') throw invalidValue('PrivateDnsHostnameTypeOnLaunch', type);
@@ -27,13 +42,15 @@ const SUBNET_ATTRIBUTES: Readonly<Record<string, (subnet: Subnet, input: ModifyS
   },
 };
 
-/** Changes an attribute of a subnet: public addresses or the host names of new instances. */
+/** Changes an attribute of a subnet: the addresses or the host names of new instances. */
 export function modifySubnetAttribute(account: Account, input: ModifySubnetAttributeRequest): object {
   const id = input.SubnetId ?? '';
   const subnet = account.subnets.get(id);
   if (!subnet) throw notFound(id, 'subnet');
   const names = Object.keys(input).filter((name) => name !== 'SubnetId');
   const [name = '', ...others] = names;
+  if (OUTPOST_ATTRIBUTES.has(name))
+    throw new AwsError('InvalidParameterValue', `${name} requires a subnet on an Outpost, and ${id} is in a zone.`);
   const change = Object.hasOwn(SUBNET_ATTRIBUTES, name) ? SUBNET_ATTRIBUTES[name] : undefined;
   if (change === undefined || others.length > 0) {
     throw new AwsError(

@@ -36,8 +36,11 @@ export function seeder(account: Account): Seed {
         throw new RangeError(`Cannot seed subnet ${id}: zone "${zone}" is not one of ${names}`);
       }
       const addresses = addressPool(id, cidr, freeAddresses);
-      const dns = { hostnameType: 'ip-name', hasResourceRecord: false } as const;
-      account.subnets.set(id, { id, zone, zoneId: zoneId(account, zone), cidr, vpcId, isPublic, dns, addresses, tags });
+      account.subnets.set(id, {
+        ...{ id, zone, zoneId: zoneId(account, zone), cidr, vpcId, isPublic, addresses, tags },
+        assignsIpv6: false,
+        dns: { hostnameType: 'ip-name', hasResourceRecord: false, hasResourceIpv6Record: false, hasDns64: false },
+      });
       return id;
     },
     securityGroup({ name, id = random.id('sg'), description = name, vpcId = firstVpc(), tags = {} }) {

@@ -23,10 +23,20 @@ export interface Subnet {
   readonly cidr: string;
   readonly vpcId: string;
   isPublic: boolean;
-  /** Host names of new instances. */
-  dns: { readonly hostnameType: 'ip-name' | 'resource-name'; readonly hasResourceRecord: boolean };
+  /** True if new network interfaces get an IPv6 address. */
+  assignsIpv6: boolean;
+  dns: SubnetDns;
   readonly addresses: AddressPool;
   tags: Tags;
+}
+
+/** Host names and DNS records of new instances. */
+interface SubnetDns {
+  readonly hostnameType: 'ip-name' | 'resource-name';
+  readonly hasResourceRecord: boolean;
+  readonly hasResourceIpv6Record: boolean;
+  /** True if the resolver returns synthetic IPv6 addresses of IPv4 destinations. */
+  readonly hasDns64: boolean;
 }
 
 export interface AddressPool {

@@ -285,8 +285,37 @@ describe('the network', () => {
     );
     const { InstanceId, PrivateDnsName: named } = await run();
     expect(named).toBe(`${InstanceId}.us-west-2.compute.internal`);
+    const records = { SubnetId, EnableResourceNameDnsARecordOnLaunch: { Value: true } };
+    await fixture.ec2.send(new ModifySubnetAttributeCommand(records));
+    const { Subnets } = await fixture.ec2.send(new DescribeSubnetsCommand({ SubnetIds: [SubnetId] }));
+    expect(Subnets?.[0]?.PrivateDnsNameOptionsOnLaunch).toEqual({
+      HostnameType: 'resource-name',
+      EnableResourceNameDnsARecord: true,
+      EnableResourceNameDnsAAAARecord: false,
+    });
     const two = { SubnetId, MapPublicIpOnLaunch: { Value: true }, EnableDns64: { Value: true } };
     expect(await codeOf(fixture.ec2.send(new ModifySubnetAttributeCommand(two)))).toBe('InvalidParameterCombination');
+  });
+
+  it('assigns IPv6 addresses and records to new instances if the subnet is configured so', async () => {
+    const SubnetId = fixture.subnets[0]?.SubnetId ?? '';
+    expect((await run()).Ipv6Address).toBeUndefined();
+    const on = { Value: true };
+    for (const change of [
+      { AssignIpv6AddressOnCreation: on },
+      { EnableDns64: on },
+      { EnableResourceNameDnsAAAARecordOnLaunch: on },
+    ])
+      await fixture.ec2.send(new ModifySubnetAttributeCommand({ SubnetId, ...change }));
+    const { Subnets } = await fixture.ec2.send(new DescribeSubnetsCommand({ SubnetIds: [SubnetId] }));
+    expect(Subnets?.[0]).toMatchObject({
+      AssignIpv6AddressOnCreation: true,
+      EnableDns64: true,
+      PrivateDnsNameOptionsOnLaunch: { EnableResourceNameDnsAAAARecord: true },
+    });
+    expect((await run()).Ipv6Address).toMatch(/^2600:1f14:0:a:0:/);
+    const outpost = new ModifySubnetAttributeCommand({ SubnetId, EnableLniAtDeviceIndex: 1 });
+    await expect(fixture.ec2.send(outpost)).rejects.toThrow('EnableLniAtDeviceIndex requires a subnet on an Outpost');
   });
 
   it('creates and deletes security groups that are not in use', async () => {
