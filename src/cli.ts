@@ -10,7 +10,7 @@ import { VERSION } from './version.ts';
 /** Headings of `karpenter --help`, in its order. Each verb is listed below one question. */
 export const QUESTIONS = {
   why: 'Why is it so?',
-  cost: 'What runs now, and what does it cost?',
+  cost: 'Which nodes run, and how much do they cost?',
   whatIf: 'What would happen if ...?',
   laptop: 'Run it on this machine:',
   migration: 'Come from another autoscaler or an older version:',

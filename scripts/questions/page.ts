@@ -263,7 +263,7 @@ export async function questionsPage(): Promise<string> {
 }
 
 const INTRODUCTION = [
-  'Use this page to find the command that answers your question. All outputs are from one cluster: the workloads of a shop and two',
+  'Use this page to find the command for your question. All outputs are from one cluster with the workloads of a shop and two',
   'NodePools. Commands without `-f` read from the leading operator; the [command line](reference/cli/README.md) has all options.',
   '',
 ];
