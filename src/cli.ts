@@ -11,7 +11,7 @@ import { VERSION } from './version.ts';
 export const QUESTIONS = {
   why: 'Why is it so?',
   cost: 'Which nodes run, and how much do they cost?',
-  whatIf: 'What would happen if ...?',
+  whatIf: 'Which nodes would run if ...?',
   laptop: 'Run it on this machine:',
   migration: 'Come from another autoscaler or an older version:',
   shell: 'Use this program:',

@@ -90,7 +90,7 @@ function explainNode(): Command {
 
 export const explainCommand = (): Command =>
   new Command('explain')
-    .description('Explain the state of pods, NodeClaims and nodes, and what blocks the disruption of nodes')
+    .description('Explain the state of pods, NodeClaims and nodes, and objects that block the disruption of nodes')
     .addCommand(explainPod())
     .addCommand(explainNodeClaimCommand())
     .addCommand(explainNode())

@@ -39,7 +39,7 @@ describe('generated files', () => {
 describe('the page of questions', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/questions.md'), 'utf8');
 
-  it('answers twelve questions, each with the output of a command', () => {
+  it('has twelve questions, each with the output of a command', () => {
     const sections = page.split(/^## /m).slice(1);
     expect(sections).toHaveLength(12);
     for (const section of sections) expect(section).toMatch(/^.*\?\n\n.*\n\n```console\n\$ karpenter [^\n]+\n[^`$]/);
