@@ -21,9 +21,12 @@ const FILES = [
   'app.js',
   'dom.js',
   'format.js',
+  'map-layout.js',
+  'map.js',
   'nodes.js',
   'panels.js',
-  'details.js',
+  'sentences.js',
+  'views.js',
 ];
 
 /** Reads the files by path. @throws Error if a file is missing from the installation */

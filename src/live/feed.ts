@@ -5,10 +5,15 @@
 import type { LiveChange, LiveNode, LiveState } from './model.ts';
 import type { LiveView } from './view.ts';
 
+/** Maximum number of nodes in a change. Further changed nodes follow with the next changes, in turn. */
+const MOST_CHANGED = 500;
+
 export class LiveFeed {
   readonly #view: LiveView;
   /** JSON of each node at this revision, by name. */
   #rows: ReadonlyMap<string, string> = new Map();
+  /** Position of the first changed node that the last change left out. */
+  #next = 0;
   #pending = '';
   #summary = '';
   #lastDecision = 0;
@@ -30,8 +35,7 @@ export class LiveFeed {
   advance(): LiveChange {
     const view = this.#view;
     const present = view.nodes();
-    const rows = new Map(present.map((node) => [node.name, JSON.stringify(node)]));
-    const nodes: readonly LiveNode[] = present.filter(({ name }) => rows.get(name) !== this.#rows.get(name));
+    const { rows, nodes } = this.#advanceNodes(present);
     const gone = [...this.#rows.keys()].filter((name) => !rows.has(name));
     const pods = view.pending();
     const pending = JSON.stringify(pods);
@@ -50,6 +54,28 @@ export class LiveFeed {
     this.#lastSampleMs = change.costs.at(-1)?.[0] ?? this.#lastSampleMs;
     this.#state = undefined;
     return change;
+  }
+
+  /** Returns the nodes of the next change, and the rows of all nodes after this change. */
+  #advanceNodes(present: readonly LiveNode[]): {
+    readonly rows: ReadonlyMap<string, string>;
+    readonly nodes: readonly LiveNode[];
+  } {
+    const texts = present.map((node) => JSON.stringify(node));
+    const changed = present.flatMap(({ name }, at) => (texts[at] === this.#rows.get(name) ? [] : [at]));
+    const later = changed.findIndex((at) => at >= this.#next);
+    const inTurn = later <= 0 ? changed : [...changed.slice(later), ...changed.slice(0, later)];
+    // the first state has all nodes
+    const most = this.#rows.size === 0 ? changed.length : MOST_CHANGED;
+    const sent = new Set(inTurn.slice(0, most));
+    this.#next = inTurn[most] ?? 0;
+    const rows = new Map(
+      present.flatMap(({ name }, at): readonly [string, string][] => {
+        const text = sent.has(at) ? texts[at] : this.#rows.get(name);
+        return text === undefined ? [] : [[name, text]];
+      }),
+    );
+    return { rows, nodes: present.filter((_, at) => sent.has(at)) };
   }
 
   #serialize(): string {

@@ -3,6 +3,15 @@
 /** Requested and allocatable amount, in the resource's unit of {@link Resources}. */
 export type RequestedShare = readonly [requested: number, allocatable: number];
 
+/** State of the pods of a block. */
+export type PodState = 'running' | 'starting' | 'leaving' | 'daemon';
+
+/**
+ * Equal pods of a node, as blocks of the map. The share is in thousandths of the node's tightest resource, so that the rest of
+ * the box is the room for further pods.
+ */
+export type PodBlock = readonly [share: number, state: PodState, pods: number];
+
 export interface LiveNode {
   readonly name: string;
   readonly nodeClaim?: string;
@@ -19,6 +28,8 @@ export interface LiveNode {
   readonly state: 'launching' | 'starting' | 'ready' | 'leaving';
   readonly pods: number;
   readonly shares: Readonly<Record<string, RequestedShare>>;
+  /** Largest pods first. */
+  readonly blocks: readonly PodBlock[];
   /**
    * Verdict about disruption of this node. If the node would not be disrupted, the code and the text give the reason.
    */

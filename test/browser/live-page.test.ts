@@ -1,9 +1,11 @@
 /** The live page in a browser: display, keyboard use, accessibility, and a large cluster. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
 import { type LivePage, openLive } from '../../src/live/index.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
+import { present } from '../support/present.ts';
 import { LiveCluster } from '../unit/live/live-cluster.ts';
 import { axeViolations } from './axe.ts';
 import { startChromium } from './chromium.ts';
@@ -36,7 +38,14 @@ afterEach(async () => {
   await served?.close();
 });
 
-async function open(scheme: 'light' | 'dark' = 'light', path = ''): Promise<void> {
+interface Look {
+  readonly scheme?: 'light' | 'dark';
+  readonly path?: string;
+  readonly width?: number;
+  readonly reducedMotion?: 'reduce' | 'no-preference';
+}
+
+async function open({ scheme = 'light', path = '', width = 1400, reducedMotion }: Look = {}): Promise<void> {
   served = await openLive({
     ...live.sources,
     address: { host: '127.0.0.1', port: 0 },
@@ -45,7 +54,11 @@ async function open(scheme: 'light' | 'dark' = 'light', path = ''): Promise<void
     metrics: createMetrics(),
     signal: new AbortController().signal,
   });
-  page = await browser.newPage({ colorScheme: scheme, viewport: { width: 1400, height: 1000 } });
+  page = await browser.newPage({
+    colorScheme: scheme,
+    viewport: { width, height: 1000 },
+    ...(reducedMotion && { reducedMotion }),
+  });
   page.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text());
   });
@@ -89,8 +102,8 @@ describe('the live page', () => {
     await open();
     await page.locator('tbody tr').nth(5).waitFor();
     await page.keyboard.press('Tab');
-    expect(await page.locator(':focus').textContent()).toBe('Skip to the nodes');
-    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').textContent()).toBe('Skip to the content');
+    while ((await page.locator(':focus').getAttribute('id')) !== 'query') await page.keyboard.press('Tab');
     await page.keyboard.type('node-3');
     await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' });
     expect(await rowNames()).toEqual(['node-3.internal']);
@@ -111,7 +124,7 @@ describe('the live page', () => {
   it.each(['light', 'dark'] as const)('has no accessibility violations, %s', async (scheme) => {
     live.fill(3, 2, 2);
     live.verdicts = [{ node: 'node-0.internal', code: 'pdb', text: 'in the way', methods: [] } as never];
-    await open(scheme);
+    await open({ scheme });
     await page.locator('tbody tr').nth(2).waitFor();
     live.claim(9, false);
     live.claim(9);
@@ -127,6 +140,117 @@ describe('the live page', () => {
     await open();
     await served.close();
     await page.getByText('Connection lost').waitFor();
+  });
+
+  it('maps nodes with their pods, and animates launched and removed nodes', async () => {
+    live.fill(4, 3, 2);
+    await open();
+    const boxes = page.locator('#boxes .box');
+    await boxes.nth(3).waitFor();
+    expect(await page.locator('#boxes h3').allTextContents()).toEqual([
+      'NodePool default · 2 nodes',
+      'NodePool gpu · 2 nodes',
+    ]);
+    expect(await boxes.first().getAttribute('aria-label')).toContain('node-0.internal\nm7i.2xlarge, us-west-2a, spot');
+    expect(await boxes.first().locator('path.pod-running').getAttribute('d')).toMatch(/^(M[^z]+z){3}$/);
+    expect(await page.locator('#waiting .square').count()).toBe(2);
+    expect(await page.locator('#boxes .arrives').count()).toBe(0);
+
+    live.claim(9);
+    await page.locator('#boxes li.arrives .box.launching').waitFor();
+    live.stores.store(NODE).remove(present(live.stores.store(NODE).list()[0]));
+    live.stores.store(NODE_CLAIM).remove(present(live.stores.store(NODE_CLAIM).get({ name: 'claim-0' })));
+    await page.locator('#boxes li.leaves').waitFor();
+    await page.locator('#boxes li.leaves').waitFor({ state: 'detached' });
+    expect(await boxes.count()).toBe(4);
+
+    await page.locator('#colour').selectOption('disruption');
+    expect(await page.locator('#legend').innerText()).toContain('Not known yet');
+    expect(await boxes.first().getAttribute('class')).toContain('tone-unknown');
+    expect(complaints).toEqual([]);
+  });
+
+  it('does not animate nodes if the user prefers reduced motion', async () => {
+    live.fill(2, 1);
+    await open({ reducedMotion: 'reduce' });
+    await page.locator('#boxes .box').nth(1).waitFor();
+    live.claim(9);
+    await page.locator('#boxes .box.launching').waitFor();
+    expect(await page.locator('#boxes .arrives').count()).toBe(0);
+    const animation = await page.evaluate("getComputedStyle(document.querySelector('.box.launching')).animationName");
+    expect(animation).toBe('none');
+  });
+
+  it('moves through the map with arrow keys, as one stop of the Tab key', async () => {
+    live.fill(4, 1);
+    await open();
+    await page.locator('#boxes .box').nth(3).waitFor();
+    expect(await page.locator('#boxes .box[tabindex="0"]').count()).toBe(1);
+    await page.locator('#boxes .box').first().focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator(':focus').getAttribute('href')).toBe('#/node/node-1.internal');
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Node node-3.internal' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('draws many nodes on a canvas, and opens a node with a click', async () => {
+    live.fill(400, 1);
+    await open();
+    const canvas = page.locator('#map canvas');
+    await canvas.waitFor();
+    expect(await canvas.getAttribute('aria-label')).toBe('400 nodes in 2 NodePools. The table lists them.');
+    expect(await page.locator('#map').innerText()).toContain('the map shows nodes without pods');
+    expect(await page.locator('#boxes .box').count()).toBe(0);
+    expect(await page.locator('tbody tr').count()).toBeLessThanOrEqual(200);
+    await page.getByRole('button', { name: 'Show 100 more' }).first().click();
+    await page.locator('tbody tr').nth(299).waitFor({ state: 'attached' });
+
+    await page.locator('#query').fill('node-39');
+    await page.locator('#boxes .box').nth(10).waitFor();
+    expect(await canvas.count()).toBe(0);
+    await page.locator('#query').fill('');
+    await canvas.click({ position: { x: 4, y: 26 } });
+    await page.getByRole('heading', { name: 'Node node-0.internal' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it.each([390, 800, 1400])('fits a window of %i pixels, with price and reason of each node', async (width) => {
+    live.fill(3, 2, 1);
+    live.verdicts = [{ node: 'node-0.internal', code: 'churn', text: 'undone', methods: [] } as never];
+    await open({ width });
+    await live.clock.advance(10_000);
+    const row = page.locator('tbody tr').first();
+    await row.getByText('$0.2500').waitFor();
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+    for (const cell of [row.getByText('$0.2500'), row.getByText('The same move was undone a short time ago')]) {
+      const box = await cell.boundingBox();
+      expect(box?.x).toBeGreaterThanOrEqual(0);
+      expect((box?.x ?? 0) + (box?.width ?? width)).toBeLessThanOrEqual(width);
+    }
+  });
+
+  it.each([390, 1400])('does not move its parts while values change; %i pixels', async (width) => {
+    live.fill(2, 1);
+    await open({ width });
+    await page.locator('#boxes .box').nth(1).waitFor();
+    const tops = () =>
+      page.evaluate<readonly number[]>(
+        "['#connection', '#totals', '#summary dd', '#costs', '#map', '#waiting', '#boxes'].map((each) => document.querySelector(each).getBoundingClientRect().top + scrollY)",
+      );
+    const before = await tops();
+    live.surplus = 0.05;
+    live.price = 123.456;
+    for (let index = 0; index < 200; index += 1) live.pod(`waits-${index}`);
+    for (let times = 0; times < 8; times += 1) await live.clock.advance(10_000);
+    await page.getByText('200 pending pods').waitFor();
+    await page.locator('#cost-chart svg').waitFor();
+    expect(await tops()).toEqual(before);
+    await served.close();
+    await page.getByText('Connection lost').waitFor();
+    expect(await tops()).toEqual(before);
   });
 
   it('shows names as text, regardless of their content', async () => {
@@ -149,7 +273,8 @@ describe('the live page', () => {
       methods: [],
     })) as never;
     await open();
-    await page.locator('tbody tr').nth(999).waitFor({ state: 'attached' });
+    await page.locator('#map canvas').waitFor();
+    await page.locator('tbody tr').nth(199).waitFor({ state: 'attached' });
     for (let index = 0; index < 100; index += 1) live.pod(`more-${index}`, `node-${index * 10}.internal`);
     await page.waitForTimeout(2_500);
     await page.locator('#query').fill('node-77');

@@ -1,8 +1,10 @@
 /** Stores the state that the operator sends, and shows it. */
-import { showDetails, showFound } from './details.js';
+
 import { byId } from './dom.js';
+import { moveInMap, showMap, showWaiting } from './map.js';
 import { showNodes } from './nodes.js';
 import { showBlocked, showCosts, showDecisions, showPending, showSummary } from './panels.js';
+import { showFound, showView } from './views.js';
 
 const MOST_DECISIONS = 500;
 const MOST_COSTS = 12 * 120;
@@ -18,18 +20,42 @@ let costs = [];
 /** Difference between the operator's clock and the browser's clock. */
 let aheadMs = 0;
 let query = '';
+let pendingPods = 0;
 
 const now = () => Date.now() + aheadMs;
 
-const showAll = () => {
+let drawing = 0;
+/** Width of the map. Reading it from the element for each drawing would compute the layout of the page each time. */
+let width = 0;
+
+/** Draws the map with the next frame. A hidden page does not draw. */
+const drawMap = () => {
+  cancelAnimationFrame(drawing);
+  drawing = requestAnimationFrame(() => {
+    if (width > 0 && !byId('home').hidden) showMap(nodes, query, { choice: byId('colour').value, width });
+  });
+};
+
+const showCluster = () => {
+  drawMap();
   void showNodes(nodes, query, now());
+};
+
+const showWaits = () => {
   showPending(pending, now());
-  showBlocked([...nodes.values()]);
-  showDecisions(decisions, now());
+  showWaiting(pending, pendingPods);
+};
+
+/** Shows the parts in separate tasks, so that the page can react in between. */
+const showAll = () => {
+  showCluster();
+  for (const show of [showWaits, () => showBlocked([...nodes.values()]), () => showDecisions(decisions, now())])
+    setTimeout(show);
 };
 
 function took(summary) {
   aheadMs = summary.atMs - Date.now();
+  ({ pendingPods } = summary);
   showSummary(summary);
 }
 
@@ -42,7 +68,7 @@ function onState({ data }) {
   showCosts(costs);
   showAll();
   connection('Live', false);
-  void showDetails(location.hash, now());
+  void showView(location.hash, now());
 }
 
 function onChange({ data }) {
@@ -51,12 +77,12 @@ function onChange({ data }) {
   for (const name of change.gone) nodes.delete(name);
   for (const node of change.nodes) nodes.set(node.name, node);
   if (change.nodes.length + change.gone.length > 0) {
-    void showNodes(nodes, query, now());
+    showCluster();
     showBlocked([...nodes.values()]);
   }
   if (change.pending !== undefined) {
     pending = change.pending;
-    showPending(pending, now());
+    showWaits();
   }
   if (change.decisions.length > 0) {
     const isSame = (one, other) => one.object === other.object && one.text === other.text;
@@ -95,13 +121,24 @@ function connection(text, isLost) {
 setInterval(() => {
   if (document.hidden) return;
   showAll();
-  void showDetails(location.hash, now());
+  void showView(location.hash, now());
 }, AGES_MS);
 
-addEventListener('hashchange', () => void showDetails(location.hash, now(), { focus: true }));
+addEventListener('hashchange', () => {
+  void showView(location.hash, now(), { focus: true });
+  drawMap();
+});
+new ResizeObserver(([{ contentRect }]) => {
+  if (contentRect.width > 0 && contentRect.width !== width) {
+    ({ width } = contentRect);
+    drawMap();
+  }
+}).observe(byId('boxes'));
+byId('colour').addEventListener('change', drawMap);
+byId('boxes').addEventListener('keydown', moveInMap);
 byId('query').addEventListener('input', ({ target }) => {
   query = target.value;
-  void showNodes(nodes, query, now());
+  showCluster();
 });
 byId('search').addEventListener('submit', (event) => {
   event.preventDefault();

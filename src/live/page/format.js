@@ -8,6 +8,9 @@ export const usdText = (usd) => {
   return `${usd < 0 ? '−' : ''}$${size.toFixed(digits)}`;
 };
 
+/** @param {number} count @param {string} noun */
+export const counted = (count, noun) => `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+
 /** Surplus CPU credits, which a price before them excludes, as the end of a sentence. Empty if they are 0. */
 export const surplusText = ({ surplusCreditsUsdPerHour: usd = 0 }) =>
   usd > 0 ? ` (planning: +${usdText(usd)} surplus CPU credits)` : '';
@@ -40,6 +43,22 @@ export const resourceName = (resource) => resource.slice(resource.lastIndexOf('/
 
 /** Returns the share as a number from 0 to 1. @param {readonly [number, number]} share */
 export const shareOf = ([requested, allocatable]) => (allocatable > 0 ? Math.min(1, requested / allocatable) : 0);
+
+/** Describes a node in lines, for tooltips and for screen readers. @param {Record<string, string>} states */
+export const nodeText = (node, states) => {
+  const { name, instanceType, zone, capacityType, usdPerHour, pods, shares, state, verdict } = node;
+  const percent = ([resource, share]) => `${resourceName(resource)} ${Math.round(shareOf(share) * 100)} %`;
+  const used = Object.entries(shares).filter(([resource]) => resource !== 'pods');
+  return [
+    name,
+    [instanceType, zone, capacityType].filter(Boolean).join(', '),
+    [states[state], usdPerHour === undefined ? 'unknown price' : `${usdText(usdPerHour)} an hour`].join(', '),
+    [counted(pods, 'pod'), ...used.map(percent)].join(', '),
+    verdict?.text ?? '',
+  ]
+    .filter(Boolean)
+    .join('\n');
+};
 
 /** Returns true if the node matches the search text. */
 export const matches = (node, query) => {

@@ -1,10 +1,18 @@
 /** Tables of the nodes, one for each NodePool. Rows are reused, and only changed cells are written again. */
 import { byId, el, link } from './dom.js';
-import { amountText, byPool, matches, resourceName, shareOf, spanText, usdText } from './format.js';
+import { amountText, byPool, counted, matches, resourceName, shareOf, spanText, usdText } from './format.js';
+import { poolTitle } from './map.js';
+import { STATES, sentenceOf } from './sentences.js';
 
 /** Number of rows between two pauses, in which the browser can do other work. */
 const ROWS_A_STEP = 60;
-const HEADINGS = ['Node', 'Instance', 'Requested', 'Pods', 'USD/h', 'Age', 'Why not disrupted'];
+/** Number of rows of all tables, divided among the NodePools, and the least number of each. */
+const ROWS_AT_FIRST = 200;
+const LEAST_ROWS = 10;
+/** Number of rows that the button adds, and the number of rows that a table can have. */
+const MORE_ROWS = 200;
+const MOST_ROWS = 1_000;
+const HEADINGS = ['Node', 'Instance', 'Requested', 'USD/h', 'Disruption'];
 
 /** Rows and their shown data, by the name of the node. */
 const rows = new Map();
@@ -18,9 +26,13 @@ export async function showNodes(nodes, query, nowMs) {
   const mine = turn;
   const groups = byPool([...nodes.values()].filter((node) => matches(node, query)));
   prune(groups, nodes);
-  for (const [name, members] of groups) {
+  const atFirst = Math.max(LEAST_ROWS, Math.floor(ROWS_AT_FIRST / Math.max(1, groups.length)));
+  for (const [name, all] of groups) {
     const pool = poolOf(name);
-    headline(pool, name, members);
+    headline(pool, name, all);
+    const members = all.slice(0, Math.min(MOST_ROWS, atFirst + pool.more));
+    pool.again = () => void showNodes(nodes, query, nowMs);
+    showRest(pool, { shown: members.length, all: all.length });
     removeOthers(pool.body, members);
     for (let from = 0; from < members.length; from += ROWS_A_STEP) {
       showRows(pool.body, members, { from, nowMs });
@@ -51,6 +63,20 @@ function showRows(body, members, { from, nowMs }) {
   }
 }
 
+/** Shows the number of nodes without a row, and a button for more rows. */
+function showRest(pool, { shown, all }) {
+  const text = shown === all ? '' : `${counted(shown, 'node')} of ${all.toLocaleString('en')} are shown. `;
+  if (pool.rest.dataset.shown === text) return;
+  pool.rest.dataset.shown = text;
+  const isAtLimit = shown >= MOST_ROWS;
+  const button = el('button', { type: 'button' }, `Show ${Math.min(MORE_ROWS, all - shown)} more`);
+  button.addEventListener('click', () => {
+    pool.more += MORE_ROWS;
+    pool.again();
+  });
+  pool.rest.replaceChildren(...(text === '' ? [] : [text, isAtLimit ? 'Search to find the others.' : button]));
+}
+
 function prune(groups, nodes) {
   const present = new Set(groups.map(([name]) => name));
   for (const [name, pool] of pools)
@@ -71,12 +97,13 @@ function poolOf(name) {
   let pool = pools.get(name);
   if (pool === undefined) {
     const title = el('summary');
-    const body = el('tbody');
-    const head = el('thead', {}, el('tr', {}, ...HEADINGS.map((text) => el('th', { scope: 'col' }, text))));
-    const table = el('table', {}, el('caption', { class: 'soft' }), head, body);
-    const scroll = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': poolTitle(name) }, table);
-    const element = el('details', { class: 'pool', open: true }, title, scroll);
-    pool = { element, title, body, shown: '' };
+    const body = el('tbody', { role: 'rowgroup' });
+    const cells = HEADINGS.map((text) => el('th', { scope: 'col', role: 'columnheader' }, text));
+    const head = el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...cells));
+    const rest = el('p', { class: 'soft rest' });
+    const table = el('table', { role: 'table', class: 'nodes', 'aria-label': poolTitle(name) }, head, body);
+    const element = el('details', { class: 'pool', open: true }, title, table, rest);
+    pool = { element, title, body, rest, more: 0, again: () => undefined, shown: '' };
     pools.set(name, pool);
     byId('pools').insertBefore(element, elementAfter(name));
   }
@@ -93,53 +120,57 @@ function elementAfter(name) {
   return first === undefined ? null : pools.get(first).element;
 }
 
-const poolTitle = (name) => (name === '' ? 'Nodes without NodePool' : `NodePool ${name}`);
-
 function headline(pool, name, members) {
   const usd = members.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);
-  const count = `${members.length} ${members.length === 1 ? 'node' : 'nodes'}`;
+  const count = counted(members.length, 'node');
   const text = name === '' ? count : `${count}, ${usdText(usd)} an hour`;
   if (pool.shown === text) return;
   pool.shown = text;
   pool.title.replaceChildren(`${poolTitle(name)} `, el('small', {}, text));
 }
 
+/** Roles are explicit, because the rows of a narrow page are no longer laid out as a table. */
 function rowOf(node, nowMs) {
   const known = rows.get(node.name);
   if (known !== undefined && known.node === node) {
-    known.age.textContent = node.createdMs === 0 ? '' : spanText(nowMs - node.createdMs);
+    known.age.textContent = ageText(node, nowMs);
     return known.row;
   }
-  const row = known?.row ?? el('tr', { 'data-name': node.name });
-  const age = el('td', { class: 'number' }, node.createdMs === 0 ? '' : spanText(nowMs - node.createdMs));
+  const row = known?.row ?? el('tr', { role: 'row', 'data-name': node.name });
+  const age = el('span', {}, ageText(node, nowMs));
+  const name = link('node', node.name);
+  name.title = node.name;
+  const where = [node.zone, node.capacityType].filter(Boolean).join(', ');
+  const { verdict } = node;
   row.replaceChildren(
-    el('th', { scope: 'row' }, link('node', node.name), el('div', { class: `soft state-${node.state}` }, node.state)),
     el(
-      'td',
-      {},
-      node.instanceType || 'unknown',
-      el('div', { class: 'soft' }, [node.zone, node.capacityType].filter(Boolean).join(', ')),
+      'th',
+      { scope: 'row', role: 'rowheader' },
+      name,
+      el('div', { class: 'soft' }, el('span', { class: `state-${node.state}` }, STATES[node.state]), age),
     ),
+    el('td', { role: 'cell', class: 'instance' }, node.instanceType || 'unknown', el('div', { class: 'soft' }, where)),
     el(
       'td',
-      { class: 'shares' },
+      { role: 'cell', class: 'shares' },
       ...Object.entries(node.shares)
-        .filter(([name]) => name !== 'pods')
+        .filter(([resource]) => resource !== 'pods')
         .map(shareBar),
+      el('div', { class: 'soft' }, counted(node.pods, 'pod')),
     ),
-    el('td', { class: 'number' }, String(node.pods)),
-    el('td', { class: 'number' }, usdText(node.usdPerHour), surplusCell(node)),
-    age,
+    el('td', { role: 'cell', class: 'number' }, usdText(node.usdPerHour) || 'unknown', surplusCell(node)),
     el(
       'td',
-      { title: node.verdict?.text },
-      node.verdict?.code ?? '',
-      el('div', { class: 'soft' }, node.verdict?.object ?? ''),
+      { role: 'cell', class: 'why', title: verdict?.text },
+      verdict === undefined ? '' : sentenceOf(verdict.code),
+      el('div', { class: 'soft' }, verdict?.object ?? ''),
     ),
   );
   rows.set(node.name, { node, row, age });
   return row;
 }
+
+const ageText = ({ createdMs }, nowMs) => (createdMs === 0 ? '' : ` · ${spanText(nowMs - createdMs)}`);
 
 const surplusCell = ({ surplusCreditsUsdPerHour: usd }) =>
   usd === undefined ? '' : el('div', { class: 'soft', title: 'for surplus CPU credits' }, `${usdText(usd)} surplus`);

@@ -1,53 +1,55 @@
 /** Panels of the page: totals, cost, pending pods, reasons for which nodes stay, interruptions and decisions. */
-import { byId, el, link } from './dom.js';
-import { blockers, chartPath, spanText, surplusText, usdText } from './format.js';
+import { byId, el, link, svg } from './dom.js';
+import { blockers, chartPath, counted, spanText, surplusText, usdText } from './format.js';
+import { sentenceOf } from './sentences.js';
 
 /** Maximum number of lines of each list. The operator stores more. */
 const MOST = 100;
 
+/** Shows totals in cells of a fixed size, so that the page does not move when they change. */
 export function showSummary(summary) {
   const { clusterName, nodes, pods, pendingPods, usdPerHour, unpriced, isLeading } = summary;
   byId('cluster').textContent = clusterName;
   document.title = `${clusterName}: ${nodes} nodes, ${pendingPods} pending`;
+  const notes = [surplusText(summary).trim(), unpriced > 0 ? `${counted(unpriced, 'node')} with unknown price` : ''];
   const facts = [
-    ['Nodes', String(nodes)],
-    ['Pods', String(pods)],
-    ['Pending', String(pendingPods)],
-    ['USD/h', usdText(usdPerHour) + surplusText(summary) + (unpriced > 0 ? ` and ${unpriced} unknown` : '')],
-    ...(isLeading ? [] : [['Replica', 'standby']]),
+    ['Nodes', nodes.toLocaleString('en')],
+    ['Pods', pods.toLocaleString('en')],
+    ['Pending', pendingPods.toLocaleString('en')],
+    ['USD/h', usdText(usdPerHour), notes.filter(Boolean).join(', ')],
+    ['Replica', isLeading ? 'leader' : 'standby'],
   ];
   byId('summary').replaceChildren(
-    ...facts.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))),
+    ...facts.map(([name, value, note = '']) =>
+      el(
+        'div',
+        { title: note || undefined },
+        el('dt', {}, name),
+        el('dd', {}, value, note === '' ? undefined : el('small', {}, ` ${note}`)),
+      ),
+    ),
   );
 }
-
-const SVG = 'http://www.w3.org/2000/svg';
 
 export function showCosts(samples) {
   const line = chartPath(samples);
   const place = byId('cost-chart');
-  if (line === '') return place.replaceChildren(el('span', { class: 'soft' }, 'two samples per minute'));
-  const svg = document.createElementNS(SVG, 'svg');
+  if (line === '') {
+    byId('cost-text').textContent = 'two samples per minute';
+    return place.replaceChildren();
+  }
   const [first, last] = [samples[0], samples[samples.length - 1]];
   const most = Math.max(...samples.map(([, usd]) => usd));
   const text = `from ${usdText(first[1])} to ${usdText(last[1])} in ${spanText(last[0] - first[0])}, at most ${usdText(most)}`;
-  for (const [name, value] of Object.entries({
-    viewBox: '0 0 100 30',
-    preserveAspectRatio: 'none',
-    role: 'img',
-    'aria-label': text,
-  }))
-    svg.setAttribute(name, value);
-  for (const [name, d] of [
-    ['area', `${line} L100 30 L0 30 Z`],
-    ['line', line],
-  ]) {
-    const path = document.createElementNS(SVG, 'path');
-    path.setAttribute('class', name);
-    path.setAttribute('d', d);
-    svg.append(path);
-  }
-  place.replaceChildren(svg, el('span', { class: 'soft' }, text));
+  byId('cost-text').textContent = text;
+  place.replaceChildren(
+    svg(
+      'svg',
+      { viewBox: '0 0 100 30', preserveAspectRatio: 'none', role: 'img', 'aria-label': text },
+      svg('path', { class: 'area', d: `${line} L100 30 L0 30 Z` }),
+      svg('path', { class: 'line', d: line }),
+    ),
+  );
 }
 
 /** Replaces the items of a list. The focus stays on the same link. */
@@ -74,7 +76,7 @@ export function showPending(pods, nowMs) {
 
 export function showBlocked(nodes) {
   const items = blockers(nodes).map(({ code, count, text }) =>
-    el('li', {}, `${count} × ${code}`, el('div', { class: 'soft' }, text)),
+    el('li', {}, `${counted(count, 'node')}: ${sentenceOf(code)}`, el('div', { class: 'soft' }, text)),
   );
   fill('blocked', items, 'No results yet.');
 }

@@ -1,8 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 // @ts-expect-error: the page's own scripts have no types
 import * as format from '../../../src/live/page/format.js';
+// @ts-expect-error: the page's own scripts have no types
+import * as layout from '../../../src/live/page/map-layout.js';
+// @ts-expect-error: the page's own scripts have no types
+import * as sentences from '../../../src/live/page/sentences.js';
 
-const { amountText, blockers, byPool, chartPath, matches, shareOf, spanText, surplusText, usdText } = format;
+const { amountText, blockers, byPool, chartPath, matches, nodeText, shareOf, spanText, surplusText, usdText } = format;
+const { boxSide, flow, podPaths, podRectangles, scaleFor, tonesFor } = layout;
 
 describe('texts of the page', () => {
   it.each([
@@ -103,5 +110,134 @@ describe('the chart', () => {
         [1, 0],
       ]),
     ]).toEqual(['', '', 'M0.00 29.00 L100.00 29.00']);
+  });
+});
+
+describe('the map', () => {
+  const sized = (cpu: number, more: object = {}) => ({
+    name: 'n',
+    nodePool: 'web',
+    state: 'ready',
+    shares: { cpu: [0, cpu * 1000], memory: [0, cpu * 4 * 2 ** 30] },
+    ...more,
+  });
+
+  it('has boxes whose area grows with the capacity, within limits', () => {
+    expect([2, 8, 32].map((cpu) => boxSide(sized(cpu), 20))).toEqual([28, 57, 113]);
+    expect([boxSide(sized(0), 20), boxSide(sized(192), 44)]).toEqual([24, 220]);
+  });
+
+  it('is scaled to its window, with the same scale for similar clusters', () => {
+    const scale = (count: number, width: number) =>
+      scaleFor(
+        Array.from({ length: count }, () => sized(8)),
+        { width, height: 500 },
+      );
+    expect([scale(0, 600), scale(5, 600), scale(60, 600), scale(61, 600), scale(5_000, 600)]).toEqual([
+      44, 44, 15, 15, 2,
+    ]);
+    expect(scale(5, 340)).toBe(26);
+  });
+
+  it('has a rectangle for each pod, whose area is its share of the node', () => {
+    const rectangles: { state: string; x: number; y: number; width: number; height: number }[] = podRectangles([
+      [250, 'running', 2],
+      [50, 'daemon', 3],
+    ]);
+    expect(rectangles.map(({ state }) => state)).toEqual(['running', 'running', 'daemon', 'daemon', 'daemon']);
+    expect(rectangles.map(({ width, height }) => Math.round((width * height) / 10))).toEqual([250, 250, 50, 50, 50]);
+    expect(Math.min(...rectangles.map(({ y }) => y))).toBeCloseTo(35);
+    expect(Math.max(...rectangles.map(({ x, width }) => x + width))).toBeCloseTo(100);
+  });
+
+  it('draws no pod outside of its node, even if the pods request more than the node has', () => {
+    for (const { x, y, width, height } of podRectangles([[400, 'running', 5]])) {
+      expect(Math.min(x, y)).toBeGreaterThanOrEqual(0);
+      expect(Math.max(x + width, y + height)).toBeLessThanOrEqual(100.001);
+    }
+    expect(podRectangles([[0, 'running', 3]])).toEqual([]);
+    expect(podPaths([[500, 'running', 1]])).toEqual({ running: 'M0.8 50.8h98.5v48.5h-98.5z' });
+  });
+
+  it('breaks lines at its width', () => {
+    expect(flow([10, 20, 30], 35, 2)).toEqual({
+      places: [
+        { x: 0, y: 0, side: 10 },
+        { x: 12, y: 0, side: 20 },
+        { x: 0, y: 22, side: 30 },
+      ],
+      height: 52,
+    });
+  });
+
+  it('has a tone for each NodePool, and one for all NodePools beyond the limit', () => {
+    const nodes = Array.from({ length: 12 }, (_, at) => sized(2, { nodePool: `pool-${String(at).padStart(2, '0')}` }));
+    const { toneOf, labels } = tonesFor('pool', [...nodes, sized(2, { nodePool: '' })]);
+    expect(labels[0]).toEqual(['pool-0', 'pool-00']);
+    expect(labels.slice(-2)).toEqual([
+      ['pool-7', '5 more NodePools'],
+      ['unknown', 'no NodePool'],
+    ]);
+    expect([toneOf(nodes[0]), toneOf(nodes[11])]).toEqual(['pool-0', 'pool-7']);
+  });
+
+  it('has five tones for prices of a CPU', () => {
+    const nodes = [1, 2, 6].map((usdPerHour) => sized(1, { usdPerHour }));
+    const { toneOf, labels } = tonesFor('price', [...nodes, sized(1)]);
+    expect([...nodes, sized(1)].map(toneOf)).toEqual(['price-0', 'price-1', 'price-4', 'unknown']);
+    expect(labels.map(([, label]: [string, string]) => label)).toEqual([
+      'from $1.00',
+      'from $2.00',
+      'from $3.00',
+      'from $4.00',
+      'from $5.00',
+      'unknown price',
+    ]);
+    expect(tonesFor('price', [nodes[0]]).labels).toEqual([['price-0', 'from $1.00']]);
+    expect(tonesFor('price', []).labels).toEqual([]);
+  });
+
+  it('groups nodes by the next disruption', () => {
+    const { toneOf } = tonesFor('disruption', []);
+    const outlook = (code: string, state = 'ready') => toneOf({ state, verdict: { code } });
+    expect([
+      outlook('chosen'),
+      outlook('next'),
+      outlook('pdb'),
+      outlook('not-cheaper'),
+      outlook('pdb', 'leaving'),
+    ]).toEqual(['now', 'soon', 'protected', 'kept', 'now']);
+    expect(toneOf({ state: 'ready' })).toBe('unknown');
+  });
+
+  it('describes a node in words', () => {
+    const node = {
+      ...sized(4),
+      ...{ name: 'node-1', instanceType: 'm7i.xlarge', zone: 'us-west-2a', capacityType: 'spot', pods: 1 },
+      ...{
+        usdPerHour: 0.08,
+        shares: { cpu: [1_000, 4_000], pods: [1, 58] },
+        verdict: { code: 'pdb', text: 'in the way' },
+      },
+    };
+    expect(nodeText(node, sentences.STATES)).toBe(
+      'node-1\nm7i.xlarge, us-west-2a, spot\nReady, $0.0800 an hour\n1 pod, cpu 25 %\nin the way',
+    );
+  });
+});
+
+describe('sentences of the page', () => {
+  it('replace every code of a verdict', () => {
+    const read = (path: string): string =>
+      readFileSync(join(import.meta.dirname, '../../../src/engine/disruption', path), 'utf8');
+    const codes = ['reasons.ts', 'verdicts.ts'].flatMap((path) =>
+      [...read(path).matchAll(/^export type \w+Code =[^;]+;/gm)].flatMap(([type]) =>
+        [...type.matchAll(/'([a-z-]+)'/g)].map(([, code]) => code ?? ''),
+      ),
+    );
+    expect(codes.length).toBeGreaterThan(30);
+    for (const code of codes) expect(sentences.sentenceOf(code)).toMatch(/^[A-Z].* .* /);
+    expect(new Set(codes.map(sentences.sentenceOf)).size).toBe(codes.length);
+    expect(sentences.sentenceOf('of-a-later-version')).toBe('Of a later version');
   });
 });

@@ -67,6 +67,46 @@ describe('the feed', () => {
     expect(after.summary).toEqual(change.summary);
   });
 
+  it('sends all nodes first, and then at most five hundred changed nodes at a time, in turn', () => {
+    live.fill(1_200, 1);
+    const feed = new LiveFeed(view);
+    expect(stateOf(feed).nodes).toHaveLength(1_200);
+    live.verdicts = Array.from({ length: 1_200 }, (_, at) => ({
+      node: `node-${at}.internal`,
+      code: 'pdb',
+      text: 'in the way',
+      methods: [],
+    })) as never;
+    live.clock.put(NOW_MS + 60_000);
+    const sent = new Set<string>();
+    for (const expected of [500, 500, 200, 0]) {
+      const change = feed.advance();
+      expect(change.nodes).toHaveLength(expected);
+      for (const { name } of change.nodes) sent.add(name);
+      const shown = new Map(stateOf(feed).nodes.map((node) => [node.name, node]));
+      for (const node of change.nodes) expect(shown.get(node.name)).toEqual(node);
+    }
+    expect(sent.size).toBe(1_200);
+    expect(stateOf(feed).nodes).toEqual(view.nodes());
+  });
+
+  it('sends every changed node within three changes if all nodes change all the time', () => {
+    live.fill(1_200, 1);
+    const feed = new LiveFeed(view);
+    const sent = new Set<string>();
+    for (let turn = 1; turn <= 3; turn += 1) {
+      live.verdicts = Array.from({ length: 1_200 }, (_, at) => ({
+        node: `node-${at}.internal`,
+        code: 'pdb',
+        text: `turn ${turn}`,
+        methods: [],
+      })) as never;
+      live.clock.put(NOW_MS + turn * 60_000);
+      for (const { name } of feed.advance().nodes) sent.add(name);
+    }
+    expect(sent.size).toBe(1_200);
+  });
+
   it('has each decision either in the state or in a later change', () => {
     const feed = new LiveFeed(view);
     view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/claim-0', text: 'late' });

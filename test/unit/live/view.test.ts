@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
 import { nodeDetails, podDetails } from '../../../src/live/details.ts';
 import { LiveFeed } from '../../../src/live/feed.ts';
 import { Searches } from '../../../src/live/search.ts';
@@ -51,11 +52,58 @@ describe('the state of the live page', () => {
         state: 'ready',
         pods: 4,
         shares: { cpu: [1_000, 8_000], memory: [4 * 2 ** 29, 32 * 2 ** 30], pods: [4, 58] },
+        blocks: [[31, 'running', 4]],
         usdPerHour: 0.25,
         verdict: { code: 'pdb', text: 'pdb', object: 'PodDisruptionBudget a/b' },
       },
     ]);
     expect(view.summary()).toMatchObject({ nodes: 1, pods: 4, pendingPods: 0, usdPerHour: 0.25, unpriced: 0 });
+  });
+
+  it('has a block for each kind of pods, in thousandths of the tightest resource', () => {
+    live.claim(0);
+    live.node(0);
+    const podOf = (name: string, cpu: string, more: Partial<Pod> & { owner?: string } = {}): void => {
+      const pod = live.pod(name, 'node-0.internal', more.status);
+      const { owner, ...rest } = more;
+      const ownerReferences = owner === undefined ? [] : [{ apiVersion: 'apps/v1', kind: owner, name: 'x', uid: 'x' }];
+      live.stores.store(POD).put(
+        live.versioned({
+          ...pod,
+          metadata: { ...pod.metadata, ...rest.metadata, ownerReferences },
+          spec: { ...pod.spec, containers: [{ name: 'main', resources: { requests: { cpu } } }] } as never,
+        }),
+      );
+    };
+    podOf('a', '1');
+    podOf('b', '1');
+    podOf('agent', '100m', { owner: 'DaemonSet' });
+    podOf('starts', '2', { status: { phase: 'Pending' } });
+    podOf('ends', '500m', {
+      metadata: { name: 'ends', namespace: 'default', deletionTimestamp: '2026-11-22T12:00:00Z' },
+    });
+    podOf('done', '4', { status: { phase: 'Succeeded' } });
+    expect(view.nodes()[0]?.blocks).toEqual([
+      [250, 'starting', 1],
+      [125, 'running', 2],
+      [63, 'leaving', 1],
+      [13, 'daemon', 1],
+    ]);
+  });
+
+  it('limits the number of blocks of a node, and keeps the number of pods', () => {
+    live.claim(0);
+    live.node(0);
+    for (let index = 1; index <= 100; index += 1) {
+      const pod = live.pod(`pod-${index}`, 'node-0.internal');
+      const requests = { cpu: `${index * 8}m` };
+      const spec = { ...pod.spec, containers: [{ name: 'main', resources: { requests } }] } as never;
+      live.stores.store(POD).put(live.versioned({ ...pod, spec }));
+    }
+    const blocks = view.nodes()[0]?.blocks ?? [];
+    expect(blocks).toHaveLength(40);
+    expect(blocks.reduce((sum, [, , pods]) => sum + pods, 0)).toBe(100);
+    expect(blocks[39]).toEqual([31, 'running', 61]);
   });
 
   it('contains the parts of prices for surplus CPU credits', async () => {

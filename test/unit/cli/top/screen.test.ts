@@ -27,6 +27,7 @@ const STATE: LiveState = {
       state: 'starting',
       pods: 0,
       shares: {},
+      blocks: [],
     },
   ],
   pending: [],

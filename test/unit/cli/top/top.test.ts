@@ -21,6 +21,7 @@ const node = (name: string, more: Partial<LiveNode> = {}): LiveNode => ({
   state: 'ready',
   pods: 3,
   shares: { cpu: [1_000, 2_000], memory: [4 * GIB, 8 * GIB] },
+  blocks: [],
   ...more,
 });
 

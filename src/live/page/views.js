@@ -1,7 +1,8 @@
-/** Details of one node or pod, and search results. */
+/** Views other than the map, each with its own address, and search results. */
 import { byId, el, link } from './dom.js';
 import { amountText, spanText, surplusText, usdText } from './format.js';
 import { line } from './panels.js';
+import { STATES, sentenceOf } from './sentences.js';
 
 const ask = async (path, parameters) => {
   const answer = await fetch(`/api/${path}?${new URLSearchParams(parameters)}`);
@@ -9,27 +10,73 @@ const ask = async (path, parameters) => {
   return answer.json();
 };
 
-/** Shows the object of `#/node/NAME` or `#/pod/NAMESPACE/NAME`. Hides the details for other addresses. */
-export async function showDetails(hash, nowMs, { focus = false } = {}) {
+/** Views by the first part of the address: heading, view in the navigation, and function that loads and shows the content. */
+const VIEWS = {
+  node: {
+    title: (name) => `Node ${name}`,
+    tab: '',
+    load: async (name, nowMs) => nodeContent(await ask('node', { name }), nowMs),
+  },
+  pod: {
+    title: (name) => `Pod ${name}`,
+    tab: '',
+    load: async (name, nowMs) => podContent(await ask('pod', { name }), nowMs),
+  },
+};
+
+/** Returns the view and the name in an address such as `#/node/NAME`. */
+function viewAt(hash) {
+  const [, kind = '', name = ''] = /^#\/([a-z-]+)(?:\/(.+))?$/.exec(hash) ?? [];
+  const view = Object.hasOwn(VIEWS, kind) ? VIEWS[kind] : undefined;
+  if (view === undefined) return undefined;
+  try {
+    return { ...view, kind, name: decodeURIComponent(name) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Shows the view of an address. Shows the map for other addresses. */
+export async function showView(hash, nowMs, { focus = false } = {}) {
   const place = byId('details');
-  const [, kind, name] = /^#\/(node|pod)\/(.+)$/.exec(hash) ?? [];
-  place.hidden = kind === undefined;
-  if (kind === undefined) return place.replaceChildren();
+  const view = viewAt(hash);
+  place.hidden = view === undefined;
+  byId('home').hidden = view !== undefined;
+  markTab(view?.tab ?? '');
+  if (view === undefined) {
+    place.dataset.shown = '';
+    return place.replaceChildren();
+  }
+  const isShown = place.dataset.shown === hash;
   // do not replace the content while the user reads it
   const isInUse = place.contains(document.activeElement) && document.activeElement !== place;
-  if (isInUse && !focus && place.dataset.shown === hash) return;
-  const wanted = decodeURIComponent(name);
+  if (isShown && ((isInUse && !focus) || view.isForm)) return;
   let content;
   try {
-    const found = await ask(kind, { name: wanted });
-    content = kind === 'node' ? nodeContent(found, nowMs) : podContent(found, nowMs);
+    content = await view.load(view.name, nowMs);
   } catch (error) {
-    content = [el('p', { class: 'problem' }, `${wanted}: ${error.message}`)];
+    content = [el('p', { class: 'problem' }, `${view.name} ${error.message}`.trim())];
   }
-  const close = el('a', { class: 'close', href: '#/' }, 'Close');
+  // the user may have opened another view in the meantime
+  if (location.hash !== hash) return;
+  const open = isShown ? [...place.querySelectorAll('details[open] > summary')].map((each) => each.textContent) : [];
   place.dataset.shown = hash;
-  place.replaceChildren(close, el('h2', {}, `${kind === 'node' ? 'Node' : 'Pod'} ${wanted}`), ...content);
-  if (focus) place.focus();
+  const close = view.tab === '' ? el('a', { class: 'close', href: '#/' }, 'Close') : undefined;
+  place.replaceChildren(...[close, el('h2', {}, view.title(view.name)), ...content].filter(Boolean));
+  for (const summary of place.querySelectorAll('details > summary'))
+    if (open.includes(summary.textContent)) summary.parentElement.open = true;
+  if (focus) {
+    place.focus();
+    scrollTo(0, 0);
+  }
+}
+
+/** Marks the current view in the navigation. */
+function markTab(tab) {
+  for (const each of byId('views').children) {
+    if (each.getAttribute('href') === `#/${tab}`) each.setAttribute('aria-current', 'page');
+    else each.removeAttribute('aria-current');
+  }
 }
 
 const facts = (pairs) =>
@@ -49,8 +96,11 @@ function nodeContent({ node, labels, taints, conditions, methods, command, pods,
       ['Instance', [node.instanceType, node.zone, node.capacityType, price].filter(Boolean).join(', ')],
       ['NodePool', node.nodePool],
       ['NodeClaim', node.nodeClaim],
-      ['State', node.state],
-      ['Would it be disrupted?', node.verdict === undefined ? 'unknown' : `${node.verdict.code}: ${node.verdict.text}`],
+      ['State', STATES[node.state]],
+      [
+        'Would it be disrupted?',
+        node.verdict === undefined ? 'not known yet' : `${sentenceOf(node.verdict.code)}: ${node.verdict.text}`,
+      ],
       ['Blocked by', node.verdict?.object],
       [
         'Command',
@@ -59,8 +109,8 @@ function nodeContent({ node, labels, taints, conditions, methods, command, pods,
     ]),
     table(
       'Disruption methods',
-      ['Method', 'Code', 'Because'],
-      methods.map(({ method, code, text }) => [method, code, text]),
+      ['Method', 'Result', 'Details'],
+      methods.map(({ method, code, text }) => [method, sentenceOf(code), text]),
     ),
     table(
       'Pods',

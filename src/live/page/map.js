@@ -1,0 +1,262 @@
+/**
+ * Map of the nodes: a box for each node, with a block for each pod. A large cluster is drawn on a canvas, so that the number of
+ * elements stays limited.
+ */
+import { byId, el, svg } from './dom.js';
+import { byPool, counted, matches, nodeText } from './format.js';
+import { boxSide, cellSide, flow, MOST_BOXES, podPaths, scaleFor, tonesFor } from './map-layout.js';
+import { POD_STATES, STATES } from './sentences.js';
+
+/** Area of the map in pixels: its width, and this part of the height of the window. */
+const HEIGHT_PART = 0.55;
+/** Duration of the animation of removed nodes, as in the style sheet. */
+const LEAVE_MS = 600;
+/** Maximum number of squares for pending pods. */
+const MOST_WAITING = 60;
+const TITLE_HEIGHT = 22;
+
+/** Elements and shown data, by the name of the node. */
+const boxes = new Map();
+/** Sections by the name of the NodePool. */
+const groups = new Map();
+let isFirst = true;
+let hits = [];
+
+const isMoving = () => !matchMedia('(prefers-reduced-motion: reduce)').matches && !document.hidden;
+
+/**
+ * @param {Map<string, object>} nodes @param {string} query
+ * @param {{ choice: 'pool' | 'price' | 'disruption', width: number }} options
+ */
+export function showMap(nodes, query, { choice, width }) {
+  const all = [...nodes.values()];
+  const shown = all.filter((node) => matches(node, query));
+  const tones = tonesFor(choice, all);
+  const place = byId('boxes');
+  const scale = scaleFor(shown, { width, height: Math.max(300, innerHeight * HEIGHT_PART) });
+  const isLarge = shown.length > MOST_BOXES;
+  place.classList.toggle('large', isLarge);
+  showLegend(tones, shown, isLarge);
+  if (isLarge) drawAll(place, shown, { tones, scale, width });
+  else showBoxes(place, shown, { tones, scale, nodes });
+  if (all.length > 0) isFirst = false;
+}
+
+function showLegend({ toneOf, labels }, shown, isLarge) {
+  const counts = Map.groupBy(shown, toneOf);
+  const present = labels.filter(([tone]) => counts.has(tone));
+  const states = isLarge ? [] : Object.entries(POD_STATES);
+  byId('legend').replaceChildren(
+    ...present.map(([tone, label]) =>
+      el('li', {}, el('i', { class: `swatch tone-${tone}` }), `${label} `, el('small', {}, counts.get(tone).length)),
+    ),
+    ...states.map(([state, label]) =>
+      el('li', { class: 'pods' }, el('i', { class: `swatch pod-${state}` }), `${label} pod`),
+    ),
+    ...(isLarge ? [] : [el('li', { class: 'pods' }, el('i', { class: 'swatch free' }), 'Free room')]),
+  );
+}
+
+function showBoxes(place, shown, { tones, scale, nodes }) {
+  place.querySelector('canvas')?.parentElement.remove();
+  place.querySelector('.empty')?.remove();
+  const pools = byPool(shown);
+  removeBoxes(new Set(shown.map(({ name }) => name)), nodes);
+  removeGroups(new Set(pools.map(([name]) => name)));
+  for (const [name, members] of pools) {
+    const { element, list } = groupOf(place, name, members);
+    place.append(element);
+    arrange(
+      list,
+      members.map((node) => boxOf(node, { tone: tones.toneOf(node), side: boxSide(node, scale) })),
+    );
+  }
+  if (shown.length === 0 && boxes.size === 0)
+    place.append(el('p', { class: 'empty' }, nodes.size === 0 ? 'No nodes.' : 'No matching nodes.'));
+  keepOneTabStop(place);
+}
+
+/** Puts the items into the list in order. Items that are leaving keep their place. */
+function arrange(list, items) {
+  let before = list.firstElementChild;
+  for (const item of items) {
+    while (before?.classList.contains('leaves')) before = before.nextElementSibling;
+    if (item === before) before = before.nextElementSibling;
+    else list.insertBefore(item, before);
+  }
+}
+
+function removeBoxes(present, nodes) {
+  for (const [name, box] of boxes) if (!present.has(name)) leave(name, box, nodes.has(name));
+}
+
+/** Removes the empty sections. A section with a box that is leaving is removed later. */
+function removeGroups(present) {
+  for (const [name, { element, list }] of groups) {
+    if (present.has(name) || list.childElementCount > 0) continue;
+    element.remove();
+    groups.delete(name);
+  }
+}
+
+function groupOf(place, name, members) {
+  let group = groups.get(name);
+  if (group === undefined) {
+    const title = el('h3');
+    const list = el('ul', { class: 'boxes' });
+    group = { title, list, element: el('div', { class: 'group' }, title, list), shown: '' };
+    groups.set(name, group);
+    place.append(group.element);
+  }
+  const text = `${poolTitle(name)} · ${counted(members.length, 'node')}`;
+  if (group.shown !== text) group.title.textContent = text;
+  group.shown = text;
+  return group;
+}
+
+export const poolTitle = (name) => (name === '' ? 'Nodes without NodePool' : `NodePool ${name}`);
+
+function boxOf(node, { tone, side }) {
+  const known = boxes.get(node.name);
+  if (known !== undefined && known.node === node && known.tone === tone && known.side === side) return known.item;
+  const link = known?.link ?? el('a', { href: `#/node/${encodeURIComponent(node.name)}`, tabindex: '-1' });
+  const caption = known?.caption ?? el('span', { class: 'caption', 'aria-hidden': 'true' });
+  const item = known?.item ?? el('li', { class: isFirst || !isMoving() ? '' : 'arrives' }, link, caption);
+  const text = nodeText(node, STATES);
+  link.className = `box tone-${tone} ${node.state}`;
+  link.title = text;
+  link.setAttribute('aria-label', text);
+  link.style.width = `${side}px`;
+  link.style.height = `${side}px`;
+  item.style.maxWidth = `${side}px`;
+  caption.textContent = side >= 56 ? node.instanceType : '';
+  if (known === undefined || known.blocks !== JSON.stringify(node.blocks)) link.replaceChildren(podPicture(node));
+  boxes.set(node.name, { node, tone, side, item, link, caption, blocks: JSON.stringify(node.blocks) });
+  return item;
+}
+
+function podPicture({ blocks }) {
+  const paths = Object.entries(podPaths(blocks));
+  const picture = svg('svg', { viewBox: '0 0 100 100', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+  picture.append(...paths.map(([state, d]) => svg('path', { class: `pod-${state}`, d })));
+  return picture;
+}
+
+/** Removes a box. A node that is gone shrinks first; a node that only does not match the search text is removed at once. */
+function leave(name, { item }, isHidden) {
+  boxes.delete(name);
+  if (isHidden || !isMoving()) return item.remove();
+  item.classList.remove('arrives');
+  item.classList.add('leaves');
+  item.firstElementChild.tabIndex = -1;
+  setTimeout(() => item.remove(), LEAVE_MS);
+}
+
+/** The map is one stop of the Tab key. Arrow keys move within it. */
+function keepOneTabStop(place) {
+  const links = [...place.querySelectorAll('li:not(.leaves) > a')];
+  if (links.some((link) => link.tabIndex === 0)) return;
+  if (links.length > 0) links[0].tabIndex = 0;
+}
+
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+
+export function moveInMap(event) {
+  const links = [...byId('boxes').querySelectorAll('li:not(.leaves) > a')];
+  const at = links.indexOf(document.activeElement);
+  const to = event.key === 'Home' ? 0 : event.key === 'End' ? links.length - 1 : at + (STEPS[event.key] ?? 0);
+  if (at < 0 || to === at || links[to] === undefined) return;
+  event.preventDefault();
+  for (const link of links) link.tabIndex = -1;
+  links[to].tabIndex = 0;
+  links[to].focus();
+}
+
+/** Draws a rectangle for each node, without pods. */
+function drawAll(place, shown, { tones, scale, width }) {
+  let canvas = place.querySelector('canvas');
+  if (canvas === null) {
+    boxes.clear();
+    groups.clear();
+    canvas = el('canvas', { role: 'img' });
+    canvas.addEventListener('mousemove', (event) => {
+      canvas.title = hitAt(event)?.text ?? '';
+    });
+    canvas.addEventListener('click', (event) => {
+      const name = hitAt(event)?.name;
+      if (name !== undefined) location.hash = `#/node/${encodeURIComponent(name)}`;
+    });
+    const note = el(
+      'p',
+      { class: 'soft' },
+      `With more than ${MOST_BOXES} nodes, the map shows nodes without pods; the filled part is the requested share. Search to see fewer nodes with their pods.`,
+    );
+    place.replaceChildren(el('div', {}, canvas, note));
+  }
+  const pools = byPool(shown).map(([name, members]) => {
+    const sides = members.map((node) => cellSide(node, scale));
+    return { name, members, ...flow(sides, width) };
+  });
+  const height = pools.reduce((sum, pool) => sum + TITLE_HEIGHT + pool.height, 0);
+  const ratio = Math.min(2, devicePixelRatio || 1);
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.setAttribute(
+    'aria-label',
+    `${counted(shown.length, 'node')} in ${counted(pools.length, 'NodePool')}. The table lists them.`,
+  );
+  paint(canvas.getContext('2d'), pools, { tones, ratio });
+}
+
+function paint(context, pools, { tones, ratio }) {
+  const styles = getComputedStyle(document.documentElement);
+  const colours = new Map();
+  const colourOf = (name) => {
+    if (!colours.has(name)) colours.set(name, styles.getPropertyValue(name));
+    return colours.get(name);
+  };
+  context.scale(ratio, ratio);
+  context.font = '12px system-ui, sans-serif';
+  hits = [];
+  let top = 0;
+  for (const { name, members, places, height } of pools) {
+    context.globalAlpha = 1;
+    context.fillStyle = colourOf('--soft');
+    context.fillText(`${poolTitle(name)} · ${counted(members.length, 'node')}`, 0, top + 15);
+    top += TITLE_HEIGHT;
+    for (const [at, { x, y, side }] of places.entries()) {
+      const node = members[at];
+      const used = Math.min(1, node.blocks.reduce((sum, [share, , pods]) => sum + share * pods, 0) / 1000);
+      context.fillStyle = colourOf(`--${tones.toneOf(node)}`);
+      context.globalAlpha = 0.3;
+      context.fillRect(x, top + y, side, side);
+      context.globalAlpha = 1;
+      context.fillRect(x, top + y + side * (1 - used), side, side * used);
+      hits.push({ x, y: top + y, side, node });
+    }
+    top += height;
+  }
+}
+
+function hitAt({ offsetX, offsetY }) {
+  const hit = hits.find(({ x, y, side }) => offsetX >= x && offsetX <= x + side && offsetY >= y && offsetY <= y + side);
+  return hit && { name: hit.node.name, text: nodeText(hit.node, STATES) };
+}
+
+/** Shows pending pods as squares above the map. The list of pending pods has their reasons. */
+export function showWaiting(pods, count) {
+  const squares = pods.slice(0, MOST_WAITING).map(({ pod, reason }) =>
+    el('a', {
+      class: 'square',
+      href: `#/pod/${encodeURIComponent(pod)}`,
+      tabindex: '-1',
+      title: reason ? `${pod}\n${reason}` : pod,
+    }),
+  );
+  byId('waiting').replaceChildren(
+    el('h3', {}, count === 0 ? 'No pending pods' : counted(count, 'pending pod')),
+    el('div', { class: 'squares', 'aria-hidden': 'true' }, ...squares),
+  );
+}
