@@ -6,7 +6,7 @@
  * A replica stays ready after its start is complete, even if AWS fails later. A start can be interrupted at any point.
  */
 
-import { NODE } from './api/kinds.ts';
+import { EC2_NODE_CLASS, NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
@@ -365,6 +365,7 @@ async function openLivePage(
     ...settings.livePage,
     clusterName: settings.clusterName,
     cluster: deps.cluster,
+    nodeClasses: () => deps.informers.store(EC2_NODE_CLASS).list(),
     clock,
     log,
     metrics,

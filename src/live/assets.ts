@@ -24,7 +24,9 @@ const FILES = [
   'map-layout.js',
   'map.js',
   'nodes.js',
+  'object-views.js',
   'panels.js',
+  'parts.js',
   'sentences.js',
   'views.js',
 ];

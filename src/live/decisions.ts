@@ -3,8 +3,13 @@ import type { EventNote } from '../observe/events/declaration.ts';
 import type { LiveDecision } from './model.ts';
 
 const MOST = 500;
-/** Within this time, a repeated decision increases a count instead of adding a line. */
-const SAME_MS = 10 * 60_000;
+/**
+ * Within this time, a repeated decision increases a count instead of adding a line. The operator repeats events about a lasting
+ * problem every ten minutes or later.
+ */
+const SAME_MS = 60 * 60_000;
+/** Ids of requests and instances, which differ between repetitions of the same problem. */
+const IDS = /\b(?:[0-9a-f]{8}-[0-9a-f-]{27}|(?:i|fleet)-[0-9a-f]{8,})\b/g;
 
 /** Reasons of events that every node receives repeatedly. The rows of the nodes show the same information. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
@@ -51,18 +56,27 @@ export class LiveDecisions {
     return this.#decisions.filter((decision) => decision.id > id);
   }
 
+  /** Returns the decisions about an object, such as `NodePool/default`. */
+  about(...objects: readonly string[]): readonly LiveDecision[] {
+    return this.#decisions.filter(({ object }) => objects.includes(object));
+  }
+
   get lastId(): number {
     return this.#lastId;
   }
 
-  add(decision: Omit<LiveDecision, 'id' | 'times'>): void {
+  add(decision: Omit<LiveDecision, 'id' | 'times' | 'firstId'>): void {
     this.#lastId += 1;
+    const text = decision.text.replaceAll(IDS, '');
     const same = this.#decisions.findIndex(
-      ({ object, text, atMs }) =>
-        object === decision.object && text === decision.text && decision.atMs - atMs < SAME_MS,
+      (other) =>
+        other.object === decision.object &&
+        decision.atMs - other.atMs < SAME_MS &&
+        other.text.replaceAll(IDS, '') === text,
     );
     const [before] = same === -1 ? [] : this.#decisions.splice(same, 1);
-    this.#decisions.push({ ...decision, id: this.#lastId, times: (before?.times ?? 0) + 1 });
+    const repeated = before && { firstId: before.firstId ?? before.id };
+    this.#decisions.push({ ...decision, id: this.#lastId, ...repeated, times: (before?.times ?? 0) + 1 });
     if (this.#decisions.length > MOST) this.#decisions.shift();
   }
 

@@ -1,10 +1,11 @@
 /** Details of one node and of one pod. */
 import type { Pod } from '../api/kubernetes.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
-import type { Resources, StateNode } from '../engine/model.ts';
+import type { Resources } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { podRequests } from '../engine/resources.ts';
 import type { ClusterState } from '../state/cluster.ts';
+import { type ShownCondition, shownConditions } from './conditions.ts';
 import type { LiveDecision, LiveNode } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 import type { LiveView } from './view.ts';
@@ -22,8 +23,8 @@ interface NodeDetails {
   readonly node: LiveNode;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly string[];
-  /** `Type=Status (Reason): message`, of the NodeClaim and of the Node. */
-  readonly conditions: readonly string[];
+  /** Conditions of the NodeClaim, then of the Node. */
+  readonly conditions: readonly ShownCondition[];
   readonly methods: readonly { readonly method: string; readonly code: string; readonly text: string }[];
   readonly command?: { readonly method: string; readonly nodes: readonly string[]; readonly savings: number };
   readonly pods: readonly PodLine[];
@@ -36,12 +37,11 @@ export function nodeDetails(name: string, cluster: ClusterState, view: LiveView)
   if (node === undefined) return undefined;
   const verdict = view.verdictOf(node.name);
   const claim = node.nodeClaim?.metadata.name;
-  const objects = new Set([`Node/${node.name}`, `NodeClaim/${claim}`]);
   return {
     node: nodeRow(node, view.priceOf(claim), verdict),
     labels: node.labels,
     taints: node.taints.map(({ key, value, effect }) => `${key}${value === undefined ? '' : `=${value}`}:${effect}`),
-    conditions: conditionsOf(node),
+    conditions: [...shownConditions(node.nodeClaim), ...shownConditions(node.node)],
     methods: verdict?.methods.map(({ method, code, text }) => ({ method, code, text })) ?? [],
     ...(verdict?.command === undefined
       ? {}
@@ -53,18 +53,8 @@ export function nodeDetails(name: string, cluster: ClusterState, view: LiveView)
       .map(lineOf)
       .sort((a, b) => (a.pod < b.pod ? -1 : 1)),
     morePods: Math.max(0, node.pods.length - MOST_PODS),
-    decisions: view.decisions.list().filter(({ object }) => objects.has(object)),
+    decisions: view.decisions.about(`Node/${node.name}`, `NodeClaim/${claim}`),
   };
-}
-
-function conditionsOf({ node, nodeClaim }: StateNode): readonly string[] {
-  const lines = [nodeClaim, node].flatMap((object) =>
-    (object?.status?.conditions ?? []).map(({ type, status, reason, message }) => {
-      const why = reason && reason !== type ? ` (${reason})` : '';
-      return `${object?.kind} ${type}=${status}${why}${message ? `: ${message}` : ''}`;
-    }),
-  );
-  return lines;
 }
 
 const lineOf = (pod: Pod): PodLine => ({

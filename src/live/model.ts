@@ -55,6 +55,8 @@ export interface LiveDecision {
   readonly text: string;
   /** Change of the cost in USD per hour; negative for savings. */
   readonly usdPerHour?: number;
+  /** Id of the first occurrence. Absent if the decision did not repeat. */
+  readonly firstId?: number;
   /** Number of occurrences. */
   readonly times: number;
 }

@@ -12,6 +12,7 @@ import type { ClusterState } from '../state/cluster.ts';
 import { type Access, admission, cookieFor } from './access.ts';
 import { readAssets } from './assets.ts';
 import { nodeDetails, podDetails } from './details.ts';
+import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
 import { Searches } from './search.ts';
 import { LiveStream } from './stream.ts';
 import type { LiveView } from './view.ts';
@@ -22,6 +23,8 @@ export interface LivePageOptions {
   readonly token: string;
   readonly view: LiveView;
   readonly cluster: ClusterState;
+  /** Returns the NodeClasses of the operator. */
+  readonly nodeClasses: ObjectSources['nodeClasses'];
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -60,13 +63,18 @@ export async function serveLivePage(options: LivePageOptions): Promise<LivePageS
   return { url: `http://${host}:${port}/`, close: () => stop(server) };
 }
 
-function handlerOf({ view, cluster, log }: LivePageOptions, access: Access): RequestHandler {
+function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
+  const { view, cluster, log } = options;
   const assets = readAssets();
   const stream = new LiveStream(view, log);
   const searches = new Searches(cluster);
   const lookups: Readonly<Record<string, (query: URLSearchParams) => unknown>> = {
     '/api/node': (query) => nodeDetails(query.get('name') ?? '', cluster, view),
     '/api/pod': (query) => podDetails(query.get('name') ?? '', cluster, view),
+    '/api/nodepools': () => nodePoolList(options),
+    '/api/nodepool': (query) => nodePoolDetails(query.get('name') ?? '', options),
+    '/api/nodeclasses': () => nodeClassList(options),
+    '/api/nodeclass': (query) => nodeClassDetails(query.get('name') ?? '', options),
     '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
   };
   return async (request, response, { path, query }) => {

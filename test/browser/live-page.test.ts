@@ -76,6 +76,13 @@ async function open({ scheme = 'light', path = '', width = 1400, reducedMotion }
 const longestTask = (): Promise<number> =>
   page.evaluate(() => Math.max(0, ...(globalThis as unknown as { tasks: number[] }).tasks));
 
+const VIEWS = [
+  ['nodepools', 'NodePools'],
+  ['nodepool/default', 'NodePool default'],
+  ['nodeclasses', 'NodeClasses'],
+  ['nodeclass/default', 'NodeClass default'],
+] as const;
+
 const rowNames = (): Promise<readonly string[]> => page.locator('tbody th a').allTextContents();
 
 describe('the live page', () => {
@@ -133,6 +140,40 @@ describe('the live page', () => {
     await page.goto(`${served.url}#/node/node-0.internal`);
     await page.getByRole('heading', { name: 'Node node-0.internal' }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
+  });
+
+  it('has views of NodePools and NodeClasses, with conditions, limits and events', async () => {
+    live.fill(2, 1);
+    live.limitedPool('default');
+    live.brokenClass();
+    await open();
+    await page.getByRole('link', { name: 'NodePools' }).click();
+    await page.getByRole('row', { name: /default.*Not ready.*8 of 40/s }).waitFor();
+    await page.getByRole('link', { name: 'default' }).first().click();
+    await page.getByRole('heading', { name: 'NodePool default' }).waitFor();
+    expect(await page.locator('#details').innerText()).toMatch(/Disruption budgets\s+10% of the nodes/);
+    await page.getByRole('link', { name: 'default' }).first().click();
+    await page.getByRole('heading', { name: 'NodeClass default' }).waitFor();
+    expect(await page.locator('#details').innerText()).toContain('did not match any SecurityGroups');
+    expect(await page.locator('#views a[aria-current]').innerText()).toBe('NodeClasses');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'NodePool default' }).waitFor();
+    await page.getByRole('link', { name: 'Map' }).click();
+    await page.locator('#boxes .box').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it.each(['light', 'dark'] as const)('has no accessibility violations in the other views, %s', async (scheme) => {
+    live.fill(2, 2);
+    live.limitedPool('default');
+    live.brokenClass();
+    await open({ scheme, width: scheme === 'dark' ? 390 : 1400 });
+    for (const [view, heading] of VIEWS) {
+      await page.goto(`${served.url}#/${view}`);
+      await page.getByRole('heading', { name: heading, level: 2 }).waitFor();
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+      expect([view, await axeViolations(page)]).toEqual([view, []]);
+    }
   });
 
   it('reports that its data is outdated if the operator is gone', async () => {

@@ -85,8 +85,9 @@ function onChange({ data }) {
     showWaits();
   }
   if (change.decisions.length > 0) {
-    const isSame = (one, other) => one.object === other.object && one.text === other.text;
-    const before = decisions.filter((one) => !change.decisions.some((other) => isSame(one, other) && other.times > 1));
+    const first = ({ id, firstId = id }) => firstId;
+    const repeated = new Set(change.decisions.map(first));
+    const before = decisions.filter((one) => !repeated.has(first(one)));
     decisions = [...before, ...change.decisions].slice(-MOST_DECISIONS);
     showDecisions(decisions, now());
   }

@@ -5,7 +5,7 @@ import { poolTitle } from './map.js';
 import { STATES, sentenceOf } from './sentences.js';
 
 /** Number of rows between two pauses, in which the browser can do other work. */
-const ROWS_A_STEP = 60;
+const ROWS_A_STEP = 30;
 /** Number of rows of all tables, divided among the NodePools, and the least number of each. */
 const ROWS_AT_FIRST = 200;
 const LEAST_ROWS = 10;
@@ -24,6 +24,12 @@ let turn = 0;
 export async function showNodes(nodes, query, nowMs) {
   turn += 1;
   const mine = turn;
+  const isOver = async () => {
+    await new Promise((resolve) => setTimeout(resolve));
+    // a later call has started in the meantime
+    return turn !== mine;
+  };
+  if (await isOver()) return;
   const groups = byPool([...nodes.values()].filter((node) => matches(node, query)));
   prune(groups, nodes);
   const atFirst = Math.max(LEAST_ROWS, Math.floor(ROWS_AT_FIRST / Math.max(1, groups.length)));
@@ -36,9 +42,7 @@ export async function showNodes(nodes, query, nowMs) {
     removeOthers(pool.body, members);
     for (let from = 0; from < members.length; from += ROWS_A_STEP) {
       showRows(pool.body, members, { from, nowMs });
-      await new Promise((resolve) => setTimeout(resolve));
-      // a later call has started in the meantime
-      if (turn !== mine) return;
+      if (await isOver()) return;
     }
   }
   message(emptyText(nodes.size, groups.length));

@@ -103,9 +103,13 @@ export function showDecisions(decisions, nowMs) {
   );
 }
 
+/** Views of the objects of decisions. */
+const LINKS = { Node: 'node', NodeClaim: 'node', NodePool: 'nodepool', EC2NodeClass: 'nodeclass' };
+
 export function line({ topic, object, text, usdPerHour, times, atMs }, nowMs) {
   const [kind, name] = object.split('/');
-  const target = kind === 'Node' || kind === 'NodeClaim' ? link('node', name) : object;
+  const view = LINKS[kind];
+  const target = view === undefined ? object : link(view, name);
   const price =
     usdPerHour === undefined
       ? undefined

@@ -68,4 +68,11 @@ export const outlookOf = ({ state, verdict }) => {
 };
 
 export const STATES = { launching: 'Launching', starting: 'Starting', ready: 'Ready', leaving: 'Being removed' };
+export const POD_PHASES = {
+  Pending: 'Starting',
+  Running: 'Running',
+  Succeeded: 'Finished',
+  Failed: 'Failed',
+  Terminating: 'Ending',
+};
 export const POD_STATES = { running: 'Running', starting: 'Starting', leaving: 'Ending', daemon: 'DaemonSet' };

@@ -34,20 +34,33 @@ describe('the log of decisions', () => {
     expect(topics('NodePool', 'Normal', 'Ready', 'Status condition transitioned, Type: Ready')).toEqual([]);
   });
 
-  it('counts repetitions within ten minutes, and moves the entry to the end', () => {
+  it('counts repetitions within an hour, and moves the entry to the end', () => {
     const log = new LiveDecisions();
     const say = (text: string, atMs: number): void => log.add({ atMs, topic: 'problem', object: 'NodePool/x', text });
     say('a', 0);
     say('b', 1);
     const told = log.lastId;
-    say('a', 9 * MINUTE);
+    say('a', 11 * MINUTE);
     expect(log.list().map(({ text, times }) => [text, times])).toEqual([
       ['b', 1],
       ['a', 2],
     ]);
     expect(log.since(told).map(({ text }) => text)).toEqual(['a']);
-    say('a', 30 * MINUTE);
+    say('a', 71 * MINUTE);
     expect(log.list().map(({ times }) => times)).toEqual([1, 2, 1]);
+  });
+
+  it('counts repetitions of a problem with another id, and keeps the last text', () => {
+    const log = new LiveDecisions();
+    const fail = (id: string): void =>
+      log.add({ atMs: 0, topic: 'problem', object: 'EC2NodeClass/x', text: `denied, RequestId: ${id}` });
+    fail('0a1b2c3d-0000-4000-8000-0123456789ab');
+    fail('1a1b2c3d-0000-4000-8000-0123456789ab');
+    log.add({ atMs: 0, topic: 'problem', object: 'EC2NodeClass/x', text: 'denied, another text' });
+    expect(log.list().map(({ text, times }) => [text, times])).toEqual([
+      ['denied, RequestId: 1a1b2c3d-0000-4000-8000-0123456789ab', 2],
+      ['denied, another text', 1],
+    ]);
   });
 
   it('keeps the last five hundred entries', () => {

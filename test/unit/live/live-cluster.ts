@@ -5,6 +5,7 @@ import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import { timestamp } from '../../../src/lib/times.ts';
+import type { NodeClass } from '../../../src/live/pools.ts';
 import type { LiveSources } from '../../../src/live/view.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
@@ -20,7 +21,8 @@ export class LiveCluster {
   readonly clock: SettableClock = settableClock(NOW_MS);
   readonly stores = handFed();
   readonly cluster: ClusterState;
-  readonly sources: LiveSources;
+  readonly sources: LiveSources & { readonly nodeClasses: () => readonly NodeClass[] };
+  nodeClasses: NodeClass[] = [];
   verdicts: Verdict[] = [];
   /** If true, requests for verdicts fail. */
   failing = false;
@@ -41,6 +43,7 @@ export class LiveCluster {
     this.sources = {
       clusterName: 'test',
       cluster: this.cluster,
+      nodeClasses: () => this.nodeClasses,
       clock: this.clock,
       log: silent,
       pricesOf: async (_, claims) => {
@@ -124,6 +127,58 @@ export class LiveCluster {
     return pod;
   }
 
+  /** Creates a NodePool with limits, a budget and a reason why it is not ready. */
+  limitedPool(name: string): void {
+    this.stores.store(NODE_POOL).put(
+      this.versioned({
+        ...poolNamed(name),
+        spec: {
+          weight: 10,
+          limits: { cpu: '40', 'example.com/gpu': '4' },
+          disruption: {
+            consolidateAfter: '30s',
+            budgets: [{ nodes: '10%', schedule: '@daily', duration: '8h', reasons: ['Drifted'] }],
+          },
+          template: {
+            spec: {
+              nodeClassRef: CLASS,
+              requirements: [
+                { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot', 'on-demand'], minValues: 2 },
+              ],
+            },
+          },
+        },
+        status: {
+          conditions: [
+            condition('Ready', 'False', 'UnhealthyDependents'),
+            condition('NodeClassReady', 'False', 'is not ready'),
+          ],
+        },
+      }),
+    );
+  }
+
+  /** Creates a NodeClass that is not ready, with user data that must not be shown. */
+  brokenClass(): void {
+    const message = 'SecurityGroupSelector did not match any SecurityGroups';
+    this.nodeClasses = [
+      {
+        apiVersion: 'karpenter.k8s.aws/v1',
+        kind: 'EC2NodeClass',
+        metadata: { name: 'default' },
+        spec: { userData: 'hunter2-in-user-data' },
+        status: {
+          subnets: [{ id: 'subnet-1', zone: 'us-west-2a' }],
+          amis: [{ id: 'ami-1', name: 'al2023', requirements: [] }],
+          conditions: [
+            condition('Ready', 'False', 'SecurityGroupsReady=False'),
+            condition('SecurityGroupsReady', 'False', message),
+          ],
+        },
+      } as NodeClass,
+    ];
+  }
+
   /** Creates nodes with a number of pods each, and pending pods. */
   fill(nodes: number, podsEach: number, pending = 0): void {
     for (let index = 0; index < nodes; index += 1) {
@@ -134,6 +189,11 @@ export class LiveCluster {
     for (let pod = 0; pod < pending; pod += 1) this.pod(`waits-${pod}`);
   }
 }
+
+const condition = (type: string, status: 'True' | 'False', message: string) => ({
+  ...{ type, status, message, reason: type },
+  lastTransitionTime: timestamp(NOW_MS - HOUR_MS),
+});
 
 const CLASS = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
 const AMOUNTS = { cpu: '8', memory: '32Gi', pods: '58' };

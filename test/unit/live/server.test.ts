@@ -107,6 +107,11 @@ describe('the live page', () => {
     ['/api/node?name=nobody', 404],
     ['/api/pod?name=default/waits-9', 404],
     ['/__proto__', 404],
+    ['/api/nodepool', 404],
+    ['/api/nodepool?name=nobody', 404],
+    ['/api/nodepool?name=__proto__', 404],
+    [`/api/nodepool?name=${'x'.repeat(600)}`, 400],
+    ['/api/nodeclass?name=constructor', 404],
     [`/api/search?q=${'x'.repeat(600)}`, 400],
     ['/api/search?q=node-1', 200],
     ['/api/node?name=claim-1', 200],
@@ -141,6 +146,79 @@ describe('the live page', () => {
     expect(first?.data.nodes).toMatchObject([{ surplusCreditsUsdPerHour: 0.05 }, { surplusCreditsUsdPerHour: 0.05 }]);
     const details = await (await get('/api/node?name=claim-1')).json();
     expect(details).toMatchObject({ node: { usdPerHour: 0.25, surplusCreditsUsdPerHour: 0.05 } });
+  });
+
+  it('lists NodePools with their use of limits, and shows one with conditions and events', async () => {
+    live.limitedPool('default');
+    const { rows, more } = (await (await get('/api/nodepools')).json()) as { rows: unknown[]; more: number };
+    expect(more).toBe(0);
+    expect(rows).toMatchObject([
+      {
+        name: 'default',
+        ready: 'False',
+        problem: 'is not ready',
+        nodeClass: 'default',
+        nodes: 1,
+        usage: [
+          { resource: 'nodes', used: 1 },
+          { resource: 'cpu', used: 8_000, limit: 40_000 },
+          { resource: 'memory', used: 32 * 2 ** 30 },
+          { resource: 'example.com/gpu', used: 0, limit: 4 },
+        ],
+      },
+      { name: 'gpu', ready: 'Unknown', problem: '', nodes: 1 },
+    ]);
+    const pool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' } };
+    page.note({ object: pool, type: 'Warning', reason: 'NotReady', message: 'not ready' });
+    expect(await (await get('/api/nodepool?name=default')).json()).toMatchObject({
+      weight: 10,
+      consolidation: 'WhenEmptyOrUnderutilized, after 30s',
+      budgets: ['10% of the nodes, from @daily UTC for 8h, for Drifted'],
+      requirements: ['karpenter.sh/capacity-type In spot, on-demand (at least 2 values)'],
+      conditions: [
+        { type: 'Ready', status: 'False' },
+        { type: 'NodeClassReady', status: 'False' },
+      ],
+      decisions: [{ text: 'not ready', times: 1 }],
+    });
+  });
+
+  it('shows NodeClasses with collapsed errors, without their user data', async () => {
+    live.brokenClass();
+    const [nodeClass] = live.nodeClasses;
+    for (let times = 0; times < 3; times += 1) {
+      page.note({
+        object: nodeClass as never,
+        type: 'Warning',
+        reason: 'FailedResolution',
+        message: `denied, RequestId: ${times}a1b2c3d-0000-4000-8000-0123456789ab`,
+      });
+      live.clock.put(11 * 60_000);
+    }
+    const list = await (await get('/api/nodeclasses')).text();
+    expect(JSON.parse(list)).toMatchObject({
+      rows: [{ name: 'default', ready: 'False', nodePools: ['default', 'gpu'], nodes: 2 }],
+      more: 0,
+    });
+    const details = await (await get('/api/nodeclass?name=default')).text();
+    expect(JSON.parse(details)).toMatchObject({
+      problem: 'SecurityGroupSelector did not match any SecurityGroups',
+      resolved: [
+        { what: 'Subnets', items: ['subnet-1 in us-west-2a'] },
+        { what: 'Security groups', items: [] },
+        { what: 'Images', items: ['ami-1 al2023'] },
+        { what: 'Capacity reservations', items: [] },
+        { what: 'Instance profile', items: [] },
+      ],
+      decisions: [{ times: 3, text: 'denied, RequestId: 2a1b2c3d-0000-4000-8000-0123456789ab' }],
+    });
+    expect(list + details).not.toContain('hunter2');
+  });
+
+  it('lists at most five hundred NodePools, and counts the others', async () => {
+    for (let index = 0; index < 600; index += 1) live.limitedPool(`pool-${index}`);
+    const { rows, more } = (await (await get('/api/nodepools')).json()) as { rows: unknown[]; more: number };
+    expect([rows.length, more]).toEqual([500, 102]);
   });
 
   it('closes the connections of clients if it cannot compute changes, and accepts them again', async () => {

@@ -204,7 +204,12 @@ describe('details of an object', () => {
     const found = present(nodeDetails('claim-0', live.cluster, view));
     expect(found.node.name).toBe('node-0.internal');
     expect(found.pods.map((line) => line.pod)).toEqual(['default/pod-0-0', 'default/pod-0-1']);
-    expect(found.conditions).toEqual(['Node Ready=True (KubeletReady): kubelet is posting ready status']);
+    expect(found.conditions).toEqual([
+      {
+        ...{ kind: 'Node', type: 'Ready', status: 'True', reason: 'KubeletReady' },
+        ...{ message: 'kubelet is posting ready status', sinceMs: 0 },
+      },
+    ]);
     expect(found.decisions).toHaveLength(1);
     expect(nodeDetails('nobody', live.cluster, view)).toBeUndefined();
   });

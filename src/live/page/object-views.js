@@ -1,0 +1,185 @@
+/** Content of the views of nodes, pods, NodePools and NodeClasses. */
+import { el, link } from './dom.js';
+import { amountText, counted, spanText, surplusText, usdText } from './format.js';
+import { ask, conditions, events, facts, more, table } from './parts.js';
+import { POD_PHASES, STATES, sentenceOf } from './sentences.js';
+
+export async function nodeView(name, nowMs) {
+  return nodeContent(await ask('node', { name }), nowMs);
+}
+
+export async function podView(name, nowMs) {
+  return podContent(await ask('pod', { name }), nowMs);
+}
+
+function nodeContent({ node, labels, taints, conditions: given, methods, command, pods, morePods, decisions }, nowMs) {
+  const price =
+    node.usdPerHour === undefined ? 'unknown price' : `${usdText(node.usdPerHour)} an hour${surplusText(node)}`;
+  return [
+    facts([
+      ['Instance', [node.instanceType, node.zone, node.capacityType, price].filter(Boolean).join(', ')],
+      ['NodePool', node.nodePool],
+      ['NodeClaim', node.nodeClaim],
+      ['State', STATES[node.state]],
+      [
+        'Would it be disrupted?',
+        node.verdict === undefined ? 'not known yet' : `${sentenceOf(node.verdict.code)}: ${node.verdict.text}`,
+      ],
+      ['Blocked by', node.verdict?.object],
+      [
+        'Command',
+        command && `${command.method} of ${command.nodes.join(', ')} saves ${usdText(command.savings)} an hour`,
+      ],
+    ]),
+    table(
+      'Disruption methods',
+      ['Method', 'Result', 'Details'],
+      methods.map(({ method, code, text }) => [method, sentenceOf(code), text]),
+    ),
+    table(
+      'Pods',
+      ['Pod', 'Phase', 'Requests'],
+      pods.map(({ pod, phase, requests }) => [link('pod', pod), POD_PHASES[phase] ?? phase, amounts(requests)]),
+    ),
+    morePods > 0 ? el('p', { class: 'soft' }, `and ${morePods} more`) : undefined,
+    ...events(decisions, nowMs),
+    conditions(given, nowMs),
+    more('Taints', taints),
+    more(
+      'Labels',
+      Object.entries(labels).map(([key, value]) => `${key}=${value}`),
+    ),
+  ].filter(Boolean);
+}
+
+const amounts = (requests) =>
+  Object.entries(requests)
+    .filter(([name]) => name !== 'pods')
+    .map(([name, amount]) => `${name} ${amountText(name, amount)}`)
+    .join(', ');
+
+function podContent({ phase, node, nodeClaim, owner, sinceMs, scheduling, reason, requests }, nowMs) {
+  return [
+    facts([
+      ['State', node === '' && phase === 'Pending' ? 'Pending' : (POD_PHASES[phase] ?? phase)],
+      ['Owner', owner],
+      ['Requests', amounts(requests)],
+      ['Node', node === '' ? undefined : link('node', node)],
+      ['NodeClaim for the pod', nodeClaim && link('node', nodeClaim)],
+      ['Waiting for', node === '' && sinceMs > 0 ? spanText(nowMs - sinceMs) : undefined],
+      ['kube-scheduler', scheduling],
+      ['Operator', reason ?? (node === '' ? 'no reason reported' : undefined)],
+    ]),
+  ];
+}
+
+/** @param {string} resource @param {number} used @param {number | undefined} limit */
+const usageText = ({ resource, used, limit }) => {
+  const amount = amountText(resource, used);
+  return limit === undefined ? `${amount}, no limit` : `${amount} of ${amountText(resource, limit)}`;
+};
+
+/** Shows the limits of a NodePool with their use, as bars. */
+const usageBars = (usage) =>
+  el(
+    'div',
+    { class: 'usage' },
+    ...usage.map(({ resource, used, limit }) => {
+      const part = limit === undefined ? undefined : limit > 0 ? Math.min(1, used / limit) : 1;
+      const fill = el('div', { class: part === 1 ? 'fill full' : 'fill' });
+      fill.style.width = `${((part ?? 0) * 100).toFixed(1)}%`;
+      return el(
+        'div',
+        { class: 'limit' },
+        el('span', {}, resource),
+        part === undefined ? el('span') : el('div', { class: 'track' }, fill),
+        el('span', {}, usageText({ resource, used, limit })),
+      );
+    }),
+  );
+
+const readyText = ({ ready, problem }) =>
+  ready === 'True'
+    ? 'Ready'
+    : el(
+        'span',
+        {},
+        el('span', { class: `status-${ready}` }, ready === 'False' ? 'Not ready' : 'Not known yet'),
+        problem === '' ? undefined : el('div', { class: 'soft' }, problem),
+      );
+
+const rest = (more, noun) => (more > 0 ? [el('p', { class: 'soft' }, `and ${counted(more, noun)} more`)] : []);
+
+const limitsOf = ({ usage }) => {
+  const limited = usage.filter(({ limit }) => limit !== undefined);
+  return limited.length === 0 ? 'No limits' : usageBars(limited);
+};
+
+export async function nodePoolsView() {
+  const { rows, more: left } = await ask('nodepools', {});
+  if (rows.length === 0) return [el('p', { class: 'empty' }, 'The cluster has no NodePools.')];
+  const lines = rows.map((row) => [
+    link('nodepool', row.name),
+    readyText(row),
+    link('nodeclass', row.nodeClass),
+    row.nodes.toLocaleString('en'),
+    usdText(row.usdPerHour),
+    limitsOf(row),
+  ]);
+  return [
+    table('NodePools', ['NodePool', 'State', 'NodeClass', 'Nodes', 'USD/h', 'Limits'], lines, { cards: true }),
+    ...rest(left, 'NodePool'),
+  ];
+}
+
+export async function nodePoolView(name, nowMs) {
+  const found = await ask('nodepool', { name });
+  return [
+    facts([
+      ['State', readyText(found)],
+      ['NodeClass', link('nodeclass', found.nodeClass)],
+      ['Nodes', found.replicas === undefined ? `${found.nodes}` : `${found.nodes}, fixed at ${found.replicas}`],
+      ['Cost', `${usdText(found.usdPerHour)} an hour`],
+      ['Weight', found.weight === 0 ? undefined : String(found.weight)],
+      ['Consolidation', found.consolidation],
+      ['Disruption budgets', found.budgets.join('; ')],
+    ]),
+    el('h3', {}, 'Usage and limits'),
+    usageBars(found.usage),
+    conditions(found.conditions, nowMs),
+    ...events(found.decisions, nowMs),
+    more('Requirements', found.requirements),
+  ];
+}
+
+export async function nodeClassesView() {
+  const { rows, more: left } = await ask('nodeclasses', {});
+  if (rows.length === 0) return [el('p', { class: 'empty' }, 'The cluster has no NodeClasses.')];
+  const lines = rows.map((row) => [
+    link('nodeclass', row.name),
+    readyText(row),
+    el('span', {}, ...row.nodePools.flatMap((pool) => [link('nodepool', pool), ' '])),
+    row.nodes.toLocaleString('en'),
+  ]);
+  return [
+    table('NodeClasses', ['NodeClass', 'State', 'NodePools', 'Nodes'], lines, { cards: true }),
+    ...rest(left, 'NodeClass'),
+  ];
+}
+
+export async function nodeClassView(name, nowMs) {
+  const found = await ask('nodeclass', { name });
+  return [
+    facts([
+      ['State', readyText(found)],
+      ['NodePools', el('span', {}, ...found.nodePools.flatMap((pool) => [link('nodepool', pool), ' ']))],
+      ['Nodes', String(found.nodes)],
+      ...found.resolved.map(({ what, items }) => [
+        what,
+        items.length === 0 ? undefined : el('span', {}, ...items.map((item) => el('div', {}, item))),
+      ]),
+    ]),
+    conditions(found.conditions, nowMs),
+    ...events(found.decisions, nowMs),
+  ];
+}

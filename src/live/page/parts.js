@@ -1,0 +1,78 @@
+/** Parts that several views use. */
+import { el } from './dom.js';
+import { spanText } from './format.js';
+import { line } from './panels.js';
+
+/** Loads JSON from the operator. @throws Error with the response if it has an error status */
+export const ask = async (path, parameters) => {
+  const answer = await fetch(`/api/${path}?${new URLSearchParams(parameters)}`);
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+};
+
+/** A list of names with values. Empty values are left out. */
+export const facts = (pairs) =>
+  el(
+    'dl',
+    {},
+    ...pairs
+      .filter(([, value]) => value !== '' && value !== undefined)
+      .flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]),
+  );
+
+/**
+ * With `cards`, each row is a card on a narrow page. The roles are explicit, because such a row is no longer laid out as a table.
+ * @returns {HTMLElement | undefined} undefined if there are no lines
+ */
+export function table(title, headings, lines, { cards = false } = {}) {
+  if (lines.length === 0) return undefined;
+  const cell = (content, at) => el('td', { role: 'cell', 'data-label': headings[at] }, content);
+  const head = el(
+    'thead',
+    { role: 'rowgroup' },
+    el('tr', { role: 'row' }, ...headings.map((text) => el('th', { scope: 'col', role: 'columnheader' }, text))),
+  );
+  const body = el(
+    'tbody',
+    { role: 'rowgroup' },
+    ...lines.map((cells) => el('tr', { role: 'row' }, ...cells.map(cell))),
+  );
+  const content = el('table', { role: 'table', 'aria-label': title }, head, body);
+  if (cards) return el('div', { class: 'cards' }, content);
+  const scroll = { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title };
+  return el('div', scroll, el('h3', {}, title), content);
+}
+
+export const more = (title, lines) =>
+  lines.length === 0
+    ? undefined
+    : el('details', {}, el('summary', {}, `${title} (${lines.length})`), el('pre', {}, lines.join('\n')));
+
+const CONDITION_STATES = { True: 'Yes', False: 'No', Unknown: 'Unknown' };
+
+/** Splits names such as `SecurityGroupsReady` into words. */
+const words = (name) => name.replaceAll(/([a-z])([A-Z])/g, '$1 $2');
+
+export const conditions = (list, nowMs) =>
+  table(
+    'Conditions',
+    ['Condition', 'Status', 'Since', 'Message'],
+    list.map(({ kind, type, status, reason, message, sinceMs }) => [
+      el('span', { title: `${kind} ${type}` }, words(type)),
+      el('span', { class: `status-${status}` }, CONDITION_STATES[status] ?? status),
+      sinceMs === 0 ? '' : spanText(nowMs - sinceMs),
+      message || words(reason),
+    ]),
+  );
+
+/** Events and decisions about an object, latest first. */
+export const events = (decisions, nowMs) => [
+  el('h3', {}, 'Events and decisions'),
+  el(
+    'ol',
+    { class: 'rows' },
+    ...(decisions.length === 0
+      ? [el('li', { class: 'empty' }, 'None since this operator started.')]
+      : decisions.toReversed().map((one) => line(one, nowMs))),
+  ),
+];
