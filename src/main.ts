@@ -23,7 +23,7 @@ import { PodVerdicts } from './controllers/provisioning/pod-verdicts.ts';
 import { NodeTraces } from './controllers/traces/node-traces.ts';
 import { VerdictHistory } from './engine/disruption/verdicts.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
-import type { Solver } from './engine-worker/solver.ts';
+import { localSolver, type Solver } from './engine-worker/solver.ts';
 import { catchUp } from './kube/catch-up.ts';
 import { writeLast } from './kube/document-keeper.ts';
 import type { EventRecorder } from './kube/events.ts';
@@ -354,18 +354,22 @@ interface Viewed {
 
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
-  { settings, clock, log, metrics, leadership, closing }: Parts,
-  { deps, history }: Viewed,
+  { settings, clock, log, metrics, leadership, closing, solver }: Parts,
+  { deps, history, costHistory }: Viewed,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
   const { openLive } = await import('./live/index.ts');
   const prices = new CostTracker(deps);
+  const { WhatIf } = await import('./controllers/what-if.ts');
+  const whatIf = new WhatIf(deps, solver ?? localSolver());
   const page = await openLive({
     ...settings.livePage,
     clusterName: settings.clusterName,
     cluster: deps.cluster,
     nodeClasses: () => deps.informers.store(EC2_NODE_CLASS).list(),
+    history: costHistory,
+    whatIf: (change) => whatIf.ask(change),
     clock,
     log,
     metrics,

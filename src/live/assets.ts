@@ -28,7 +28,10 @@ const FILES = [
   'panels.js',
   'parts.js',
   'sentences.js',
+  'timeline-layout.js',
+  'timeline-view.js',
   'views.js',
+  'what-if-view.js',
 ];
 
 /** Reads the files by path. @throws Error if a file is missing from the installation */

@@ -1,10 +1,11 @@
 /** The live page: a browser view of the operator's current decisions and costs. */
 import type { EventNote } from '../observe/events/declaration.ts';
+import { NodeLives } from './lives.ts';
 import { type LivePageOptions, serveLivePage } from './server.ts';
 import { type LiveSources, LiveView } from './view.ts';
 
 export type LiveOptions = LiveSources &
-  Omit<LivePageOptions, 'view'> & {
+  Omit<LivePageOptions, 'view' | 'lives'> & {
     /** Ends the price updates. Use `close` to stop the server. */
     readonly signal: AbortSignal;
   };
@@ -19,7 +20,8 @@ export interface LivePage {
 /** Opens the live page. @throws Error with the name of the setting if the port is not available */
 export async function openLive(options: LiveOptions): Promise<LivePage> {
   const view = new LiveView(options);
-  const { url, close } = await serveLivePage({ ...options, view });
+  const lives = new NodeLives(options.cluster, options.clock, options.history);
+  const { url, close } = await serveLivePage({ ...options, view, lives });
   void view.run(options.signal);
   return { url, note: (...notes) => view.note(...notes), close };
 }

@@ -1,5 +1,6 @@
 /** Serves the live page: its files, its data as server-sent events, and individual nodes and pods as JSON. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { OperatorHistory } from '../observe/history/document.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Address } from '../process/address.ts';
@@ -12,6 +13,7 @@ import type { ClusterState } from '../state/cluster.ts';
 import { type Access, admission, cookieFor } from './access.ts';
 import { readAssets } from './assets.ts';
 import { nodeDetails, podDetails } from './details.ts';
+import { costTimeline, type NodeLives } from './lives.ts';
 import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
 import { Searches } from './search.ts';
 import { LiveStream } from './stream.ts';
@@ -25,6 +27,14 @@ export interface LivePageOptions {
   readonly cluster: ClusterState;
   /** Returns the NodeClasses of the operator. */
   readonly nodeClasses: ObjectSources['nodeClasses'];
+  readonly lives: NodeLives;
+  /**
+   * Answers a question about a change of the cluster. Returns undefined if too many questions are asked.
+   * @throws Error with the name `WhatIfError` if the change cannot be made
+   */
+  readonly whatIf: (change: string) => Promise<unknown>;
+  /** Undefined if the settings disable the history. */
+  readonly history: OperatorHistory | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -75,6 +85,9 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
     '/api/nodepool': (query) => nodePoolDetails(query.get('name') ?? '', options),
     '/api/nodeclasses': () => nodeClassList(options),
     '/api/nodeclass': (query) => nodeClassDetails(query.get('name') ?? '', options),
+    '/api/timeline': (query) => options.lives.timeline(query),
+    '/api/costs': () => costTimeline(options.history),
+    '/api/what-if': (query) => whatIfAnswer(query.get('change') ?? '', options),
     '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
   };
   return async (request, response, { path, query }) => {
@@ -95,8 +108,27 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
   };
 }
 
+/** An answer to an invalid question, with status 400. */
+class Invalid {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+async function whatIfAnswer(change: string, { whatIf }: LivePageOptions): Promise<unknown> {
+  try {
+    return (await whatIf(change.trim())) ?? BUSY;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'WhatIfError') return new Invalid(error.message);
+    throw error;
+  }
+}
+
 async function show(request: IncomingMessage, response: ServerResponse, found: unknown): Promise<void> {
-  if (found === BUSY) return busy(response, SEARCH_SECONDS, 'too many searches are waiting, try again in a second\n');
+  if (found === BUSY) return busy(response, SEARCH_SECONDS, 'too many requests are waiting, try again in a second\n');
+  if (found instanceof Invalid) return answer(response, 400, `${found.text}\n`);
   if (found === undefined) return answer(response, 404, 'the object does not exist\n');
   await send(request, response, { ...(await jsonInSteps(found)), type: 'application/json' });
 }

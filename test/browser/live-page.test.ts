@@ -6,7 +6,7 @@ import { type LivePage, openLive } from '../../src/live/index.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { present } from '../support/present.ts';
-import { LiveCluster } from '../unit/live/live-cluster.ts';
+import { LiveCluster, NOW_MS } from '../unit/live/live-cluster.ts';
 import { axeViolations } from './axe.ts';
 import { startChromium } from './chromium.ts';
 
@@ -76,11 +76,13 @@ async function open({ scheme = 'light', path = '', width = 1400, reducedMotion }
 const longestTask = (): Promise<number> =>
   page.evaluate(() => Math.max(0, ...(globalThis as unknown as { tasks: number[] }).tasks));
 
+const NO_COST = { effective: 0, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 };
 const VIEWS = [
   ['nodepools', 'NodePools'],
   ['nodepool/default', 'NodePool default'],
   ['nodeclasses', 'NodeClasses'],
   ['nodeclass/default', 'NodeClass default'],
+  ['timeline', 'Timeline'],
 ] as const;
 
 const rowNames = (): Promise<readonly string[]> => page.locator('tbody th a').allTextContents();
@@ -167,6 +169,7 @@ describe('the live page', () => {
     live.fill(2, 2);
     live.limitedPool('default');
     live.brokenClass();
+    live.history.hours.sample(NOW_MS, new Map([['default', { ...NO_COST, effective: 2 }]]));
     await open({ scheme, width: scheme === 'dark' ? 390 : 1400 });
     for (const [view, heading] of VIEWS) {
       await page.goto(`${served.url}#/${view}`);
@@ -174,6 +177,19 @@ describe('the live page', () => {
       expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
       expect([view, await axeViolations(page)]).toEqual([view, []]);
     }
+  });
+
+  it('has a timeline of nodes and of costs', async () => {
+    live.fill(2, 1);
+    live.history.hours.sample(NOW_MS, new Map([['default', { ...NO_COST, effective: 2 }]]));
+    await open({ path: '#/timeline' });
+    await page.locator('.lives li').nth(1).waitFor();
+    expect(await page.locator('.lives li').first().innerText()).toContain('Created 1 h ago');
+    expect(await page.locator('svg.stack path').count()).toBe(1);
+    expect(await page.locator('#details').innerText()).toMatch(/default\s+\$2.00/);
+    await page.getByRole('link', { name: '1 h' }).click();
+    await page.locator('.choices a[aria-current]').getByText('1 h').waitFor();
+    expect(complaints).toEqual([]);
   });
 
   it('reports that its data is outdated if the operator is gone', async () => {

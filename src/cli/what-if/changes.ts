@@ -1,5 +1,6 @@
 /** Parses the values of `--what-if`: files with manifests, and changes in words. */
 import { existsSync } from 'node:fs';
+import { parseChange } from '../../engine/what-if/change.ts';
 import { InputError } from '../objects/errors.ts';
 import { applyManifests, type Manifest, readManifests } from '../objects/read.ts';
 import { drainNode } from './drain.ts';
@@ -12,9 +13,6 @@ export const CHANGES = '"scale deploy/web=50", "drain NODE" or "spot+30%"';
 /** @throws InputError if a change cannot be made */
 type Change = (manifests: readonly Manifest[], nowMs: number) => readonly Manifest[];
 
-const SCALE = /^scale\s+(?:(?<namespace>[^/\s]+)\/)?(?<kind>[^/\s]+)\/(?<name>[^/\s=]+)=(?<replicas>\d{1,6})$/;
-const DRAIN = /^drain\s+(?<node>\S+)$/;
-
 /**
  * Returns undefined for a file or a change of prices, which do not change objects.
  *
@@ -22,11 +20,9 @@ const DRAIN = /^drain\s+(?<node>\S+)$/;
  */
 function changeOf(text: string): Change | undefined {
   const where = `--what-if "${text}"`;
-  const node = DRAIN.exec(text)?.groups?.node;
-  if (node !== undefined) return (manifests, nowMs) => drainNode(manifests, { node, nowMs, where });
-  const { namespace = 'default', kind = '', name = '', replicas = '' } = SCALE.exec(text)?.groups ?? {};
-  if (name !== '')
-    return (manifests) => scaleWorkload(manifests, { namespace, kind, name, replicas: Number(replicas), where });
+  const change = parseChange(text);
+  if (change?.verb === 'drain') return (manifests, nowMs) => drainNode(manifests, { node: change.node, nowMs, where });
+  if (change?.verb === 'scale') return (manifests) => scaleWorkload(manifests, { ...change, where });
   if (/^(?:scale|drain)(?:\s|$)/.test(text))
     throw new InputError(where, 'expected "scale [NAMESPACE/]KIND/NAME=REPLICAS" or "drain NODE"');
   return undefined;

@@ -1,26 +1,13 @@
 /** Applies `--what-if "scale deploy/web=50"`: changes the number of pods of a workload. */
 import type { KubeObject, Pod, Workload } from '../../api/kubernetes.ts';
 import { isActive } from '../../engine/pods.ts';
+import { isReplicaSetName, type WorkloadKind, workloadKindOf } from '../../engine/what-if/change.ts';
+import { copiesOf } from '../../engine/what-if/pod-copies.ts';
+import { inOrderOfRemoval } from '../../engine/what-if/removal-order.ts';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';
-import { copiesOf } from './pod-copies.ts';
-import { inOrderOfRemoval } from './removal-order.ts';
 import { budgetsAfter } from './scaled-budgets.ts';
-
-const KINDS: Readonly<Record<string, WorkloadKind>> = {
-  deploy: 'Deployment',
-  deployment: 'Deployment',
-  deployments: 'Deployment',
-  sts: 'StatefulSet',
-  statefulset: 'StatefulSet',
-  statefulsets: 'StatefulSet',
-  rs: 'ReplicaSet',
-  replicaset: 'ReplicaSet',
-  replicasets: 'ReplicaSet',
-};
-
-type WorkloadKind = 'Deployment' | 'StatefulSet' | 'ReplicaSet';
 
 interface Scale {
   readonly namespace: string;
@@ -33,7 +20,7 @@ interface Scale {
 
 /** @throws InputError if neither the workload nor its pods exist */
 export function scaleWorkload(manifests: readonly Manifest[], scale: Scale): readonly Manifest[] {
-  const kind = Object.hasOwn(KINDS, scale.kind.toLowerCase()) ? KINDS[scale.kind.toLowerCase()] : undefined;
+  const kind = workloadKindOf(scale.kind);
   if (kind === undefined)
     throw new InputError(scale.where, `"${scale.kind}" cannot be scaled; use deploy, statefulset or replicaset`);
   const target: Target = { ...scale, kind };
@@ -60,7 +47,7 @@ function isReplicaSetOf(name: string, deployment: Target, manifests: readonly Ma
   const known = manifests.find(({ object }) => isWorkload(object, { ...deployment, kind: 'ReplicaSet', name }));
   if (known !== undefined) return isOwnedBy(known.object, 'Deployment', deployment.name);
   // `kubectl get pods` does not include ReplicaSets, but their names end in a hash of the pod template
-  return name.startsWith(`${deployment.name}-`) && /^[a-z0-9]+$/.test(name.slice(deployment.name.length + 1));
+  return isReplicaSetName(name, deployment.name);
 }
 
 function isPodOf(object: KubeObject, target: Target, manifests: readonly Manifest[]): boolean {

@@ -42,6 +42,11 @@ function nodeContent({ node, labels, taints, conditions: given, methods, command
       pods.map(({ pod, phase, requests }) => [link('pod', pod), POD_PHASES[phase] ?? phase, amounts(requests)]),
     ),
     morePods > 0 ? el('p', { class: 'soft' }, `and ${morePods} more`) : undefined,
+    el(
+      'p',
+      {},
+      el('a', { href: `#/what-if/${encodeURIComponent(`drain ${node.name}`)}` }, 'What if this node is drained?'),
+    ),
     ...events(decisions, nowMs),
     conditions(given, nowMs),
     more('Taints', taints),

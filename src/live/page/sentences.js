@@ -57,6 +57,27 @@ export const OUTLOOKS = {
 
 const spaced = (code) => `${code.charAt(0).toUpperCase()}${code.slice(1).replaceAll(/[-_]/g, ' ')}`;
 
+/** Reasons of launches and of ends of nodes. */
+const REASONS = {
+  provisioned: 'For pending pods',
+  underutilized: 'Consolidated, because its pods cost less elsewhere',
+  empty: 'Removed, because no pods were left',
+  drifted: 'Replaced, because it no longer matched its NodePool or NodeClass',
+  expired: 'Removed, because its maximum age was reached',
+  interrupted: 'Removed, because AWS interrupted the instance',
+  spot_interrupted: 'Removed, because AWS interrupted the spot instance',
+  unhealthy: 'Removed, because the node was unhealthy',
+  insufficient_capacity: 'Removed, because EC2 had no capacity for it',
+  launch_timeout: 'Removed, because the launch took too long',
+  registration_timeout: 'Removed, because the instance did not join the cluster in time',
+  nodeclass_not_ready: 'Removed, because its NodeClass was not ready',
+  garbage_collected: 'Removed, because its instance no longer existed',
+  surplus: 'Removed, because the fixed number of nodes was reduced',
+};
+
+/** Returns a sentence for the reason of a launch or of an end. */
+export const reasonText = (reason) => REASONS[reason] ?? spaced(reason);
+
 /** Returns a sentence for the code of a verdict. */
 export const sentenceOf = (code) => VERDICTS[code]?.[0] ?? spaced(code);
 

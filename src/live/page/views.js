@@ -2,6 +2,8 @@
 import { byId, el, link } from './dom.js';
 import { nodeClassesView, nodeClassView, nodePoolsView, nodePoolView, nodeView, podView } from './object-views.js';
 import { ask } from './parts.js';
+import { timelineView } from './timeline-view.js';
+import { whatIfView } from './what-if-view.js';
 
 /** Views by the first part of the address: heading, view in the navigation, and function that loads the content. */
 const VIEWS = {
@@ -11,6 +13,8 @@ const VIEWS = {
   nodepool: { title: (name) => `NodePool ${name}`, tab: 'nodepools', load: nodePoolView },
   nodeclasses: { title: () => 'NodeClasses', tab: 'nodeclasses', load: nodeClassesView },
   nodeclass: { title: (name) => `NodeClass ${name}`, tab: 'nodeclasses', load: nodeClassView },
+  timeline: { title: () => 'Timeline', tab: 'timeline', load: timelineView },
+  'what-if': { title: () => 'What if', tab: 'what-if', load: whatIfView, isForm: true },
 };
 
 /** Returns the view and the name in an address such as `#/node/NAME`. */

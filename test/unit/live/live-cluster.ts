@@ -7,6 +7,7 @@ import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import { timestamp } from '../../../src/lib/times.ts';
 import type { NodeClass } from '../../../src/live/pools.ts';
 import type { LiveSources } from '../../../src/live/view.ts';
+import { newHistory, type OperatorHistory } from '../../../src/observe/history/document.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { handFed } from '../kube/fakes.ts';
@@ -21,7 +22,14 @@ export class LiveCluster {
   readonly clock: SettableClock = settableClock(NOW_MS);
   readonly stores = handFed();
   readonly cluster: ClusterState;
-  readonly sources: LiveSources & { readonly nodeClasses: () => readonly NodeClass[] };
+  readonly history = newHistory();
+  readonly sources: LiveSources & {
+    readonly nodeClasses: () => readonly NodeClass[];
+    readonly history: OperatorHistory;
+    readonly whatIf: (change: string) => Promise<unknown>;
+  };
+  /** Answer to questions about changes. */
+  whatIf: (change: string) => Promise<unknown> = async () => undefined;
   nodeClasses: NodeClass[] = [];
   verdicts: Verdict[] = [];
   /** If true, requests for verdicts fail. */
@@ -44,6 +52,8 @@ export class LiveCluster {
       clusterName: 'test',
       cluster: this.cluster,
       nodeClasses: () => this.nodeClasses,
+      history: this.history,
+      whatIf: (change) => this.whatIf(change),
       clock: this.clock,
       log: silent,
       pricesOf: async (_, claims) => {

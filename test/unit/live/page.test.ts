@@ -7,7 +7,10 @@ import * as format from '../../../src/live/page/format.js';
 import * as layout from '../../../src/live/page/map-layout.js';
 // @ts-expect-error: the page's own scripts have no types
 import * as sentences from '../../../src/live/page/sentences.js';
+// @ts-expect-error: the page's own scripts have no types
+import * as timeline from '../../../src/live/page/timeline-layout.js';
 
+const { costAreas, lifeParts } = timeline;
 const { amountText, blockers, byPool, chartPath, matches, nodeText, shareOf, spanText, surplusText, usdText } = format;
 const { boxSide, flow, podPaths, podRectangles, scaleFor, tonesFor } = layout;
 
@@ -223,6 +226,61 @@ describe('the map', () => {
     expect(nodeText(node, sentences.STATES)).toBe(
       'node-1\nm7i.xlarge, us-west-2a, spot\nReady, $0.0800 an hour\n1 pod, cpu 25 %\nin the way',
     );
+  });
+});
+
+describe('the timeline', () => {
+  it('has the parts of a life within its time span', () => {
+    const span = { fromMs: 1_000, toMs: 2_000 };
+    const life = { createdMs: 500, launchedMs: 1_100, registeredMs: 1_200, initializedMs: 1_300, leavingMs: 1_700 };
+    const parts = (each: object) =>
+      lifeParts(each, span).map(({ part, left, width }: { part: string; left: number; width: number }) => [
+        part,
+        Math.round(left),
+        Math.round(width),
+      ]);
+    expect(parts({ ...life, endedMs: 1_900 })).toEqual([
+      ['launching', 0, 10],
+      ['joining', 10, 10],
+      ['starting', 20, 10],
+      ['ready', 30, 40],
+      ['leaving', 70, 20],
+    ]);
+    // a node that never joined, and one that ended before the time span
+    expect(parts({ createdMs: 1_500 })).toEqual([['launching', 50, 50]]);
+    expect(parts({ createdMs: 100, launchedMs: 200, endedMs: 300 })).toEqual([]);
+  });
+
+  it('stacks the costs of the NodePools, the largest at the bottom', () => {
+    const hours = [
+      { hourMs: 0, usd: [1, 3] },
+      { hourMs: 1, usd: [1, 1] },
+    ];
+    const { areas, most } = costAreas(hours, ['web', 'gpu']);
+    expect(most).toBe(4);
+    expect(areas).toEqual([
+      { name: 'gpu', usd: 4, d: 'M0.00 25.00L100.00 75.00L100.00 100.00L0.00 100.00Z' },
+      { name: 'web', usd: 2, d: 'M0.00 0.00L100.00 50.00L100.00 75.00L0.00 25.00Z' },
+    ]);
+  });
+
+  it('has one area for all NodePools beyond the limit, and accepts one hour', () => {
+    const names = Array.from({ length: 12 }, (_, at) => `pool-${at}`);
+    const { areas } = costAreas([{ hourMs: 0, usd: [...names.keys()] }], names);
+    expect(areas.map(({ name, usd }: { name: string; usd: number }) => [name, usd]).slice(-2)).toEqual([
+      ['pool-5', 5],
+      ['other NodePools', 10],
+    ]);
+    expect(areas).toHaveLength(8);
+    expect(areas[0].d).toMatch(/^M0\.00 \d+\.\d+L100\.00/);
+    expect(costAreas([], []).areas).toEqual([]);
+  });
+
+  it('tells each reason in words', () => {
+    expect([sentences.reasonText('registration_timeout'), sentences.reasonText('of_another_version')]).toEqual([
+      'Removed, because the instance did not join the cluster in time',
+      'Of another version',
+    ]);
   });
 });
 

@@ -1,7 +1,11 @@
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { NODE_CLAIM } from '../../../src/api/kinds.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { timestamp } from '../../../src/lib/times.ts';
 import { type LivePage, openLive } from '../../../src/live/index.ts';
+import type { PoolCost } from '../../../src/observe/history/cost-hours.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { LiveCluster } from './live-cluster.ts';
@@ -219,6 +223,89 @@ describe('the live page', () => {
     for (let index = 0; index < 600; index += 1) live.limitedPool(`pool-${index}`);
     const { rows, more } = (await (await get('/api/nodepools')).json()) as { rows: unknown[]; more: number };
     expect([rows.length, more]).toEqual([500, 102]);
+  });
+
+  it('shows the lives of nodes with the reasons of their launch and of their end', async () => {
+    const at = timestamp(live.clock.now() - 60_000);
+    const launched = { at, nodePool: 'gpu', reason: 'provisioned', pods: 3, usdPerHour: 1, examples: [] };
+    live.history.decisions.record({ ...launched, kind: 'bought', nodeClaim: 'claim-1' });
+    const claims = live.stores.store(NODE_CLAIM);
+    const claim = claims.list().find(({ metadata }) => metadata.name === 'claim-1');
+    const joined = (type: string, seconds: number) => ({
+      ...{ type, status: 'True' as const, reason: type, message: '' },
+      lastTransitionTime: timestamp(live.clock.now() - 3_600_000 + seconds * 1_000),
+    });
+    claims.put(
+      live.versioned({
+        ...claim,
+        metadata: { ...claim?.metadata, deletionTimestamp: at },
+        status: {
+          ...claim?.status,
+          nodeName: 'node-1.internal',
+          conditions: [joined('Launched', 2), joined('Registered', 20), joined('Initialized', 30)],
+        },
+      } as NodeClaim),
+    );
+    live.cluster.deletionReasons.set('claim-1', 'expired');
+    const [last] = claims.list().filter(({ metadata }) => metadata.name === 'claim-1');
+    claims.remove(last as NodeClaim);
+    const found = (await (await get('/api/timeline?hours=1')).json()) as { lives: Record<string, unknown>[] };
+    const startMs = live.clock.now() - 3_600_000;
+    expect(found.lives.map(({ nodeClaim }) => nodeClaim)).toEqual(['claim-0', 'claim-1']);
+    expect(found.lives[1]).toEqual({
+      ...{ nodeClaim: 'claim-1', node: 'node-1.internal', nodePool: 'gpu', instanceType: 'c7g.2xlarge' },
+      ...{ zone: 'us-west-2a', capacityType: 'on-demand', createdMs: startMs, launchedMs: startMs + 2_000 },
+      ...{ registeredMs: startMs + 20_000, initializedMs: startMs + 30_000, leavingMs: live.clock.now() - 60_000 },
+      ...{ endedMs: live.clock.now(), startReason: 'provisioned', pods: 3, endReason: 'expired' },
+    });
+    for (const hours of ['9e99', '-1', 'x', 'NaN']) {
+      const { fromMs, toMs } = (await (await get(`/api/timeline?hours=${hours}`)).json()) as Record<string, number>;
+      expect((toMs ?? 0) - (fromMs ?? 0)).toBe(6 * 3_600_000);
+    }
+  });
+
+  it('limits the lives in a timeline, and counts the others', async () => {
+    for (let index = 10; index < 1_500; index += 1) live.claim(index);
+    const claims = live.stores.store(NODE_CLAIM);
+    for (const claim of claims.list().slice(0, 1_400)) claims.remove(claim);
+    const { lives, more } = (await (await get('/api/timeline')).json()) as { lives: unknown[]; more: number };
+    // a thousand ended lives are kept
+    expect([lives.length, more]).toEqual([300, 1_000 + 92 - 300]);
+  });
+
+  it('shows the hourly costs of the NodePools of the last week', async () => {
+    const cost = (effective: number): PoolCost => ({ effective, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 });
+    for (let hour = 0; hour < 200; hour += 1)
+      live.history.hours.sample(hour * 3_600_000, new Map(hour < 199 ? [['default', cost(2)]] : [['gpu', cost(1.5)]]));
+    const { hours, ...rest } = (await (await get('/api/costs')).json()) as { hours: unknown[] };
+    expect(rest).toEqual({ nodePools: ['default', 'gpu'], isDisabled: false });
+    expect(hours).toHaveLength(168);
+    expect(hours.slice(-2)).toEqual([
+      { hourMs: 198 * 3_600_000, usd: [2, 0] },
+      { hourMs: 199 * 3_600_000, usd: [0, 1.5] },
+    ]);
+  });
+
+  it('answers questions about changes, and rejects invalid changes and too many questions', async () => {
+    const asked: string[] = [];
+    live.whatIf = async (change) => {
+      asked.push(change);
+      if (change === 'busy') return undefined;
+      if (change !== 'drain node-1') throw Object.assign(new Error('expected a change'), { name: 'WhatIfError' });
+      return { change, launches: [] };
+    };
+    const ask = (change: string) => get(`/api/what-if?${new URLSearchParams({ change })}`);
+    expect(await (await ask(' drain node-1 ')).json()).toEqual({ change: 'drain node-1', launches: [] });
+    const invalid = await ask('sacle');
+    expect([invalid.status, await invalid.text()]).toEqual([400, 'expected a change\n']);
+    const busy = await ask('busy');
+    expect([busy.status, busy.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await ask('x'.repeat(600))).status).toBe(400);
+    expect((await get('/api/what-if', { method: 'POST', body: 'drain node-1' })).status).toBe(405);
+    const foreign = { host: 'localhost', 'sec-fetch-site': 'cross-site' };
+    expect(await statusOf('/api/what-if?change=drain%20node-1', foreign)).toBe(403);
+    expect(await statusOf('/api/what-if?change=drain%20node-1', { host: 'evil.example' })).toBe(421);
+    expect(asked).toEqual(['drain node-1', 'sacle', 'busy']);
   });
 
   it('closes the connections of clients if it cannot compute changes, and accepts them again', async () => {

@@ -1,22 +1,27 @@
 /** Adds pending pods to a workload by copying its existing pods. */
-import type { PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
+import type { KubeObject, PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
 import { timeOf } from '../../lib/times.ts';
-import type { Manifest } from '../objects/read.ts';
 import { ordinalOf } from './removal-order.ts';
+
+/** Object with its place in messages. */
+interface Located {
+  readonly object: KubeObject;
+  readonly where: string;
+}
 
 interface Copies {
   readonly kind: string;
   readonly name: string;
   readonly count: number;
   readonly where: string;
-  /** Manifests that contain the volume claims of the pods. */
-  readonly manifests: readonly Manifest[];
+  /** Objects that contain the volume claims of the pods. */
+  readonly manifests: readonly Pick<Located, 'object'>[];
 }
 
 /**
  * Copies the youngest pod. This pod has the latest template. Also copies the volume claims that a StatefulSet creates.
  */
-export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Manifest[] {
+export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Located[] {
   const [youngest] = pods.toSorted(
     (a, b) => (timeOf(b.metadata.creationTimestamp) || 0) - (timeOf(a.metadata.creationTimestamp) || 0),
   );
@@ -28,10 +33,10 @@ export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Manifes
   }).flat();
 }
 
-function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly Manifest[] {
+function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly Located[] {
   const { nodeName: _, volumes = [], ...spec } = pod.spec;
   const { namespace, labels, annotations, ownerReferences } = pod.metadata;
-  const claims: Manifest[] = [];
+  const claims: Located[] = [];
   const own = volumes.flatMap((volume): readonly PodVolume[] => {
     const claimName = volume.persistentVolumeClaim?.claimName;
     if (claimName === undefined || !claimName.endsWith(`-${pod.metadata.name}`)) return [volume];
@@ -62,7 +67,7 @@ function copyOfClaim(
   name: string,
   renamed: string,
   pod: Pod,
-  manifests: readonly Manifest[],
+  manifests: Copies['manifests'],
 ): PersistentVolumeClaim | undefined {
   const found = manifests.find(
     ({ object }) =>

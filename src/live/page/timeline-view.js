@@ -1,0 +1,120 @@
+/** View with the cost of the NodePools over time, and with the lives of the nodes. */
+import { el, link, svg } from './dom.js';
+import { counted, spanText, usdText } from './format.js';
+import { ask, table } from './parts.js';
+import { reasonText } from './sentences.js';
+import { costAreas, lifeParts } from './timeline-layout.js';
+
+const SPANS = [1, 6, 24];
+const PARTS = {
+  launching: 'Launching',
+  joining: 'Joining the cluster',
+  starting: 'Starting',
+  ready: 'Ready',
+  leaving: 'Being removed',
+};
+/** Number of times at the axis. */
+const TICKS = 4;
+
+export async function timelineView(given, nowMs) {
+  const hours = SPANS.includes(Number(given)) ? Number(given) : 6;
+  const [costs, timeline] = await Promise.all([ask('costs', {}), ask('timeline', { hours })]);
+  return [...costContent(costs), el('h3', {}, 'Nodes'), ...lifeContent(timeline, hours, nowMs)];
+}
+
+function costContent({ hours, nodePools, isDisabled }) {
+  const title = el('h3', {}, 'Cost of the NodePools');
+  if (isDisabled)
+    return [title, el('p', { class: 'empty' }, 'The history is disabled, because COST_HISTORY is false.')];
+  if (hours.length === 0)
+    return [title, el('p', { class: 'empty' }, 'No costs yet. The operator records them every minute.')];
+  const { areas, most } = costAreas(hours, nodePools);
+  const span = hours[hours.length - 1].hourMs - hours[0].hourMs + 3_600_000;
+  const label = `USD per hour of the NodePools in the last ${spanText(span)}, at most ${usdText(most)}`;
+  const chart = svg(
+    'svg',
+    { class: 'stack', viewBox: '0 0 100 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
+    ...areas.map(({ d }, at) => svg('path', { class: `tone-pool-${at}`, d })),
+  );
+  const rows = areas.map(({ name, usd }, at) => [
+    el('span', {}, el('i', { class: `swatch tone-pool-${at}` }), ' ', name),
+    usdText(usd),
+    usdText(usd / hours.length),
+  ]);
+  return [
+    title,
+    el('p', { class: 'soft' }, `${label}.`),
+    chart,
+    table('Cost of the NodePools', ['NodePool', `USD in ${spanText(span)}`, 'USD per hour'], rows, { cards: true }),
+  ];
+}
+
+function lifeContent({ fromMs, toMs, sinceMs, lives, more }, hours, nowMs) {
+  const choices = SPANS.map((each) =>
+    el('a', { href: `#/timeline/${each}`, 'aria-current': each === hours ? 'true' : false }, `${each} h`),
+  );
+  const axis = Array.from({ length: TICKS + 1 }, (_, at) => {
+    const ms = fromMs + ((toMs - fromMs) * at) / TICKS;
+    return el('span', {}, new Date(ms).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' }));
+  });
+  const legend = Object.entries(PARTS).map(([part, label]) =>
+    el('li', {}, el('i', { class: `swatch life-${part}` }), label),
+  );
+  const note =
+    sinceMs > fromMs
+      ? `Nodes that ended more than ${spanText(nowMs - sinceMs)} ago are not known to this operator.`
+      : '';
+  return [
+    el('p', { class: 'choices' }, 'Last ', ...choices.flatMap((choice) => [choice, ' '])),
+    el('ul', { class: 'legend', 'aria-label': 'Legend' }, ...legend),
+    lives.length === 0
+      ? el('p', { class: 'empty' }, 'No nodes in this time.')
+      : el('div', { class: 'axis', 'aria-hidden': 'true' }, ...axis),
+    el('ol', { class: 'lives' }, ...lives.map((life) => lifeRow(life, { fromMs, toMs }))),
+    ...(more > 0 ? [el('p', { class: 'soft' }, `and ${counted(more, 'earlier node')}`)] : []),
+    ...(note === '' ? [] : [el('p', { class: 'soft' }, note)]),
+  ];
+}
+
+function lifeRow(life, span) {
+  const { nodeClaim, node, nodePool, instanceType, capacityType } = life;
+  const parts = lifeParts(life, span).map(({ part, left, width }) => {
+    const bar = el('i', { class: `life-${part}` });
+    bar.style.left = `${left.toFixed(2)}%`;
+    bar.style.width = `${width.toFixed(2)}%`;
+    return bar;
+  });
+  const isGone = life.endedMs !== undefined;
+  return el(
+    'li',
+    {},
+    el(
+      'div',
+      { class: 'life' },
+      isGone ? el('span', {}, node || nodeClaim) : link('node', node || nodeClaim),
+      el('span', { class: 'soft' }, [instanceType, capacityType, nodePool].filter(Boolean).join(', ')),
+    ),
+    el('div', { class: 'track lifetime', 'aria-hidden': 'true' }, ...parts),
+    el('div', { class: 'soft' }, storyOf(life, span.toMs)),
+  );
+}
+
+/** Tells the life of a node in a line. */
+export function storyOf(life, nowMs) {
+  const { createdMs, launchedMs, registeredMs, initializedMs, leavingMs, endedMs, startReason, pods, endReason } = life;
+  const after = (ms) => spanText(ms - createdMs);
+  const forPods = pods > 0 ? `for ${counted(pods, 'pod')}` : '';
+  const start =
+    startReason === undefined || startReason === 'provisioned' ? forPods : `to replace nodes ${forPods}`.trim();
+  return [
+    `Created ${spanText(nowMs - createdMs)} ago ${start}`.trim(),
+    launchedMs && `launched after ${after(launchedMs)}`,
+    registeredMs && `registered after ${after(registeredMs)}`,
+    initializedMs && `ready after ${after(initializedMs)}`,
+    endedMs === undefined && leavingMs !== undefined && `being removed for ${spanText(nowMs - leavingMs)}`,
+    endedMs !== undefined && `ended after ${after(endedMs)}`,
+    (leavingMs !== undefined || endedMs !== undefined) && endReason && reasonText(endReason),
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}

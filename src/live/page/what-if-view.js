@@ -1,0 +1,159 @@
+/** View that shows the effect of a change before it is made. The operator computes it and changes nothing. */
+import { el, link } from './dom.js';
+import { counted, usdText } from './format.js';
+import { ask, table } from './parts.js';
+
+/** Changes: label, fields, and the text that the operator reads. */
+const CHANGES = {
+  scale: {
+    label: 'Scale a workload',
+    pattern: /^scale\s+(?:([^/\s]+)\/)?([^/\s]+)\/([^/\s=]+)=(\d+)$/,
+    fields: [
+      { name: 'namespace', label: 'Namespace', value: 'default' },
+      {
+        name: 'kind',
+        label: 'Kind',
+        value: 'deploy',
+        options: { deploy: 'Deployment', sts: 'StatefulSet', rs: 'ReplicaSet' },
+      },
+      { name: 'name', label: 'Name' },
+      { name: 'replicas', label: 'Replicas', type: 'number' },
+    ],
+    textOf: ({ namespace, kind, name, replicas }) => `scale ${namespace}/${kind}/${name}=${replicas}`,
+  },
+  drain: {
+    label: 'Drain a node',
+    pattern: /^drain\s+(\S+)$/,
+    fields: [{ name: 'node', label: 'Node' }],
+    textOf: ({ node }) => `drain ${node}`,
+  },
+  limit: {
+    label: 'Change a limit of a NodePool',
+    pattern: /^limit\s+(\S+)\s+([^=\s]+)=(\S+)$/,
+    fields: [
+      { name: 'pool', label: 'NodePool' },
+      { name: 'resource', label: 'Resource', value: 'cpu' },
+      { name: 'amount', label: 'Limit' },
+    ],
+    textOf: ({ pool, resource, amount }) => `limit ${pool} ${resource}=${amount}`,
+  },
+};
+
+/** Returns the kind of a change and the values of its fields. */
+export function readChange(text) {
+  for (const [kind, { pattern, fields }] of Object.entries(CHANGES)) {
+    const found = pattern.exec(text);
+    if (found !== null)
+      return { kind, values: Object.fromEntries(fields.map(({ name }, at) => [name, found[at + 1]])) };
+  }
+  return { kind: 'scale', values: {} };
+}
+
+export async function whatIfView(change) {
+  const intro = el(
+    'p',
+    { class: 'soft' },
+    'Shows which nodes the operator would launch after a change, as karpenter simulate does. Nothing is changed.',
+  );
+  const form = formFor(readChange(change));
+  if (change === '') return [intro, form];
+  return [intro, form, el('div', { id: 'answer', role: 'status' }, ...(await answerTo(change)))];
+}
+
+async function answerTo(change) {
+  try {
+    return answerContent(await ask('what-if', { change }));
+  } catch (error) {
+    return [el('p', { class: 'problem' }, error.message)];
+  }
+}
+
+function formFor({ kind, values }) {
+  const form = el('form', { id: 'what-if' });
+  const select = el(
+    'select',
+    { name: 'change' },
+    ...Object.entries(CHANGES).map(([each, { label }]) => el('option', { value: each }, label)),
+  );
+  select.value = kind;
+  const inputs = el('div', { class: 'fields' });
+  const show = (given) =>
+    inputs.replaceChildren(...CHANGES[select.value].fields.map((field) => fieldFor(field, given)));
+  show(values);
+  select.addEventListener('change', () => show({}));
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const data = Object.fromEntries(new FormData(form));
+    const text = CHANGES[select.value].textOf(
+      Object.fromEntries(Object.entries(data).map(([name, value]) => [name, value.trim()])),
+    );
+    const hash = `#/what-if/${encodeURIComponent(text)}`;
+    // the same question again has no other address
+    if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
+    else location.hash = hash;
+  });
+  form.append(el('label', {}, 'Change', select), inputs, el('button', { type: 'submit' }, 'Show the effect'));
+  return form;
+}
+
+function fieldFor({ name, label, value, options, type = 'text' }, given) {
+  const input =
+    options === undefined
+      ? el('input', {
+          name,
+          type,
+          required: true,
+          autocomplete: 'off',
+          spellcheck: 'false',
+          ...(type === 'number' && { min: 0, max: 999_999 }),
+        })
+      : el('select', { name }, ...Object.entries(options).map(([each, text]) => el('option', { value: each }, text)));
+  input.value = given[name] ?? value ?? '';
+  return el('label', {}, label, input);
+}
+
+function answerContent(answer) {
+  const { addedPods, removedPods, launches, existing, unschedulable, moreUnschedulable, notEvaluated, usdPerHour } =
+    answer;
+  const nodes = launches.reduce((sum, launch) => sum + launch.nodes, 0);
+  const placed = existing.reduce((sum, { pods }) => sum + pods, 0);
+  const refused = unschedulable.length + moreUnschedulable;
+  const sentences = [
+    addedPods > 0 && `${counted(addedPods, 'pod')} would be added.`,
+    removedPods > 0 && `${counted(removedPods, 'pod')} would be removed.`,
+    nodes > 0
+      ? `${counted(nodes, 'node')} would be launched for ${usdText(usdPerHour)} an hour.`
+      : 'No node would be launched.',
+    placed > 0 && `${counted(placed, 'pod')} would find room on ${counted(existing.length, 'existing node')}.`,
+    refused > 0 && `${counted(refused, 'pod')} would stay pending.`,
+    notEvaluated > 0 &&
+      `${counted(notEvaluated, 'pod')} could not be evaluated in time; karpenter simulate has no time limit.`,
+  ];
+  return [
+    el('h3', {}, 'Effect'),
+    el('p', {}, sentences.filter(Boolean).join(' ')),
+    table(
+      'New nodes',
+      ['NodePool', 'Cheapest instance type', 'Nodes', 'Pods', 'USD/h'],
+      launches.map((each) => [
+        link('nodepool', each.nodePool),
+        each.instanceType,
+        String(each.nodes),
+        String(each.pods),
+        usdText(each.usdPerHour),
+      ]),
+      { cards: true },
+    ),
+    table(
+      'Pods on existing nodes',
+      ['Node', 'Pods'],
+      existing.map(({ node, pods }) => [link('node', node), String(pods)]),
+    ),
+    table(
+      'Pods that would stay pending',
+      ['Pod', 'Reason'],
+      unschedulable.map(({ pod, reason }) => [pod, reason]),
+    ),
+    moreUnschedulable > 0 ? el('p', { class: 'soft' }, `and ${counted(moreUnschedulable, 'pod')} more`) : undefined,
+  ].filter(Boolean);
+}
