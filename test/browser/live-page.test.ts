@@ -77,12 +77,19 @@ const longestTask = (): Promise<number> =>
   page.evaluate(() => Math.max(0, ...(globalThis as unknown as { tasks: number[] }).tasks));
 
 const NO_COST = { effective: 0, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 };
+const WHAT_IF = {
+  ...{ change: '', addedPods: 48, removedPods: 0, moreUnschedulable: 0, notEvaluated: 0, usdPerHour: 0.75 },
+  launches: [{ nodePool: 'default', instanceType: 'm7i.2xlarge', nodes: 3, pods: 40, usdPerHour: 0.75 }],
+  existing: [{ node: 'node-0.internal', pods: 7 }],
+  unschedulable: [{ pod: 'default/web-1', reason: 'no room' }],
+};
 const VIEWS = [
   ['nodepools', 'NodePools'],
   ['nodepool/default', 'NodePool default'],
   ['nodeclasses', 'NodeClasses'],
   ['nodeclass/default', 'NodeClass default'],
   ['timeline', 'Timeline'],
+  ['what-if/drain%20node-0.internal', 'What if'],
 ] as const;
 
 const rowNames = (): Promise<readonly string[]> => page.locator('tbody th a').allTextContents();
@@ -170,6 +177,7 @@ describe('the live page', () => {
     live.limitedPool('default');
     live.brokenClass();
     live.history.hours.sample(NOW_MS, new Map([['default', { ...NO_COST, effective: 2 }]]));
+    live.whatIf = async () => WHAT_IF;
     await open({ scheme, width: scheme === 'dark' ? 390 : 1400 });
     for (const [view, heading] of VIEWS) {
       await page.goto(`${served.url}#/${view}`);
@@ -190,6 +198,34 @@ describe('the live page', () => {
     await page.getByRole('link', { name: '1 h' }).click();
     await page.locator('.choices a[aria-current]').getByText('1 h').waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  it('asks what a change would do, and shows the answer under its own address', async () => {
+    live.fill(2, 1);
+    const asked: string[] = [];
+    live.whatIf = async (change) => {
+      asked.push(change);
+      if (change.includes('nobody')) throw Object.assign(new Error('it has no pods'), { name: 'WhatIfError' });
+      return WHAT_IF;
+    };
+    await open();
+    await page.getByRole('link', { name: 'What if' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('web');
+    await page.getByLabel('Replicas').fill('50');
+    await page.keyboard.press('Enter');
+    await page.getByText('48 pods would be added. 3 nodes would be launched for $0.7500 an hour.').waitFor();
+    await page.getByRole('row', { name: /default.*m7i.2xlarge.*3.*40/s }).waitFor();
+    expect(await page.getByLabel('Replicas').inputValue()).toBe('50');
+
+    await page.getByLabel('Name', { exact: true }).fill('nobody');
+    await page.getByRole('button', { name: 'Show the effect' }).click();
+    await page.getByText('it has no pods').waitFor();
+    await page.goto(`${served.url}#/node/node-0.internal`);
+    await page.getByRole('link', { name: 'What if this node is drained?' }).click();
+    await page.getByText('1 pod would stay pending.').waitFor();
+    expect(await page.getByLabel('Node', { exact: true }).inputValue()).toBe('node-0.internal');
+    expect(asked).toEqual(['scale default/deploy/web=50', 'scale default/deploy/nobody=50', 'drain node-0.internal']);
+    expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
   });
 
   it('reports that its data is outdated if the operator is gone', async () => {
