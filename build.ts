@@ -48,7 +48,7 @@ const BUNDLES: readonly BuildOptions[] = [
   },
   {
     outdir: join(outdir, 'operator'),
-    entryPoints: { main, ...THREADS },
+    entryPoints: { main, doctor: 'src/doctor.ts', ...THREADS },
     // The AWS SDK comes in two forms, and from this one the commands that are not used can be left out.
     mainFields: ['module', 'main'],
     plugins: [prunePure],

@@ -3,23 +3,10 @@
  * and their remedies.
  */
 import { Command, Option } from 'commander';
-import { examine, type Finding } from '../aws/doctor/doctor.ts';
+import { examine } from '../aws/doctor/doctor.ts';
 import { withExamples } from './describe.ts';
+import { findingsText } from './render/findings.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { counted } from './render/table.ts';
-
-const MARKS: Readonly<Record<Finding['level'], string>> = { ok: 'ok      ', warning: 'warning ', error: 'ERROR   ' };
-
-/** Renders each finding with its remedy, and the totals. */
-export function findingsText(findings: readonly Finding[]): string {
-  const lines = findings.flatMap(({ level, subject, message, fix }) => [
-    `${MARKS[level]}${subject}: ${message}`,
-    ...(fix === undefined ? [] : [`        fix: ${fix}`]),
-  ]);
-  const count = (level: Finding['level']): number => findings.filter((finding) => finding.level === level).length;
-  const totals = `${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${count('ok')} ok`;
-  return `${[...lines, '', totals].join('\n')}\n`;
-}
 
 interface Flags {
   readonly clusterName?: string;

@@ -163,6 +163,7 @@ const MATRIX: readonly (readonly [string, Values])[] = [
   ],
 ];
 
+const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/karpenter-leader-election`;
 const IMAGE = 'controller.image.repository=registry.example.com/karpenter';
 
 interface PodLike {
@@ -284,6 +285,7 @@ describe('the charts', () => {
     expect(notes).toContain('STATUS: deployed');
     expect(notes).toMatch(/NodePool/);
     for (const name of CRDS) expect(await exists(crd(name))).toBe(true);
+    expect(await exists(LEASE)).toBe(true);
     const table = await cluster.kubectl('get', 'deployment', 'karpenter', '-n', NAMESPACE);
     expect(table).toMatch(/karpenter +2\/2 +2 +2/);
   }, 120_000);
@@ -319,10 +321,16 @@ describe('the charts', () => {
       const objects = parseAllDocuments(text).flatMap((document) => (document.toJS() as KubeObject | null) ?? []);
       expect(objects.length).toBeGreaterThan(8);
       // The server has no kinds of monitoring.coreos.com.
-      for (const object of objects.filter(({ kind }) => kind !== 'ServiceMonitor')) await dryRun(object);
+      for (const object of objects.filter(({ kind }) => kind !== 'ServiceMonitor')) await dryRun(withAccount(object));
     },
     60_000,
   );
+
+  /** Pods need an existing service account, and this release is not installed. */
+  const withAccount = (object: KubeObject & { readonly spec?: object }): KubeObject =>
+    object.kind === 'Pod'
+      ? ({ ...object, spec: { ...object.spec, serviceAccountName: 'default' } } as KubeObject)
+      : object;
 
   const dryRun = async (object: KubeObject): Promise<void> => {
     const file = await cluster.valuesFile(object as unknown as Values);
@@ -370,7 +378,7 @@ describe('the charts', () => {
     expect(await exists('/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default')).toBe(true);
     const left = await cluster.kubectl(
       'get',
-      'all,sa,pdb,role,rolebinding,clusterrole,clusterrolebinding',
+      'all,sa,pdb,role,rolebinding,clusterrole,clusterrolebinding,lease',
       '-A',
       '-l',
       'app.kubernetes.io/instance=karpenter',
@@ -379,6 +387,17 @@ describe('the charts', () => {
       'name',
     );
     expect(left.split('\n').filter((line) => line !== '' && !line.startsWith('pod/'))).toEqual([]);
+  }, 180_000);
+
+  it('neither adopt nor delete a Lease that another controller created', async () => {
+    const [, name = ''] = /leases\/(.*)/.exec(LEASE) ?? [];
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace: NAMESPACE } };
+    await cluster.kubectl('create', '-f', await cluster.valuesFile(lease));
+    await cluster.install('karpenter', VALUES, '--skip-crds');
+    expect(await cluster.helm('get', 'manifest', 'karpenter', '--namespace', NAMESPACE)).not.toContain('kind: Lease');
+    await cluster.helm('uninstall', 'karpenter', '--namespace', NAMESPACE, '--wait');
+    expect(await exists(LEASE)).toBe(true);
+    await cluster.kubectl('delete', 'lease', name, '--namespace', NAMESPACE);
   }, 180_000);
 
   it('delete the CRDs and their objects when the CRD chart is uninstalled', async () => {

@@ -66,6 +66,11 @@ subjects:
     namespace: {{ .Release.Namespace }}
 {{- end }}
 
+{{/* Fails without the name of the cluster, and returns an empty string. */}}
+{{- define "karpenter.requireClusterName" -}}
+{{- $name := required "Chart cannot be installed without a valid settings.clusterName!" .Values.settings.clusterName }}
+{{- end }}
+
 {{- define "karpenter.image" -}}
 {{- $image := .Values.controller.image }}
 {{- required "controller.image.repository is not set, and this chart has no image of its own: build one (docker build -t REGISTRY/karpenter-ts:VERSION . && docker push …), and install with --set controller.image.repository=REGISTRY/karpenter-ts" $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
@@ -196,6 +201,37 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- $documents = append $documents "karpenter-device-samples" }}
 {{- end }}
 {{- toJson $documents }}
+{{- end }}
+
+{{/*
+Returns a non-empty string if an object in the namespace of the release belongs to the release or does not exist. Helm rejects a
+release if it contains objects of another owner. Arguments: root, apiVersion, kind and name.
+*/}}
+{{- define "karpenter.isOwnOrNew" -}}
+{{- $release := .root.Release }}
+{{- $found := lookup .apiVersion .kind $release.Namespace .name }}
+{{- $annotations := dig "metadata" "annotations" dict $found | default dict }}
+{{- $isOwn := and (eq (get $annotations "meta.helm.sh/release-name") $release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") $release.Namespace) }}
+{{- if or (not $found) $isOwn }}true{{ end }}
+{{- end }}
+
+{{/* Security context of containers, which the restricted level of the pod security standards permits. */}}
+{{- define "karpenter.securityContext" -}}
+privileged: false
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+capabilities:
+  drop:
+    - ALL
+{{- range $key := list "appArmorProfile" "seLinuxOptions" "seccompProfile" }}
+{{- with get ($.Values.controller.securityContext | default dict) $key }}
+{{ $key }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Name of the ConfigMap with the price book, or an empty string. */}}

@@ -6,7 +6,9 @@ import { VERSION } from '../../../src/version.ts';
 const root = new URL('../../../charts/', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 const yaml = (path: string): Record<string, unknown> => parse(text(path));
-const templates = readdirSync(new URL('karpenter/templates/', root)).map((file) => text(`karpenter/templates/${file}`));
+const templates = readdirSync(new URL('karpenter/templates/', root), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.includes('.'))
+  .map((file) => text(`karpenter/templates/${file}`));
 
 type Tree = { readonly [key: string]: unknown };
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);

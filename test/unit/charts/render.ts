@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const chart = new URL('../../../charts/karpenter/', import.meta.url);
@@ -36,7 +37,8 @@ const OPERATOR_API = ['--api-versions', 'monitoring.coreos.com/v1'];
 /** Returns a digest of all files that affect the rendered chart, except the CRDs. */
 export function chartDigest(): string {
   const [templates = [], dashboards = []] = ['templates', 'dashboards'].map((folder) =>
-    readdirSync(new URL(`${folder}/`, chart))
+    readdirSync(new URL(`${folder}/`, chart), { recursive: true, encoding: 'utf8' })
+      .filter((name) => extname(name) !== '')
       .sort()
       .map((name) => `${folder}/${name}`),
   );

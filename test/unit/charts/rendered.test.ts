@@ -22,6 +22,15 @@ interface Manifest {
   readonly rules?: readonly { readonly apiGroups: string[]; readonly resources: string[]; readonly verbs: string[] }[];
 }
 
+interface PodSpec {
+  readonly serviceAccountName: string;
+  readonly containers: readonly {
+    readonly image: string;
+    readonly securityContext: unknown;
+    readonly env: readonly unknown[];
+  }[];
+}
+
 interface DeploymentManifest extends Manifest {
   readonly spec: {
     readonly template: {
@@ -77,7 +86,9 @@ describe('the rendered chart', () => {
       'ConfigMap kube-system karpenter-price-book',
       'ConfigMap kube-system karpenter-spot-risk',
       'Deployment kube-system karpenter',
+      'Lease kube-system karpenter-leader-election',
       'NetworkPolicy kube-system karpenter',
+      'Pod kube-system karpenter-doctor',
       'PodDisruptionBudget kube-system karpenter',
       'PrometheusRule kube-system karpenter',
       'Role kube-system karpenter',
@@ -90,6 +101,25 @@ describe('the rendered chart', () => {
     for (const { metadata } of manifests) {
       expect(metadata.labels).toMatchObject({ 'app.kubernetes.io/instance': 'karpenter', team: 'platform' });
     }
+  });
+
+  it('contains a Lease without content, which helm therefore never changes', () => {
+    expect(find('Lease', 'karpenter-leader-election')).not.toHaveProperty('spec');
+    expect(find('Deployment', 'karpenter')).toHaveProperty('spec');
+  });
+
+  it('tests the release with the image, the account and the security context of the operator', () => {
+    const pod = find('Pod', 'karpenter-doctor') as Manifest & { readonly spec: PodSpec };
+    const { template } = (
+      find('Deployment', 'karpenter') as Manifest & { readonly spec: { readonly template: { readonly spec: PodSpec } } }
+    ).spec;
+    expect(pod.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'test', note: 'rendered' });
+    expect(pod.spec.serviceAccountName).toBe(template.spec.serviceAccountName);
+    const [doctor, controller] = [pod, template].map(({ spec }) => spec.containers[0]);
+    for (const field of ['image', 'securityContext'] as const) expect(doctor?.[field]).toEqual(controller?.[field]);
+    expect(doctor?.env).toEqual(expect.arrayContaining([{ name: 'CLUSTER_NAME', value: 'demo' }]));
+    // The Service and the PodDisruptionBudget must not select the pod.
+    expect(pod.metadata.labels).not.toMatchObject({ 'app.kubernetes.io/name': 'karpenter' });
   });
 
   it('contains the dashboards and rules unchanged, including templates of alerts', () => {
