@@ -9,8 +9,12 @@ describe('the image', () => {
     const bases = new Map(all(/^ARG (\w+_IMAGE=\S+)$/gm).map((line) => line.split(/=(.*)/s) as [string, string]));
     expect([...bases.keys()]).toEqual(['BUILD_IMAGE', 'RUNTIME_IMAGE']);
     for (const base of bases.values()) expect(base).toMatch(/^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/);
-    expect(all(/^FROM \$\{(\w+)\}/gm)).toEqual([...bases.keys()]);
+    expect(all(/^FROM (?:--platform=\S+ )?\$\{(\w+)\}/gm)).toEqual([...bases.keys()]);
     expect(bases.get('RUNTIME_IMAGE')).toMatch(/distroless\/nodejs24-debian12:nonroot@/);
+  });
+
+  it('builds its bundle on the platform of the builder only', () => {
+    expect(all(/^FROM --platform=(\S+) /gm)).toEqual(['$BUILDPLATFORM']);
   });
 
   it('does not need a shell at run time, and runs as a user without privileges', () => {

@@ -18,12 +18,16 @@ import type { ReplayResult } from '../../../src/replay/result.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const PARTS =
-  'bin build.ts charts crds examples scripts/package.ts src package.json tsconfig.json README.md LICENSE .npmrc'.split(
+  'bin build.ts charts crds examples scripts/package.ts scripts/sbom.ts src package.json package-lock.json tsconfig.json README.md LICENSE .npmrc'.split(
     ' ',
   );
 const LIMIT_MS = 240_000;
 /** Build argument of the image, because its build has no git metadata. */
 const REVISION = '0123456789abcdef';
+
+interface Sbom {
+  readonly components: readonly { readonly name: string; readonly licenses: readonly unknown[] }[];
+}
 
 interface Packed {
   readonly filename: string;
@@ -70,7 +74,7 @@ describe('release artifacts', () => {
       '--from=build /src/dist/operator /app',
       '--from=build --chown=65532:65532 /compiled /app/compiled',
     ]);
-    expect(filesOf('dist/operator')).toEqual(expect.arrayContaining(['main.js', 'engine-worker.js']));
+    expect(filesOf('dist/operator')).toEqual(expect.arrayContaining(['main.js', 'doctor.js', 'engine-worker.js']));
     expect(filesOf('dist/operator')).not.toContain('cli.js');
     expect(filesOf('dist/operator').filter((name) => !/\.js(\.map|\.LEGAL\.txt)?$/.test(name))).toEqual(['page']);
     expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).toSorted());
@@ -88,8 +92,24 @@ describe('release artifacts', () => {
     expect(sources).toEqual(
       expect.arrayContaining(['src/main.ts', 'src/engine/solve.ts', 'src/engine-worker/worker.ts']),
     );
-    expect(sources.filter((source) => /^src\/(local|cli)\b/.test(source))).toEqual([]);
+    // The doctor of `helm test` prints its findings as the command line does.
+    const rest = sources.filter((source) => /^src\/(local|cli)\b/.test(source));
+    expect(rest.toSorted()).toEqual(['src/cli/render/findings.ts', 'src/cli/render/table.ts']);
     expect(sourcesIn('dist/cli')).toContain('src/local/world.ts');
+  });
+
+  it('the list of packages in the image has the packages of the bundle, and no others', () => {
+    execFileSync(process.execPath, ['scripts/sbom.ts', 'dist/operator'], { cwd: checkout, env });
+    const sbom = JSON.parse(readFileSync(join(checkout, 'dist/operator/sbom.cdx.json'), 'utf8')) as Sbom;
+    expect(sbom).toMatchObject({
+      bomFormat: 'CycloneDX',
+      metadata: { component: { 'bom-ref': 'karpenter-ts@0.1.0' } },
+    });
+    const names = sbom.components.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['@aws-sdk/client-ec2', '@kubernetes/client-node', 'pino']));
+    expect(names.filter((name) => /^(react|ink|commander|esbuild|jest)$/.test(name))).toEqual([]);
+    expect(sbom.components.every(({ licenses }) => licenses.length > 0)).toBe(true);
+    unlinkSync(join(checkout, 'dist/operator/sbom.cdx.json'));
   });
 
   it('the bundle of the operator is plain ASCII, because V8 would otherwise store two bytes per character', () => {
