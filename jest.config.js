@@ -29,6 +29,8 @@ export default {
     }),
     // Needs a browser: `npm run test:browser`.
     project('browser'),
+    // Needs Linux and root: `npm run test:kubelet`.
+    project('kubelet'),
     project('moto', { testMatch: ['<rootDir>/test/contract/moto.peer.ts'] }),
   ],
   // Not for any wait of a test, which has a limit of its own, but for machines that are busy.

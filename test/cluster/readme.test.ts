@@ -6,22 +6,11 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEPLOYMENT } from '../../src/api/kinds.ts';
+import { commandsUnder } from '../support/readme-commands.ts';
 import { templateParameters } from '../unit/examples/iam.ts';
 import { CLUSTER_NAME, type Cluster, NAMESPACE, ROOT, startCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { type Shell, startShell } from './harness/shell.ts';
-
-/** Returns the commands of the first shell block under a heading. A line with a final backslash continues. */
-async function commandsUnder(heading: string): Promise<readonly string[]> {
-  const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-  const section = readme.slice(readme.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '';
-  const block = /```sh\n(.*?)```/s.exec(section)?.[1] ?? '';
-  return block
-    .replaceAll('\\\n', '')
-    .split('\n')
-    .map((line) => line.replace(/ +/g, ' ').trim())
-    .filter((line) => line !== '');
-}
 
 describe('the install section of the README', () => {
   let cluster: Cluster;

@@ -74,6 +74,13 @@ const KUBECTL: Source = {
   commands: { kubectl: 'k8s.io/kubernetes/cmd/kubectl' },
 };
 
+/** Separate, because only the kubelet suite needs it. */
+const KUBELET: Source = {
+  ...KUBERNETES,
+  tool: 'kubelet',
+  commands: { kubelet: 'k8s.io/kubernetes/cmd/kubelet' },
+};
+
 const ETCD: Source = {
   tool: 'etcd',
   version: ETCD_VERSION,
@@ -118,6 +125,10 @@ export async function binaries(progress: (message: string) => void = () => {}): 
     client,
   };
 }
+
+/** Returns the executable of the kubelet, and builds it if it is missing. */
+export const kubeletProgram = async (progress: (message: string) => void = () => {}): Promise<string> =>
+  join(await built(KUBELET, (work) => build(KUBELET, work), progress), 'kubelet');
 
 /** Returns the executable of the Go program in this repository, and builds it if its source has changed. */
 export async function clientProgram(progress: (message: string) => void = () => {}): Promise<string> {

@@ -13,6 +13,7 @@ import { eventually, freePorts, logTails, type Process, requireRunning, startPro
 
 const START_LIMIT_MS = 60_000;
 const TRIES = 3;
+const HTTPS_PORT = 443;
 
 /** Controllers that need a cloud or missing hardware. */
 const NO_CONTROLLERS = [
@@ -24,6 +25,13 @@ const NO_CONTROLLERS = [
 ];
 
 export interface ControlPlaneOptions {
+  /**
+   * Address of this machine under which nodes reach the API server. It then listens on every address with the port of
+   * HTTPS. Default: a free port of the loopback interface.
+   */
+  readonly host?: string;
+  /** Groups of additional users by their name. */
+  readonly users?: Readonly<Record<string, string>>;
   /** Users whose requests `audit()` returns. */
   readonly audited?: readonly string[];
   /**
@@ -77,6 +85,8 @@ export interface ControlPlane {
   readonly client: KubeApi;
   /** Path of a kubeconfig with these credentials. */
   readonly kubeconfig: string;
+  /** Paths of the kubeconfigs of additional users by their name. */
+  readonly userKubeconfigs: Readonly<Record<string, string>>;
   readonly binaries: Binaries;
   /** Folder of logs and data, which `stop` removes. */
   readonly folder: string;
@@ -109,14 +119,15 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
 async function startOnce(executables: Binaries, options: ControlPlaneOptions): Promise<ControlPlane> {
   const folder = await mkdtemp(join(tmpdir(), 'karpenter-cluster-'));
-  const [port = 0, etcdPort = 0, peerPort = 0] = await freePorts(3);
+  const [freePort = 0, etcdPort = 0, peerPort = 0] = await freePorts(3);
+  const port = options.host === undefined ? freePort : HTTPS_PORT;
   const files = await writeFiles(folder, port, options);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const start = (name: string, path: string, argv: readonly string[]): Promise<Process> =>
     startProcess({ name, path, argv, folder, detached: options.detached ?? false });
   const startApiServer = (): Promise<Process> =>
     start('kube-apiserver', executables.apiServer, [
-      ...apiServerFlags(files, port, etcdUrl, options.controllers ?? true),
+      ...apiServerFlags(files, port, etcdUrl, options),
       ...(options.apiServerFlags ?? []),
     ]);
   const running: { -readonly [name in keyof Processes]?: Process } = {};
@@ -157,6 +168,7 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
       serviceAccountKey: files.serviceAccountKey,
       certificateKey: join(folder, 'certificates/apiserver.key'),
       kubeconfig: files.adminKubeconfig,
+      userKubeconfigs: files.userKubeconfigs,
       binaries: executables,
       folder,
       // Both were started above.
@@ -193,14 +205,16 @@ interface Files {
   readonly adminKubeconfig: string;
   readonly schedulerKubeconfig: string;
   readonly controllerManagerKubeconfig: string;
+  readonly userKubeconfigs: Readonly<Record<string, string>>;
   readonly tokens: string;
   readonly serviceAccountKey: string;
   readonly auditPolicy: string;
   readonly auditLog: string;
 }
 
-async function writeFiles(folder: string, port: number, { audited = [] }: ControlPlaneOptions): Promise<Files> {
-  const url = `https://127.0.0.1:${port}`;
+async function writeFiles(folder: string, port: number, options: ControlPlaneOptions): Promise<Files> {
+  const { audited = [], host = '127.0.0.1', users = {} } = options;
+  const url = `https://${host}:${port}`;
   const inFolder = (name: string): string => join(folder, name);
   // The API server signs its own certificate at the first start, and stores the authority in the same file.
   const certificateAuthority = inFolder('certificates/apiserver.crt');
@@ -214,12 +228,17 @@ async function writeFiles(folder: string, port: number, { audited = [] }: Contro
     adminKubeconfig: inFolder('admin.kubeconfig'),
     schedulerKubeconfig: inFolder('scheduler.kubeconfig'),
     controllerManagerKubeconfig: inFolder('controllermanager.kubeconfig'),
+    userKubeconfigs: Object.fromEntries(
+      Object.keys(users).map((name) => [name, inFolder(`${name.replaceAll(':', '-')}.kubeconfig`)]),
+    ),
     tokens: inFolder('tokens.csv'),
     serviceAccountKey: inFolder('serviceaccount.key'),
     auditPolicy: inFolder('auditpolicy.json'),
     auditLog: inFolder('audit.log'),
   };
+  const ofUsers = Object.entries(users).map(([name, group]) => ({ name, group, token: newToken() }));
   const rows = [
+    ...ofUsers.map(({ name, group, token }) => `${token},${name},${name},${group}`),
     `${tokens.admin},admin,admin,system:masters`,
     `${tokens.scheduler},system:kube-scheduler,scheduler`,
     `${tokens.controllerManager},system:kube-controller-manager,controllermanager`,
@@ -241,6 +260,7 @@ async function writeFiles(folder: string, port: number, { audited = [] }: Contro
     writeFile(files.serviceAccountKey, privateKey, { mode: 0o600 }),
     writeFile(files.auditPolicy, JSON.stringify(policy)),
     writeFile(files.auditLog, ''),
+    ...ofUsers.map(({ name, token }) => writeKubeconfig(files.userKubeconfigs[name] ?? '', access(token))),
     writeKubeconfig(files.adminKubeconfig, access(tokens.admin)),
     writeKubeconfig(files.schedulerKubeconfig, access(tokens.scheduler)),
     writeKubeconfig(files.controllerManagerKubeconfig, access(tokens.controllerManager)),
@@ -266,13 +286,13 @@ const apiServerFlags = (
   files: Files,
   port: number,
   etcdUrl: string,
-  controllers: ControlPlaneOptions['controllers'],
+  { controllers = true, host }: ControlPlaneOptions,
 ): readonly string[] => [
   `--etcd-servers=${etcdUrl}`,
-  '--bind-address=127.0.0.1',
-  '--advertise-address=127.0.0.1',
+  `--bind-address=${host === undefined ? '127.0.0.1' : '0.0.0.0'}`,
+  `--advertise-address=${host ?? '127.0.0.1'}`,
   // A loopback address must not be an endpoint of a service.
-  '--endpoint-reconciler-type=none',
+  ...(host === undefined ? ['--endpoint-reconciler-type=none'] : []),
   `--secure-port=${port}`,
   `--cert-dir=${join(files.folder, 'certificates')}`,
   `--token-auth-file=${files.tokens}`,
