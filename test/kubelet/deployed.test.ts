@@ -298,10 +298,12 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
           expect(old).toContain(kept?.metadata.name);
           expect(others).toEqual([]);
           await eventually('its lease', async () => (await leaderName()) === kept?.metadata.name);
-          const [waiting] = (await operatorPods(cluster)).filter((pod) => !isAvailable(pod));
-          // Logged after ten seconds.
+          // Logged after ten seconds by the new replica that has a node. The other one has no node in another zone.
           const line = await eventually('the pending calls', async () => {
-            const lines = await logOf(cluster, waiting?.metadata.name ?? '');
+            const starting = (await operatorPods(cluster)).filter((pod) => !isAvailable(pod));
+            const waiting = starting.find((pod) => containerOf(pod)?.state.running !== undefined);
+            if (waiting === undefined) return undefined;
+            const lines = await logOf(cluster, waiting.metadata.name);
             return lines.find(({ message }) => message === 'waiting for the start to complete');
           });
           expect(line['waiting-for']).toContainEqual(expect.stringContaining(SILENT_ENDPOINT));
@@ -351,21 +353,20 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
     );
 
     it(
-      'reports that 128 MiB of memory are too little',
+      'ends with the remedy if 128 MiB of memory are too little',
       async () => {
         await createLonePod(cluster, 'small', { memory: '128Mi' });
-        const lines = await eventually('its log', async () => {
-          const found = await findPod(cluster, 'small');
-          if (containerOf(found)?.state.waiting !== undefined || containerOf(found) === undefined) return undefined;
-          const log = await logOf(cluster, 'small').catch(() => []);
-          return log.some(({ level }) => level === 'ERROR') && log;
-        });
-        expect(lines.find(({ level }) => level === 'ERROR')).toMatchObject({
-          message: 'the sum of the heap limits exceeds the memory limit',
-          remedy: expect.stringContaining('raise the limit'),
-        });
-        const ended = containerOf(await findPod(cluster, 'small'))?.state.terminated;
-        if (ended !== undefined) expect([20, 137]).toContain(ended.exitCode);
+        const ended = await eventually(
+          'its end',
+          async () => containerOf(await findPod(cluster, 'small'))?.state.terminated,
+        );
+        // Other processes of the machine decide whether the heap or the container is full first.
+        if (ended.reason === 'OOMKilled') return;
+        expect(ended.exitCode).toBe(20);
+        const errors = (await logOf(cluster, 'small')).filter(({ level }) => level === 'ERROR');
+        expect(errors).toEqual([
+          expect.objectContaining({ remedy: expect.stringContaining('controller.resources.limits.memory') }),
+        ]);
       },
       2 * MINUTES_MS,
     );

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 
 const MOUNT = '/sys/fs/cgroup';
 const isUnified = existsSync(join(MOUNT, 'cgroup.controllers'));
-const CONTROLLERS = '+cpuset +cpu +io +memory +pids';
 
 /** Folders in which every hierarchy starts. */
 const hierarchies = (): readonly string[] =>
@@ -21,7 +20,7 @@ export async function createCgroup(path: string): Promise<void> {
     let folder = hierarchy;
     for (const part of path.split('/')) {
       const parent = folder;
-      if (isUnified) writeFileSync(join(parent, 'cgroup.subtree_control'), CONTROLLERS);
+      if (isUnified) enableControllers(parent);
       folder = join(folder, part);
       await mkdir(folder, { recursive: true });
       // version 1 creates these files empty, and then accepts no processes
@@ -30,6 +29,13 @@ export async function createCgroup(path: string): Promise<void> {
           writeFileSync(join(folder, file), readFileSync(join(parent, file)));
     }
   }
+}
+
+/** Passes every controller of a cgroup of version 2 on to its children. */
+function enableControllers(folder: string): void {
+  const controllers = readFileSync(join(folder, 'cgroup.controllers'), 'utf8').trim();
+  const enabled = controllers.split(' ').map((name) => `+${name}`);
+  writeFileSync(join(folder, 'cgroup.subtree_control'), controllers === '' ? '' : enabled.join(' '));
 }
 
 /** Removes a cgroup, which has no processes any more, with all cgroups in it. */
