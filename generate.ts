@@ -8,7 +8,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
+import { managedPolicies, parseTemplate } from './scripts/cloudformation.ts';
 import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
 import { referencePage } from './scripts/reference/crds.ts';
@@ -113,22 +114,12 @@ const knownValuesModule = (): string =>
     valuesIn(valuesSchema()),
   );
 
-interface Template {
-  readonly Resources: Readonly<
-    Record<string, { readonly Type: string; readonly Properties: { readonly PolicyDocument: string } }>
-  >;
-}
-
 /** The command line has no template beside it when it is installed as a package. */
 function policiesModule(): string {
-  // CloudFormation's short functions are kept as the text that they work on.
-  const customTags = ['!Sub', '!Ref', '!GetAtt'].map((tag) => ({ tag, resolve: (text: string) => text }));
-  const { Resources } = parse(sourceText('examples/aws/cloudformation.yaml'), { customTags }) as Template;
-  const policies = Object.entries(Resources).filter(([, { Type }]) => Type === 'AWS::IAM::ManagedPolicy');
   return jsonModule(
     "The controller's policies by name, as JSON. Written by `npm run generate` from examples/aws/cloudformation.yaml.",
     'POLICIES',
-    Object.fromEntries(policies.map(([name, { Properties }]) => [name, JSON.parse(Properties.PolicyDocument)])),
+    Object.fromEntries(managedPolicies(parseTemplate(sourceText('examples/aws/cloudformation.yaml')))),
   );
 }
 

@@ -1,5 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { allowedActions, policyStatements, templateResources } from './iam.ts';
+import { parse } from 'yaml';
+import { parseTemplate } from '../../../scripts/cloudformation.ts';
+import { allowedActions, policyStatements, TEMPLATE, templateResources } from './iam.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const namesOf = (type: string): readonly string[] =>
+  Object.entries(templateResources()).flatMap(([name, { Type }]) => (Type === type ? [name] : []));
+
+/** Returns `service:Action` for every request of the provider. `src/aws/doctor` runs with the credentials of its user. */
+function calledActions(): ReadonlySet<string> {
+  const folder = join(ROOT, 'src/aws');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.startsWith('doctor/'),
+  );
+  const imports = files.flatMap((file) => [
+    ...readFileSync(join(folder, file), 'utf8').matchAll(/import \{([^}]*)\} from '@aws-sdk\/client-(\w+)'/g),
+  ]);
+  const actions = imports.flatMap(([, names = '', service = '']) =>
+    [...names.matchAll(/\b(?:paginate([A-Z]\w+)|([A-Z]\w+)Command)\b/g)].map(
+      ([, paginated, single = '']) => `${service}:${paginated ?? single.replace(/Batch$/, '')}`,
+    ),
+  );
+  return new Set(actions);
+}
+
+/** Actions that AWS authorizes in addition, because of fields of another request. */
+const IMPLIED: Readonly<Record<string, readonly string[]>> = {
+  'ec2:CreateFleet': ['ec2:RunInstances', 'ec2:CreateTags', 'iam:PassRole'],
+  'iam:CreateInstanceProfile': ['iam:TagInstanceProfile'],
+  'iam:AddRoleToInstanceProfile': ['iam:PassRole'],
+  // A signed request without a client of the SDK.
+  'eks:DescribeCluster': ['arc-zonal-shift:GetManagedResource'],
+};
 
 describe('the CloudFormation template', () => {
   it('holds six policies of Allow statements with unique names', () => {
@@ -15,6 +49,63 @@ describe('the CloudFormation template', () => {
       .flatMap(({ Action }) => Action);
     expect(unscoped.every((action) => /:(Describe|Get|List)/.test(action))).toBe(true);
     expect(allowedActions()).not.toContain('ec2:*');
+  });
+
+  it('allows exactly the actions that the provider calls', () => {
+    const called = calledActions();
+    expect(called.size).toBeGreaterThan(20);
+    // Every principal may call it.
+    const needed = [...called].filter((action) => action !== 'sts:GetCallerIdentity');
+    const all = new Set(needed.flatMap((action) => [action, ...(IMPLIED[action] ?? [])]));
+    expect([...all].sort()).toEqual([...allowedActions()].sort());
+  });
+
+  it('attaches every policy to the role of the operator', () => {
+    const { KarpenterControllerRole: role } = templateResources();
+    expect(role?.Properties.ManagedPolicyArns).toEqual(namesOf('AWS::IAM::ManagedPolicy'));
+  });
+
+  it('trusts the service account of the operator alone with IRSA, and EKS Pod Identity otherwise', () => {
+    const [condition, irsa, podIdentity] = templateResources().KarpenterControllerRole?.Properties
+      .AssumeRolePolicyDocument as readonly [string, string, unknown];
+    expect(condition).toBe('UsesIRSA');
+    const { Statement } = JSON.parse(irsa) as { readonly Statement: readonly unknown[] };
+    expect(Statement).toEqual([
+      {
+        Effect: 'Allow',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: a text of the template
+        Principal: { Federated: 'arn:${AWS::Partition}:iam::${AWS::AccountId}:oidc-provider/${OIDCIssuer}' },
+        Action: 'sts:AssumeRoleWithWebIdentity',
+        Condition: {
+          StringEquals: {
+            // biome-ignore lint/suspicious/noTemplateCurlyInString: a text of the template
+            '${OIDCIssuer}:aud': 'sts.amazonaws.com',
+            // biome-ignore lint/suspicious/noTemplateCurlyInString: a text of the template
+            '${OIDCIssuer}:sub': 'system:serviceaccount:${Namespace}:${ServiceAccountName}',
+          },
+        },
+      },
+    ]);
+    expect(podIdentity).toMatchObject({
+      Statement: [{ Principal: { Service: 'pods.eks.amazonaws.com' }, Action: ['sts:AssumeRole', 'sts:TagSession'] }],
+    });
+  });
+
+  it('connects the cluster by default, and nothing to it if eksctl does', () => {
+    const { Parameters, Resources } = parseTemplate(TEMPLATE);
+    expect(Parameters.Credentials).toMatchObject({
+      Default: 'PodIdentity',
+      AllowedValues: ['PodIdentity', 'IRSA', 'None'],
+    });
+    expect(Parameters.NodeAccess).toMatchObject({ Default: 'AccessEntry', AllowedValues: ['AccessEntry', 'None'] });
+    const conditions = Object.entries(Resources).flatMap(([name, { Condition }]) =>
+      Condition ? [[name, Condition]] : [],
+    );
+    expect(conditions).toEqual([
+      ['KarpenterControllerRole', 'CreatesControllerRole'],
+      ['KarpenterPodIdentityAssociation', 'UsesPodIdentity'],
+      ['KarpenterNodeAccessEntry', 'CreatesAccessEntry'],
+    ]);
   });
 
   it('feeds the queue from the five kinds of events', () => {
@@ -54,5 +145,32 @@ describe('the CloudFormation template', () => {
       mentions(name).some((next) => seen.includes(next) || reaches(next, [...seen, next]));
     expect(mentions('KarpenterInterruptionQueuePolicy')).toEqual(['KarpenterInterruptionQueue', ...rules]);
     expect(Object.keys(resources).filter((name) => reaches(name, [name]))).toEqual([]);
+  });
+});
+
+describe('the cluster of eksctl', () => {
+  const cluster = parse(readFileSync(join(ROOT, 'examples/aws/cluster.yaml'), 'utf8')) as {
+    readonly metadata: { readonly tags: object };
+    readonly accessConfig: unknown;
+    readonly iam: { readonly podIdentityAssociations: readonly { readonly permissionPolicyARNs: readonly string[] }[] };
+    readonly managedNodeGroups: readonly { readonly minSize: number }[];
+  };
+
+  it('gives the operator every policy of the stack, and the node role of the stack access', () => {
+    const [association] = cluster.iam.podIdentityAssociations;
+    expect(association).toMatchObject({ namespace: 'kube-system', serviceAccountName: 'karpenter' });
+    expect(association?.permissionPolicyARNs).toEqual(
+      namesOf('AWS::IAM::ManagedPolicy').map((name) => `arn:aws:iam::111122223333:policy/${name}-my-cluster`),
+    );
+    expect(cluster.accessConfig).toMatchObject({
+      accessEntries: [
+        { principalARN: 'arn:aws:iam::111122223333:role/KarpenterNodeRole-my-cluster', type: 'EC2_LINUX' },
+      ],
+    });
+  });
+
+  it('has the discovery tag, and two nodes for the replicas of the chart', () => {
+    expect(cluster.metadata.tags).toEqual({ 'karpenter.sh/discovery': 'my-cluster' });
+    expect(cluster.managedNodeGroups).toMatchObject([{ minSize: 2 }]);
   });
 });

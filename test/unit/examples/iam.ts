@@ -1,9 +1,9 @@
-/** Reads the controller's policies out of examples/aws/cloudformation.yaml. */
+/** Reads the resources of examples/aws/cloudformation.yaml, and the policies of the controller. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { managedPolicies, parseTemplate } from '../../../scripts/cloudformation.ts';
 
-const TEMPLATE = join(import.meta.dirname, '../../../examples/aws/cloudformation.yaml');
+export const TEMPLATE = readFileSync(join(import.meta.dirname, '../../../examples/aws/cloudformation.yaml'), 'utf8');
 
 interface Statement {
   readonly Sid: string;
@@ -12,29 +12,16 @@ interface Statement {
   readonly Resource: string | readonly string[];
 }
 
-interface Resource {
-  readonly Type: string;
-  readonly Properties: Record<string, unknown>;
-}
-
-/** CloudFormation's short functions are kept as the text that they work on. */
-const customTags = ['!Sub', '!Ref', '!GetAtt'].map((tag) => ({ tag, resolve: (text: string) => text }));
-
-export function templateResources(): Readonly<Record<string, Resource>> {
-  return (parse(readFileSync(TEMPLATE, 'utf8'), { customTags }) as { Resources: Record<string, Resource> }).Resources;
-}
+export const templateResources = (): ReturnType<typeof parseTemplate>['Resources'] => parseTemplate(TEMPLATE).Resources;
 
 /** Names of the parameters of a CloudFormation template. */
 export const templateParameters = (template: string): readonly string[] =>
-  Object.keys((parse(template, { customTags }) as { Parameters: object }).Parameters);
+  Object.keys(parseTemplate(template).Parameters);
 
-export function policyStatements(): readonly Statement[] {
-  return Object.values(templateResources())
-    .filter(({ Type }) => Type === 'AWS::IAM::ManagedPolicy')
-    .flatMap(
-      ({ Properties }) => (JSON.parse(String(Properties.PolicyDocument)) as { Statement: Statement[] }).Statement,
-    );
-}
+export const policyStatements = (): readonly Statement[] =>
+  [...managedPolicies(parseTemplate(TEMPLATE)).values()].flatMap(
+    (document) => (document as { readonly Statement: readonly Statement[] }).Statement,
+  );
 
 /** Every `service:Action` that the controller may use. */
 export function allowedActions(): ReadonlySet<string> {

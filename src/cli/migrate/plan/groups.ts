@@ -84,36 +84,20 @@ const crds = ({ namespace }: Found): MigrationStep => ({
   back: [`helm uninstall karpenter-crd -n ${namespace}, as long as no NodeClaim exists`],
 });
 
-/** Policies in examples/aws/cloudformation.yaml. */
-const POLICIES = [
-  'NodeLifecycle',
-  'IAMIntegration',
-  'EKSIntegration',
-  'Interruption',
-  'ZonalShift',
-  'ResourceDiscovery',
-];
-
 const account = ({ clusterName, namespace }: Found): MigrationStep => ({
   title: 'Set up permissions, role, queue and tags in AWS',
   text: [
-    'You need a role for the controller, a node role with access to the cluster, an interruption queue, and tags for the discovery of subnets and security groups.',
-    'EC2NodeClasses can use the role of a managed node group, which already has access to the cluster. The role of the stack needs an access entry of type EC2_LINUX.',
+    'The stack creates the role of the controller with a Pod Identity association, the node role with an access entry, and the interruption queue. docs/install.md describes its parameters, for example for IRSA and for clusters without access entries.',
+    'EC2NodeClasses can also use the role of a managed node group, which already has access to the cluster.',
   ],
   commands: [
-    `aws cloudformation deploy --stack-name "Karpenter-${clusterName}" --capabilities CAPABILITY_NAMED_IAM --template-file examples/aws/cloudformation.yaml --parameter-overrides ClusterName=${quotedName(clusterName)}`,
     `aws eks create-addon --cluster-name ${quotedName(clusterName)} --addon-name eks-pod-identity-agent   # an error that it exists can be ignored`,
-    'export ACCOUNT=$(aws sts get-caller-identity --query Account --output text)',
-    `eksctl create podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter --role-name "${clusterName}-karpenter" --permission-policy-arns ${POLICIES.map((name) => `"arn:aws:iam::$ACCOUNT:policy/KarpenterController${name}Policy-${clusterName}"`).join(',')}`,
-    `aws eks create-access-entry --cluster-name ${quotedName(clusterName)} --principal-arn "arn:aws:iam::$ACCOUNT:role/KarpenterNodeRole-${clusterName}" --type EC2_LINUX`,
+    `aws cloudformation deploy --stack-name "Karpenter-${clusterName}" --capabilities CAPABILITY_NAMED_IAM --template-file examples/aws/cloudformation.yaml --parameter-overrides ClusterName=${quotedName(clusterName)} Namespace=${namespace}`,
     'aws iam create-service-linked-role --aws-service-name spot.amazonaws.com   # if spot is used; an error that it exists can be ignored',
     `aws ec2 create-tags --tags Key=karpenter.sh/discovery,Value=${quotedName(clusterName)} --resources SUBNETS SECURITY_GROUPS`,
   ],
   check: [`karpenter doctor --cluster-name ${quotedName(clusterName)}, after the next step: no errors`],
-  back: [
-    `eksctl delete podidentityassociation --cluster ${quotedName(clusterName)} --namespace ${namespace} --service-account-name karpenter`,
-    `aws cloudformation delete-stack --stack-name "Karpenter-${clusterName}"`,
-  ],
+  back: [`aws cloudformation delete-stack --stack-name "Karpenter-${clusterName}"`],
 });
 
 function chart({ namespace, clusterName }: Found, host: LeavingGroup | undefined): MigrationStep {
