@@ -256,12 +256,17 @@ describe('the charts', () => {
       'trial',
       join(ROOT, 'charts/karpenter'),
       ...['--dry-run=server', '--skip-crds', '--namespace', NAMESPACE, '--set', 'settings.clusterName=test'],
-      ...['--set', IMAGE, '--set', 'global.a=b,podLabels.a=b,setings.a=b,settings.featureGates.spotToSpot=true'],
+      ...['--set', IMAGE, '--set', 'controller.image.tag=1.14.1,controller.resources=null'],
+      ...['--set', 'global.a=b,podLabels.a=b,setings.a=b,settings.featureGates.spotToSpot=true'],
     );
     const said = notes.slice(notes.indexOf('NOTES:'));
     expect(said).toContain('does not serve NodePools');
     expect(said).toContain('settings.interruptionQueue is not set');
     expect(said).toContain('have no effect');
+    expect(said).toContain(
+      'The image is registry.example.com/karpenter:1.14.1. If you did not push this tag, your values',
+    );
+    expect(said).toContain('controller.resources is not set');
     expect(said).toContain('\n\n  setings\n  settings.featureGates.spotToSpot\n\n');
     expect(said).toContain('kubectl rollout status deployment/trial-karpenter -n kube-system');
   }, 60_000);
@@ -278,6 +283,21 @@ describe('the charts', () => {
       /controller\.image\.repository is not set.*--set controller\.image\.repository=/,
     );
   }, 60_000);
+
+  it.each([
+    ['public.ecr.aws/karpenter/controller', '1.14.1', `sha256:${'0'.repeat(64)}`],
+    ['123456789012.dkr.ecr.us-east-1.amazonaws.com/ecr-public/karpenter/controller', '', ''],
+  ])(
+    'refuse the image %s of Karpenter, and print the remedy',
+    async (repository, tag, digest) => {
+      const image = { repository, tag, digest };
+      const values = { settings: { clusterName: CLUSTER_NAME }, controller: { image } };
+      await expect(cluster.install('karpenter', values, '--skip-crds')).rejects.toThrow(
+        /the image of Karpenter, which this chart cannot run.*karpenter convert values.*--set controller\.image\.repository=/,
+      );
+    },
+    60_000,
+  );
 
   it('install on a real cluster, and all pods become available', async () => {
     await cluster.install('karpenter-crd', { webhook: { enabled: true, serviceName: 'old' } });

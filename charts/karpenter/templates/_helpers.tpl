@@ -71,7 +71,16 @@ subjects:
 {{- $name := required "Chart cannot be installed without a valid settings.clusterName!" .Values.settings.clusterName }}
 {{- end }}
 
+{{/* Fails for an image of Karpenter, which values of Karpenter's chart contain. */}}
+{{- define "karpenter.rejectKarpenterImage" -}}
+{{- $repository := toString .Values.controller.image.repository }}
+{{- if regexMatch `(^public\.ecr\.aws/karpenter/|\bkarpenter/controller$)` $repository }}
+{{- fail (printf "controller.image.repository is %q, the image of Karpenter, which this chart cannot run: remove controller.image from your values, for example with `npx karpenter convert values -f values.yaml -o values.yaml`, and install with --set controller.image.repository=REGISTRY/karpenter-ts" $repository) }}
+{{- end }}
+{{- end }}
+
 {{- define "karpenter.image" -}}
+{{- include "karpenter.rejectKarpenterImage" . }}
 {{- $image := .Values.controller.image }}
 {{- required "controller.image.repository is not set, and this chart has no image of its own: build one (docker build -t REGISTRY/karpenter-ts:VERSION . && docker push …), and install with --set controller.image.repository=REGISTRY/karpenter-ts" $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
 {{- with $image.digest }}@{{ . }}{{ end }}

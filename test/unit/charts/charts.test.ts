@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { KARPENTER_IMAGE } from '../../../src/cli/convert/helm-value-rules.ts';
+import { memoryBudget } from '../../../src/process/memory-budget.ts';
 import { VERSION } from '../../../src/version.ts';
 
 const root = new URL('../../../charts/', import.meta.url);
@@ -34,7 +36,8 @@ describe('charts', () => {
 
   it('have no default image repository, because another publisher could own it, and use the version as the tag', () => {
     expect(at(yaml('karpenter/values.yaml'), 'controller.image')).toEqual({ repository: '', tag: '', digest: '' });
-    expect(text('../README.md')).toContain(` -t "$IMAGE:${VERSION}" . && docker push`);
+    for (const page of ['../README.md', '../docs/install.md'])
+      expect(text(page)).toContain(` -t "$IMAGE:${VERSION}" .`);
     expect(text('../README.md')).toContain(`karpenter-ts-${VERSION}.tgz`);
   });
 
@@ -109,6 +112,21 @@ describe('values of charts/karpenter', () => {
     expect(at(values, path)).toEqual(value);
   });
 
+  it('reserve resources that the heaps of all threads fit into', () => {
+    const { requests, limits } = at(values, 'controller.resources') as {
+      readonly requests: Tree;
+      readonly limits: Tree;
+    };
+    // Without a memory request, a lower limit in values of the user stays valid.
+    expect(requests).toEqual({ cpu: '250m' });
+    expect(limits).toEqual({ memory: '1Gi' });
+    const [, percentage = ''] = /"--max-old-space-size-percentage=(\d+)"/.exec(text('../Dockerfile')) ?? [];
+    const budget = memoryBudget(2 ** 30, (2 ** 30 * Number(percentage)) / 100);
+    expect(budget.excessMb).toBe(0);
+    // 132 MB is the heap of the main thread with 5,000 nodes in docs/scale.md.
+    expect(budget.mainMb).toBeGreaterThan(132);
+  });
+
   it('are all used by a template', () => {
     const leaves = (tree: Tree, path: string): string[] =>
       Object.entries(tree).flatMap(([key, value]) =>
@@ -122,10 +140,22 @@ describe('values of charts/karpenter', () => {
   });
 
   /** Values that templates render as a whole, without the names of their fields. */
-  const opaque = ['strategy', 'podSecurityContext', 'nodeSelector', 'affinity', 'dashboards.labels'];
+  const opaque = [
+    'controller.resources',
+    'strategy',
+    'podSecurityContext',
+    'nodeSelector',
+    'affinity',
+    'dashboards.labels',
+  ];
 });
 
 describe('templates of charts/karpenter', () => {
+  it('reject the images that `karpenter convert values` removes', () => {
+    const pattern = `regexMatch \`${KARPENTER_IMAGE.source.replaceAll('\\/', '/')}\``;
+    expect(templates.join('\n')).toContain(pattern);
+  });
+
   it('use only values that values.yaml declares', () => {
     const values = yaml('karpenter/values.yaml');
     const asked = templates.flatMap((template) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { parseTemplate } from '../../../scripts/cloudformation.ts';
-import { allowedActions, policyStatements, TEMPLATE, templateResources } from './iam.ts';
+import { allowedActions, policyStatements, TEMPLATE, templateParameters, templateResources } from './iam.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const namesOf = (type: string): readonly string[] =>
@@ -78,7 +78,6 @@ describe('the CloudFormation template', () => {
         Action: 'sts:AssumeRoleWithWebIdentity',
         Condition: {
           StringEquals: {
-            // biome-ignore lint/suspicious/noTemplateCurlyInString: a text of the template
             '${OIDCIssuer}:aud': 'sts.amazonaws.com',
             // biome-ignore lint/suspicious/noTemplateCurlyInString: a text of the template
             '${OIDCIssuer}:sub': 'system:serviceaccount:${Namespace}:${ServiceAccountName}',
@@ -106,6 +105,15 @@ describe('the CloudFormation template', () => {
       ['KarpenterPodIdentityAssociation', 'UsesPodIdentity'],
       ['KarpenterNodeAccessEntry', 'CreatesAccessEntry'],
     ]);
+  });
+
+  it.each(['README.md', 'docs/install.md'])('has every parameter that %s sets', (page) => {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    const given = [...text.matchAll(/(?<![\w-])"?([A-Z]\w+)=(?!=)/g)].flatMap(([, name = '']) =>
+      /^[A-Z][a-z]|^OIDC/.test(name) && !/^(Key|Value|Name)$/.test(name) ? [name] : [],
+    );
+    expect(given).toContain('ClusterName');
+    expect(templateParameters(TEMPLATE)).toEqual(expect.arrayContaining(given));
   });
 
   it('feeds the queue from the five kinds of events', () => {
