@@ -92,6 +92,20 @@ export function loadConfig(options: ConnectionOptions): KubeConfig {
   return config;
 }
 
+/** Returns the text of a kubeconfig that contains only the current context. @throws Error as `loadConfig` */
+export function exportContext(options: ConnectionOptions): string {
+  const config = loadConfig(options);
+  const [user, context] = [config.getCurrentUser(), config.getContextObject(config.currentContext)];
+  const only = new KubeConfig();
+  only.loadFromOptions({
+    clusters: [clusterOf(config)],
+    users: user ? [user] : [],
+    contexts: context ? [context] : [],
+    currentContext: config.currentContext,
+  });
+  return only.exportConfig();
+}
+
 function choose(config: KubeConfig, context: string): void {
   const known = config.contexts.map(({ name }) => name);
   if (!known.includes(context))

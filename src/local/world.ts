@@ -50,7 +50,7 @@ export interface ExistingCluster {
   readonly url: string;
   /** Client of the kubelets. It needs all permissions. */
   readonly client: ObjectClient;
-  /** PEM. */
+  /** PEM in base64. */
   readonly certificateAuthority?: string | undefined;
   readonly version: ServerVersion;
   /** Kubeconfig of the operator. */
@@ -103,6 +103,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       connect: async (life) => {
         const parts: Parts = { ...life, client, caches: cachesInProcess(server) };
         for (const crd of customResourceDefinitions()) server.install(adoptable(crd));
+        await createClusterObjects(client);
         await startWorkloads(parts);
         await startScheduler(parts);
         return parts;
@@ -168,8 +169,6 @@ export async function surround(
     const eks = { kubernetesVersion: minorOf(version), ...inside.network };
     const aws = await startAws({ clock, clusterName, ...eks, ...awsOptionsOf(options, cluster) });
     cleanups.push(() => aws.close());
-    await createClusterObjects(client);
-
     const parts = await inside.connect({ clock, signal, log });
     const resident = systemInstances(systemNodes, aws, cluster.url, clock.now());
     const kubelets = await startKubelets({
@@ -217,6 +216,6 @@ const withResidents = (instances: LocalInstances, residents: readonly LocalInsta
 
 /** Returns the certificate of the API server for the response of DescribeCluster. */
 const caOf = ({ certificateAuthority }: ExistingCluster): { readonly clusterCaBase64?: string } =>
-  certificateAuthority === undefined ? {} : { clusterCaBase64: Buffer.from(certificateAuthority).toString('base64') };
+  certificateAuthority === undefined ? {} : { clusterCaBase64: certificateAuthority };
 
 const portOf = (port: number | undefined): { readonly port?: number } => (port === undefined ? {} : { port });

@@ -19,6 +19,7 @@ describe('the fence', () => {
   it('is permanently open only if no lease is required', () => {
     expect(filesWith(/\bopenFence\(/)).toEqual([
       'kube/lead.ts', // the election's own requests
+      'local/remote-client.ts', // kubelets of the local world
       'main.ts', // an operator without leader election
       'replay/aws/in-process-clients.ts', // replays
     ]);

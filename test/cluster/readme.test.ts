@@ -18,7 +18,7 @@ async function section(page: string, heading: string): Promise<string> {
   return text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '';
 }
 
-/** Records the arguments, and answers requests whose output other commands use. */
+/** Returns a program that records its arguments, and prints the output that other commands use. */
 const fakeTool = (tool: string, notes: string): string => `#!/bin/sh
 echo "${tool} $*" >> ${notes}
 case "$*" in
@@ -172,12 +172,12 @@ describe('the install section of the README', () => {
     await play('docs/uninstall.md', ['Remove the nodes']);
     expect(cluster.world.aws.instances.list().filter(({ state }) => state === 'running')).toEqual([]);
     await operator?.stop();
-    await play('docs/uninstall.md', ['Remove the operator', 'Remove what stays in the cluster']);
+    await play('docs/uninstall.md', ['Remove the operator', 'Remove the rest from the cluster']);
     const kinds = (await shell('kubectl api-resources --verbs=list -o name')).trim().split('\n');
     const listed = kinds.filter((kind) => !/^events|^pods\.metrics|^nodes\.metrics/.test(kind)).join();
     const left = (await shell(`kubectl get ${listed} -A -o name --ignore-not-found`)).split('\n');
     expect(left.filter((name) => name.includes('karpenter'))).toEqual([]);
-    await play('docs/uninstall.md', ['Remove what stays in the account']);
+    await play('docs/uninstall.md', ['Remove the rest from the account']);
     expect(await readFile(notes, 'utf8')).toContain(
       `aws cloudformation delete-stack --stack-name Karpenter-${CLUSTER_NAME}`,
     );

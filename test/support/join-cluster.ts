@@ -1,8 +1,8 @@
-/** The AWS and kubelets of the local world for a running control plane. */
-import { steadyClock } from '../../src/lib/clock.ts';
-import { type ServerVersion, type Surroundings, surround, type WorldOptions } from '../../src/local/world.ts';
+/** The AWS and kubelets of the local world for a control plane of a test. */
+import { createClusterObjects } from '../../src/local/cluster-objects.ts';
+import { type JoinOptions, joinCluster as join } from '../../src/local/join.ts';
+import type { Surroundings } from '../../src/local/world.ts';
 import { type Credentials, connect, type KubeApi } from './kube-api.ts';
-import { startCaches } from './watched-caches.ts';
 
 /** A running cluster with an API server, a scheduler and controllers. */
 export interface RunningCluster {
@@ -17,23 +17,15 @@ export interface RunningCluster {
 export type JoinedCluster = Surroundings & { readonly kube: { readonly client: KubeApi } };
 
 /**
- * Adds AWS and kubelets to the cluster in real time. The test installs the CustomResourceDefinitions. `stop` leaves the
- * cluster running.
+ * Adds AWS and kubelets, and the objects of a new EKS cluster, in real time. The test installs the
+ * CustomResourceDefinitions. `stop` leaves the cluster running.
  */
 export async function joinCluster(
   { url, credentials, kubeconfig }: RunningCluster,
-  options: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'> = {},
+  options: JoinOptions = {},
 ): Promise<JoinedCluster> {
   const client = connect(url, credentials);
-  const version = (await client.raw('GET', '/version')) as ServerVersion;
-  const { certificateAuthority } = credentials;
-  const surroundings = await surround(
-    { url, client, certificateAuthority, kubeconfig, version },
-    { ...options, clock: steadyClock() },
-    {
-      connect: async (life) => ({ ...life, client, caches: startCaches({ ...life, client }) }),
-      stopped: async () => client.close(),
-    },
-  );
+  await createClusterObjects(client);
+  const surroundings = await join({ client, kubeconfig }, options);
   return { ...surroundings, kube: { ...surroundings.kube, client } };
 }

@@ -31,7 +31,9 @@ export interface AwsOptions {
   readonly clock: Clock;
   /** Cluster name. This name is also used for its node role and the discovery tags. */
   readonly clusterName: string;
-  /** Port on 127.0.0.1. If it is 0 or absent, a free port is used. */
+  /** IP address of this machine on which AWS is served. Default: 127.0.0.1. */
+  readonly host?: string | undefined;
+  /** If it is 0 or absent, a free port is used. */
   readonly port?: number;
   /** Default: `us-west-2`. */
   readonly region?: string;

@@ -1,6 +1,6 @@
-/** AWS on 127.0.0.1: one HTTP listener for unmodified SDK clients and the `aws` command through AWS_ENDPOINT_URL. */
+/** AWS on one address: one HTTP listener for unmodified SDK clients and the `aws` command through AWS_ENDPOINT_URL. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, isIPv6 } from 'node:net';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
 import { openAt } from './open-aws.ts';
@@ -9,11 +9,11 @@ import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
 export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';
 
-const HOST = '127.0.0.1';
+const DEFAULT_HOST = '127.0.0.1';
 /** Limit that is far above the size of any supported request. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** Starts the local AWS on 127.0.0.1. `close` stops the server with all timers and connections. */
+/** Starts the local AWS. `close` stops the server with all timers and connections. */
 export async function startAws(options: AwsOptions): Promise<LocalAws> {
   const closing = new AbortController();
   let base = '';
@@ -33,7 +33,8 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
       return { status: 500, headers: { 'content-type': 'text/plain' }, body: `${String(error)}\n` };
     }
   };
-  base = `http://${HOST}:${await listen(server, options.port ?? 0)}`;
+  const { host = DEFAULT_HOST } = options;
+  base = `http://${isIPv6(host) ? `[${host}]` : host}:${await listen(server, options.port ?? 0, host)}`;
 
   const aws: LocalAws = {
     ...open,
@@ -50,11 +51,11 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
   return aws;
 }
 
-/** Returns the port. @throws Error if the port is in use */
-async function listen(server: Server, port: number): Promise<number> {
+/** Returns the port. @throws Error if the port is in use, or the address is not one of this machine */
+async function listen(server: Server, port: number, host: string): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, HOST, resolve);
+    server.listen(port, host, resolve);
   });
   return (server.address() as AddressInfo).port;
 }

@@ -13,9 +13,9 @@ import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { realClock } from '../../../src/lib/clock.ts';
 import type { Cache } from '../../../src/local/cache.ts';
+import { startCaches } from '../../../src/local/watched-caches.ts';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';
-import { startCaches } from '../../support/watched-caches.ts';
 import { bundle, type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
 import { mixed, plain, type Workload } from './workloads.ts';
 

@@ -133,7 +133,7 @@ interface EnvVar {
 }
 
 /** Returns the plain values of the container's environment, as a kubelet sets them. */
-async function chartEnv(kube: KubeApi): Promise<Record<string, string>> {
+export async function chartEnv(kube: KubeApi): Promise<Record<string, string>> {
   const found = await kube.find(DEPLOYMENT, { name: 'karpenter', namespace: NAMESPACE });
   const template = (found?.spec as { template?: { spec: { containers: readonly { env?: readonly EnvVar[] }[] } } })
     ?.template;

@@ -5,6 +5,8 @@ import { DescribeClusterCommand, EKSClient } from '@aws-sdk/client-eks';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { SERVICE } from '../../../src/api/kinds.ts';
 import { clientEnvironment } from '../../../src/cli/demo.ts';
+import { localCommand } from '../../../src/cli/local.ts';
+import { clusterToJoin } from '../../../src/cli/local-join.ts';
 import { writeLocalKubeconfig } from '../../../src/cli/local-kubeconfig.ts';
 import { steadyClock } from '../../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
@@ -96,5 +98,71 @@ describe('a local world', () => {
     } finally {
       await world.stop();
     }
+  });
+});
+
+describe('a cluster to join', () => {
+  const given = process.env.KUBECONFIG;
+  afterEach(() => {
+    if (given === undefined) delete process.env.KUBECONFIG;
+    else process.env.KUBECONFIG = given;
+  });
+
+  /** Sets a kubeconfig with one context for each server. */
+  function choose(servers: Readonly<Record<string, string>>): void {
+    const names = Object.keys(servers);
+    process.env.KUBECONFIG = JSON.stringify(
+      {
+        clusters: names.map((name) => ({ name, cluster: { server: servers[name] } })),
+        users: names.map((name) => ({ name, user: { token: `token of ${name}` } })),
+        contexts: names.map((name) => ({ name, context: { cluster: name, user: name } })),
+        'current-context': names[0],
+      },
+      undefined,
+      2,
+    );
+  }
+
+  it.each([
+    'https://127.0.0.1:6443',
+    'https://0.0.0.0:6443',
+    'https://[::1]:6443',
+    'https://192.168.49.2:8443',
+    'https://kubernetes.docker.internal:6443',
+  ])('may be served at %s', (server) => {
+    choose({ work: 'https://ABC.gr7.us-west-2.eks.amazonaws.com', kind: server });
+    const { client, kubeconfig } = clusterToJoin('kind');
+    client.close();
+    expect(client.url).toBe(server);
+    // Credentials of other clusters are not copied into the file of the local cluster.
+    expect(kubeconfig).toContain('token of kind');
+    expect(kubeconfig).not.toContain('token of work');
+  });
+
+  it.each([
+    'https://ABC.gr7.us-west-2.eks.amazonaws.com',
+    'https://203.0.113.7:6443',
+    'https://[2001:db8::1]:6443',
+  ])('is refused at %s, because pods on its nodes would have no containers', (server) => {
+    choose({ work: server });
+    expect(() => clusterToJoin('work')).toThrow(
+      /^Cannot join https:.*, the cluster of context "work": it is not on this machine or in a private network; use /,
+    );
+  });
+
+  it('must be a context of the kubeconfig', () => {
+    choose({ kind: 'https://127.0.0.1:6443' });
+    expect(() => clusterToJoin('kind-kind')).toThrow('Cannot find context "kind-kind" in the kubeconfig');
+  });
+
+  it.each([
+    [['--join', 'kind', '--kube-port', '6443'], /'--join <context>' cannot be used with option '--kube-port <port>'/],
+    [['--aws-address', '0.0.0.0'], /must be an IP address of this machine/],
+    [['--aws-address', 'localhost'], /must be an IP address of this machine/],
+  ])('is not combined with the arguments %j', async (args, message) => {
+    const command = localCommand()
+      .exitOverride()
+      .configureOutput({ writeErr: () => undefined });
+    await expect(command.parseAsync(args, { from: 'user' })).rejects.toThrow(message);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../../src/api/kinds.ts';
+import { watchList } from '../../../src/local/watched-caches.ts';
 import { ApiError } from '../../support/kube-api.ts';
-import { watchList } from '../../support/watched-caches.ts';
 import { startCluster, type TestCluster } from './world-cluster.ts';
 
 let cluster: TestCluster;

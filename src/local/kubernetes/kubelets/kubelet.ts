@@ -207,6 +207,7 @@ export class Kubelet {
       region,
       kubeletVersion,
       now: clock.now(),
+      reportsAddresses: options.reportsAddresses,
     });
     let node: Node;
     try {

@@ -29,6 +29,7 @@ export interface Registration {
   readonly region: string;
   readonly kubeletVersion: string;
   readonly now: number;
+  readonly reportsAddresses?: boolean;
 }
 
 /** Returns the node conditions that the kubelet reports. */
@@ -60,7 +61,8 @@ function osImage({ imageName, platform }: LocalInstance): string {
   return /ubuntu/i.test(imageName) ? 'Ubuntu' : 'Amazon Linux 2';
 }
 
-export function nodeObject({ instance, config, resources, region, kubeletVersion, now }: Registration): Node {
+export function nodeObject(registration: Registration): Node {
+  const { instance, config, resources, region, kubeletVersion, now, reportsAddresses = true } = registration;
   const name = instance.privateDnsName;
   const arch = instance.architecture === 'arm64' ? 'arm64' : 'amd64';
   const conditions = nodeConditions(false, 'container runtime network not ready: NetworkReady=false');
@@ -94,8 +96,12 @@ export function nodeObject({ instance, config, resources, region, kubeletVersion
       ...resources,
       conditions: addTimes(conditions, now),
       addresses: [
-        { type: 'InternalIP', address: instance.ipv6Address ?? instance.privateIp },
-        { type: 'InternalDNS', address: name },
+        ...(reportsAddresses
+          ? [
+              { type: 'InternalIP', address: instance.ipv6Address ?? instance.privateIp },
+              { type: 'InternalDNS', address: name },
+            ]
+          : []),
         { type: 'Hostname', address: name },
       ],
       nodeInfo: {

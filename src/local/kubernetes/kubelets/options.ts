@@ -22,6 +22,8 @@ export interface KubeletOptions {
   readonly memoryOverhead: number;
   /** Number of volumes that the EBS CSI driver can attach to one node. Default 27. */
   readonly volumeLimit: number;
+  /** False omits the addresses of nodes, because network plugins of other nodes would add routes to them. Default true. */
+  readonly reportsAddresses: boolean;
   /** Seed of random variations. Default 1. */
   readonly seed: number;
 }
@@ -38,5 +40,6 @@ export const KUBELET_DEFAULTS: KubeletOptions = {
   statusMs: 300_000,
   memoryOverhead: 0.075,
   volumeLimit: 27,
+  reportsAddresses: true,
   seed: 1,
 };

@@ -1,19 +1,19 @@
 /**
- * Caches of API server objects by list and watch, for parts of the world with a real control plane. The operator's
+ * Caches of API server objects by list and watch, for parts of the world in a running cluster. The operator's
  * informers cannot be used: a part must see its own write at its next read, and neither an earlier event nor a pending
  * list may revert it.
  */
-import type { Kind } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { ApiError, type Ref } from '../../src/kube/client.ts';
-import { keyOf } from '../../src/kube/store.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import { type Cache, type Caches, cachesOf, type Listener } from '../../src/local/cache.ts';
-import { type Filing, IndexedObjects } from '../../src/local/indexed-objects.ts';
-import type { KubeApi } from './kube-api.ts';
+import type { Kind } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import { ApiError, type Ref } from '../kube/client.ts';
+import { keyOf } from '../kube/store.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type Cache, type Caches, cachesOf, type Listener } from './cache.ts';
+import { type Filing, IndexedObjects } from './indexed-objects.ts';
+import type { RemoteClient } from './remote-client.ts';
 
 export interface CacheSource {
-  readonly client: KubeApi;
+  readonly client: RemoteClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   log(message: string): void;
