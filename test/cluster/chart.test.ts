@@ -2,7 +2,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
+import { packageCharts } from '../../scripts/release/artifacts.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { VERSION } from '../../src/version.ts';
 import {
   applyText,
   CLUSTER_NAME,
@@ -298,6 +300,27 @@ describe('the charts', () => {
     },
     60_000,
   );
+
+  it('are packaged for a release with its image', async () => {
+    const { folder } = cluster.plane;
+    const image = {
+      repository: 'ghcr.io/acme/karpenter-ts/controller',
+      tag: VERSION,
+      digest: `sha256:${'a'.repeat(64)}`,
+    };
+    const [crds, main] = packageCharts(cluster.plane.binaries.helm, image, folder);
+    const yaml = await cluster.helm(
+      'template',
+      'trial',
+      join(folder, String(main)),
+      '--set',
+      'settings.clusterName=test',
+    );
+    expect(yaml).toContain(`image: ${image.repository}:${VERSION}@${image.digest}\n`);
+    expect(await cluster.helm('template', 'trial', join(folder, String(crds)))).toContain(
+      'name: nodepools.karpenter.sh',
+    );
+  }, 60_000);
 
   it('install on a real cluster, and all pods become available', async () => {
     await cluster.install('karpenter-crd', { webhook: { enabled: true, serviceName: 'old' } });

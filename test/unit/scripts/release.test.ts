@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { CHECKSUMS, checksums, ROOT, run, valuesWithImage } from '../../../scripts/release/artifacts.ts';
+
+const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+describe('artifacts of a release', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'release-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('have checksums that sha256sum accepts, and a changed file fails', () => {
+    writeFileSync(join(folder, 'b.tgz'), 'b');
+    writeFileSync(join(folder, 'a.tgz'), 'a');
+    writeFileSync(join(folder, CHECKSUMS), checksums(folder));
+    expect(execFileSync('sha256sum', ['--check', CHECKSUMS], { cwd: folder, encoding: 'utf8' })).toBe(
+      'a.tgz: OK\nb.tgz: OK\n',
+    );
+    writeFileSync(join(folder, 'a.tgz'), 'c');
+    expect(() => run('sha256sum', ['--check', CHECKSUMS], folder)).toThrow(/a\.tgz: FAILED/);
+  });
+
+  it('contain a chart whose values differ only in the image', () => {
+    const values = text('charts/karpenter/values.yaml');
+    const image = { repository: 'ghcr.io/acme/karpenter-ts/controller', tag: '0.1.0', digest: 'sha256:ab' };
+    const changed = valuesWithImage(values, image);
+    const before = parse(values) as { readonly controller: object };
+    expect(parse(changed)).toEqual({ ...before, controller: { ...before.controller, image } });
+    const comments = (source: string): number => source.match(/^ *#/gm)?.length ?? 0;
+    expect(comments(changed)).toBe(comments(values));
+  });
+});
+
+describe('the workflows', () => {
+  type Step = { readonly run?: string; readonly uses?: string };
+  type Job = {
+    readonly needs?: string | readonly string[];
+    readonly permissions?: Readonly<Record<string, string>>;
+    readonly steps?: readonly Step[];
+  };
+  const jobs = (file: string): Readonly<Record<string, Job>> =>
+    (parse(text(`.github/workflows/${file}`)) as { readonly jobs: Readonly<Record<string, Job>> }).jobs;
+  const scripts = Object.keys((JSON.parse(text('package.json')) as { readonly scripts: object }).scripts);
+
+  it('run every suite', () => {
+    const commands = text('.github/workflows/check.yml');
+    const suites = scripts.filter((name) => name.startsWith('test:'));
+    expect(suites.length).toBeGreaterThan(5);
+    expect(suites.filter((name) => !commands.includes(`npm run ${name}`))).toEqual([]);
+  });
+
+  it('have no negated command, whose failure the shell ignores', () => {
+    for (const file of ['check.yml', 'release.yml']) expect(text(`.github/workflows/${file}`)).not.toMatch(/^ *! /m);
+  });
+
+  it('build a release without the permission to publish, and publish without the code of dependencies', () => {
+    const release = Object.entries(jobs('release.yml'));
+    const writers = release.filter(([, { permissions = {} }]) => Object.values(permissions).includes('write'));
+    expect(writers.map(([name]) => name)).toEqual(['publish', 'release']);
+    for (const [, { steps = [] }] of writers) {
+      expect(steps.map(({ uses = '' }) => uses).join()).not.toContain('actions/checkout');
+      expect(steps.map(({ run: command = '' }) => command).join('\n')).not.toMatch(/\b(npm|npx|node)\b/);
+    }
+    expect(jobs('release.yml')).toMatchObject({
+      build: { needs: ['version', 'check'] },
+      publish: { needs: ['version', 'build'] },
+      release: { needs: 'publish' },
+    });
+  });
+
+  it('release only a tag of main', () => {
+    const version = jobs('release.yml')
+      .version?.steps?.map(({ run: command = '' }) => command)
+      .join('\n');
+    expect(version).toContain('git merge-base --is-ancestor "$GITHUB_SHA" origin/main');
+  });
+});
