@@ -3,8 +3,8 @@ import { parse, type YAMLSeq } from 'yaml';
 
 /** Short functions keep their argument: the text that `!Sub` formats, or the list of arguments of `!If`. */
 const customTags = [
-  ...['!Sub', '!Ref', '!GetAtt', '!Condition'].map((tag) => ({ tag, resolve: (text: string) => text })),
-  ...['!If', '!Not', '!Or', '!Equals'].map((tag) => ({
+  ...['!Sub', '!Ref', '!GetAtt'].map((tag) => ({ tag, resolve: (text: string) => text })),
+  ...['!If', '!Not', '!Equals'].map((tag) => ({
     tag,
     collection: 'seq' as const,
     resolve: (value: unknown) => value as YAMLSeq,

@@ -3,11 +3,13 @@ import { describe, expect, it } from '@jest/globals';
 import { catalogueDifferences } from './catalogue.ts';
 import { openMoto } from './moto.ts';
 import { contract } from './suite.ts';
+import { templateOn } from './template.ts';
 
 const url = process.env.MOTO_URL;
 if (url === undefined) throw new Error('MOTO_URL is not set: use npm run test:moto');
 
 contract('moto', () => openMoto(url));
+templateOn(url);
 
 describe('the local catalogue', () => {
   it("agrees with moto's on every common type", async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -174,6 +175,24 @@ describe('the cluster of eksctl', () => {
       accessEntries: [
         { principalARN: 'arn:aws:iam::111122223333:role/KarpenterNodeRole-my-cluster', type: 'EC2_LINUX' },
       ],
+    });
+  });
+
+  it('contains no placeholder after the command of docs/install.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8');
+    const [, command = ''] = /^(sed "s\/my-cluster.*?) \| eksctl create cluster -f -$/ms.exec(page) ?? [];
+    const env = {
+      ...process.env,
+      CLUSTER_NAME: 'prod',
+      AWS_REGION: 'eu-west-1',
+      ACCOUNT: '1234',
+      KARPENTER_NAMESPACE: 'ops',
+    };
+    const text = execFileSync('bash', ['-c', command], { cwd: ROOT, env, encoding: 'utf8' });
+    expect(text.match(/my-cluster|us-west-2|1{4}2{4}3{4}|kube-system/g)).toBeNull();
+    expect(parse(text)).toMatchObject({
+      metadata: { name: 'prod', region: 'eu-west-1' },
+      iam: { podIdentityAssociations: [{ namespace: 'ops', roleName: 'prod-karpenter' }] },
     });
   });
 
