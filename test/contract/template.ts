@@ -1,9 +1,9 @@
-/** The CloudFormation template on moto, which ignores its resources of EKS and the policy of the queue. */
+/** The CloudFormation template on moto, which ignores resources of EKS, attached policies and the policy of the queue. */
 import {
   GetPolicyCommand,
   GetPolicyVersionCommand,
   GetRoleCommand,
-  ListAttachedRolePoliciesCommand,
+  ListPoliciesCommand,
 } from '@aws-sdk/client-iam';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -78,7 +78,7 @@ export function templateOn(url: string): void {
       return JSON.parse(decodeURIComponent(Role?.AssumeRolePolicyDocument ?? ''));
     };
 
-    it('creates the role of the operator with six policies of this cluster', async () => {
+    it('creates the role of the operator and six policies of this cluster', async () => {
       const { iam } = backend.clients;
       const described = await deploy(url, 'one', {});
       expect(described).toContain('<StackStatus>CREATE_COMPLETE</StackStatus>');
@@ -86,11 +86,10 @@ export function templateOn(url: string): void {
       expect(await trustOf('one-karpenter')).toMatchObject({
         Statement: [{ Principal: { Service: 'pods.eks.amazonaws.com' } }],
       });
-      const { AttachedPolicies = [] } = await iam.send(
-        new ListAttachedRolePoliciesCommand({ RoleName: 'one-karpenter' }),
-      );
-      expect(AttachedPolicies).toHaveLength(6);
-      for (const { PolicyArn } of AttachedPolicies) {
+      const { Policies = [] } = await iam.send(new ListPoliciesCommand({ Scope: 'Local' }));
+      const own = Policies.filter(({ PolicyName }) => PolicyName?.endsWith('-one'));
+      expect(own).toHaveLength(6);
+      for (const { Arn: PolicyArn } of own) {
         const { Policy } = await iam.send(new GetPolicyCommand({ PolicyArn }));
         const { PolicyVersion } = await iam.send(
           new GetPolicyVersionCommand({ PolicyArn, VersionId: Policy?.DefaultVersionId }),
