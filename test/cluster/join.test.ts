@@ -8,10 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { NODE } from '../../src/api/kinds.ts';
 import { freePort } from '../support/free-port.ts';
+import { shellCommands } from '../support/readme-commands.ts';
 import { chartEnv, NAMESPACE, ROOT } from './harness/cluster.ts';
 import { type Installation, startInstallation } from './harness/installation.ts';
 import { eventually, type Process, startProcess } from './harness/processes.ts';
-import { type Shell, shellCommands, startShell } from './harness/shell.ts';
+import { type Shell, startShell } from './harness/shell.ts';
 
 const FAKES = {
   kind: 'true',

@@ -7,16 +7,11 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEPLOYMENT } from '../../src/api/kinds.ts';
+import { commandsUnder, shellCommands } from '../support/readme-commands.ts';
 import { templateParameters } from '../unit/examples/iam.ts';
 import { CLUSTER_NAME, type Cluster, NAMESPACE, ROOT, startCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
-import { type Shell, shellCommands, startShell } from './harness/shell.ts';
-
-/** Returns the text under a heading of a page. */
-async function section(page: string, heading: string): Promise<string> {
-  const text = await readFile(join(ROOT, page), 'utf8');
-  return text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '';
-}
+import { type Shell, startShell } from './harness/shell.ts';
 
 /** Returns a program that records its arguments, and prints the output that other commands use. */
 const fakeTool = (tool: string, notes: string): string => `#!/bin/sh
@@ -43,7 +38,7 @@ describe('the install section of the README', () => {
     await mkdir(bin);
     for (const tool of ['aws', 'docker']) await writeFile(join(bin, tool), fakeTool(tool, notes), { mode: 0o755 });
     shell = await startShell(cluster.plane.folder, cluster.plane.kubeconfig, { PATH: bin });
-    commands = shellCommands(await section('README.md', 'Install on EKS'));
+    commands = await commandsUnder('README.md', 'Install on EKS');
   }, 180_000);
   afterAll(async () => {
     await operator?.stop();
@@ -59,7 +54,7 @@ describe('the install section of the README', () => {
   async function play(page: string, headings: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const output = new Map<string, string>();
     for (const heading of headings)
-      for (const command of shellCommands(await section(page, heading)))
+      for (const command of await commandsUnder(page, heading))
         output.set(command, await shell([...exported(), own(command)].join('\n')));
     return output;
   }

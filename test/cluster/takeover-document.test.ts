@@ -12,8 +12,9 @@ import { NODE_CLAIM } from '../../src/api/kinds.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { connect } from '../support/kube-api.ts';
+import { shellCommands } from '../support/readme-commands.ts';
 import { QUICK } from './harness/cluster.ts';
-import { type Shell, shellCommands, startShell } from './harness/shell.ts';
+import { type Shell, startShell } from './harness/shell.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/takeover.md');
 /** Installs a copy of the chart that accepts Karpenter's image. */

@@ -122,13 +122,18 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
     return leases.handOvers(before).map(({ gapMs }) => gapMs);
   };
 
+  /** Returns the variables of the README, with the name of the cluster and an account instead of the AWS CLI. */
+  const settingsOf = (commands: readonly string[]): string =>
+    ['aws() { echo 111122223333; }', ...commands.filter((line) => line.startsWith('export '))]
+      .join('\n')
+      .replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`);
+
   describe('installed by the commands of the README', () => {
     it(
       'has a leader and a standby',
       async () => {
-        const commands = await commandsUnder('Install on EKS');
-        const exports = commands.filter((line) => line.startsWith('export '));
-        const settings = exports.join('\n').replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`);
+        const commands = await commandsUnder('README.md', 'Install on EKS');
+        const settings = settingsOf(commands);
         const image = (await cluster.shell(`${settings}\necho "$IMAGE:0.1.0"`)).trim();
         for (const { ctr } of cluster.nodes) await ctr('images', 'tag', IMAGE, image);
         const values = await cluster.valuesFile(IRSA);
@@ -150,14 +155,11 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
     it(
       'launches nodes for pods with the role of the service account',
       async () => {
-        const commands = await commandsUnder('Install on EKS');
-        const settings = commands.filter((line) => line.startsWith('export ')).join('\n');
+        const commands = await commandsUnder('README.md', 'Install on EKS');
+        const settings = settingsOf(commands);
         const applied = commands.filter((line) => /^(sed .*\| )?kubectl (apply|scale) /.test(line));
         expect(applied.length).toBeGreaterThanOrEqual(3);
-        for (const command of applied)
-          await cluster.shell(
-            `${settings.replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`)}\n${command}`,
-          );
+        for (const command of applied) await cluster.shell(`${settings}\n${command}`);
         await eventually('20 running pods', async () => {
           const { items } = await cluster.kube.list(POD, { labelSelector: 'app=inflate' });
           return items.filter(({ status }) => status?.phase === 'Running').length === 20;

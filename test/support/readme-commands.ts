@@ -1,17 +1,22 @@
-/** Commands of the README. */
+/** Shell commands of pages. */
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
-const README = join(import.meta.dirname, '../../README.md');
+const ROOT = resolve(import.meta.dirname, '../..');
 
-/** Returns the commands of the first shell block under a heading. A line with a final backslash continues. */
-export async function commandsUnder(heading: string): Promise<readonly string[]> {
-  const readme = await readFile(README, 'utf8');
-  const section = readme.slice(readme.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '';
-  const block = /```sh\n(.*?)```/s.exec(section)?.[1] ?? '';
-  return block
-    .replaceAll('\\\n', '')
-    .split('\n')
-    .map((line) => line.replace(/ +/g, ' ').trim())
-    .filter((line) => line !== '');
+/** Returns the commands of all shell blocks of a Markdown text. A line with a final backslash or pipe continues. */
+export const shellCommands = (markdown: string): readonly string[] =>
+  [...markdown.matchAll(/^ *```sh\n(.*?)^ *```/gms)].flatMap(([, block = '']) =>
+    block
+      .replaceAll('\\\n', '')
+      .replaceAll('|\n', '| ')
+      .split('\n')
+      .map((line) => line.replace(/ +/g, ' ').trim())
+      .filter((line) => line !== ''),
+  );
+
+/** Returns the commands under a heading of a page. */
+export async function commandsUnder(page: string, heading: string): Promise<readonly string[]> {
+  const text = await readFile(join(ROOT, page), 'utf8');
+  return shellCommands(text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '');
 }

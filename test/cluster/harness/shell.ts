@@ -43,14 +43,3 @@ export async function startShell(
   };
   return Object.assign(shell, { binaries: tools });
 }
-
-/** Returns the commands of all shell blocks of a Markdown text. A line with a final backslash or pipe continues. */
-export const shellCommands = (markdown: string): readonly string[] =>
-  [...markdown.matchAll(/^ *```sh\n(.*?)^ *```/gms)].flatMap(([, block = '']) =>
-    block
-      .replaceAll('\\\n', '')
-      .replaceAll('|\n', '| ')
-      .split('\n')
-      .map((line) => line.replace(/ +/g, ' ').trim())
-      .filter((line) => line !== ''),
-  );
