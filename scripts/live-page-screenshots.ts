@@ -19,6 +19,27 @@ import { deployment } from '../test/operator/harness.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SIZE = { width: 1400, height: 900 };
+const PHONE = { width: 390, height: 844 };
+
+interface Picture {
+  readonly name: string;
+  /** Address of the view. */
+  readonly address: string;
+  /** Element that the view has when it is complete. */
+  readonly waitFor: string;
+  readonly colorScheme?: 'light' | 'dark';
+  readonly viewport?: { readonly width: number; readonly height: number };
+}
+
+const PICTURES: readonly Picture[] = [
+  { name: 'light', address: '', waitFor: '#pools tbody tr' },
+  { name: 'dark', address: '', waitFor: '#pools tbody tr', colorScheme: 'dark' },
+  { name: 'phone', address: '', waitFor: '#pools tbody tr', viewport: PHONE },
+  { name: 'timeline', address: '#/timeline/1', waitFor: '.lives li' },
+  { name: 'nodepool', address: '#/nodepool/default', waitFor: '.usage' },
+  { name: 'what-if', address: `#/what-if/${encodeURIComponent('scale deploy/web=60')}`, waitFor: '#answer' },
+];
+
 /** Factor by which instances of the local world join faster. */
 const MACHINE_SPEED = 5;
 /** Wait for cost samples and for the disruption verdicts of new nodes. */
@@ -46,8 +67,8 @@ const picture = (page: Page, name: string): Promise<unknown> =>
 
 const folder = await mkdtemp(join(tmpdir(), 'karpenter-screenshots-'));
 const world = await startWorld(machinesAt(MACHINE_SPEED));
-const address = `127.0.0.1:${await freePort()}`;
-const ports = { METRICS_PORT: '0', HEALTH_PROBE_PORT: '0', LIVE_PAGE: address };
+const host = `127.0.0.1:${await freePort()}`;
+const ports = { METRICS_PORT: '0', HEALTH_PROBE_PORT: '0', LIVE_PAGE: host };
 const operator = startOperatorProcess({ ...world.env(), ...ports }, join(folder, 'operator.log'));
 const browser = await startChromium();
 try {
@@ -62,20 +83,20 @@ try {
     .find(({ capacityType, state }) => capacityType === 'spot' && state === 'running');
   if (spot !== undefined) world.aws.faults.interrupt(spot.id);
   await pause(SETTLE_MS / 4);
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.newPage({ colorScheme, viewport: SIZE });
-    await page.goto(`http://${address}/`, { waitUntil: 'domcontentloaded' });
-    await page.locator('tbody tr').nth(3).waitFor();
-    await pause(1_000);
-    await picture(page, colorScheme);
-    if (colorScheme === 'light') {
-      await page.locator('tbody th a').first().click();
-      await page.getByRole('heading', { name: /^Node / }).waitFor();
-      await picture(page, 'node');
-    }
+  for (const { name, address, waitFor, colorScheme = 'light', viewport = SIZE } of PICTURES) {
+    const page = await browser.newPage({ colorScheme, viewport });
+    await page.goto(`http://${host}/${address}`, { waitUntil: 'domcontentloaded' });
+    await page.locator(waitFor).first().waitFor();
+    await pause(1_500);
+    await picture(page, name);
     await page.close();
   }
-  process.stdout.write(`wrote docs/images/live-page-{light,dark,node}.png\n`);
+  const page = await browser.newPage({ colorScheme: 'light', viewport: SIZE });
+  await page.goto(`http://${host}/`, { waitUntil: 'domcontentloaded' });
+  await page.locator('tbody th a').first().click();
+  await page.getByRole('heading', { name: /^Node / }).waitFor();
+  await picture(page, 'node');
+  process.stdout.write('wrote docs/images/live-page-*.png\n');
 } finally {
   await browser.close();
   await operator.stop();

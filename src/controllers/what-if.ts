@@ -1,6 +1,6 @@
 /**
- * Answers questions such as "which nodes would be launched if this workload had 50 replicas?" with the solver, from the current
- * state of the cluster. Changes copies of objects only. The answers match `karpenter simulate --what-if`.
+ * Computes the effect of a change, such as more replicas of a workload, with the solver and the current state of the cluster.
+ * Changes copies of objects only. The results match `karpenter simulate --what-if`.
  */
 
 import type { PersistentVolumeClaim, Pod } from '../api/kubernetes.ts';
@@ -29,11 +29,11 @@ import {
 
 /** Time limit of a solve. Pending pods may have to wait for it. */
 const DEADLINE_MS = 5_000;
-/** The solver may be busy with such questions for a fifth of its time. */
+/** Inverse share of the solver's time for this work, which is a fifth. */
 const SHARE = 5;
-/** Maximum number of pods that a question can add. */
+/** Maximum number of pods that a change can add. */
 const MOST_ADDED = 2_000;
-/** Maximum number of pods with a reason in an answer. Further pods are only counted. */
+/** Maximum number of pods with a reason in a result. Further pods are only counted. */
 const MOST_REFUSED = 50;
 
 export interface WhatIfAnswer {
@@ -59,7 +59,7 @@ export interface WhatIfAnswer {
   readonly usdPerHour: number;
 }
 
-/** The question cannot be answered. The message names the object and the remedy. */
+/** The change is invalid. The message names the object and the remedy. */
 export class WhatIfError extends Error {
   override readonly name = 'WhatIfError';
 }
@@ -88,7 +88,7 @@ export class WhatIf {
   }
 
   /**
-   * Returns undefined while another question is answered, and for a while afterwards.
+   * Returns undefined if another effect is being computed, and for some time afterwards.
    * @throws WhatIfError if the change cannot be made
    */
   async ask(change: string): Promise<WhatIfAnswer | undefined> {

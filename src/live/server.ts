@@ -29,7 +29,7 @@ export interface LivePageOptions {
   readonly nodeClasses: ObjectSources['nodeClasses'];
   readonly lives: NodeLives;
   /**
-   * Answers a question about a change of the cluster. Returns undefined if too many questions are asked.
+   * Computes the effect of a change. Returns undefined if another effect is being computed.
    * @throws Error with the name `WhatIfError` if the change cannot be made
    */
   readonly whatIf: (change: string) => Promise<unknown>;
@@ -108,7 +108,7 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
   };
 }
 
-/** An answer to an invalid question, with status 400. */
+/** Result of an invalid request, which gets status 400. */
 class Invalid {
   readonly text: string;
 

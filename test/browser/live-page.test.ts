@@ -200,7 +200,7 @@ describe('the live page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('asks what a change would do, and shows the answer under its own address', async () => {
+  it('shows the effect of a change under its own address', async () => {
     live.fill(2, 1);
     const asked: string[] = [];
     live.whatIf = async (change) => {
@@ -211,11 +211,11 @@ describe('the live page', () => {
     await open();
     await page.getByRole('link', { name: 'What if' }).click();
     await page.getByLabel('Name', { exact: true }).fill('web');
-    await page.getByLabel('Replicas').fill('50');
+    await page.getByLabel('Replicas', { exact: true }).fill('50');
     await page.keyboard.press('Enter');
     await page.getByText('48 pods would be added. 3 nodes would be launched for $0.7500 an hour.').waitFor();
     await page.getByRole('row', { name: /default.*m7i.2xlarge.*3.*40/s }).waitFor();
-    expect(await page.getByLabel('Replicas').inputValue()).toBe('50');
+    expect(await page.getByLabel('Replicas', { exact: true }).inputValue()).toBe('50');
 
     await page.getByLabel('Name', { exact: true }).fill('nobody');
     await page.getByRole('button', { name: 'Show the effect' }).click();

@@ -1,4 +1,4 @@
-/** The live page of a running operator: NodePools, NodeClasses, the timeline, and questions about changes. */
+/** The live page of a running operator: NodePools, NodeClasses, the timeline, and the effect of changes. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,14 +32,14 @@ const get = (path: string): Promise<Response> => {
 const read = async <T>(path: string): Promise<T> => (await get(path)).json() as Promise<T>;
 const ask = (change: string): Promise<Response> => get(`/api/what-if?${new URLSearchParams({ change })}`);
 
-/** Waits until the page answers, because it accepts one question at a time. */
+/** Waits until the operator accepts the request, because it computes one effect at a time. */
 const answer = (change: string): Promise<WhatIfAnswer> =>
   scenario.until(`an answer to ${change}`, async () => {
     const response = await ask(change);
     return response.status === 200 && ((await response.json()) as WhatIfAnswer);
   });
 
-/** Returns the answer of `karpenter simulate` about a snapshot of the cluster, with the prices of the operator. */
+/** Returns the result of `karpenter simulate` for a snapshot of the cluster, with the prices of the operator. */
 async function simulated(change: string): Promise<Partial<WhatIfAnswer>> {
   await writeFile(join(folder, 'kubeconfig'), scenario.world.kube.kubeconfig());
   const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
@@ -72,7 +72,7 @@ async function simulated(change: string): Promise<Partial<WhatIfAnswer>> {
   };
 }
 
-it('answers questions about changes as karpenter simulate does, and changes nothing', async () => {
+it('computes the effect of a change as karpenter simulate does, without changing the cluster', async () => {
   await scenario.apply(pool({ cpus: [4] }), deployment('web', 4, {}, { cpu: '1', memory: '512Mi' }));
   await scenario.until('running pods', async () => (await scenario.running('web')).length === 4);
   const [node] = (await scenario.nodes()).map(({ metadata }) => metadata.name);

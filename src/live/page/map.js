@@ -142,7 +142,7 @@ function podPicture({ blocks }) {
   return picture;
 }
 
-/** Removes a box. A node that is gone shrinks first; a node that only does not match the search text is removed at once. */
+/** Removes a box. If the node was removed, its box shrinks first. If it does not match the search text, its box is removed immediately. */
 function leave(name, { item }, isHidden) {
   boxes.delete(name);
   if (isHidden || !isMoving()) return item.remove();

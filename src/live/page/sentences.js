@@ -81,7 +81,7 @@ export const reasonText = (reason) => REASONS[reason] ?? spaced(reason);
 /** Returns a sentence for the code of a verdict. */
 export const sentenceOf = (code) => VERDICTS[code]?.[0] ?? spaced(code);
 
-/** Returns the group of a node, which tells if it will be disrupted. */
+/** Returns the group of a node's verdict. */
 export const outlookOf = ({ state, verdict }) => {
   if (state === 'leaving') return 'now';
   if (verdict === undefined) return 'unknown';

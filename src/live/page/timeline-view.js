@@ -99,7 +99,7 @@ function lifeRow(life, span) {
   );
 }
 
-/** Tells the life of a node in a line. */
+/** Describes the life of a node in one line. */
 export function storyOf(life, nowMs) {
   const { createdMs, launchedMs, registeredMs, initializedMs, leavingMs, endedMs, startReason, pods, endReason } = life;
   const after = (ms) => spanText(ms - createdMs);

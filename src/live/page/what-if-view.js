@@ -1,4 +1,4 @@
-/** View that shows the effect of a change before it is made. The operator computes it and changes nothing. */
+/** View with the effect of a change. The operator computes the effect without changing the cluster. */
 import { el, link } from './dom.js';
 import { counted, usdText } from './format.js';
 import { ask, table } from './parts.js';

@@ -28,7 +28,7 @@ export class LiveCluster {
     readonly history: OperatorHistory;
     readonly whatIf: (change: string) => Promise<unknown>;
   };
-  /** Answer to questions about changes. */
+  /** Computes the effect of a change. */
   whatIf: (change: string) => Promise<unknown> = async () => undefined;
   nodeClasses: NodeClass[] = [];
   verdicts: Verdict[] = [];

@@ -276,7 +276,7 @@ describe('the timeline', () => {
     expect(costAreas([], []).areas).toEqual([]);
   });
 
-  it('tells each reason in words', () => {
+  it('has a sentence for each reason', () => {
     expect([sentences.reasonText('registration_timeout'), sentences.reasonText('of_another_version')]).toEqual([
       'Removed, because the instance did not join the cluster in time',
       'Of another version',

@@ -286,7 +286,7 @@ describe('the live page', () => {
     ]);
   });
 
-  it('answers questions about changes, and rejects invalid changes and too many questions', async () => {
+  it('returns the effect of a change, and rejects invalid changes and concurrent requests', async () => {
     const asked: string[] = [];
     live.whatIf = async (change) => {
       asked.push(change);
