@@ -142,7 +142,7 @@ function podPicture({ blocks }) {
   return picture;
 }
 
-/** Removes a box. If the node was removed, its box shrinks first. If it does not match the search text, its box is removed immediately. */
+/** Removes a box. The box of a removed node shrinks first. The box of a hidden node is removed immediately. */
 function leave(name, { item }, isHidden) {
   boxes.delete(name);
   if (isHidden || !isMoving()) return item.remove();
