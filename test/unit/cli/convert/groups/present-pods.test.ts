@@ -80,7 +80,7 @@ describe('--pods', () => {
     const priceWith = async (cpu: string): Promise<number> => {
       const items = [burstable, pod('web', requests(cpu), 'ReplicaSet')];
       const { errors } = await run(write('now.json', { apiVersion: 'v1', kind: 'List', items }));
-      return Number(/^now: +1 node for \$([0-9.]+)\/h$/m.exec(errors)?.[1]);
+      return Number(/^now: +1 node for \$([0-9.]+)\/h /m.exec(errors)?.[1]);
     };
     // 0.7 of 1.5 vCPU is used, t3.large includes 0.6 vCPU, and a vCPU-hour costs $0.05
     expect((await priceWith('1500m')) - (await priceWith('100m'))).toBeCloseTo(0.0225, 4);
