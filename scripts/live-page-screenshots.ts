@@ -1,8 +1,8 @@
 /**
- * `npm run screenshots` creates the images of the live page for docs/images. They show the local world with some nodes,
- * pods that cannot be scheduled and an interruption. The script needs Chromium (see test/browser/chromium.ts).
+ * `npm run screenshots` creates the images of the live page and of `karpenter top` for docs/images. They show the local world
+ * with some nodes, pods that cannot be scheduled and an interruption. The script needs Chromium (see test/browser/chromium.ts).
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,6 +16,7 @@ import { machinesAt } from '../src/cli/machines.ts';
 import { startWorld, type World } from '../src/local/world.ts';
 import { startChromium } from '../test/browser/chromium.ts';
 import { deployment } from '../test/operator/harness.ts';
+import { terminalHtml, terminalLines } from './terminal-view.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SIZE = { width: 1400, height: 900 };
@@ -67,8 +68,8 @@ const picture = (page: Page, name: string): Promise<unknown> =>
 
 const folder = await mkdtemp(join(tmpdir(), 'karpenter-screenshots-'));
 const world = await startWorld(machinesAt(MACHINE_SPEED));
-const host = `127.0.0.1:${await freePort()}`;
-const ports = { METRICS_PORT: '0', HEALTH_PROBE_PORT: '0', LIVE_PAGE: host };
+const [host, metricsPort] = [`127.0.0.1:${await freePort()}`, await freePort()];
+const ports = { METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0', LIVE_PAGE: host };
 const operator = startOperatorProcess({ ...world.env(), ...ports }, join(folder, 'operator.log'));
 const browser = await startChromium();
 try {
@@ -96,7 +97,21 @@ try {
   await page.locator('tbody th a').first().click();
   await page.getByRole('heading', { name: /^Node / }).waitFor();
   await picture(page, 'node');
-  process.stdout.write('wrote docs/images/live-page-*.png\n');
+  await page.close();
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, world.kube.kubeconfig());
+  const lines = await terminalLines({
+    kubeconfig,
+    server: `http://127.0.0.1:${metricsPort}`,
+    settleMs: SETTLE_MS / 20,
+  });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const view = await browser.newPage({ colorScheme, deviceScaleFactor: 1.5 });
+    await view.setContent(terminalHtml(lines, colorScheme));
+    await view.locator('pre').screenshot({ path: join(ROOT, 'docs/images', `top-${colorScheme}.png`) });
+    await view.close();
+  }
+  process.stdout.write(`wrote docs/images/live-page-*.png and top-{light,dark}.png\n`);
 } finally {
   await browser.close();
   await operator.stop();

@@ -1,10 +1,5 @@
 /** The CloudFormation template on moto, which ignores resources of EKS, attached policies and the policy of the queue. */
-import {
-  GetPolicyCommand,
-  GetPolicyVersionCommand,
-  GetRoleCommand,
-  ListPoliciesCommand,
-} from '@aws-sdk/client-iam';
+import { GetPolicyCommand, GetPolicyVersionCommand, GetRoleCommand, ListPoliciesCommand } from '@aws-sdk/client-iam';
 import { GetQueueAttributesCommand, GetQueueUrlCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseTemplate } from '../../scripts/cloudformation.ts';

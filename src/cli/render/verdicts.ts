@@ -49,12 +49,7 @@ export function verdictText(verdict: Verdict, nowMs: number): string {
     .map(([name = '', value = '']) => `  ${name.padEnd(12)}  ${indented(value, ' '.repeat(16), terminalWidth())}`);
   const age = (at: string | undefined): readonly string[] =>
     decided === undefined ? [] : [at === undefined ? '' : ageOf(at, nowMs)];
-  const rows = methods.map((opinion) => [
-    opinion.method,
-    opinion.code,
-    ...age(opinion.decided),
-    opinion.text,
-  ]);
+  const rows = methods.map((opinion) => [opinion.method, opinion.code, ...age(opinion.decided), opinion.text]);
   const headings = ['METHOD', 'CODE', ...(decided === undefined ? [] : ['AGE']), 'BECAUSE'];
   return `${[`Node ${node}`, ...facts].join('\n')}\n\n${table(headings, rows)}\n`;
 }

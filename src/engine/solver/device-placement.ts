@@ -3,7 +3,13 @@
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import type { ClaimVariation, ClaimState as DeviceClaimState } from '../dra/claim-states.ts';
-import type { Allocation, AllocationCandidate, AllocationRefusal, CandidateType, DeviceAllocator } from '../dra/device-allocator.ts';
+import type {
+  Allocation,
+  AllocationCandidate,
+  AllocationRefusal,
+  CandidateType,
+  DeviceAllocator,
+} from '../dra/device-allocator.ts';
 import type { DevicePool } from '../dra/device-pool.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
 import { bindsToNode, type HostDevices, NO_HOST_DEVICES, type TypeDevices } from '../dra/host-devices.ts';
@@ -68,10 +74,7 @@ export class DevicePlacement {
     return { ms: this.#ms, expired: this.#expired };
   }
 
-  #allocate(
-    claims: readonly DeviceClaimState[],
-    candidate: AllocationCandidate,
-  ): Allocation | AllocationRefusal {
+  #allocate(claims: readonly DeviceClaimState[], candidate: AllocationCandidate): Allocation | AllocationRefusal {
     const startMs = this.#elapsedMs?.() ?? 0;
     const result = this.#allocator.allocate(claims, candidate, this.#budget);
     this.#ms += (this.#elapsedMs?.() ?? 0) - startMs;
@@ -163,15 +166,12 @@ export class DevicePlacement {
     podClass: PodClass,
   ): Allocation | AllocationRefusal {
     const types = this.#typesOf(state);
-    return this.#allocate(
-      this.#statesOf(podClass),
-      {
-        host: claim ?? NEW_HOST,
-        place: { nodeName: undefined, requirements },
-        types,
-        devices: state.devices ?? NO_HOST_DEVICES,
-      },
-    );
+    return this.#allocate(this.#statesOf(podClass), {
+      host: claim ?? NEW_HOST,
+      place: { nodeName: undefined, requirements },
+      types,
+      devices: state.devices ?? NO_HOST_DEVICES,
+    });
   }
 
   /** Not cached by the choice, which snapshots with other devices share. */

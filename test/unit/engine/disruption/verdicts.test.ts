@@ -2,7 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { currentBlock, simulateOn } from '../../../../src/engine/disruption/pass.ts';
 import { METHODS, review } from '../../../../src/engine/disruption/review.ts';
 import { Simulator } from '../../../../src/engine/disruption/simulations/simulator.ts';
-import { type MethodReview, type Verdict, VerdictHistory, verdictsOf } from '../../../../src/engine/disruption/verdicts.ts';
+import {
+  type MethodReview,
+  type Verdict,
+  VerdictHistory,
+  verdictsOf,
+} from '../../../../src/engine/disruption/verdicts.ts';
 import type { Offering, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { passOn } from '../../../support/cluster-course.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
