@@ -33,7 +33,7 @@ interface Flags extends ScenarioOptions, ClusterFlags {
 }
 
 /** Simulates the manifests, and reports unknown facts. */
-async function simulated(flags: Flags): Promise<Omit<SimulateResult, 'notes'>> {
+async function simulatePod(flags: Flags): Promise<Omit<SimulateResult, 'notes'>> {
   const { namespace: _, server: __, now, output: ___, ...scenario } = flags;
   const options = { ...scenario, explain: true, ...(now === undefined ? {} : { nowMs: now }) };
   const { notes, ...found } = await simulate(options);
@@ -51,7 +51,7 @@ const withUnknown = (
 });
 
 /** Returns the verdicts of the operator on pods that it holds back. They take precedence over a simulation. */
-const heldAt = async (server: string | undefined): Promise<ReadonlyMap<string, PodVerdict>> =>
+const findHeld = async (server: string | undefined): Promise<ReadonlyMap<string, PodVerdict>> =>
   new Map(
     server === undefined
       ? []
@@ -61,18 +61,18 @@ const heldAt = async (server: string | undefined): Promise<ReadonlyMap<string, P
 async function verdictInManifests(name: string, flags: Flags): Promise<ShownVerdict> {
   const { namespace, server } = flags;
   const pod = `${namespace}/${name}`;
-  const found = await simulated(flags);
+  const found = await simulatePod(flags);
   const { snapshot, waiting } = found;
   const pods = [...snapshot.pendingPods, ...waiting, ...snapshot.nodes.flatMap((node) => node.pods)];
   const known = pods.map(podKey);
   if (!known.includes(pod)) throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
   const verdict = withUnknown(simulatedVerdict(pod, found), found);
-  return verdict.code === 'running' ? verdict : ((await heldAt(server)).get(pod) ?? verdict);
+  return verdict.code === 'running' ? verdict : ((await findHeld(server)).get(pod) ?? verdict);
 }
 
 async function verdictsInManifests(flags: Flags): Promise<readonly ShownVerdict[]> {
-  const found = await simulated(flags);
-  const held = await heldAt(flags.server);
+  const found = await simulatePod(flags);
+  const held = await findHeld(flags.server);
   return simulatedVerdicts(found).map((verdict) => held.get(verdict.pod) ?? withUnknown(verdict, found));
 }
 

@@ -201,7 +201,7 @@ function parseUrl(text: string): SelectorUrl | undefined {
   return HOST.test(host) ? new SelectorUrl(text, [scheme.toLowerCase(), host, path, query]) : undefined;
 }
 
-const decoded = (text: string): string => {
+const decodeText = (text: string): string => {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -214,7 +214,7 @@ function queryOf({ query }: SelectorUrl): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of query.split('&')) {
     if (pair === '') continue;
-    const [name = '', value = ''] = pair.split(/=(.*)/s).map(decoded);
+    const [name = '', value = ''] = pair.split(/=(.*)/s).map(decodeText);
     values.set(name, [...(values.get(name) ?? []), value]);
   }
   return values;

@@ -66,7 +66,7 @@ const CLAUSES: Readonly<Record<string, (value: unknown, clause: string, decimals
   X: (value, clause) => hexadecimal(value, clause).toUpperCase(),
 };
 
-function formatted(text: string, values: readonly unknown[]): string {
+function formatText(text: string, values: readonly unknown[]): string {
   chargeText(text);
   charge(sizeOf(values));
   let at = 0;
@@ -166,7 +166,7 @@ export const FORMAT_NAMES: ReadonlySet<string> = new Set([...FORMATS.keys(), 'na
 
 export function registerFormats(environment: Environment): Environment {
   environment
-    .registerFunction('string.format(list): string', formatted)
+    .registerFunction('string.format(list): string', formatText)
     .registerType('Format', { ctor: Format })
     .registerFunction('format_named(string): optional<Format>', (name: string) => {
       const found = FORMATS.get(name);

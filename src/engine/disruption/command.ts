@@ -87,11 +87,11 @@ export const billedSavingsOf = ({ candidates, replacements, lostUsdPerHour = 0 }
   sum(replacements.map(billedUsdPerHour));
 
 /** Rounds savings. Further digits are rounding errors. */
-const rounded = (usd: number): number => Number(usd.toFixed(6));
+const roundUsd = (usd: number): number => Number(usd.toFixed(6));
 
 /** Returns savings for reports: on the bill, and with planning figures if they differ. */
 export function bothSavings(command: Money): { readonly savings: number; readonly planningSavings?: number } {
-  const [savings, planningSavings] = [rounded(billedSavingsOf(command)), rounded(savingsOf(command))];
+  const [savings, planningSavings] = [roundUsd(billedSavingsOf(command)), roundUsd(savingsOf(command))];
   return { savings, ...(planningSavings !== savings && { planningSavings }) };
 }
 
