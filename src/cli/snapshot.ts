@@ -3,6 +3,7 @@
  * with `-f`.
  */
 import { Command, Option } from 'commander';
+import { DEVICE_TAINT_RULE } from '../api/kinds.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
 import type { NotRead, SnapshotInfo } from './objects/snapshot-info.ts';
@@ -18,6 +19,9 @@ interface Flags extends ClusterFlags {
   readonly redact: boolean;
   readonly output: ListFormat;
 }
+
+/** Kinds of old versions of Karpenter, and of Kubernetes since version 1.37. */
+const OFTEN_ABSENT = new Set(['Provisioner', 'Machine', 'AWSNodeTemplate', DEVICE_TAINT_RULE.kind]);
 
 /** Returns the required permissions in the form of ClusterRole rules. */
 const rights = (): readonly string[] => {
@@ -66,7 +70,7 @@ export function snapshotNotes({
 }: Pick<Taken, 'counts'> & { readonly info: SnapshotInfo }): readonly string[] {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const of = (kind: string): string => counted(counts.get(kind) ?? 0, kind);
-  const custom = info.notServed.filter((kind) => !['Provisioner', 'Machine', 'AWSNodeTemplate'].includes(kind));
+  const custom = info.notServed.filter((kind) => !OFTEN_ABSENT.has(kind));
   return [
     ...info.notRead.map(gapNote),
     ...(custom.length === 0 ? [] : [`the cluster does not have the kinds ${custom.join(', ')}`]),

@@ -94,7 +94,7 @@ describe('a snapshot', () => {
     expect(info).toMatchObject({
       redacted: true,
       notRead: [],
-      notServed: ['Provisioner', 'AWSNodeTemplate', 'Machine'],
+      notServed: ['Provisioner', 'AWSNodeTemplate', 'Machine', 'DeviceTaintRule'],
     });
     expect(objectsIn(text).at(-1)).toEqual(info);
     expect(strictly(SNAPSHOT, parse(text))).toEqual([]);
