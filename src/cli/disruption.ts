@@ -15,7 +15,7 @@ import { disruptionEnd, type Start } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
 import { isFromCluster } from './objects/read.ts';
-import { type World, worldOf } from './objects/snapshot.ts';
+import { type World, type WorldOptions, worldOf } from './objects/snapshot.ts';
 import { readJson } from './objects/text.ts';
 import { type DisruptionAnswer, disruptionOf, disruptionText } from './render/commands.ts';
 import { type Format, printAs } from './render/output.ts';
@@ -24,6 +24,7 @@ import {
   countedFee,
   countedTypes,
   defaultConstraintsOf,
+  driversFor,
   manifestsOf,
   noneOf,
   type ScenarioOptions,
@@ -82,6 +83,7 @@ export interface SceneOptions {
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
   readonly featureGates: Readonly<Record<string, boolean>>;
   readonly consolidation: ConsolidationMode;
+  readonly drivers?: WorldOptions['drivers'];
 }
 
 interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
@@ -98,13 +100,14 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook, held },
     ...countedFee(consolidation, options.nodeHourlyFee),
+    drivers: options.drivers,
   });
   const { allPools, notes, unknown } = world;
   const solving: SolveOptions = {
     preferencePolicy,
     minValuesPolicy,
     reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
-    ignoreDraRequests: true,
+    ignoreDraRequests: options.drivers === undefined,
   };
   const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;
@@ -241,6 +244,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     consolidation: flags.consolidation ?? 'thorough',
     nodeHourlyFee: flags.nodeHourlyFee,
+    drivers: driversFor(flags),
   };
 }
 

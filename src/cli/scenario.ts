@@ -9,6 +9,7 @@ import type { InstanceType } from '../engine/model.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
+import { DRA_DRIVERS } from './objects/devices.ts';
 import { InputError, messageOf } from './objects/errors.ts';
 import { refuseOldVersions } from './objects/old-versions.ts';
 import { isFromCluster, type Manifest, readManifests, readText } from './objects/read.ts';
@@ -35,7 +36,13 @@ export interface ScenarioOptions {
   readonly nodeHourlyFee?: number;
   /** Operator setting of the same name. */
   readonly expectedCpuUtilization?: number;
+  /** If true, resource claims count. */
+  readonly dra?: boolean;
 }
+
+/** Returns the DRA drivers of nodes, or undefined if resource claims are ignored. */
+export const driversFor = ({ dra }: Pick<ScenarioOptions, 'dra'>): WorldOptions['drivers'] =>
+  dra ? DRA_DRIVERS : undefined;
 
 type Mode = 'cheapest' | 'thorough' | 'compatible' | undefined;
 
@@ -118,6 +125,7 @@ export const withScenario = (command: Command): Command =>
     .addOption(priceBookOption())
     .option('--scheduler-config <config>', 'SCHEDULER_CONFIG of the operator, or a file with its content')
     .addOption(nowOption())
+    .option('--dra', 'count resource claims, as with the chart value settings.enableDRA')
     .addOption(nodeFeeOption())
     .addOption(cpuUtilizationOption());
 

@@ -18,6 +18,7 @@ import {
   countedFee,
   countedTypes,
   defaultConstraintsOf,
+  driversFor,
   manifestsOf,
   noneOf,
   type ScenarioOptions,
@@ -65,9 +66,11 @@ export async function simulateManifests(
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const held = await holdsFor(options.instanceTypes);
+  const drivers = driversFor(options);
   const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook, held },
     ...countedFee(options.packing, options.nodeHourlyFee),
+    drivers,
   });
   const { snapshot, waiting, notes } = world;
   const plan = solve(
@@ -76,7 +79,7 @@ export async function simulateManifests(
       preferencePolicy: options.preferencePolicy ?? 'Respect',
       minValuesPolicy: options.minValuesPolicy ?? 'Strict',
       reservedMode: (featureGates.ReservedCapacity ?? true) ? 'strict' : 'off',
-      ignoreDraRequests: true,
+      ignoreDraRequests: drivers === undefined,
       packing: options.packing ?? 'cheapest',
       explain: true,
     },

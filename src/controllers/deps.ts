@@ -8,7 +8,7 @@ import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Settings } from '../process/settings.ts';
 import type { ClusterState } from '../state/cluster.ts';
-import type { DeviceSources } from './devicetemplates/sources.ts';
+import type { DeviceSources } from '../state/devices/sources.ts';
 import type { NodeTraces } from './traces/node-traces.ts';
 
 export interface Deps {

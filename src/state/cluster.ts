@@ -19,7 +19,7 @@ import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import { sameItems } from '../lib/same-items.ts';
 import { watchDefaultSpread } from './default-spread.ts';
-import { type DeviceStores, openDeviceStores } from './device-stores.ts';
+import { type DeviceStores, openDeviceStores } from './devices/device-stores.ts';
 import { NamedCounter } from './named-counter.ts';
 import { providerIdOf, stateNode } from './node.ts';
 import { PodTimings } from './pod-timings.ts';

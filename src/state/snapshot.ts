@@ -9,7 +9,7 @@ import { defaultRequests } from '../engine/resources.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
 import type { ClusterState } from './cluster.ts';
-import { deviceLists } from './device-stores.ts';
+import { deviceLists } from './devices/device-stores.ts';
 import { overdueNodes } from './overdue-nodes.ts';
 import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';
 import type { OverdueClaim } from './unlaunched.ts';

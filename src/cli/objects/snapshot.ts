@@ -1,9 +1,11 @@
 /** Builds the snapshot of a cluster from manifests, as the operator would see it. */
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
+import type { ResourceClaim } from '../../api/dra/objects.ts';
+import { CONFIG_MAP, EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import type { StaticDrivers } from '../../aws/dra/static-templates.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
@@ -11,10 +13,12 @@ import { isOwnedByDaemonSet, isProvisionable, isScheduled, podKey } from '../../
 import { selects } from '../../engine/selectors.ts';
 import { fixedInformers } from '../../kube/fixed-informers.ts';
 import { ClusterState } from '../../state/cluster.ts';
+import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { providerIdOf } from '../../state/node.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkQuantities, checkWorkload, fieldIn } from './check.ts';
+import { withCreatedClaims, withDevices } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
 import { behindGates, type KnownGates } from './gated-kinds.ts';
@@ -53,6 +57,8 @@ export interface WorldOptions extends ExtrasOptions {
   readonly priceBook?: string | undefined;
   /** Default topology spread constraints of the cluster's scheduler. */
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
+  /** DRA drivers that nodes run. Undefined if resource claims are ignored. */
+  readonly drivers?: StaticDrivers | undefined;
   /** Pods for which the operator launches no nodes until a certain time, by namespaced name. */
   readonly held?: ReadonlyMap<string, { readonly text: string; readonly until: string }>;
 }
@@ -71,20 +77,26 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set(
 );
 const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
 
-export async function worldOf(given: readonly Manifest[], asked: WorldOptions): Promise<World> {
-  const { open: manifests, notes: gateNotes } = behindGates(given, asked.featureGates);
+export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Promise<World> {
+  const { open: manifests, notes: gateNotes } = behindGates(all, asked.featureGates);
   const book = appliedBook(asked.priceBook, manifests, asked.nowMs);
   const options = { ...asked, instanceTypes: book.pricing(asked.instanceTypes) };
   const ignored = manifests
-    .filter(({ object }) => !KNOWN_KINDS.has(object.kind))
+    .filter(({ object: { kind, metadata } }) => !KNOWN_KINDS.has(kind) && !isDeclaration(kind, metadata.labels))
     .map(({ object, where }) => `${where}: kind ${object.kind} is not used and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
   const uids = uidsInOrder();
-  const pods = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
-  const { pools: allPools, claims, idle, notes, unknown } = await poolsIn(manifests, options);
+  const given = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
+  const { pods, claims: deviceClaims } = withCreatedClaims(given, options.drivers === undefined ? [] : manifests);
+  const { pools, claims, idle, notes, unknown, nodeClasses } = await poolsIn(manifests, options);
   const buffered = bufferPods(manifests, options.nowMs);
   const ofNodes = nodeNotes(manifests);
-  const cluster = clusterOf(manifests, { pods, claims, options });
+  const cluster = clusterOf(manifests, { pods, claims, deviceClaims, options });
+  const { drivers } = options;
+  const { pools: allPools, notes: deviceNotes } =
+    drivers === undefined
+      ? { pools, notes: [] }
+      : await withDevices(pools, { cluster, manifests, nodeClasses, drivers });
   const nodes = cluster.nodes();
   const isIdle = ({ metadata }: NodePool): boolean => idle.some(({ nodePool }) => nodePool === metadata.name);
   const { held = new Map() } = options;
@@ -98,6 +110,7 @@ export async function worldOf(given: readonly Manifest[], asked: WorldOptions): 
       ...notes,
       ...ofNodes,
       ...buffered.notes,
+      ...deviceNotes,
       ...pods.filter(isProvisionable).flatMap((pod) => heldNote(pod, held)),
     ],
     unknown: [...unknown, ...notInSnapshot(manifests)],
@@ -118,6 +131,9 @@ export async function worldOf(given: readonly Manifest[], asked: WorldOptions): 
   };
 }
 
+const isDeclaration = (kind: string, labels: Readonly<Record<string, string>> | undefined): boolean =>
+  kind === CONFIG_MAP.kind && labels?.[DEVICE_TEMPLATES_LABEL] !== undefined;
+
 function heldNote(pod: Pod, held: NonNullable<WorldOptions['held']>): readonly string[] {
   const hold = held.get(podKey(pod));
   return hold === undefined ? [] : [`the operator holds pod ${podKey(pod)} back until ${hold.until}: ${hold.text}`];
@@ -127,6 +143,7 @@ interface PoolsInManifests extends Pick<World, 'notes' | 'unknown'> {
   readonly pools: readonly PoolInput[];
   readonly idle: NonNullable<Snapshot['idlePools']>;
   readonly claims: readonly NodeClaim[];
+  readonly nodeClasses: NodeClasses;
 }
 
 /** Reads NodePools and NodeClaims and sets the conditions that the operator would set. */
@@ -160,6 +177,7 @@ async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): P
   return {
     pools,
     claims,
+    nodeClasses,
     idle: read.idle,
     notes: [...read.notes, ...extras.notes, ...problems, ...notes],
     unknown: nodeClasses.assumptions,
@@ -251,6 +269,8 @@ function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
 interface ClusterParts {
   readonly pods: readonly Pod[];
   readonly claims: readonly NodeClaim[];
+  /** Created resource claims. */
+  readonly deviceClaims: readonly ResourceClaim[];
   readonly options: WorldOptions;
 }
 
@@ -258,7 +278,10 @@ interface ClusterParts {
  * Builds the operator's cluster state from the manifests. Pods that were created from workloads are not part of it,
  * because they have no node.
  */
-function clusterOf(manifests: readonly Manifest[], { pods, claims, options }: ClusterParts): ClusterState {
+function clusterOf(
+  manifests: readonly Manifest[],
+  { pods, claims, deviceClaims, options }: ClusterParts,
+): ClusterState {
   const objects = manifests.map(({ object }) => object).filter(({ kind }) => kind !== 'Pod' && kind !== 'NodeClaim');
   // pods of a Deployment are owned by a ReplicaSet with the same name
   const replicaSets = objects
@@ -266,10 +289,11 @@ function clusterOf(manifests: readonly Manifest[], { pods, claims, options }: Cl
     .map((object) => ({ ...object, kind: 'ReplicaSet' }));
   const running = pods.filter((pod) => isScheduled(pod) || isOwnedByDaemonSet(pod));
   return new ClusterState({
-    informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims]),
+    informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims, ...deviceClaims]),
     clock: { now: () => options.nowMs },
     manages: ({ group, kind }) => group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind,
     defaultSpread: options.defaultConstraints ?? [],
+    devices: options.drivers !== undefined,
   });
 }
 

@@ -7,7 +7,7 @@ import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { INVALID_DEVICE_TEMPLATE } from '../../observe/events/devices.ts';
 import type { Logger } from '../../observe/logger.ts';
-import { DEVICE_TEMPLATES_LABEL, type Declarations, readDeclarations } from './declared.ts';
+import { DEVICE_TEMPLATES_LABEL, type Declarations, readDeclarations } from '../../state/devices/declared.ts';
 
 /** Time for which the ConfigMaps are not read again. */
 const FRESH_MS = 5_000;

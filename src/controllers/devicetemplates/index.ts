@@ -4,12 +4,12 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { ConfigMapDocument } from '../../kube/config-map-document.ts';
 import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import { DEVICE_TEMPLATE_MISMATCHES } from '../../observe/metrics/nodeclaims.ts';
+import { TEMPLATE_MEMORY_NAME, TemplateMemory } from '../../state/devices/memory.ts';
+import { DeviceSources } from '../../state/devices/sources.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import { DeclaredDeviceSource } from './declared-source.ts';
-import { TEMPLATE_MEMORY_NAME, TemplateMemory } from './memory.ts';
 import { reportSources } from './source-metrics.ts';
-import { DeviceSources } from './sources.ts';
 
 interface OpenedDevices {
   readonly sources: DeviceSources;

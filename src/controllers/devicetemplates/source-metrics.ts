@@ -1,7 +1,7 @@
 /** Metric of the sources of devices. */
 import { DEVICE_TEMPLATES } from '../../observe/metrics/scheduler.ts';
+import type { DeviceSources, SourceCount } from '../../state/devices/sources.ts';
 import type { Deps } from '../deps.ts';
-import type { DeviceSources, SourceCount } from './sources.ts';
 
 /** Maximum number of series, because users choose the names of drivers. */
 const MOST_SERIES = 50;

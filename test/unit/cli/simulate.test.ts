@@ -290,4 +290,87 @@ describe('simulate', () => {
       expect.stringMatching(/CapacityBuffer lost: no capacity is reserved: PodTemplate "default\/gone" not found$/),
     ]);
   });
+
+  describe('with resource claims', () => {
+    const example = (name: string): string => join(import.meta.dirname, '../../../examples', name);
+    const cluster = ['nodepool.yaml', 'ec2nodeclass.yaml', 'dra/drivers.yaml'].map(example);
+    const launched = async (files: readonly string[], dra = true) => {
+      const { simulation, notes } = await simulate({ filename: [...cluster, ...files], nowMs: 0, dra });
+      const { nodeClaims, unschedulable } = simulation;
+      return { types: nodeClaims.map(({ cheapest }) => cheapest), unschedulable: Object.values(unschedulable), notes };
+    };
+
+    it.each([
+      ['static tables', 'gpu', ['g6.xlarge']],
+      ['devices that a ConfigMap declares', 'mig', ['p5.4xlarge']],
+      ['devices with the same PCIe root', 'efa', ['p5.48xlarge']],
+    ])('launches nodes with %s', async (_source, name, types) => {
+      expect(await launched([example(`dra/${name}.yaml`)])).toMatchObject({ types, unschedulable: [] });
+    });
+
+    it('launches no nodes while the operator ignores resource claims', async () => {
+      const { types, unschedulable } = await launched([example('dra/gpu.yaml')], false);
+      expect(types).toEqual([]);
+      expect(JSON.stringify(unschedulable)).toContain('not yet supported');
+    });
+
+    it('reports a declaration that is not valid, and a missing template', async () => {
+      const declared = write(
+        'declared.yaml',
+        `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: mine, labels: {karpenter.sh/device-templates: "true"}}
+data: {all.yaml: "driver: 5"}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: lonely}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: none}]
+  containers: [{name: main, image: pause}]
+`,
+      );
+      const { types, unschedulable, notes } = await launched([declared]);
+      expect(types).toEqual([]);
+      expect(JSON.stringify(unschedulable)).toContain('not created yet');
+      expect(notes).toContainEqual(expect.stringMatching(/^ConfigMap mine: all\.yaml.*driver/));
+    });
+
+    it('learns devices from the slices of nodes', async () => {
+      const slices = write(
+        'living.yaml',
+        `
+apiVersion: v1
+kind: Node
+metadata:
+  name: node-a
+  labels: {karpenter.sh/nodepool: gpu, node.kubernetes.io/instance-type: g6.xlarge, karpenter.sh/initialized: "true", karpenter.sh/registered: "true", topology.kubernetes.io/zone: us-west-2a, karpenter.sh/capacity-type: on-demand, kubernetes.io/arch: amd64, kubernetes.io/os: linux}
+spec: {providerID: "aws:///us-west-2a/i-1"}
+status: {capacity: {cpu: "4", memory: 16Gi, pods: "58"}, allocatable: {cpu: "0", memory: 15Gi, pods: "58"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: claim-a
+  labels: {karpenter.sh/nodepool: gpu, karpenter.k8s.aws/instance-gpu-manufacturer: nvidia, karpenter.sh/capacity-type: on-demand, kubernetes.io/arch: amd64, nvidia.com/gpu.present: "true"}
+spec: {requirements: []}
+status: {providerID: "aws:///us-west-2a/i-1", nodeName: node-a, conditions: [{type: Launched, status: "True"}, {type: Registered, status: "True"}, {type: Initialized, status: "True"}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: slice-a}
+spec:
+  driver: gpu.nvidia.com
+  nodeName: node-a
+  pool: {name: node-a, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0, attributes: {type: {string: gpu}}, capacity: {memory: {value: 8Gi}}}]
+`,
+      );
+      // the slice shows less memory than the table, so this type is too small
+      const { types } = await launched([slices, example('dra/gpu.yaml')]);
+      expect(types).toHaveLength(1);
+      expect(types).not.toContain('g6.xlarge');
+    });
+  });
 });

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import { type Declarations, readDeclarations } from '../../../../src/controllers/devicetemplates/declared.ts';
-import { TemplateMemory } from '../../../../src/controllers/devicetemplates/memory.ts';
-import { DeviceSources } from '../../../../src/controllers/devicetemplates/sources.ts';
 import type { DriverTemplate } from '../../../../src/engine/dra/driver-template.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
+import { type Declarations, readDeclarations } from '../../../../src/state/devices/declared.ts';
+import { TemplateMemory } from '../../../../src/state/devices/memory.ts';
+import { DeviceSources } from '../../../../src/state/devices/sources.ts';
 import { instanceType, nodePool, stateNode } from '../../engine/build.ts';
 import { claim, DRIVER, devices, newNode, request, slice, world } from '../../engine/dra/build.ts';
 import { type SettableClock, settableClock } from '../../virtualclock.ts';

@@ -1,9 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  declaredFor,
-  readDeclarations,
-  type TemplateConfigMap,
-} from '../../../../src/controllers/devicetemplates/declared.ts';
+import { declaredFor, readDeclarations, type TemplateConfigMap } from '../../../../src/state/devices/declared.ts';
 import { instanceType, nodePool } from '../../engine/build.ts';
 
 const configMap = (name: string, ...texts: readonly string[]): TemplateConfigMap => ({

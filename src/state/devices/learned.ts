@@ -31,7 +31,9 @@ export type LearnedTemplates = ReadonlyMap<string, ReadonlyMap<string, DriverTem
 
 export const learnedKey = (nodePool: string, type: string): string => JSON.stringify([nodePool, type]);
 
-interface LearnListeners {
+interface LearnOptions {
+  /** Time for which slices must be unchanged. */
+  readonly stableMs?: number | undefined;
   /** Called once if nodes of a type have different devices of a driver. */
   readonly onOtherShape?: ((driver: string) => void) | undefined;
   readonly onLearned?: ((learned: LearnedTemplate) => void) | undefined;
@@ -42,10 +44,10 @@ export class LearnedDevices {
   #learned = new Map<string, Learned>();
   /** Number of nodes with other devices than the newest node. */
   #others = new Map<string, number>();
-  readonly #listeners: LearnListeners;
+  readonly #options: LearnOptions;
 
-  constructor(listeners: LearnListeners) {
-    this.#listeners = listeners;
+  constructor(options: LearnOptions) {
+    this.#options = options;
   }
 
   /** Returns the templates. @param nowMs monotonic */
@@ -54,6 +56,7 @@ export class LearnedDevices {
     slicesOf: (node: string) => readonly ResourceSlice[],
     nowMs: number,
   ): LearnedTemplates {
+    const { stableMs = STABLE_MS } = this.#options;
     const observed = new Map<string, Observed>();
     const samples = new Map<string, Samples>();
     for (const node of nodes) {
@@ -63,7 +66,7 @@ export class LearnedDevices {
       for (const [driver, slices] of own) {
         const seen = this.#observe(JSON.stringify([node.providerId, driver]), slices, nowMs);
         observed.set(JSON.stringify([node.providerId, driver]), seen);
-        if (nowMs - seen.sinceMs < STABLE_MS || !isWhole(node, driver, slices)) continue;
+        if (nowMs - seen.sinceMs < stableMs || !isWhole(node, driver, slices)) continue;
         const key = learnedKey(nodePool, type);
         const id = JSON.stringify([key, driver]);
         const known = samples.get(id) ?? { nodePool, type, driver, all: [] };
@@ -91,11 +94,11 @@ export class LearnedDevices {
       const alike = newest.filter((sample) => haveSameShape(sample, first));
       const others = newest.length - alike.length;
       const one = this.#learnedFrom(id, driver, [first, ...alike.slice(1, MOST_SAMPLES)]);
-      if (others > (this.#others.get(id) ?? 0)) this.#listeners.onOtherShape?.(driver);
+      if (others > (this.#others.get(id) ?? 0)) this.#options.onOtherShape?.(driver);
       if (others > 0) odd.set(id, others);
       learned.set(id, one);
       const { [EC2_NODECLASS_HASH_ANNOTATION]: nodeClassHash } = first.node.nodeClaim?.metadata.annotations ?? {};
-      this.#listeners.onLearned?.({ nodePool, type, template: one.template, nodeClassHash });
+      this.#options.onLearned?.({ nodePool, type, template: one.template, nodeClassHash });
       const key = learnedKey(nodePool, type);
       templates.set(key, (templates.get(key) ?? new Map<string, DriverTemplate>()).set(driver, one.template));
     }

@@ -5,7 +5,7 @@ import type {
   ResourceClaim,
   ResourceClaimTemplate,
   ResourceSlice,
-} from '../api/dra/objects.ts';
+} from '../../api/dra/objects.ts';
 import {
   DEVICE_CLASS,
   DEVICE_TAINT_RULE,
@@ -13,11 +13,11 @@ import {
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
   RESOURCE_SLICE,
-} from '../api/kinds.ts';
-import type { KubeObject, Pod } from '../api/kubernetes.ts';
-import type { Snapshot } from '../engine/model.ts';
-import { isTerminal } from '../engine/pods.ts';
-import type { Informers, Store } from '../kube/client.ts';
+} from '../../api/kinds.ts';
+import type { KubeObject, Pod } from '../../api/kubernetes.ts';
+import type { Snapshot } from '../../engine/model.ts';
+import { isTerminal } from '../../engine/pods.ts';
+import type { Informers, Store } from '../../kube/client.ts';
 
 export interface DeviceStores {
   readonly claims: Store<ResourceClaim>;

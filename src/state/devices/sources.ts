@@ -5,14 +5,13 @@
 import { LRUCache } from 'lru-cache';
 import type { ResourceSlice } from '../../api/dra/objects.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import type { CloudProvider } from '../../cloud/provider.ts';
 import { combinedTemplates, type DriverTemplate } from '../../engine/dra/driver-template.ts';
 import type { DeviceTemplates, SuspendedDriver } from '../../engine/dra/template-types.ts';
 import type { InstanceType, PoolInput } from '../../engine/model.ts';
 import type { Store } from '../../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { sameItems } from '../../lib/same-items.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import type { ClusterState } from '../cluster.ts';
 import { type Declarations, declaredFor } from './declared.ts';
 import { LearnedDevices, type LearnedTemplates, learnedKey } from './learned.ts';
 import type { TemplateMemory } from './memory.ts';
@@ -20,7 +19,8 @@ import { DeviceSuspensions } from './suspensions.ts';
 
 interface SourceParts {
   readonly cluster: Pick<ClusterState, 'nodes'>;
-  readonly cloud: Pick<CloudProvider, 'deviceTemplates'>;
+  /** Static tables of the provider. */
+  readonly cloud: { deviceTemplates?(nodePool: NodePool, type: InstanceType): readonly DriverTemplate[] };
   readonly clock: Timepiece;
   readonly slices: Pick<Store<ResourceSlice>, 'list'>;
   readonly declared: { current(): Promise<Declarations> };
@@ -29,6 +29,8 @@ interface SourceParts {
   readonly memory?: TemplateMemory;
   /** Returns the hash of the NodeClass of a NodePool, or undefined if it is unknown. */
   readonly nodeClassHash?: (nodePool: NodePool) => string | undefined;
+  /** Time for which slices must be unchanged before they are learned. Default: 30 seconds. */
+  readonly stableMs?: number;
 }
 
 interface Given {
@@ -65,8 +67,8 @@ export class DeviceSources {
 
   constructor(parts: SourceParts) {
     this.#parts = parts;
-    const { memory, onOtherShape } = parts;
-    this.#learned = new LearnedDevices({ onOtherShape, onLearned: (learned) => memory?.remember(learned) });
+    const { memory, onOtherShape, stableMs } = parts;
+    this.#learned = new LearnedDevices({ stableMs, onOtherShape, onLearned: (learned) => memory?.remember(learned) });
     this.suspensions = new DeviceSuspensions(parts.clock);
   }
 

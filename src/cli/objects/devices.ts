@@ -1,0 +1,107 @@
+/** Dynamic resources in manifests: claims that the claim controller would create, and the devices of new nodes. */
+import type { ResourceClaim, ResourceClaimTemplate } from '../../api/dra/objects.ts';
+import { CONFIG_MAP, RESOURCE_CLAIM } from '../../api/kinds.ts';
+import type { ConfigMap, Pod } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import {
+  CONSUMABLE_CAPACITY_ANNOTATION,
+  gpuSharing,
+  type StaticDrivers,
+  staticTemplates,
+} from '../../aws/dra/static-templates.ts';
+import type { PoolInput } from '../../engine/model.ts';
+import type { ClusterState } from '../../state/cluster.ts';
+import { DEVICE_TEMPLATES_LABEL, readDeclarations } from '../../state/devices/declared.ts';
+import { DeviceSources } from '../../state/devices/sources.ts';
+import type { NodeClasses } from './node-classes.ts';
+import type { Manifest } from './read.ts';
+
+/** DRA drivers of new nodes, as with the chart value `settings.enableDRA`. */
+export const DRA_DRIVERS: StaticDrivers = { nvidia: true, efa: true, neuron: false };
+
+interface Created {
+  readonly pods: readonly Pod[];
+  readonly claims: readonly ResourceClaim[];
+}
+
+/** Creates the claims of pods whose claims are not created yet, if the manifests contain the template. */
+export function withCreatedClaims(pods: readonly Pod[], manifests: readonly Manifest[]): Created {
+  const templates = new Map(
+    manifests
+      .filter(({ object }) => object.kind === 'ResourceClaimTemplate')
+      .map(({ object }) => [keyOf(object.metadata), object as ResourceClaimTemplate]),
+  );
+  const claims: ResourceClaim[] = [];
+  const created = pods.map((pod) => {
+    const own = claimsOf(pod, templates);
+    if (own.length === 0) return pod;
+    claims.push(...own.map(({ claim }) => claim));
+    const statuses = own.map(({ name, claim }) => ({ name, resourceClaimName: claim.metadata.name }));
+    const known = pod.status?.resourceClaimStatuses ?? [];
+    return { ...pod, status: { ...pod.status, resourceClaimStatuses: [...known, ...statuses] } };
+  });
+  return { pods: created, claims };
+}
+
+const keyOf = ({ namespace = 'default', name }: Pod['metadata']): string => `${namespace}/${name}`;
+
+function claimsOf({ metadata, spec, status }: Pod, templates: ReadonlyMap<string, ResourceClaimTemplate>) {
+  const { namespace = 'default', name: pod, uid = '' } = metadata;
+  return (spec.resourceClaims ?? []).flatMap(({ name, resourceClaimTemplateName }) => {
+    const isCreated = status?.resourceClaimStatuses?.some((each) => each.name === name);
+    const template = templates.get(`${namespace}/${resourceClaimTemplateName}`);
+    if (resourceClaimTemplateName === undefined || isCreated || template === undefined) return [];
+    const owner = { apiVersion: 'v1', kind: 'Pod', name: pod, uid, controller: true };
+    const claim: ResourceClaim = {
+      apiVersion: template.apiVersion,
+      kind: RESOURCE_CLAIM.kind,
+      metadata: {
+        ...template.spec.metadata,
+        ...{ namespace, name: `${pod}-${name}`, uid: `${uid}-${name}`, ownerReferences: [owner] },
+      },
+      spec: template.spec.spec,
+    };
+    return [{ name, claim }];
+  });
+}
+
+interface DeviceParts {
+  readonly cluster: ClusterState;
+  readonly manifests: readonly Manifest[];
+  readonly nodeClasses: Pick<NodeClasses, 'get'>;
+  readonly drivers: StaticDrivers;
+}
+
+export interface PoolsWithDevices {
+  readonly pools: readonly PoolInput[];
+  readonly notes: readonly string[];
+}
+
+/** Adds the devices of new nodes: declared in ConfigMaps, learned from slices of the manifests, or from static tables. */
+export async function withDevices(pools: readonly PoolInput[], parts: DeviceParts): Promise<PoolsWithDevices> {
+  const { cluster, manifests, nodeClasses, drivers } = parts;
+  const isDeclaration = ({ object }: Manifest): boolean =>
+    object.kind === CONFIG_MAP.kind && object.metadata.labels?.[DEVICE_TEMPLATES_LABEL] === 'true';
+  const declarations = readDeclarations(manifests.filter(isDeclaration).map(({ object }) => object as ConfigMap));
+  const sharingOf = ({ spec }: NodePool) =>
+    gpuSharing(
+      nodeClasses.get(spec.template.spec.nodeClassRef.name)?.metadata.annotations?.[CONSUMABLE_CAPACITY_ANNOTATION],
+    );
+  const sources = new DeviceSources({
+    cluster,
+    clock: { now: () => 0 },
+    cloud: {
+      deviceTemplates: (nodePool, type) =>
+        staticTemplates(type, { drivers, sharing: sharingOf(nodePool) ?? 'disabled' }),
+    },
+    slices: cluster.devices?.slices ?? { list: () => [] },
+    declared: { current: async () => declarations },
+    stableMs: 0,
+  });
+  return {
+    pools: await Promise.all(
+      pools.map(async (pool) => ({ ...pool, ...(await sources.forPool(pool.nodePool, pool.instanceTypes)) })),
+    ),
+    notes: declarations.invalid.map(({ configMap, text }) => `ConfigMap ${configMap}: ${text}`),
+  };
+}
