@@ -5,12 +5,19 @@
 
 import type { PersistentVolumeClaim, Pod } from '../api/kubernetes.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { parseQuantity } from '../api/quantity.ts';
 import { podsOfLeavingNodes } from '../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../engine/instance-types.ts';
 import type { Plan, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive, isScheduled, podKey } from '../engine/pods.ts';
-import { isReplicaSetName, parseChange, type ScaleChange, workloadKindOf } from '../engine/what-if/change.ts';
+import {
+  CHANGE_FORMS,
+  isReplicaSetName,
+  type NodePoolChange,
+  parseChange,
+  type ScaleChange,
+  workloadKindOf,
+} from '../engine/what-if/change.ts';
+import { changedNodePool } from '../engine/what-if/node-pool-change.ts';
 import { copiesOf } from '../engine/what-if/pod-copies.ts';
 import { inOrderOfRemoval } from '../engine/what-if/removal-order.ts';
 import { type Solver, solveOptions } from '../engine-worker/solver.ts';
@@ -144,11 +151,8 @@ export class WhatIf {
     const change = parseChange(text);
     if (change?.verb === 'drain') return withDrain(now, change.node);
     if (change?.verb === 'scale') return this.#scaled(now, change);
-    const [, nodePool = '', resource = '', amount = ''] = LIMIT.exec(text) ?? [];
-    if (nodePool !== '') return { ...now, changed: this.#limited(nodePool, resource, amount) };
-    throw new WhatIfError(
-      'expected "scale [NAMESPACE/]KIND/NAME=REPLICAS", "drain NODE" or "limit NODEPOOL RESOURCE=AMOUNT"',
-    );
+    if (change !== undefined) return { ...now, changed: this.#changed(change) };
+    throw new WhatIfError(`expected ${CHANGE_FORMS}`);
   }
 
   #scaled(scene: Scene, change: ScaleChange): Scene {
@@ -190,21 +194,14 @@ export class WhatIf {
     };
   }
 
-  #limited(name: string, resource: string, amount: string): NonNullable<Scene['changed']> {
-    const from = this.#deps.cluster.stores.nodePools.get({ name });
-    if (from === undefined) throw new WhatIfError(notFound('NodePool', name));
-    try {
-      parseQuantity(amount);
-    } catch {
-      throw new WhatIfError(
-        `"${amount}" is not a valid quantity; use a number with an optional suffix, such as 100 or 64Gi`,
-      );
-    }
-    return { from, to: { ...from, spec: { ...from.spec, limits: { ...from.spec.limits, [resource]: amount } } } };
+  #changed(change: NodePoolChange): NonNullable<Scene['changed']> {
+    const from = this.#deps.cluster.stores.nodePools.get({ name: change.nodePool });
+    if (from === undefined) throw new WhatIfError(notFound('NodePool', change.nodePool));
+    const to = changedNodePool(from, change);
+    if (typeof to === 'string') throw new WhatIfError(to);
+    return { from, to };
   }
 }
-
-const LIMIT = /^limit\s+(\S+)\s+([a-z0-9][a-z0-9./-]{0,80})=(\S{1,30})$/;
 
 const notFound = (kind: string, name: string): string => `${kind} "${name}" does not exist; check its name`;
 

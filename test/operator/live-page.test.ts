@@ -92,6 +92,18 @@ it('computes the effect of a change as karpenter simulate does, without changing
 
   const limited = await answer('limit default cpu=4');
   expect(limited).toMatchObject({ launches: [], unschedulable: [] });
+  expect(limited).toMatchObject(await simulated('limit default cpu=4'));
+
+  await scenario.apply(
+    deployment('big', 1, { nodeSelector: { 'karpenter.k8s.aws/instance-cpu': '8' } }, { cpu: '1', memory: '512Mi' }),
+  );
+  const change = 'require default karpenter.k8s.aws/instance-cpu=4,8';
+  const required = await scenario.until('an effect', async () => {
+    const found = await answer(change);
+    return found.launches.length > 0 && found;
+  });
+  expect(required).toMatchObject({ launches: [{ nodePool: 'default', nodes: 1, pods: 1 }], unschedulable: [] });
+  expect(required).toMatchObject(await simulated(change));
 
   for (const [change, text] of [
     ['drain nobody', 'Node "nobody" does not exist'],
@@ -100,6 +112,7 @@ it('computes the effect of a change as karpenter simulate does, without changing
     ['scale deploy/web=999999', 'at most 2000 can be added'],
     ['limit nobody cpu=4', 'NodePool "nobody" does not exist'],
     ['limit default cpu=4q', '"4q" is not a valid quantity'],
+    ['require nobody team=a', 'NodePool "nobody" does not exist'],
     ['delete everything', 'expected "scale'],
     ['', 'expected "scale'],
   ] as const) {

@@ -1,14 +1,16 @@
 /** Parses the values of `--what-if`: files with manifests, and changes in words. */
 import { existsSync } from 'node:fs';
-import { parseChange } from '../../engine/what-if/change.ts';
+import { CHANGE_FORMS, CHANGE_VERBS, parseChange } from '../../engine/what-if/change.ts';
 import { InputError } from '../objects/errors.ts';
 import { applyManifests, type Manifest, readManifests } from '../objects/read.ts';
 import { drainNode } from './drain.ts';
+import { changeNodePool } from './node-pool.ts';
 import { priceChangeOf } from './prices.ts';
 import { scaleWorkload } from './scale.ts';
 
 /** Changes as shown in the help. */
-export const CHANGES = '"scale deploy/web=50", "drain NODE" or "spot+30%"';
+export const CHANGES =
+  '"scale deploy/web=50", "drain NODE", "limit NODEPOOL cpu=100", "require NODEPOOL KEY=VALUES" or "spot+30%"';
 
 /** @throws InputError if a change cannot be made */
 type Change = (manifests: readonly Manifest[], nowMs: number) => readonly Manifest[];
@@ -23,8 +25,9 @@ function changeOf(text: string): Change | undefined {
   const change = parseChange(text);
   if (change?.verb === 'drain') return (manifests, nowMs) => drainNode(manifests, { node: change.node, nowMs, where });
   if (change?.verb === 'scale') return (manifests) => scaleWorkload(manifests, { ...change, where });
-  if (/^(?:scale|drain)(?:\s|$)/.test(text))
-    throw new InputError(where, 'expected "scale [NAMESPACE/]KIND/NAME=REPLICAS" or "drain NODE"');
+  if (change !== undefined) return (manifests) => changeNodePool(manifests, { ...change, where });
+  if (CHANGE_VERBS.some((verb) => text === verb || text.startsWith(`${verb} `)))
+    throw new InputError(where, `expected ${CHANGE_FORMS}`);
   return undefined;
 }
 

@@ -37,6 +37,16 @@ const CHANGES = {
     ],
     textOf: ({ pool, resource, amount }) => `limit ${pool} ${resource}=${amount}`,
   },
+  require: {
+    label: 'Change a requirement of a NodePool',
+    pattern: /^require\s+(\S+)\s+([^=\s]+)=(\S*)$/,
+    fields: [
+      { name: 'pool', label: 'NodePool' },
+      { name: 'key', label: 'Label', value: 'karpenter.k8s.aws/instance-family' },
+      { name: 'values', label: 'Values, separated by commas', optional: true },
+    ],
+    textOf: ({ pool, key, values }) => `require ${pool} ${key}=${values.replace(/\s/g, '')}`,
+  },
 };
 
 /** Returns the kind of a change and the values of its fields. */
@@ -96,13 +106,13 @@ function formFor({ kind, values }) {
   return form;
 }
 
-function fieldFor({ name, label, value, options, type = 'text' }, given) {
+function fieldFor({ name, label, value, options, type = 'text', optional = false }, given) {
   const input =
     options === undefined
       ? el('input', {
           name,
           type,
-          required: true,
+          required: !optional,
           autocomplete: 'off',
           spellcheck: 'false',
           ...(type === 'number' && { min: 0, max: 999_999 }),

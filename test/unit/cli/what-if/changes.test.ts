@@ -194,15 +194,47 @@ describe('scale', () => {
     ['scale shop/deploy/web=1', /Deployment "shop\/web" not found/],
     ['scale cronjob/web=1', /"cronjob" cannot be scaled; use deploy, statefulset or replicaset$/],
     ['scale deploy/web', /expected "scale \[NAMESPACE\/\]KIND\/NAME=REPLICAS"/],
-    ['drain', /expected .* or "drain NODE"/],
+    ['drain', /expected .* "drain NODE"/],
+    ['limit default', /expected .* "limit NODEPOOL RESOURCE=AMOUNT"/],
+    ['limit none cpu=4', /none/],
+    ['require none team=a', /none/],
     ['drain nope', /node "nope" not found in the manifests; none exist$/],
     [
       'nope.yaml',
-      /^nope.yaml: not a file, a folder or a change; changes are, for example, "scale deploy\/web=50", "drain NODE" or "spot\+30%"$/,
+      /^nope.yaml: not a file, a folder or a change; changes are, for example, "scale deploy\/web=50", "drain NODE", "limit NODEPOOL cpu=100", "require NODEPOOL KEY=VALUES" or "spot\+30%"$/,
     ],
     ['spot-101%', /prices cannot fall by more than 100%/],
   ])('rejects %j', (whatIf, message) => {
     expect(() => applyChanges(from(workload('Deployment', 'web')), [whatIf], NOW)).toThrow(message);
+  });
+});
+
+describe('changes of a NodePool', () => {
+  const requirement = (key: string, ...values: string[]) => ({ key, operator: 'In', values });
+  const pool = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodePool',
+    metadata: { name: 'default' },
+    spec: {
+      limits: { cpu: '10' },
+      template: { spec: { requirements: [requirement('team', 'a'), requirement('rack', 'r')] } },
+    },
+  } as KubeObject;
+  const changed = (whatIf: string): unknown => (changedBy(from(pool), whatIf)[0] as { readonly spec?: unknown }).spec;
+
+  it('sets a limit', () => {
+    expect(changed('limit default memory=64Gi')).toMatchObject({ limits: { cpu: '10', memory: '64Gi' } });
+    expect(() => changed('limit default cpu=4q')).toThrow(/"4q" is not a valid quantity/);
+  });
+
+  it('replaces, adds and removes a requirement', () => {
+    const requirements = (whatIf: string) => changed(whatIf) as { template: { spec: { requirements: unknown } } };
+    expect(requirements('require default team=a,b').template.spec.requirements).toEqual([
+      requirement('rack', 'r'),
+      requirement('team', 'a', 'b'),
+    ]);
+    expect(requirements('require default zone=x').template.spec.requirements).toHaveLength(3);
+    expect(requirements('require default team=').template.spec.requirements).toEqual([requirement('rack', 'r')]);
   });
 });
 
