@@ -128,6 +128,14 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
       .join('\n')
       .replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`);
 
+  /** Runs the commands under a heading of a page with the variables of the README. */
+  const follow = async (page: string, heading: string): Promise<void> => {
+    const settings = settingsOf(await commandsUnder('README.md', 'Install on EKS'));
+    const commands = await commandsUnder(page, heading);
+    expect(commands.length).toBeGreaterThan(0);
+    for (const command of commands) await cluster.shell(`${settings}\n${command}`);
+  };
+
   describe('installed by the commands of the README', () => {
     it(
       'has a leader and a standby',
@@ -279,7 +287,7 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
     it(
       'can be rolled back',
       async () => {
-        const gaps = await gapsDuring(() => helm('rollback karpenter --wait --timeout 120s'));
+        const gaps = await gapsDuring(() => follow('docs/upgrade.md', 'Roll back'));
         for (const gap of gaps) expect(gap).toBeLessThan(HAND_OVER_LIMIT_MS);
         const pods = await readyPods(2);
         expect(pods.map(({ metadata }) => metadata.annotations?.release)).toEqual([undefined, undefined]);
@@ -409,18 +417,19 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
     it(
       'leaves only the objects that docs/uninstall.md lists',
       async () => {
-        await cluster.shell('kubectl delete -f examples/inflate.yaml -f examples/nodepool.yaml --wait=false');
-        await eventually('no NodeClaims', async () => (await cluster.kube.list(NODE_CLAIM)).items.length === 0);
-        await cluster.kubectl('delete', 'ec2nodeclasses', '--all');
+        await cluster.kubectl('delete', '-f', 'examples/inflate.yaml');
+        await follow('docs/uninstall.md', 'Remove the nodes');
+        expect((await cluster.kube.list(NODE_CLAIM)).items).toEqual([]);
         const pods = await operatorPods(cluster);
-        await helm('uninstall karpenter --wait');
-        await helm('uninstall karpenter-crd --wait');
+        await follow('docs/uninstall.md', 'Remove the operator');
         await eventually('no pods', async () => {
           const found = await Promise.all(pods.map(({ metadata }) => findPod(cluster, metadata.name)));
           return found.every((pod) => pod === undefined);
         });
         expect(await cluster.kube.find(DEPLOYMENT, { name: 'karpenter', namespace: NAMESPACE })).toBeUndefined();
         expect(await objectsLeft()).toEqual((await documentedLeftovers()).toSorted());
+        await follow('docs/uninstall.md', 'Remove the rest from the cluster');
+        expect(await objectsLeft()).toEqual([]);
       },
       3 * MINUTES_MS,
     );
