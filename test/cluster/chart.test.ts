@@ -223,7 +223,9 @@ describe('the charts', () => {
     [{ costHistory: false, spotRisk: '0', enableDRA: true }, ['karpenter-device-samples'], '0'],
   ])('with settings %j allow the documents %j, and set a spot risk of %s', async (settings, names, weight) => {
     const yaml = await rendered({ settings });
-    expect(/resourceNames: (\["karpenter-(?:history|spot|device).*)/.exec(yaml)?.[1] ?? '[]').toBe(JSON.stringify(names));
+    expect(/resourceNames: (\["karpenter-(?:history|spot|device).*)/.exec(yaml)?.[1] ?? '[]').toBe(
+      JSON.stringify(names),
+    );
     expect(yaml.includes('resources: ["configmaps"]')).toBe(names.length > 0);
     expect(/name: SPOT_RISK\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(weight);
   });
