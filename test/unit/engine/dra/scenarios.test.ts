@@ -83,7 +83,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'a static NodePool': 'do not delay the nodes of a static NodePool',
     'the default settings': 'stay pending by default',
   },
-  'controllers/devicetemplates/sources.test.ts': {
+  'state/devices/sources.test.ts': {
     'devices learned from a living node': 'come from declarations, then living nodes, then the table of the provider',
     'declared devices override others': 'come from declarations, then living nodes, then the table of the provider',
     'learned devices after the last node': 'are remembered, also after a restart',
