@@ -81,7 +81,8 @@ const budgetErrors = (budgets: NonNullable<NonNullable<NodePool['spec']['disrupt
   ]);
 
 /** Checks quantities, because the API server accepts exponents with a fraction. */
-const limitErrors = (limits: QuantityList): string[] =>
+/** Returns validation errors of limits. */
+export const limitErrors = (limits: QuantityList): string[] =>
   Object.entries(limits).flatMap(([name, quantity]) =>
     failureOf(() => readQuantity(quantity)).map((detail) => `invalid value: ${detail} in limits[${name}]`),
   );
@@ -138,7 +139,8 @@ function duplicateTaints(taints: readonly Taint[]): string[] {
   });
 }
 
-const requirementProblems = (requirements: NodePool['spec']['template']['spec']['requirements']): string[] =>
+/** Returns validation errors of requirements. */
+export const requirementProblems = (requirements: NodePool['spec']['template']['spec']['requirements']): string[] =>
   requirements.flatMap((requirement) => [
     ...requirementErrors(requirement).map((detail) => `invalid value: ${detail} in requirements, restricted`),
     ...(normalizeLabel(requirement.key) === NODEPOOL_LABEL

@@ -24,6 +24,10 @@ interface Created {
   readonly claims: readonly ResourceClaim[];
 }
 
+/** Returns true for a ConfigMap with declared devices. */
+export const isDeclaration = ({ object: { kind, metadata } }: Manifest): boolean =>
+  kind === CONFIG_MAP.kind && metadata.labels?.[DEVICE_TEMPLATES_LABEL] === 'true';
+
 /** Creates the claims of pods whose claims are not created yet, if the manifests contain the template. */
 export function withCreatedClaims(pods: readonly Pod[], manifests: readonly Manifest[]): Created {
   const templates = new Map(
@@ -72,7 +76,7 @@ interface DeviceParts {
   readonly drivers: StaticDrivers;
 }
 
-export interface PoolsWithDevices {
+interface PoolsWithDevices {
   readonly pools: readonly PoolInput[];
   readonly notes: readonly string[];
 }
@@ -80,8 +84,6 @@ export interface PoolsWithDevices {
 /** Adds the devices of new nodes: declared in ConfigMaps, learned from slices of the manifests, or from static tables. */
 export async function withDevices(pools: readonly PoolInput[], parts: DeviceParts): Promise<PoolsWithDevices> {
   const { cluster, manifests, nodeClasses, drivers } = parts;
-  const isDeclaration = ({ object }: Manifest): boolean =>
-    object.kind === CONFIG_MAP.kind && object.metadata.labels?.[DEVICE_TEMPLATES_LABEL] === 'true';
   const declarations = readDeclarations(manifests.filter(isDeclaration).map(({ object }) => object as ConfigMap));
   const sharingOf = ({ spec }: NodePool) =>
     gpuSharing(

@@ -1,6 +1,6 @@
 /** Builds the snapshot of a cluster from manifests, as the operator would see it. */
 import type { ResourceClaim } from '../../api/dra/objects.ts';
-import { CONFIG_MAP, EC2_NODE_CLASS } from '../../api/kinds.ts';
+import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -13,12 +13,11 @@ import { isOwnedByDaemonSet, isProvisionable, isScheduled, podKey } from '../../
 import { selects } from '../../engine/selectors.ts';
 import { fixedInformers } from '../../kube/fixed-informers.ts';
 import { ClusterState } from '../../state/cluster.ts';
-import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { providerIdOf } from '../../state/node.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
 import { bufferPods } from './buffers.ts';
 import { checkNode, checkPodSpec, checkQuantities, checkWorkload, fieldIn } from './check.ts';
-import { withCreatedClaims, withDevices } from './devices.ts';
+import { isDeclaration, withCreatedClaims, withDevices } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
 import { behindGates, type KnownGates } from './gated-kinds.ts';
@@ -82,7 +81,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const book = appliedBook(asked.priceBook, manifests, asked.nowMs);
   const options = { ...asked, instanceTypes: book.pricing(asked.instanceTypes) };
   const ignored = manifests
-    .filter(({ object: { kind, metadata } }) => !KNOWN_KINDS.has(kind) && !isDeclaration(kind, metadata.labels))
+    .filter((manifest) => !KNOWN_KINDS.has(manifest.object.kind) && !isDeclaration(manifest))
     .map(({ object, where }) => `${where}: kind ${object.kind} is not used and is ignored${meant(object.kind)}`);
   refuseDoubles(manifests);
   const uids = uidsInOrder();
@@ -130,9 +129,6 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
     }),
   };
 }
-
-const isDeclaration = (kind: string, labels: Readonly<Record<string, string>> | undefined): boolean =>
-  kind === CONFIG_MAP.kind && labels?.[DEVICE_TEMPLATES_LABEL] !== undefined;
 
 function heldNote(pod: Pod, held: NonNullable<WorldOptions['held']>): readonly string[] {
   const hold = held.get(podKey(pod));

@@ -1,24 +1,30 @@
 /** Changes a copy of a NodePool. */
 import type { NodePool } from '../../api/nodepool.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import type { NodePoolChange } from './change.ts';
+import { limitErrors, requirementProblems } from '../../api/nodepool-validation.ts';
+import type { LimitChange, NodePoolChange, RequireChange } from './change.ts';
 
 /** Returns the NodePool with another limit, or another requirement for a label. Returns a text if the change is not valid. */
 export function changedNodePool(nodePool: NodePool, change: NodePoolChange): NodePool | string {
+  return change.verb === 'limit' ? withLimit(nodePool, change) : withRequirement(nodePool, change);
+}
+
+function withLimit(nodePool: NodePool, { resource, amount }: LimitChange): NodePool | string {
+  const errors = limitErrors({ [resource]: amount });
+  if (errors.length > 0) return invalid(nodePool, errors);
   const { spec } = nodePool;
-  if (change.verb === 'limit') {
-    const { resource, amount } = change;
-    try {
-      parseQuantity(amount);
-    } catch {
-      return `"${amount}" is not a valid quantity; use a number with an optional suffix, such as 100 or 64Gi`;
-    }
-    return { ...nodePool, spec: { ...spec, limits: { ...spec.limits, [resource]: amount } } };
-  }
-  const { key, values } = change;
+  return { ...nodePool, spec: { ...spec, limits: { ...spec.limits, [resource]: amount } } };
+}
+
+function withRequirement(nodePool: NodePool, { key, values }: RequireChange): NodePool | string {
+  const own = values.length === 0 ? [] : [{ key, operator: 'In' as const, values: [...values] }];
+  const errors = requirementProblems(own);
+  if (errors.length > 0) return invalid(nodePool, errors);
+  const { spec } = nodePool;
   const { requirements = [] } = spec.template.spec;
   const others = requirements.filter((requirement) => requirement.key !== key);
-  const own = values.length === 0 ? [] : [{ key, operator: 'In' as const, values: [...values] }];
   const template = { ...spec.template, spec: { ...spec.template.spec, requirements: [...others, ...own] } };
   return { ...nodePool, spec: { ...spec, template } };
 }
+
+const invalid = ({ metadata }: NodePool, errors: readonly string[]): string =>
+  `NodePool "${metadata.name}" would not be valid: ${errors.join('; ')}`;

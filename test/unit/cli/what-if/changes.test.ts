@@ -224,7 +224,9 @@ describe('changes of a NodePool', () => {
 
   it('sets a limit', () => {
     expect(changed('limit default memory=64Gi')).toMatchObject({ limits: { cpu: '10', memory: '64Gi' } });
-    expect(() => changed('limit default cpu=4q')).toThrow(/"4q" is not a valid quantity/);
+    expect(() => changed('limit default cpu=4q')).toThrow(
+      /would not be valid: .*Cannot read quantity "4q": expected a number with a suffix/,
+    );
   });
 
   it('replaces, adds and removes a requirement', () => {
@@ -234,6 +236,9 @@ describe('changes of a NodePool', () => {
       requirement('team', 'a', 'b'),
     ]);
     expect(requirements('require default zone=x').template.spec.requirements).toHaveLength(3);
+    expect(() => changed('require default karpenter.sh/nodepool=a')).toThrow(
+      /NodePool "default" would not be valid: .*karpenter.sh\/nodepool/,
+    );
     expect(requirements('require default team=').template.spec.requirements).toEqual([requirement('rack', 'r')]);
   });
 });
