@@ -128,12 +128,17 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
       .join('\n')
       .replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`);
 
-  /** Runs the commands under a heading of a page with the variables of the README. */
-  const follow = async (page: string, heading: string): Promise<void> => {
+  /** Runs the commands under a heading of a page with the variables of the README. Without one, those before all headings. */
+  const follow = async (page: string, heading?: string): Promise<void> => {
     const settings = settingsOf(await commandsUnder('README.md', 'Install on EKS'));
     const commands = await commandsUnder(page, heading);
     expect(commands.length).toBeGreaterThan(0);
     for (const command of commands) await cluster.shell(`${settings}\n${command}`);
+  };
+  /** Returns the installation of the operator with the values that the webhooks of EKS stand for. */
+  const withValues = async (command: string, values: Values): Promise<string> => {
+    const file = await cluster.valuesFile(values);
+    return command.replace(/^helm upgrade --install karpenter /, `$& --timeout 120s -f ${file} `);
   };
 
   describe('installed by the commands of the README', () => {
@@ -144,11 +149,8 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
         const settings = settingsOf(commands);
         const image = (await cluster.shell(`${settings}\necho "$IMAGE:0.1.0"`)).trim();
         for (const { ctr } of cluster.nodes) await ctr('images', 'tag', IMAGE, image);
-        const values = await cluster.valuesFile(IRSA);
         for (const command of commands.filter((line) => line.startsWith('helm ')))
-          await cluster.shell(
-            `${settings}\n${command.replace(/^helm upgrade --install karpenter /, `$& --timeout 120s -f ${values} `)}`,
-          );
+          await cluster.shell(`${settings}\n${await withValues(command, IRSA)}`);
         const pods = await readyPods(2);
         expect(new Set(pods.map(({ spec }) => spec.nodeName)).size).toBe(2);
         const { metadata } = await leader();
@@ -161,13 +163,9 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
     );
 
     it(
-      'launches nodes for pods with the role of the service account',
+      'launches nodes for the pods of docs/install.md with the role of the service account',
       async () => {
-        const commands = await commandsUnder('README.md', 'Install on EKS');
-        const settings = settingsOf(commands);
-        const applied = commands.filter((line) => /^(sed .*\| )?kubectl (apply|scale) /.test(line));
-        expect(applied.length).toBeGreaterThanOrEqual(3);
-        for (const command of applied) await cluster.shell(`${settings}\n${command}`);
+        await follow('docs/install.md', '4. Create a NodePool');
         await eventually('20 running pods', async () => {
           const { items } = await cluster.kube.list(POD, { labelSelector: 'app=inflate' });
           return items.filter(({ status }) => status?.phase === 'Running').length === 20;
@@ -270,6 +268,20 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
   });
 
   describe('an upgrade', () => {
+    it(
+      'by docs/install.md and docs/upgrade.md keeps the replicas if nothing has changed',
+      async () => {
+        const before = (await readyPods(2)).map(({ metadata }) => metadata.name).toSorted();
+        const settings = settingsOf(await commandsUnder('README.md', 'Install on EKS'));
+        const commands = await commandsUnder('docs/install.md', '3. Install the charts');
+        expect(commands).toHaveLength(2);
+        for (const command of commands) await cluster.shell(`${settings}\n${await withValues(command, IRSA)}`);
+        await follow('docs/upgrade.md');
+        expect((await readyPods(2)).map(({ metadata }) => metadata.name).toSorted()).toEqual(before);
+      },
+      4 * MINUTES_MS,
+    );
+
     it(
       'hands over the lease, and uses EKS Pod Identity if its agent provides credentials',
       async () => {

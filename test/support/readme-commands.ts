@@ -15,8 +15,9 @@ export const shellCommands = (markdown: string): readonly string[] =>
       .filter((line) => line !== ''),
   );
 
-/** Returns the commands under a heading of a page. */
-export async function commandsUnder(page: string, heading: string): Promise<readonly string[]> {
+/** Returns the commands under a heading of a page. Without a heading, those before the first one. */
+export async function commandsUnder(page: string, heading?: string): Promise<readonly string[]> {
   const text = await readFile(join(ROOT, page), 'utf8');
+  if (heading === undefined) return shellCommands(text.split('\n## ')[0] ?? '');
   return shellCommands(text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? '');
 }
