@@ -35,10 +35,12 @@ import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
 import type { Solver } from '../../src/engine-worker/solver.ts';
+import type { Catalogue } from '../../src/local/aws/options.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
 import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
+import { catalogueOf } from '../support/catalogue.ts';
 import { collectionPath, connect, type KubeApi } from '../support/kube-api.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
 import { skewedClock } from '../support/skewed-clock.ts';
@@ -65,6 +67,17 @@ const KINDS: readonly Kind[] = [
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
 ];
+
+/** Families of the scenarios. Each start of an operator reads all instance types, and reading 700 takes most of its CPU time. */
+const FAMILIES =
+  /^(t3|t3a|t4g|c5|c6g|c7g|c7i-flex|c6a|m5|m6g|m7g|m7i|m7i-flex|m6a|r5|r6g|r7g|r7i|g4dn|g5|g6|p3|p5|inf2|trn1|i3)\./;
+let few: Catalogue | undefined;
+/** The few types have offerings in the standard zones only. */
+function awsOf({ aws = {} }: ScenarioOptions): WorldOptions['aws'] & object {
+  if (aws.localZone) return aws;
+  few ??= catalogueOf(FAMILIES);
+  return { catalogue: few, ...aws };
+}
 
 /** Time scale while a scenario only waits for time to pass. */
 const FAST = 60;
@@ -169,7 +182,7 @@ export interface LogLine {
 }
 
 export async function startScenario(options: ScenarioOptions = {}): Promise<Scenario> {
-  const { world, clock } = await stage.open(options);
+  const { world, clock } = await stage.open({ ...options, aws: awsOf(options) });
   const kube = world.kube.client;
   let latest: Operator | undefined;
   const running = new Set<Operator>();

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { type RecordedMetric, recordedMetrics } from '../conformance/recorded-metrics.ts';
+import { wholeCatalogue } from '../support/catalogue.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 
@@ -63,7 +64,7 @@ function isKarpenters({ name, labels, buckets = [] }: RecordedMetric, found: Scr
 
 /** Starts three nodes with a pod each, and returns a scrape that includes the metrics of the process. */
 async function threeNodes(env: Readonly<Record<string, string>>) {
-  const started = await startScenario({ operator: false, env });
+  const started = await startScenario({ operator: false, env, aws: { catalogue: wholeCatalogue() } });
   scenario = started;
   const operator = await started.startOperator();
   operator.metrics.processDefaults();
