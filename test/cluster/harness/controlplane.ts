@@ -133,9 +133,9 @@ async function startOnce(executables: Binaries, options: ControlPlaneOptions): P
   const running: { -readonly [name in keyof Processes]?: Process } = {};
   const all = (): readonly Process[] => Object.values(running);
   const stopProcesses = async (): Promise<void> => {
-    // In reverse order of dependencies.
-    for (const one of [running.scheduler, running.controllerManager, running.apiServer, running.etcd])
-      await one?.stop();
+    // At SIGTERM, the API server would first wait for its watches. The data is removed in any case.
+    for (const one of all()) one.signal('SIGKILL');
+    for (const one of all()) await one.stop();
   };
 
   try {

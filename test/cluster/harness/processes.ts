@@ -25,6 +25,8 @@ export interface Process {
   /** Returns the output of both streams. */
   log(): string;
   signal(signal: NodeJS.Signals): void;
+  /** Lets this process end before the other one does. */
+  unref(): void;
   /** Sends SIGTERM, sends SIGKILL after ten seconds, and returns after the exit. */
   stop(): Promise<void>;
 }
@@ -55,6 +57,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
     },
     log: () => readFileSync(file, 'utf8'),
     signal: (signal) => void child.kill(signal),
+    unref: () => child.unref(),
     async stop() {
       if (exit !== undefined) return;
       // A paused process handles SIGTERM only after SIGCONT.

@@ -9,7 +9,7 @@ import { LEFT_OUT } from './leftout.ts';
 
 /** Factor for timeouts of tests and hooks. */
 const PATIENCE = 4;
-/** The first hook builds nothing, but starts a control plane. */
+/** The first hook of a process starts a control plane. */
 const DEFAULT_LIMIT_MS = 180_000;
 
 export default class ScenarioEnvironment extends SharedEnvironment {
@@ -33,9 +33,9 @@ export default class ScenarioEnvironment extends SharedEnvironment {
   }
 
   override async teardown(): Promise<void> {
-    const { closeStage } = this.global as { readonly closeStage?: () => Promise<void> };
-    await closeStage?.();
-    Reflect.deleteProperty(this.global, 'closeStage');
+    const { leaveStage } = this.global as { readonly leaveStage?: () => void };
+    leaveStage?.();
+    Reflect.deleteProperty(this.global, 'leaveStage');
     await super.teardown();
   }
 }

@@ -2,6 +2,7 @@
  * A real control plane for the scenarios of `test/operator`: kube-scheduler binds, real controllers create pods, real
  * disruption budgets block evictions, and RBAC grants the operator the chart's permissions. Time is real.
  */
+import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { realClock } from '../../../src/lib/clock.ts';
 import type { Certificate } from '../../operator/cuttable-proxy.ts';
@@ -9,58 +10,71 @@ import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harne
 import { type JoinedCluster, joinCluster } from '../../support/join-cluster.ts';
 import type { PacedClock } from '../../support/paced-clock.ts';
 import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';
+import type { ControlPlane } from '../harness/controlplane.ts';
 import { type Installation, startInstallation } from '../harness/installation.ts';
+import type { Process } from '../harness/processes.ts';
 import { sweep } from './sweep.ts';
 
-/** Longer than the run time of any scenario file. */
+/** Longer than the run time of all scenarios. */
 const TOKEN_SECONDS = 7_200;
 /** A scenario with longer waits belongs in `leftout.ts`. */
 const LONGEST_PASS_MS = 90_000;
 /** Long enough to see that nothing happens: two disruption runs with validation. */
 const ENOUGH_MS = 30_000;
 
-export interface RealStage extends Stage {
-  close(): Promise<void>;
-}
+/** Control plane of this process, which starts with the first scenario. The scenarios of many files use it one after the other. */
+let installation: Promise<Installation> | undefined;
 
-/** Starts the control plane with the first scenario. */
-export function realStage(): RealStage {
-  let installation: Promise<Installation> | undefined;
-  return {
-    // Instances run in real time, while the clock would run ten times as fast.
-    patience: 4,
-    async open(options) {
-      installation ??= install();
-      const { plane, kube, kubeconfig } = await installation;
-      const world = await joinCluster({ url: plane.url, credentials: plane.credentials, kubeconfig }, given(options));
-      const certificate = {
-        key: await readFile(plane.certificateKey, 'utf8'),
-        cert: await readFile(plane.certificateAuthority, 'utf8'),
-      };
-      const stop = async (): Promise<void> => {
-        await world.stop();
+export const realStage: Stage = {
+  // Instances run in real time, while the clock would run ten times as fast.
+  patience: 4,
+  async open(options) {
+    installation ??= install().catch((error: unknown) => {
+      installation = undefined;
+      throw error;
+    });
+    const { plane, kube, kubeconfig } = await installation;
+    const world = await joinCluster({ url: plane.url, credentials: plane.credentials, kubeconfig }, given(options));
+    const certificate = {
+      key: await readFile(plane.certificateKey, 'utf8'),
+      cert: await readFile(plane.certificateAuthority, 'utf8'),
+    };
+    const stop = async (): Promise<void> => {
+      await world.stop();
+      try {
         await sweep(kube);
-      };
-      return { world: { ...onStage(world, certificate), stop }, clock: stageClock() };
-    },
-    async close() {
-      const { plane } = (await installation) ?? {};
-      await plane?.stop();
-    },
-  };
-}
+      } catch (error) {
+        // The next scenario gets another control plane.
+        installation = undefined;
+        await plane.stop();
+        throw error;
+      }
+    };
+    return { world: { ...onStage(world, certificate), stop }, clock: stageClock() };
+  },
+};
 
 async function install(): Promise<Installation> {
-  const installation = await startInstallation();
+  const installed = await startInstallation();
   try {
     // The operators run in the process of the test.
-    await installCharts(installation, { ...VALUES, replicas: 0 });
-    await installation.renewToken(TOKEN_SECONDS);
-    return installation;
+    await installCharts(installed, { ...VALUES, replicas: 0 });
+    await installed.renewToken(TOKEN_SECONDS);
+    endWithThisProcess(installed.plane);
+    return installed;
   } catch (error) {
-    await installation.plane.stop();
+    await installed.plane.stop();
     throw error;
   }
+}
+
+function endWithThisProcess({ processes, folder }: ControlPlane): void {
+  const running: readonly Process[] = Object.values(processes);
+  for (const one of running) one.unref();
+  process.once('exit', () => {
+    for (const one of running) one.signal('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
 }
 
 /**
