@@ -1,56 +1,91 @@
-// Runs the test suites one after the other and ends with their totals alone on a line.
-import { fork, spawnSync } from 'node:child_process';
+// Runs the test suites and ends with their totals alone on a line.
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { constants, setPriority, tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'totals-'));
-/** The README's test command first, then the slower suites. */
-const suites = [
-  'test',
-  'test:long',
-  'test:hostile',
-  'test:operator',
-  'test:browser',
-  'test:moto',
-  'test:cluster',
-  'test:kubelet',
-];
-/** Waits for a third of its time, in which the control plane and the image of the last suites are built. */
-const leisurely = 'test:operator';
+/** The README's test command, and the suite of tests that compute for long. They run in time that the others leave idle. */
+const computing = ['test', 'test:long'];
+/** These wait for a part of their time: for processes, for a control plane, and for clocks. */
+const waiting = ['test:hostile', 'test:operator', 'test:browser', 'test:moto', 'test:cluster', 'test:kubelet'];
+/** Before these, the control plane and the image are built. */
 const inNeedOfBuild = 'test:cluster';
-let building;
-let passed = 0;
-let failed = 0;
-let skipped = 0;
-let broken = false;
+/** More failed files have one cause, and would only take time again. */
+const MOST_REPEATED_FILES = 12;
 
-for (const suite of suites) {
-  if (suite === leisurely)
-    building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
-  // Whatever came of it: the suite builds what is missing, and fails with the reason.
-  if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
-  const report = join(folder, `${suite.replace(':', '-')}.json`);
-  console.log(`npm run ${suite}`);
+/** Counts by suite and test file. */
+const results = new Map();
+/** Suites that ended without a report, or with a failure that no test file has. */
+const broken = new Set();
+
+/** Runs a suite. The output of one at low priority is printed when it ends. */
+async function run(suite, { priority = constants.priority.PRIORITY_NORMAL, files = [] } = {}) {
+  const isFirst = files.length === 0;
+  const inBackground = priority !== constants.priority.PRIORITY_NORMAL;
+  const report = join(folder, `${suite.replace(':', '-')}${isFirst ? '' : '-again'}.json`);
+  const paths = isFirst ? [] : ['--runTestsByPath', ...files];
   const start = Date.now();
-  const run = spawnSync('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+  if (!inBackground) console.log(`npm run ${suite}`);
+  const child = spawn('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`, ...paths], {
+    stdio: ['ignore', 'ignore', inBackground ? 'pipe' : 'inherit'],
   });
-  broken ||= run.status !== 0;
-  if (!existsSync(report)) {
-    failed += 1;
-    continue;
-  }
-  const { numPassedTests, numFailedTests, numPendingTests, numRuntimeErrorTestSuites } = JSON.parse(
-    readFileSync(report, 'utf8'),
-  );
-  passed += numPassedTests;
-  skipped += numPendingTests;
-  failed += numFailedTests + numRuntimeErrorTestSuites;
-  console.log(`${suite}: ${numPassedTests} passed in ${Math.round((Date.now() - start) / 1000)} s`);
+  setPriority(child.pid, priority);
+  const output = [];
+  child.stderr?.on('data', (chunk) => output.push(chunk));
+  const [code] = await once(child, 'close');
+  if (inBackground) process.stdout.write(`npm run ${suite}\n${Buffer.concat(output)}`);
+  const counts = existsSync(report) ? countsOf(JSON.parse(readFileSync(report, 'utf8'))) : new Map();
+  for (const [file, count] of counts) results.set(`${suite} ${file}`, count);
+  const failed = [...counts].filter(([, count]) => count.failed > 0).map(([file]) => file);
+  if (counts.size === 0 || (code !== 0 && failed.length === 0)) broken.add(suite);
+  const passed = [...counts.values()].reduce((sum, count) => sum + count.passed, 0);
+  console.log(`${suite}: ${passed} passed in ${Math.round((Date.now() - start) / 1000)} s`);
+  return failed;
 }
 
+const countsOf = ({ testResults }) =>
+  new Map(
+    testResults.map(({ name, status, assertionResults }) => {
+      const count = (wanted) => assertionResults.filter((result) => wanted.includes(result.status)).length;
+      const failed = count(['failed']);
+      return [
+        name,
+        {
+          passed: count(['passed']),
+          // A file that cannot be loaded has no tests.
+          failed: failed === 0 && status === 'failed' ? 1 : failed,
+          skipped: count(['pending']),
+        },
+      ];
+    }),
+  );
+
+const failures = new Map();
+const inBackground = (async () => {
+  for (const suite of computing) failures.set(suite, await run(suite, { priority: 10 }));
+})();
+const building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
+for (const suite of waiting) {
+  // Whatever came of it: the suite builds what is missing, and fails with the reason.
+  if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
+  failures.set(suite, await run(suite));
+}
+await inBackground;
+
+const repeated = [...failures].filter(([, files]) => files.length > 0);
+if (repeated.flatMap(([, files]) => files).length <= MOST_REPEATED_FILES) {
+  for (const [suite, files] of repeated) {
+    const failed = await run(suite, { files });
+    for (const file of files.filter((name) => !failed.includes(name)))
+      console.log(`passed only when it ran again, alone: ${relative('', file)} of ${suite}`);
+  }
+}
+
+const sum = (part) => [...results.values()].reduce((total, count) => total + count[part], 0);
+const [passed, failed, skipped] = [sum('passed'), sum('failed') + broken.size, sum('skipped')];
+for (const suite of broken) console.log(`${suite} ended without the result of a test`);
 if (skipped > 0) console.log(`${skipped} tests were skipped, see the messages above`);
 console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = broken || failed > 0 || passed === 0 ? 1 : 0;
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
