@@ -19,6 +19,8 @@ import { FakeKube } from './kube.ts';
 
 const CLUSTER = 'test';
 const FAMILIES = /^(c5|g4dn|m5|m6g|t3)\./;
+const LONGEST_SLEEP_MS = 50;
+const few = catalogueOf(FAMILIES);
 export const CLUSTER_UID = '6f0d3c1e-2b7a-4b53-9f7d-6f5f0c0d1a11';
 
 /** A clock that can be advanced. Waits use real time. */
@@ -51,7 +53,7 @@ export interface AccountOptions {
   readonly rateLimits?: boolean;
   /** Default: a few families. */
   readonly catalogue?: Catalogue;
-  /** Maximum real wait, for example between attempts of the SDK. The clock is advanced by the rest. */
+  /** Maximum real wait, for example between attempts of the SDK. The clock is advanced by the rest. Default 50. */
   readonly longestSleepMs?: number;
 }
 
@@ -80,8 +82,8 @@ export class Account {
     stopDelayMs = 10,
     flags = [],
     rateLimits = false,
-    catalogue = catalogueOf(FAMILIES),
-    longestSleepMs,
+    catalogue = few,
+    longestSleepMs = LONGEST_SLEEP_MS,
   }: AccountOptions = {}): Promise<Account> {
     const clock = shiftedClock(longestSleepMs);
     const aws = await startAws({
