@@ -295,6 +295,10 @@ describe('the live page', () => {
     const canvas = page.locator('#map canvas');
     await canvas.waitFor();
     expect(await canvas.getAttribute('aria-label')).toBe('400 nodes in 2 NodePools. The table lists them.');
+    // a colour that the canvas cannot parse is drawn in black
+    const context = "document.querySelector('#map canvas').getContext('2d')";
+    const pixel = await page.evaluate<number[]>(`[...${context}.getImageData(4, 26, 1, 1).data]`);
+    expect(Math.max(...pixel.slice(0, 3))).toBeGreaterThan(0);
     expect(await page.locator('#map').innerText()).toContain('the map shows nodes without pods');
     expect(await page.locator('#boxes .box').count()).toBe(0);
     expect(await page.locator('tbody tr').count()).toBeLessThanOrEqual(200);

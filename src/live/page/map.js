@@ -211,10 +211,14 @@ function drawAll(place, shown, { tones, scale, width }) {
 }
 
 function paint(context, pools, { tones, ratio }) {
-  const styles = getComputedStyle(document.documentElement);
+  const styles = getComputedStyle(context.canvas);
   const colours = new Map();
   const colourOf = (name) => {
-    if (!colours.has(name)) colours.set(name, styles.getPropertyValue(name));
+    if (!colours.has(name)) {
+      // the canvas cannot resolve light-dark(), but a CSS property can
+      context.canvas.style.color = `var(${name})`;
+      colours.set(name, styles.color);
+    }
     return colours.get(name);
   };
   context.scale(ratio, ratio);
