@@ -1,20 +1,19 @@
 /**
  * Features of some random clusters. Each feature adds objects that the command line reads from a dump in its own way, or that
- * the operator sees in another way than a dump shows. Budgets, costs and simulations are the same code on both sides.
+ * the operator sees in another way than a dump shows. Both sides fill the same cluster state, so priorities and protections of
+ * pods do not vary.
  */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { type Dice, oneIn } from '../random.ts';
+import { oneIn } from '../random.ts';
 import { type ClassParts, STATES, ZONES } from './node-classes.ts';
 import { ARCH_LABEL, CAPACITY_LABEL, CPU_LABEL, type PoolParts, some, ZONE_LABEL } from './node-pools.ts';
 import type { ClusterParts, Feature } from './parts.ts';
-import { type PodParts, podParts } from './pods.ts';
+import { podParts } from './pods.ts';
 import { volumes } from './volumes.ts';
 
 const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 /** Instance types of the small catalogue. */
 const TYPES = ['c6i.xlarge', 'm5.large', 'm5.xlarge', 'm7g.large', 't3.large', 'r6i.2xlarge'];
-
-const appsOf = ({ pods }: ClusterParts): readonly string[] => [...new Set(pods.map(({ app }) => app))];
 
 const withOthers = (cluster: ClusterParts, ...others: readonly KubeObject[]): ClusterParts => ({
   ...cluster,
@@ -26,70 +25,18 @@ const withPools = (cluster: ClusterParts, change: (pool: PoolParts) => PoolParts
   pools: cluster.pools.map(change),
 });
 
-const withPods = (cluster: ClusterParts, change: (pod: PodParts) => PodParts): ClusterParts => ({
-  ...cluster,
-  pods: cluster.pods.map(change),
-  morePods: cluster.morePods.map(change),
-});
-
-const inTemplate = (pool: PoolParts, template: object): PoolParts => ({
-  ...pool,
-  template: { ...pool.template, ...template },
-});
-
-/** Sets a terminationGracePeriod on some NodePools. Blocked pods then do not protect drifted nodes. */
-const withGrace = (roll: Dice, cluster: ClusterParts): ClusterParts =>
-  withPools(cluster, (pool) =>
-    oneIn(roll, 2) ? inTemplate(pool, { terminationGracePeriod: roll.pick(['10m', '1h']) }) : pool,
-  );
-
-const budgetObject = (name: string, spec: object): KubeObject =>
-  ({
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata: { name, namespace: 'default' },
-    spec,
-  }) as unknown as KubeObject;
-
-const ofApp = (app: string) => ({ selector: { matchLabels: { app } } });
-
-const ALLOWED: readonly object[] = [
-  { minAvailable: 1 },
-  { minAvailable: '100%' },
-  { minAvailable: '50%' },
-  { maxUnavailable: 0 },
-  { maxUnavailable: 1 },
-  { minAvailable: 9, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
-];
-
-/** Adds PodDisruptionBudgets, sometimes two for the same pods. */
-const podBudgets: Feature = (roll, cluster) => {
-  const budgets = appsOf(cluster).flatMap((app) =>
-    oneIn(roll, 2) ? [budgetObject(`${app}-budget`, { ...ofApp(app), ...roll.pick(ALLOWED) })] : [],
-  );
-  const second = oneIn(roll, 5) ? [budgetObject(`${cluster.id}-all`, { selector: {}, minAvailable: 1 })] : [];
-  return withGrace(roll, withOthers({ ...cluster, disrupts: true }, ...budgets, ...second));
-};
-
-/** Marks pods and nodes as do-not-disrupt. */
-const guarded: Feature = (roll, cluster) => {
-  const guards = new Map(appsOf(cluster).map((app) => [app, roll.pick(['', '', 'true', '45m', 'never'])]));
-  const guardedPods = withPods({ ...cluster, disrupts: true }, (pod) => {
-    const guard = guards.get(pod.app);
-    return guard ? { ...pod, annotations: { 'karpenter.sh/do-not-disrupt': guard } } : pod;
-  });
-  const guardedNodes = withPools(guardedPods, (pool) =>
-    oneIn(roll, 4) ? { ...pool, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } } : pool,
-  );
-  return withGrace(roll, guardedNodes);
-};
-
 /**
  * Adds nodes that a user deletes while their pods cannot be evicted. These pods are scheduled together with new pods.
  */
 const drains: Feature = (roll, cluster) => {
-  const stays = appsOf(cluster).filter(() => oneIn(roll, 2));
-  const budgets = stays.map((app) => budgetObject(`${app}-stays`, { ...ofApp(app), minAvailable: 50 }));
+  const apps = new Set(cluster.pods.map(({ app }) => app));
+  const stays = [...apps].filter(() => oneIn(roll, 2));
+  const budgets = stays.map((app) => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: `${app}-stays`, namespace: 'default' },
+    spec: { selector: { matchLabels: { app } }, minAvailable: 50 },
+  }));
   const pools = cluster.pools.map(({ name }) => name);
   return withOthers(
     {
@@ -171,24 +118,6 @@ const daemons: Feature = (roll, cluster) => {
   return withOthers(cluster, ...sets);
 };
 
-/** Adds pods of several priorities. */
-const priorities: Feature = (roll, cluster) => {
-  const classes = [-100, 500_000_000].map((value) => ({
-    apiVersion: 'scheduling.k8s.io/v1',
-    kind: 'PriorityClass',
-    metadata: { name: `${cluster.id}-${value < 0 ? 'low' : 'high'}` },
-    value,
-    preemptionPolicy: roll.pick(['Never', 'PreemptLowerPriority']),
-  })) as unknown as readonly KubeObject[];
-  const names = [...classes.map(({ metadata }) => metadata.name), undefined];
-  const chosen = new Map(appsOf(cluster).map((app) => [app, roll.pick(names)]));
-  const withClasses = withPods(withOthers(cluster, ...classes), (pod) => {
-    const priorityClassName = chosen.get(pod.app);
-    return priorityClassName === undefined ? pod : { ...pod, spec: { ...pod.spec, priorityClassName } };
-  });
-  return { ...withClasses, disrupts: true };
-};
-
 /** Adds NodeOverlays that change prices. Some contradict each other. */
 const prices: Feature = (roll, cluster) => {
   const about = (): object =>
@@ -251,12 +180,9 @@ const manyClasses: Feature = (roll, cluster) => {
 };
 
 export const FEATURES = {
-  podBudgets,
-  guarded,
   drains,
   images,
   daemons,
-  priorities,
   prices,
   reservations,
   manyClasses,

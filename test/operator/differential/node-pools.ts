@@ -24,13 +24,10 @@ export interface PoolParts {
   readonly requirements: readonly Requirement[];
   readonly spec: object;
   readonly labels: object;
-  readonly annotations: object;
   readonly taints: readonly object[];
   readonly consolidateAfter: string;
   readonly policy: string;
   readonly budgets: readonly object[];
-  /** Additional fields of the template's spec. */
-  readonly template: object;
 }
 
 export type PoolEdit = (parts: PoolParts) => PoolParts;
@@ -74,12 +71,10 @@ export function poolParts(roll: Dice, name: string, classes: readonly string[]):
       ...(!isStatic && oneIn(roll, 4) && { limits: { cpu: String(4 + roll.upTo(12)) } }),
     },
     labels: oneIn(roll, 3) ? { tier: roll.pick(['front', 'back']) } : {},
-    annotations: {},
     taints: oneIn(roll, 6) ? [TAINT] : [],
     consolidateAfter: oneIn(roll, 5) ? 'Never' : '0s',
     policy: roll.pick(['WhenEmpty', 'WhenEmptyOrUnderutilized', 'WhenEmptyOrUnderutilized']),
     budgets: [{ nodes: '0' }],
-    template: { expireAfter: 'Never' },
   };
 }
 
@@ -104,7 +99,7 @@ export function poolEdit(roll: Dice): PoolEdit {
 }
 
 export function nodePool(parts: PoolParts): KubeObject {
-  const { name, labels, annotations, taints, consolidateAfter, policy: consolidationPolicy, budgets } = parts;
+  const { name, labels, taints, consolidateAfter, policy: consolidationPolicy, budgets } = parts;
   return {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
@@ -113,10 +108,10 @@ export function nodePool(parts: PoolParts): KubeObject {
       ...parts.spec,
       disruption: { consolidationPolicy, consolidateAfter, budgets },
       template: {
-        metadata: { labels, ...(Object.keys(annotations).length > 0 && { annotations }) },
+        metadata: { labels },
         spec: {
           nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: parts.nodeClass },
-          ...parts.template,
+          expireAfter: 'Never',
           requirements: parts.requirements,
           ...(taints.length > 0 && { taints }),
         },

@@ -16,7 +16,6 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
-  PRIORITY_CLASS,
   STORAGE_CLASS,
 } from '../../../src/api/kinds.ts';
 import { SHORTAGE_TTL_MS } from '../../../src/aws/offerings/unavailable.ts';
@@ -46,7 +45,7 @@ const REMOVED: readonly Kind[] = [
 ];
 const CLEARED: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE, POD, PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME];
 /** Kinds with objects that belong to the world itself. Only the cluster's own objects are removed. */
-const OWN_ALONE: readonly Kind[] = [STORAGE_CLASS, PRIORITY_CLASS];
+const OWN_ALONE: readonly Kind[] = [STORAGE_CLASS];
 const SILENT = { at() {}, done() {} };
 
 /** Returns a catalogue with enough instance types to choose from, but few enough to play one cluster per second. */
