@@ -2,28 +2,17 @@
 
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import { isObject, type JsonObject } from '../lib/json-object.ts';
+import { isObject, type JsonObject, sameJson } from '../lib/json-object.ts';
 import { own, put } from '../lib/own.ts';
 import { isConflict, isNotFound, type KubeClient } from './client.ts';
 import { Requeue } from './reconciler.ts';
-
-/** Compares JSON values. A field that is undefined counts as absent. */
-function isEqual(left: unknown, right: unknown): boolean {
-  if (left === right) return true;
-  if (Array.isArray(left) && Array.isArray(right)) {
-    return left.length === right.length && left.every((item, index) => isEqual(item, right[index]));
-  }
-  if (!isObject(left) || !isObject(right)) return false;
-  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => isEqual(own(left, name), own(right, name)));
-}
 
 /**
  * Returns the JSON merge patch (RFC 7386) that turns `before` into `after`, or undefined if they are equal. Lists are replaced as
  * a whole, and fields that `after` lacks are removed.
  */
 export function mergePatch(before: unknown, after: unknown): unknown {
-  if (isEqual(before, after)) return undefined;
+  if (sameJson(before, after)) return undefined;
   if (!isObject(after)) return after ?? null;
   const from = isObject(before) ? before : {};
   const patch: Record<string, unknown> = {};

@@ -2,12 +2,7 @@
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
-import type { Filing } from './indexed-objects.ts';
-
-/**
- * Called with the new and the old state. The new state is undefined after a deletion, the old state after a creation.
- */
-export type Listener<T extends KubeObject> = (now: T | undefined, before: T | undefined) => void;
+import type { Filing, Listener } from './indexed-objects.ts';
 
 export interface Cache<T extends KubeObject> {
   get(ref: Ref): T | undefined;

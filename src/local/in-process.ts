@@ -7,9 +7,9 @@ import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
-import { type Cache, type Caches, cachesOf, type Listener } from './cache.ts';
+import { type Cache, type Caches, cachesOf } from './cache.ts';
 import { ApiError, type ObjectClient } from './client.ts';
-import { type Filing, IndexedObjects } from './indexed-objects.ts';
+import { IndexedObjects } from './indexed-objects.ts';
 import type { Api } from './kubernetes/apiserver/api.ts';
 import type { KindName, ObjectRef } from './kubernetes/apiserver/objects.ts';
 import { StatusError } from './kubernetes/apiserver/status.ts';
@@ -63,38 +63,20 @@ export function connectInProcess({ objects }: Pick<Api, 'objects'>, delayMs = 0)
 export const cachesInProcess = ({ objects }: Pick<Api, 'objects'>): Caches =>
   cachesOf((kind) => new ServedCache(kind, objects));
 
-class ServedCache<T extends KubeObject> implements Cache<T> {
+class ServedCache<T extends KubeObject> extends IndexedObjects<T> implements Cache<T> {
   readonly synced = Promise.resolve();
-  readonly #objects = new IndexedObjects<T>();
-  readonly #listeners: Listener<T>[] = [];
 
   constructor(kind: Kind<T>, objects: Api['objects']) {
+    super();
     for (const object of objects.list(nameOf(kind)) as unknown as readonly T[])
-      this.#objects.put(keyOf(object.metadata), object);
+      this.put(keyOf(object.metadata), object);
     objects.subscribe(nameOf(kind), (type, changed) => {
       const object = changed as unknown as T;
       const key = keyOf(object.metadata);
       const now = type === 'DELETED' ? undefined : object;
-      const before = now === undefined ? this.#objects.delete(key) : this.#objects.put(key, now);
-      for (const listener of this.#listeners) listener(now, before ?? (now === undefined ? object : undefined));
+      const before = now === undefined ? this.delete(key) : this.put(key, now);
+      this.announce(now, before ?? (now === undefined ? object : undefined));
     });
-  }
-
-  get(ref: Ref): T | undefined {
-    return this.#objects.get(ref);
-  }
-
-  list(): readonly T[] {
-    return this.#objects.list();
-  }
-
-  by(filing: Filing<T>, value: string): readonly T[] {
-    return this.#objects.by(filing, value);
-  }
-
-  subscribe(listener: Listener<T>): void {
-    this.#listeners.push(listener);
-    for (const object of this.#objects.list()) listener(object, undefined);
   }
 
   /** The caches already contain every write. */

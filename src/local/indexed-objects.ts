@@ -1,7 +1,12 @@
-/** Objects of a cache with indexes. Lists are built once per change. */
+/** Objects of a cache with indexes and listeners. Lists are built once per change. */
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Ref } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
+
+/**
+ * Called with the new and the old state. The new state is undefined after a deletion, the old state after a creation.
+ */
+export type Listener<T extends KubeObject> = (now: T | undefined, before: T | undefined) => void;
 
 /** Returns the index value of an object. Undefined excludes the object. */
 export type Filing<T extends KubeObject> = (object: T) => string | undefined;
@@ -23,6 +28,7 @@ interface Files<T> {
 const NOTHING: readonly never[] = [];
 
 export class IndexedObjects<T extends KubeObject> {
+  readonly #listeners: Listener<T>[] = [];
   readonly #held = new Map<string, Held<T>>();
   readonly #indexes = new Map<Filing<T>, Map<string, Files<T>>>();
   #list: readonly T[] | undefined;
@@ -48,6 +54,16 @@ export class IndexedObjects<T extends KubeObject> {
     if (files === undefined) return NOTHING;
     files.list ??= toList(files);
     return files.list;
+  }
+
+  subscribe(listener: Listener<T>): void {
+    this.#listeners.push(listener);
+    for (const object of this.list()) listener(object, undefined);
+  }
+
+  /** Calls the listeners with the new and the old state of an object. */
+  announce(now: T | undefined, before: T | undefined): void {
+    for (const listener of this.#listeners) listener(now, before);
   }
 
   /** Stores a new state and returns the previous one. */

@@ -5,11 +5,11 @@
  */
 import type { Kind } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
-import { ApiError, type Ref } from '../kube/client.ts';
+import { ApiError } from '../kube/client.ts';
 import { keyOf } from '../kube/store.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type Cache, type Caches, cachesOf, type Listener } from './cache.ts';
-import { type Filing, IndexedObjects } from './indexed-objects.ts';
+import { type Cache, type Caches, cachesOf } from './cache.ts';
+import { IndexedObjects } from './indexed-objects.ts';
 import type { RemoteClient } from './remote-client.ts';
 
 export interface CacheSource {
@@ -36,41 +36,23 @@ export function watchList<T extends KubeObject>(kind: Kind<T>, source: CacheSour
   return cache;
 }
 
-class WatchedCache<T extends KubeObject> implements Cache<T> {
+class WatchedCache<T extends KubeObject> extends IndexedObjects<T> implements Cache<T> {
   readonly synced: Promise<void>;
   readonly #kind: Kind<T>;
   readonly #source: CacheSource;
-  readonly #objects = new IndexedObjects<T>();
   /** Objects that an own request removed. Late events must not restore them. */
   readonly #buried = new Set<string>();
-  readonly #listeners: Listener<T>[] = [];
   readonly #announce: () => void;
   /** Start version of the next watch. Undefined requires a new list. */
   #version: string | undefined;
 
   constructor(kind: Kind<T>, source: CacheSource) {
+    super();
     this.#kind = kind;
     this.#source = source;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
     this.#announce = resolve;
-  }
-
-  get(ref: Ref): T | undefined {
-    return this.#objects.get(ref);
-  }
-
-  list(): readonly T[] {
-    return this.#objects.list();
-  }
-
-  by(filing: Filing<T>, value: string): readonly T[] {
-    return this.#objects.by(filing, value);
-  }
-
-  subscribe(listener: Listener<T>): void {
-    this.#listeners.push(listener);
-    for (const object of this.#objects.list()) listener(object, undefined);
   }
 
   wrote(object: T): void {
@@ -135,23 +117,19 @@ class WatchedCache<T extends KubeObject> implements Cache<T> {
 
   #put(object: T): void {
     const key = keyOf(object.metadata);
-    const before = this.#objects.at(key);
+    const before = this.at(key);
     if (this.#buried.has(object.metadata.uid ?? '')) return;
     if (before && before.metadata.uid === object.metadata.uid && versionOf(before) >= versionOf(object)) return;
-    this.#objects.put(key, object);
-    this.#tell(object, before);
+    this.put(key, object);
+    this.announce(object, before);
   }
 
   #remove(object: T): void {
     const key = keyOf(object.metadata);
-    const before = this.#objects.at(key);
+    const before = this.at(key);
     // A successor with the same name is kept.
     if (!before || before.metadata.uid !== object.metadata.uid) return;
-    this.#objects.delete(key);
-    this.#tell(undefined, before);
-  }
-
-  #tell(now: T | undefined, before: T | undefined): void {
-    for (const listener of this.#listeners) listener(now, before);
+    this.delete(key);
+    this.announce(undefined, before);
   }
 }

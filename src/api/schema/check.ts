@@ -1,9 +1,9 @@
 /** Validates values with the OpenAPI keywords of a schema. Ignores errors that an update does not change. */
 
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
+import { isObject, type JsonObject, sameJson } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
 import { type Cause, invalid, NO_FIELD, notSupported, requiredValue, tooLong, tooMany, typeInvalid } from './cause.ts';
-import { counterpartIn, fieldOf, type OpenApiSchema, sameJson } from './openapi.ts';
+import { counterpartIn, fieldOf, type OpenApiSchema } from './openapi.ts';
 import { regularExpression } from './regexp.ts';
 
 /** Position of a value. Messages have its path within the checked part, fields its path within the object. */

@@ -1,8 +1,8 @@
 /** Adds the defaults of a schema and removes nulls without meaning, as the API server does for writes. */
 
-import { isObject } from '../../lib/json-object.ts';
+import { cloneJson, isObject } from '../../lib/json-object.ts';
 import { put } from '../../lib/own.ts';
-import { copyOf, fieldOf, type OpenApiSchema, valuesOf } from './openapi.ts';
+import { fieldOf, type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** Returns a copy of the object with defaults. */
 export const withDefaults = (schema: OpenApiSchema, value: unknown): unknown =>
@@ -19,14 +19,14 @@ function fillDefaults(schema: OpenApiSchema | undefined, value: unknown): unknow
   }
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     if (property.default !== undefined && !Object.hasOwn(fields, key)) {
-      put(fields, key, fillDefaults(property, copyOf(property.default)));
+      put(fields, key, fillDefaults(property, cloneJson(property.default)));
     }
   }
   return fields;
 }
 
 const orDefault = (schema: OpenApiSchema | undefined, value: unknown): unknown =>
-  value === null && schema?.default !== undefined && !schema.nullable ? copyOf(schema.default) : value;
+  value === null && schema?.default !== undefined && !schema.nullable ? cloneJson(schema.default) : value;
 
 function withoutNulls(schema: OpenApiSchema | undefined, value: unknown): unknown {
   if (!schema) return value;

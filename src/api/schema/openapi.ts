@@ -57,24 +57,3 @@ export function counterpartIn(schema: OpenApiSchema, old: unknown): (item: unkno
 /** Returns the key of an item of a list with keys, as JSON. */
 export const mapKey = (item: unknown, keys: readonly string[]): string =>
   JSON.stringify(Object.fromEntries(isObject(item) ? keys.map((key) => [key, item[key]]) : []));
-
-/** Returns a deep copy of a JSON value. */
-export function copyOf(value: unknown): unknown {
-  if (Array.isArray(value)) return Array.from(value, copyOf);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, copyOf(field)]));
-}
-
-/** Compares JSON values deeply. Ignores the order of keys. */
-export function sameJson(left: unknown, right: unknown): boolean {
-  if (left === right) return true;
-  if (Array.isArray(left) && Array.isArray(right)) {
-    return left.length === right.length && left.every((item, index) => sameJson(item, right[index]));
-  }
-  if (!isObject(left) || !isObject(right)) return false;
-  const keys = Object.keys(left);
-  return (
-    keys.length === Object.keys(right).length &&
-    keys.every((key) => Object.hasOwn(right, key) && sameJson(left[key], right[key]))
-  );
-}

@@ -1,10 +1,10 @@
 /** Evaluates the rules (`x-kubernetes-validations`) of a schema on an object and all its parts. */
 
-import { isObject } from '../../lib/json-object.ts';
+import { isObject, sameJson } from '../../lib/json-object.ts';
 import { type Cause, duplicate, invalid, invalidWhole, requiredValue, show } from './cause.ts';
 import { absent, CelError, celValue, compile, type Program, present } from './cel.ts';
 import type { CelRule } from './declare.ts';
-import { counterpartIn, fieldOf, type OpenApiSchema, sameJson } from './openapi.ts';
+import { counterpartIn, fieldOf, type OpenApiSchema } from './openapi.ts';
 
 interface CompiledRule extends CelRule {
   readonly program: Program;

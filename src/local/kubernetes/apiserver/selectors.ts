@@ -1,4 +1,6 @@
 /** Label and field selectors, in queries and in specs. */
+import type { LabelSelector, StringMap } from '../../../api/kubernetes.ts';
+import { selects } from '../../../engine/selectors.ts';
 import { own } from '../../../lib/own.ts';
 import { labelValueError } from './admission/names.ts';
 import type { ApiObject } from './json.ts';
@@ -90,24 +92,10 @@ export function labelSelector(selector: string | undefined): Match | undefined {
 }
 
 /** Compiles a LabelSelector object. An undefined selector selects nothing, an empty selector everything. */
-export function objectSelector(selector: unknown): Match {
-  if (selector === undefined || selector === null) return () => false;
-  const { matchLabels, matchExpressions } = record(selector);
-  const wanted = Object.entries(record(matchLabels));
-  const expressions = records(matchExpressions);
-  return (labels) =>
-    wanted.every(([key, value]) => own(labels, key) === value) &&
-    expressions.every((expression) => expressionMatches(expression, labels));
-}
-
-function expressionMatches({ key, operator, values }: Record<string, unknown>, labels: Labels): boolean {
-  const name = text(key);
-  const present = Object.hasOwn(labels, name);
-  if (operator === 'Exists') return present;
-  if (operator === 'DoesNotExist') return !present;
-  if (operator === 'In') return present && list(values).includes(own(labels, name));
-  return !present || !list(values).includes(own(labels, name));
-}
+export const objectSelector =
+  (selector: unknown): Match =>
+  (labels) =>
+    selects((selector ?? undefined) as LabelSelector | undefined, labels as StringMap);
 
 /** Formats a LabelSelector object as text, as in the status of a Scale. */
 export function selectorText(selector: unknown): string {

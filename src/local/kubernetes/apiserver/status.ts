@@ -1,5 +1,8 @@
 /** Errors of the API as `Status` objects. */
+import { show } from '../../../api/schema/cause.ts';
 import type { Json } from './json.ts';
+
+export { invalid as invalidValue, notSupported, requiredValue, tooLong, tooMany } from '../../../api/schema/cause.ts';
 
 /** One cause in a Status's details; `field` is a path such as `spec.replicas`. */
 export interface Cause {
@@ -117,38 +120,10 @@ export function invalid(subject: Subject, name: string, causes: readonly Cause[]
   });
 }
 
-const quote = (value: unknown): string => JSON.stringify(value) ?? 'null';
-
-/** Constructors of causes with the messages of Kubernetes' field errors. */
-export const invalidValue = (field: string, value: unknown, detail: string): Cause => ({
-  field,
-  reason: 'FieldValueInvalid',
-  message: `Invalid value: ${quote(value)}: ${detail}`,
-});
-export const requiredValue = (field: string, detail = ''): Cause => ({
-  field,
-  reason: 'FieldValueRequired',
-  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
-});
 export const duplicate = (field: string, value: unknown): Cause => ({
   field,
   reason: 'FieldValueDuplicate',
-  message: `Duplicate value: ${quote(value)}`,
-});
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): Cause => ({
-  field,
-  reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${quote(value)}: supported values: ${supported.map(quote).join(', ')}`,
-});
-export const tooLong = (field: string, most: number): Cause => ({
-  field,
-  reason: 'FieldValueTooLong',
-  message: `Too long: may not be more than ${most} bytes`,
-});
-export const tooMany = (field: string, count: number, most: number): Cause => ({
-  field,
-  reason: 'FieldValueTooMany',
-  message: `Too many: ${count}: must have at most ${most} items`,
+  message: `Duplicate value: ${show(value)}`,
 });
 export const fieldForbidden = (field: string, detail: string): Cause => ({
   field,

@@ -6,15 +6,15 @@
 import { getCondition } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
+import { tolerates } from '../../../engine/taints.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import { sameJson } from '../../../lib/json-object.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Cache } from '../../cache.ts';
 import type { ObjectClient } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
-import { sameJson } from '../../same-json.ts';
-import { tolerates } from '../scheduler/taints.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { deletePod, isActive, nodeNameOf } from './workloads/pods.ts';
 

@@ -11,9 +11,9 @@ import {
 import type { Node, Pod } from '../../../api/kubernetes.ts';
 import { REGION_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import { keyOf } from '../../../kube/store.ts';
+import { sameJson } from '../../../lib/json-object.ts';
 import { own } from '../../../lib/own.ts';
 import type { Caches } from '../../cache.ts';
-import { sameJson } from '../../same-json.ts';
 import { type Amounts, add, amountsOf, podRequests, scoredRequests } from './amounts.ts';
 import { DefaultSelectors } from './default-selectors.ts';
 import { DeviceCluster } from './devices/device-cluster.ts';

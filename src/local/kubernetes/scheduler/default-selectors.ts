@@ -1,8 +1,8 @@
 /** Selectors of pods with the same Services and controller. System default constraints spread such pods. */
 import { REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../../../api/kinds.ts';
 import type { LabelSelector, Pod, Service } from '../../../api/kubernetes.ts';
+import { selects } from '../../../engine/selectors.ts';
 import type { Cache, Caches } from '../../cache.ts';
-import { matchesLabels } from './selectors.ts';
 
 type ControllerSelector = (ref: { readonly namespace: string; readonly name: string }) => LabelSelector | undefined;
 
@@ -40,7 +40,7 @@ export class DefaultSelectors {
     const services = this.#services
       .by(byNamespace, namespace)
       .flatMap(({ spec }) =>
-        spec?.selector && matchesLabels({ matchLabels: spec.selector }, labels) ? [spec.selector] : [],
+        spec?.selector && selects({ matchLabels: spec.selector }, labels) ? [spec.selector] : [],
       );
     if (services.length === 0) return selector;
     return { ...selector, matchLabels: Object.assign({}, ...services, selector?.matchLabels) };

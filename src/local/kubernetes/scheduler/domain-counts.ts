@@ -1,7 +1,7 @@
 /** Number of matching pods in each domain of a topology. Changes update the counts. */
 import type { LabelSelector, Pod, StringMap } from '../../../api/kubernetes.ts';
+import { selects } from '../../../engine/selectors.ts';
 import { own } from '../../../lib/own.ts';
-import { matchesLabels } from './selectors.ts';
 
 /** Pods to count, and their topology. */
 export interface Spread {
@@ -42,7 +42,7 @@ const isSpread = ({ namespace, selector }: Spread, { metadata }: Pod): boolean =
   metadata.deletionTimestamp === undefined &&
   selector !== undefined &&
   !isEmpty(selector) &&
-  matchesLabels(selector, metadata.labels);
+  selects(selector, metadata.labels);
 
 /** More than the number of workloads in a large cluster. Each workload has one or two spreads. */
 const MOST_SPREADS = 2_000;

@@ -1,17 +1,73 @@
 /** The filters in kube-scheduler's order. A node is reported with the reasons of the first filter that rejects it. */
+
 import type { Pod, Taint } from '../../../api/kubernetes.ts';
+import { type HostPort, portConflict } from '../../../engine/host-ports.ts';
 import { own } from '../../../lib/own.ts';
 import { podRequests } from './amounts.ts';
 import { dynamicResources } from './devices/filter.ts';
 import { NodeSearch } from './node-search.ts';
 import { interPodAffinity } from './pod-affinity.ts';
-import { nodePorts } from './ports.ts';
 import { matchesNodeSelection } from './selectors.ts';
 import { topologySpread } from './spread.ts';
 import { findUntolerated, taintToleration } from './taints.ts';
 import { type Check, type ClusterView, type Filter, isRefusal, type NodeView } from './view.ts';
-import { volumeLimits } from './volume-limits.ts';
-import { volumeBinding } from './volumes.ts';
+import { claimUses, volumeBinding } from './volumes.ts';
+
+/**
+ * Returns identities of the CSI volumes that a pod mounts, with their drivers. Unprovisioned volumes are identified by
+ * their claim.
+ */
+function csiVolumes(pod: Pod, cluster: ClusterView): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const namespace = pod.metadata.namespace ?? '';
+  for (const { name } of claimUses(pod)) {
+    const claim = cluster.claim(namespace, name);
+    const volume = claim?.spec.volumeName ? cluster.volume(claim.spec.volumeName) : undefined;
+    if (volume?.spec.csi) found.set(`${volume.spec.csi.driver}/${volume.metadata.name}`, volume.spec.csi.driver);
+    else if (claim && !volume) {
+      const driver = cluster.storageClass(claim.spec.storageClassName ?? '')?.provisioner;
+      if (driver) found.set(`${driver}/${namespace}/${name}`, driver);
+    }
+  }
+  return found;
+}
+
+/** Attach limits that the node's CSI drivers report. Volumes that are already in use on the node do not count again. */
+export const volumeLimits: Filter = (pod, cluster) => {
+  const wanted = csiVolumes(pod, cluster);
+  if (wanted.size === 0) return undefined;
+  return ({ name, pods }) => {
+    const drivers = cluster.csiNode(name)?.spec.drivers ?? [];
+    const all = new Map(wanted);
+    for (const other of pods) for (const [volume, driver] of csiVolumes(other, cluster)) all.set(volume, driver);
+    const exceeded = [...new Set(wanted.values())].some((driver) => {
+      const limit = drivers.find((one) => one.name === driver)?.allocatable?.count;
+      return limit !== undefined && [...all.values()].filter((one) => one === driver).length > limit;
+    });
+    return exceeded ? ['node(s) exceed max volume count'] : undefined;
+  };
+};
+
+/** Returns the host ports of a pod's containers and sidecars. */
+function hostPorts(pod: Pod): readonly HostPort[] {
+  const sidecars = (pod.spec.initContainers ?? []).filter((container) => container.restartPolicy === 'Always');
+  return [...pod.spec.containers, ...sidecars].flatMap((container) =>
+    (container.ports ?? []).flatMap(({ hostPort, containerPort, hostIP, protocol = 'TCP' }) => {
+      const port = hostPort || (pod.spec.hostNetwork ? containerPort : undefined);
+      return port ? [{ ip: hostIP || '0.0.0.0', port, protocol }] : [];
+    }),
+  );
+}
+
+/** Host ports must not be used by another pod on the node. */
+export const nodePorts: Filter = (pod) => {
+  const wanted = hostPorts(pod);
+  if (wanted.length === 0) return undefined;
+  return ({ pods }) => {
+    const conflict = portConflict(wanted, pods.flatMap(hostPorts));
+    return conflict && ["node(s) didn't have free ports for the requested pod ports"];
+  };
+};
 
 const UNSCHEDULABLE: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
 

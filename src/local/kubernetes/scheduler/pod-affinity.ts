@@ -1,6 +1,7 @@
 import type { Pod, PodAffinityTerm } from '../../../api/kubernetes.ts';
+import { selects } from '../../../engine/selectors.ts';
 import { own } from '../../../lib/own.ts';
-import { matchesLabels, withLabelKeys } from './selectors.ts';
+import { withLabelKeys } from './selectors.ts';
 import type { Check, ClusterView, Filter } from './view.ts';
 
 /** A compiled term of `owner`. */
@@ -15,13 +16,13 @@ export function termOf(term: PodAffinityTerm, owner: Pod, cluster: ClusterView):
   const named = new Set(own ? [owner.metadata.namespace ?? ''] : term.namespaces);
   const inScope = (namespace: string): boolean =>
     named.has(namespace) ||
-    matchesLabels(term.namespaceSelector, {
+    selects(term.namespaceSelector, {
       'kubernetes.io/metadata.name': namespace,
       ...cluster.namespace(namespace)?.metadata.labels,
     });
   return {
     topologyKey: term.topologyKey,
-    matches: (other) => matchesLabels(selector, other.metadata.labels) && inScope(other.metadata.namespace ?? ''),
+    matches: (other) => selects(selector, other.metadata.labels) && inScope(other.metadata.namespace ?? ''),
   };
 }
 

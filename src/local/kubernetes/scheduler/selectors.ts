@@ -1,20 +1,6 @@
-/** Label selectors and node selectors with the semantics of Kubernetes. */
-import type {
-  LabelSelector,
-  Node,
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  Pod,
-  StringMap,
-} from '../../../api/kubernetes.ts';
+/** Node selectors with the semantics of Kubernetes. */
+import type { LabelSelector, Node, NodeSelectorRequirement, NodeSelectorTerm, Pod } from '../../../api/kubernetes.ts';
 import { own } from '../../../lib/own.ts';
-
-/** An undefined selector matches nothing, an empty selector everything. */
-export function matchesLabels(selector: LabelSelector | undefined, labels: StringMap = {}): boolean {
-  if (selector === undefined) return false;
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (own(labels, key) !== value) return false;
-  return (selector.matchExpressions ?? []).every((expression) => meets(expression, own(labels, expression.key)));
-}
 
 function meets({ operator, values = [] }: Omit<NodeSelectorRequirement, 'key'>, value: string | undefined): boolean {
   switch (operator) {

@@ -1,7 +1,8 @@
 import type { Pod, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
+import { selects } from '../../../engine/selectors.ts';
 import { own } from '../../../lib/own.ts';
 import type { Counted } from './domain-counts.ts';
-import { matchesLabels, matchesNodeSelection, withLabelKeys } from './selectors.ts';
+import { matchesNodeSelection, withLabelKeys } from './selectors.ts';
 import { toleratesNode } from './taints.ts';
 import type { Check, ClusterView, Filter, NodeView } from './view.ts';
 
@@ -55,7 +56,7 @@ export function domainsOf(
   cluster: ClusterView,
 ): Domains {
   const selector = withLabelKeys(constraint.labelSelector, pod, constraint.matchLabelKeys);
-  const self = matchesLabels(selector, pod.metadata.labels);
+  const self = selects(selector, pod.metadata.labels);
   const counted = podsOf(constraint, nodeLabels, pod, cluster);
   if (countsAll(constraint, pod)) return { counts: counted.pods, self };
   const found = new Map<string, number>();

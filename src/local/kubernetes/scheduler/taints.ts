@@ -1,16 +1,6 @@
 import type { Node, Taint, Toleration } from '../../../api/kubernetes.ts';
+import { tolerates } from '../../../engine/taints.ts';
 import type { Filter } from './view.ts';
-
-/** Reports whether a toleration covers a taint. */
-export function tolerates(toleration: Toleration, taint: Taint): boolean {
-  if (toleration.effect && toleration.effect !== taint.effect) return false;
-  if (toleration.key && toleration.key !== taint.key) return false;
-  if (toleration.operator === 'Exists') return true;
-  if (toleration.operator === 'Gt') return Number(taint.value) > Number(toleration.value);
-  if (toleration.operator === 'Lt') return Number(taint.value) < Number(toleration.value);
-  // A toleration without a key is valid with Exists only.
-  return Boolean(toleration.key) && (toleration.value ?? '') === (taint.value ?? '');
-}
 
 export const findUntolerated = (
   taints: readonly Taint[] | undefined,

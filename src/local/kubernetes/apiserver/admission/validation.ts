@@ -166,7 +166,9 @@ function taintCauses(node: ApiObject): Cause[] {
   const seen = new Set<string>();
   return records(at(node, 'spec', 'taints')).flatMap((taint, i) => {
     const path = `metadata.taints[${i}]`;
-    const causes = EFFECTS.includes(text(taint.effect)) ? [] : [notSupported(`${path}.effect`, taint.effect, EFFECTS)];
+    const causes: Cause[] = EFFECTS.includes(text(taint.effect))
+      ? []
+      : [notSupported(`${path}.effect`, taint.effect, EFFECTS)];
     const wrong = labelKeyError(text(taint.key));
     if (wrong) causes.push(invalidValue(`${path}.key`, taint.key, wrong));
     const id = `${text(taint.key)}:${text(taint.effect)}`;

@@ -5,10 +5,10 @@
 import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
 import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
 import { keyOf } from '../../../../kube/store.ts';
+import { sameJson } from '../../../../lib/json-object.ts';
 import type { Cache } from '../../../cache.ts';
 import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
-import { sameJson } from '../../../same-json.ts';
 import type { Loop } from '../loop.ts';
 import { control } from './control.ts';
 import { Coverage } from './daemon-coverage.ts';

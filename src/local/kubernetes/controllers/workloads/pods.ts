@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { getCondition, isTrue } from '../../../../api/conditions.ts';
 import { POD } from '../../../../api/kinds.ts';
 import type { ContainerStatus, KubeObject, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
+import { canonicalJson } from '../../../../lib/json-object.ts';
 import { isConflict, isGone } from '../../../client.ts';
 import { controllerUid, ownerReference } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';
-import { canonicalJson } from '../../../same-json.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 
 /** Index of pods by the name of their node. */

@@ -12,7 +12,7 @@ import type {
 import type { NodeSelectorTerm } from '../../../../api/kubernetes.ts';
 import { printQuantity } from '../../../../api/quantity.ts';
 import type { SearchGrant } from '../../../../engine/dra/device-search.ts';
-import { canonicalJson } from '../../../same-json.ts';
+import { canonicalJson } from '../../../../lib/json-object.ts';
 import { requestsOf } from './claims-of-pod.ts';
 
 /** Objects that describe the allocated devices. */

@@ -1,6 +1,7 @@
 /** Scores by a node's taints and labels. */
+
+import { tolerates } from '../../../../engine/taints.ts';
 import { matchesTerm } from '../selectors.ts';
-import { tolerates } from '../taints.ts';
 import { BEST, normalizeScores, type Score } from './score.ts';
 
 /** TaintToleration: prefers nodes with few untolerated PreferNoSchedule taints. */

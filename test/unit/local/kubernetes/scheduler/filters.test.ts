@@ -4,10 +4,10 @@ import { podRequests } from '../../../../../src/local/kubernetes/scheduler/amoun
 import {
   feasibleNodes,
   nodeAffinity,
+  nodePorts,
   nodeUnschedulable,
   resourcesFit,
 } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
-import { nodePorts } from '../../../../../src/local/kubernetes/scheduler/ports.ts';
 import { taintToleration } from '../../../../../src/local/kubernetes/scheduler/taints.ts';
 import { clusterOf, nodeView, outcome, type PodShape, podWith, refusal } from './fixtures.ts';
 

@@ -5,7 +5,7 @@ import type {
   PersistentVolumeClaim,
   StorageClass,
 } from '../../../../../src/api/kubernetes.ts';
-import { volumeLimits } from '../../../../../src/local/kubernetes/scheduler/volume-limits.ts';
+import { volumeLimits } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { volumeBinding } from '../../../../../src/local/kubernetes/scheduler/volumes.ts';
 import { type ClusterShape, clusterOf, nodeView, outcome, podWith } from './fixtures.ts';
 
