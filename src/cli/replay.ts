@@ -1,17 +1,91 @@
 /** Command `karpenter replay`. Replays the life of a cluster in virtual time with one or several sets of settings. */
+
+import { writeFileSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { sizeFrom, wholeFrom } from './number-arguments.ts';
+import { formatted } from './render/output.ts';
 import { unfinishedSentences } from './replay/compare.ts';
-import { INTERRUPTED, stoppable } from './replay/interruption.ts';
-import { checkWritable, type Destination, destinationsOption, withSummary } from './replay/outputs.ts';
+import { checkWritable, type Destination, destinationsOption, type Form, withSummary } from './replay/outputs.ts';
+import { pageOf } from './replay/page/page.ts';
 import { PARTS, type ReplayParts } from './replay/parts.ts';
 import { type PlayableSet, type PlayOptions, preparePlay } from './replay/play.ts';
 import { progressLine } from './replay/progress.ts';
-import { writeResult } from './replay/write.ts';
+import { SUMMARY_WIDTH, summaryText } from './replay/summary.ts';
 import { collect, filenameOption, priceBookOption, writeNotes } from './scenario.ts';
+
+/** Exit code of an interrupted process: 128 plus the number of SIGINT. */
+const INTERRUPTED = 130;
+
+type Signal = 'SIGINT' | 'SIGTERM';
+const SIGNALS: readonly Signal[] = ['SIGINT', 'SIGTERM'];
+
+interface Signals {
+  on(signal: Signal, handler: () => void): unknown;
+  off(signal: Signal, handler: () => void): unknown;
+  exit(code: number): void;
+}
+
+/**
+ * Runs a task that Ctrl-C stops. A second Ctrl-C ends the process immediately.
+ *
+ * @param stopped called at the first signal, to print a message
+ */
+export async function stoppable<T>(
+  run: (signal: AbortSignal) => Promise<T>,
+  stopped: () => void,
+  signals: Signals = process,
+): Promise<T> {
+  const stop = new AbortController();
+  const interrupt = (): void => {
+    if (stop.signal.aborted) signals.exit(INTERRUPTED);
+    else {
+      stop.abort();
+      stopped();
+    }
+  };
+  for (const signal of SIGNALS) signals.on(signal, interrupt);
+  try {
+    return await run(stop.signal);
+  } finally {
+    for (const signal of SIGNALS) signals.off(signal, interrupt);
+  }
+}
+
+interface Terminal {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** @throws Error if a file cannot be written */
+async function writeResult(
+  result: ReplayResult,
+  destinations: readonly Destination[],
+  output: Terminal & { write(text: string): unknown } = process.stdout,
+): Promise<void> {
+  for (const { form, file } of destinations) {
+    const text = await textOf(result, form, file === undefined ? output : {});
+    if (file === undefined) output.write(text);
+    else writeFileSync(file, text);
+  }
+}
+
+function textOf(
+  result: ReplayResult,
+  form: Form,
+  { isTTY = false, columns = SUMMARY_WIDTH }: Terminal,
+): string | Promise<string> {
+  switch (form) {
+    case 'html':
+      return pageOf(result);
+    case 'summary':
+      return summaryText(result, { width: Math.min(columns, SUMMARY_WIDTH), isStyled: isTTY && !process.env.NO_COLOR });
+    default:
+      return formatted(form, result, () => '');
+  }
+}
 
 interface Flags extends PlayOptions {
   readonly output?: readonly Destination[];

@@ -1,24 +1,104 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
-
 import { NODE_POOL } from '../api/kinds.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import { poolNameOf } from '../api/object-fields.ts';
+import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
 import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
 import type { InstanceType } from '../engine/model.ts';
+import { chargesUsdPerHour } from '../engine/node-extras.ts';
+import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView } from '../process/history-view.ts';
-import type { HoldOf } from '../state/pod-holds.ts';
+import type { ClusterState } from '../state/cluster.ts';
+import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import { readCost } from './cost/cost-reader.ts';
 import type { KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { blockerViews, budgetViews } from './disruption/wait-views.ts';
-import { holdViews } from './hold-views.ts';
-import { launchViews } from './launch-views.ts';
-import { nodeClaimNames, nodeClaimView } from './nodeclaim-views.ts';
+import { nodeExtras } from './node-extras.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
+import { pendingPods } from './provisioning/solve-input.ts';
+
+type ViewDeps = Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings' | 'log'>;
+
+/** Returns the names of all NodeClaims. */
+const nodeClaimNames = ({ cluster }: Pick<Deps, 'cluster'>): readonly string[] =>
+  cluster.stores.nodeClaims.list().map(({ metadata }) => metadata.name);
+
+/** Returns the explanation of a NodeClaim by its name or the name of its node, or undefined if it does not exist. */
+async function nodeClaimView(
+  { cloud, clock, cluster, settings, log }: ViewDeps,
+  name: string,
+): Promise<NodeClaimExplanation | undefined> {
+  const claim = cluster.claim(name) ?? cluster.nodeByName(name)?.nodeClaim;
+  if (claim === undefined) return undefined;
+  const pool = cluster.stores.nodePools.get({ name: poolNameOf(claim) });
+  const types = pool && (await cloud.instanceTypes(pool).catch((): readonly InstanceType[] => []));
+  const extras = pool && nodeExtras({ cloud, settings, log }, pool, settings.consolidation).extras;
+  return explainNodeClaim({
+    ...{ claim, pool, types: types ?? [], answer: cloud.launchAnswer?.(claim) },
+    chargesUsdPerHour: chargesUsdPerHour(extras),
+    ...{ pods: podsOf(claim, cluster), nowMs: clock.now() },
+  });
+}
+
+function podsOf(claim: NodeClaim, cluster: ClusterState): readonly string[] {
+  const bound = cluster.nodeOfClaim(claim)?.pods.filter((pod) => !isOwnedByDaemonSet(pod)) ?? [];
+  const waiting = [...cluster.podTimings.entries()]
+    .filter(([, { nodeClaim }]) => nodeClaim === claim.metadata.name)
+    .map(([key]) => key);
+  return [...new Set([...bound.map(podKey), ...waiting])];
+}
+
+/** Item of `/debug/launches`: a cause of unproductive launches. The format is public. */
+interface LaunchView {
+  readonly nodePool: string;
+  /** Label `cause` of `karpenter_nodepools_launches_unproductive_total`. */
+  readonly cause: string;
+  readonly text: string;
+  /** Number of unproductive nodes since the last productive node, and their cost until now. */
+  readonly nodes: number;
+  readonly usd: number;
+  /** Time of the next attempt for affected pods; absent while launches for them go on. */
+  readonly nextAttempt?: string;
+  /** Unproductive launches that the NodePool may still have now, for all causes together. */
+  readonly allowances: number;
+}
+
+function* launchViews({ clock }: Pick<Deps, 'clock'>, launches: LaunchBudget): Iterable<LaunchView> {
+  for (const { nodePool, allowances, record, usd, nextMs } of launches.reports()) {
+    const { cause, text, nodes } = record;
+    const next = nextMs === undefined ? {} : { nextAttempt: wallTimeOf(clock, nextMs) };
+    yield { nodePool, cause: cause.code, text, nodes, usd, ...next, allowances: Math.floor(allowances) };
+  }
+}
+
+/** Item of `/debug/holds`: a pending pod that is held back for now. The format is public. */
+interface HoldView {
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly code: HoldCode;
+  /** Property that the nodes for such pods lacked, or the engine worker that did not respond. */
+  readonly text: string;
+  readonly since: string;
+  readonly until: string;
+  /** Number of successive holds of such pods. */
+  readonly times: number;
+}
+
+export function* holdViews({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>, holdOf: HoldOf): Iterable<HoldView> {
+  for (const pod of pendingPods(cluster)) {
+    const hold = holdOf(pod);
+    if (hold === undefined) continue;
+    const { code, text, sinceMs, untilMs, times } = hold;
+    yield { pod: podKey(pod), code, text, since: wallTimeOf(clock, sinceMs), until: wallTimeOf(clock, untilMs), times };
+  }
+}
 
 interface DebugViewParts {
   readonly deps: Deps;

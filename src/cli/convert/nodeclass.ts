@@ -1,11 +1,53 @@
 /** Converts an AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 or an EC2NodeClass of v1beta1 to an EC2NodeClass of v1. */
-import type { ObjectEdit } from './edit.ts';
+
+import { parseQuantity } from '../../api/quantity.ts';
+import { hasTemplate, type ObjectEdit } from './edit.ts';
 import { convertImages } from './images.ts';
 import { cleanMetadata } from './metadata.ts';
 import type { Path } from './notes.ts';
 import { AWS_V1, COMPATIBILITY } from './renames.ts';
 import { convertSelector, IMAGES, SECURITY_GROUPS, SUBNETS } from './selectors.ts';
-import { convertVolumeSizes } from './volumes.ts';
+
+const GIB = 2 ** 30;
+const MOST_GIB = 59_000;
+const MOST_TB = 64;
+/** Sizes that v1 accepts, except units whose numbers v1 restricts further. */
+const ACCEPTED = /^[1-9]\d{0,3}(?:Gi|G)$/;
+
+/**
+ * Converts volume sizes of the alpha API, which may be any quantity. v1 accepts whole numbers of Gi, G, Ti and T.
+ *
+ * @throws InputError if a size is too large for v1
+ */
+function convertVolumeSizes(edit: ObjectEdit): void {
+  const mappings: Path = ['spec', 'blockDeviceMappings'];
+  for (const index of edit.indexes(mappings)) {
+    const path = [...mappings, index, 'ebs', 'volumeSize'];
+    const size = edit.textOrNumber(path);
+    if (size === undefined || ACCEPTED.test(size) || hasTemplate(size)) continue;
+    const written = sizeText(edit, path, size);
+    if (written === size) continue;
+    edit.replaceValue(path, written);
+    edit.note('changed', path, `was ${size}; v1 allows only integers with Gi, G, Ti or T`);
+  }
+}
+
+function sizeText(edit: ObjectEdit, path: Path, size: string): string {
+  const bytes = bytesOf(edit, path, size);
+  const gib = Math.ceil(bytes / GIB);
+  if (gib >= 1 && gib <= MOST_GIB) return `${gib}Gi`;
+  const tb = Math.ceil(bytes / 1e12);
+  if (tb >= 1 && tb <= MOST_TB) return `${tb}T`;
+  return edit.fail(path, `${size} is not between 1Gi and ${MOST_TB}T, the range of v1`);
+}
+
+function bytesOf(edit: ObjectEdit, path: Path, size: string): number {
+  try {
+    return parseQuantity(size);
+  } catch {
+    return edit.fail(path, `${JSON.stringify(size)} is not a quantity, for example 100Gi`);
+  }
+}
 
 export interface ClassOptions {
   /** Name of the nodes' IAM role, for classes with neither role nor instance profile. */

@@ -1,17 +1,46 @@
 /** Reads and validates the complete input of a replay before it starts. */
-
 import { availableParallelism } from 'node:os';
 import { readPriceBook } from '../../api/price-book/read.ts';
 import { defined } from '../../lib/defined.ts';
 import type { Progress, SettingsSet } from '../../replay/replay.ts';
 import type { ReplayResult } from '../../replay/result.ts';
+import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';
 import { refuseOldVersions } from '../objects/old-versions.ts';
 import { readManifests } from '../objects/read.ts';
 import { unknownFields } from '../objects/stored.ts';
 import { readText } from '../objects/text.ts';
+import type { Beginning } from './objects.ts';
 import type { ReplayParts } from './parts.ts';
 import { setsOf } from './sets.ts';
-import { beginningOf, until } from './trace-source.ts';
+
+/** Returns the first `seconds` of a trace. Returns a shorter trace unchanged. */
+function until(trace: Trace, seconds: number | undefined): Trace {
+  if (seconds === undefined || seconds >= trace.header.seconds) return trace;
+  return {
+    header: { ...trace.header, seconds },
+    async *events() {
+      for await (const event of trace.events()) {
+        if (event.at >= seconds) return;
+        yield event;
+      }
+    },
+  };
+}
+
+const nameIn = (event: TraceEvent, kind: string): readonly string[] =>
+  'apply' in event && event.apply.kind === kind ? [event.apply.metadata.name] : [];
+
+/** Returns the NodePools and NodeClasses at the start of the trace. */
+async function beginningOf(trace: Trace): Promise<Beginning> {
+  const nodePools = new Set<string>();
+  const nodeClasses = new Set<string>();
+  for await (const event of trace.events()) {
+    if (event.at > 0) break;
+    for (const name of nameIn(event, 'NodePool')) nodePools.add(name);
+    for (const name of nameIn(event, 'EC2NodeClass')) nodeClasses.add(name);
+  }
+  return { nodePools, nodeClasses };
+}
 
 export interface PlayOptions {
   readonly filename: readonly string[];

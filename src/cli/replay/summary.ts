@@ -1,6 +1,8 @@
 /**
  * Renders the summary of a replay for a terminal: sentences, figures side by side, and sparklines of cost and nodes.
  */
+
+import type { LivesSummary } from '../../replay/lives/lives-result.ts';
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
@@ -8,8 +10,42 @@ import { blocks, rowsOf, shortenTo } from './columns.ts';
 import { sentences } from './compare.ts';
 import { type Downsampling, downsample, rowsPerPoint } from './downsample.ts';
 import { FIGURES } from './figures.ts';
-import { livesTexts } from './lives-text.ts';
+import { lifeRows } from './lives.ts';
 import { amount, dateTime, dollars, spanText } from './units.ts';
+
+/** Width of the labels of differences. */
+const LIFE_LABEL = 14;
+
+/** Returns paragraphs: the means of several lives of all sets, and the differences from the first set. */
+function livesTexts(lives: LivesSummary, width: number, bold: (text: string) => string): readonly string[] {
+  const rows = lifeRows(lives);
+  const indexes = lives.sets.map((_, index) => index);
+  const means = blocks(indexes, width).map((block) => {
+    const row = rowsOf(block.length, width);
+    const head = row(
+      '',
+      block.map((index) => lives.sets[index]?.name ?? ''),
+    );
+    const body = rows.map(({ label, means: cells }) =>
+      row(
+        `  ${label}`,
+        block.map((index) => cells[index] ?? ''),
+      ),
+    );
+    return [bold(head), `MEANS OF ${lives.count} LIVES`, ...body].join('\n');
+  });
+  const [first, ...others] = lives.sets;
+  if (first === undefined || others.length === 0) return means;
+  const title = indented(`DIFFERENCE FROM ${first.name}, WITH 95 % CONFIDENCE INTERVAL`, '', width);
+  const differences = others.flatMap(({ name, difference }, index) => [
+    `  ${indented(`${name}, ${difference?.pairs ?? 0} lives`, '    ', width - 2)}`,
+    ...rows.map(
+      ({ label, differences: cells }) =>
+        `    ${indented(label.padEnd(LIFE_LABEL) + (cells[index] ?? ''), '      ', width - 4)}`,
+    ),
+  ]);
+  return [...means, [title, ...differences].join('\n')];
+}
 
 interface SummaryStyle {
   /** Available columns. */

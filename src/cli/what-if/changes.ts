@@ -1,12 +1,74 @@
 /** Parses the values of `--what-if`: files with manifests, and changes in words. */
 import { existsSync } from 'node:fs';
-import { CHANGE_FORMS, CHANGE_VERBS, parseChange } from '../../engine/what-if/change.ts';
+import type { KubeObject, Node } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { CHANGE_FORMS, CHANGE_VERBS, type NodePoolChange, parseChange } from '../../engine/what-if/change.ts';
+import { changedNodePool } from '../../engine/what-if/node-pool-change.ts';
+import { timestamp } from '../../lib/times.ts';
 import { InputError } from '../objects/errors.ts';
 import { applyManifests, type Manifest, readManifests } from '../objects/read.ts';
-import { drainNode } from './drain.ts';
-import { changeNodePool } from './node-pool.ts';
+import { notAmong } from '../render/known.ts';
 import { priceChangeOf } from './prices.ts';
 import { scaleWorkload } from './scale.ts';
+
+interface Drain {
+  /** Name of the Node or its NodeClaim, or the part of the Node's name before the first dot. */
+  readonly node: string;
+  readonly nowMs: number;
+  readonly where: string;
+}
+
+/**
+ * Marks a node as being deleted, so that its pods must be rescheduled.
+ *
+ * @throws InputError if the node does not exist
+ */
+function drainNode(manifests: readonly Manifest[], { node: name, nowMs, where }: Drain): readonly Manifest[] {
+  const named = manifests.find(({ object }) => isNamed(object, name));
+  if (named === undefined) {
+    const known = manifests.flatMap(({ object }) => (object.kind === 'Node' ? [object.metadata.name] : []));
+    throw new InputError(where, notAmong('node', name, { known, where: 'in the manifests' }));
+  }
+  const providerId = providerIdOf(named.object);
+  const deletionTimestamp = timestamp(nowMs);
+  return manifests.map((manifest) => {
+    const { object } = manifest;
+    const isHalf = object === named.object || (providerId !== undefined && providerIdOf(object) === providerId);
+    if (!isHalf || object.metadata.deletionTimestamp !== undefined) return manifest;
+    return { ...manifest, object: { ...object, metadata: { ...object.metadata, deletionTimestamp } } };
+  });
+}
+
+function isNamed({ kind, metadata }: KubeObject, name: string): boolean {
+  if (kind === 'NodeClaim') return metadata.name === name;
+  return kind === 'Node' && (metadata.name === name || metadata.name.startsWith(`${name}.`));
+}
+
+function providerIdOf(object: KubeObject): string | undefined {
+  if (object.kind === 'Node') return (object as Node).spec?.providerID;
+  return object.kind === 'NodeClaim' ? (object as NodeClaim).status?.providerID : undefined;
+}
+
+/**
+ * Changes a limit or a requirement of a NodePool.
+ *
+ * @throws InputError if the NodePool does not exist, or the change is not valid
+ */
+function changeNodePool(
+  manifests: readonly Manifest[],
+  { where, ...change }: NodePoolChange & { readonly where: string },
+): readonly Manifest[] {
+  const pools = manifests.filter(({ object }) => object.kind === 'NodePool');
+  const named = pools.find(({ object }) => object.metadata.name === change.nodePool);
+  if (named === undefined) {
+    const known = pools.map(({ object }) => object.metadata.name);
+    throw new InputError(where, notAmong('NodePool', change.nodePool, { known, where: 'in the manifests' }));
+  }
+  const object = changedNodePool(named.object as NodePool, change);
+  if (typeof object === 'string') throw new InputError(where, object);
+  return manifests.map((manifest) => (manifest === named ? { ...manifest, object } : manifest));
+}
 
 /** Changes as shown in the help. */
 export const CHANGES =

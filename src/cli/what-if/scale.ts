@@ -1,13 +1,56 @@
 /** Applies `--what-if "scale deploy/web=50"`: changes the number of pods of a workload. */
-import type { KubeObject, Pod, Workload } from '../../api/kubernetes.ts';
+
+import { isTrue } from '../../api/conditions.ts';
+import type { KubeObject, Pod, PodDisruptionBudget, Workload } from '../../api/kubernetes.ts';
+import { desiredHealthy } from '../../api/pod-disruption-budget.ts';
 import { isActive } from '../../engine/pods.ts';
+import { selects } from '../../engine/selectors.ts';
 import { isReplicaSetName, type WorkloadKind, workloadKindOf } from '../../engine/what-if/change.ts';
 import { copiesOf } from '../../engine/what-if/pod-copies.ts';
 import { inOrderOfRemoval } from '../../engine/what-if/removal-order.ts';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';
-import { budgetsAfter } from './scaled-budgets.ts';
+
+interface Scaled {
+  /** Pods of the workload before the change. */
+  readonly pods: readonly Pod[];
+  /** Removed pods. */
+  readonly gone: readonly Pod[];
+  /** Change of the number of pods. */
+  readonly grown: number;
+}
+
+/** Updates PodDisruptionBudgets for the moment after a workload was scaled, when new pods are not healthy yet. */
+const budgetsAfter = (manifests: readonly Manifest[], scaled: Scaled): readonly Manifest[] =>
+  manifests.map((manifest) => {
+    if (manifest.object.kind !== 'PodDisruptionBudget') return manifest;
+    const object = after(manifest.object as PodDisruptionBudget, scaled);
+    return object === manifest.object ? manifest : { ...manifest, object };
+  });
+
+/**
+ * Updates the status of a budget. A budget without a status is not changed, because its controller has not counted
+ * its pods.
+ */
+function after(budget: PodDisruptionBudget, { pods, gone, grown }: Scaled): PodDisruptionBudget {
+  const { status, spec } = budget;
+  const [pod] = pods;
+  if (status?.expectedPods === undefined || pod === undefined || !isFor(budget, pod)) return budget;
+  const expectedPods = Math.max(0, status.expectedPods + grown);
+  const healthyGone = gone.filter((each) => isFor(budget, each) && isTrue(each, 'Ready')).length;
+  const currentHealthy = Math.max(0, (status.currentHealthy ?? 0) - healthyGone);
+  const required = desiredHealthy(spec, expectedPods);
+  const disruptionsAllowed = expectedPods === 0 ? 0 : Math.max(0, currentHealthy - required);
+  return {
+    ...budget,
+    status: { ...status, expectedPods, currentHealthy, desiredHealthy: required, disruptionsAllowed },
+  };
+}
+
+const isFor = ({ metadata, spec }: PodDisruptionBudget, pod: Pod): boolean =>
+  (metadata.namespace ?? 'default') === (pod.metadata.namespace ?? 'default') &&
+  selects(spec.selector, pod.metadata.labels);
 
 interface Scale {
   readonly namespace: string;

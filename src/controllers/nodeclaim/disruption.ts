@@ -1,14 +1,14 @@
 /** Updates the conditions that make a NodeClaim eligible for voluntary disruption: Drifted and Consolidatable. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
-import type { Kind } from '../../api/kinds.ts';
-import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import { type Kind, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { consolidatableIn, withConsolidatable } from '../../engine/disruption/candidates/consolidate-after.ts';
-import { withDrifted } from '../../engine/drift.ts';
+import { driftReason, lostItsType, withDrifted } from '../../engine/drift.ts';
 import type { Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
@@ -21,13 +21,42 @@ import {
   soonest,
   type Trigger,
 } from '../../kube/reconciler.ts';
+import { monotonicMs } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
-import { driftCheck } from './drift.ts';
+
+const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
+
+/** Returns the first drift reason, or undefined. @throws NodeClaimNotFound if the cloud does not find the instance */
+type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
+
+export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): DriftCheck {
+  /** Time of the last check by UID, by `monotonicMs`. */
+  const verifiedMs = new Map<string, number>();
+
+  /** Checks at intervals, because the list of instance types changes rarely. */
+  async function hasLostType(claim: NodeClaim, pool: NodePool): Promise<boolean> {
+    const uid = uidOf(claim);
+    const nowMs = monotonicMs(clock);
+    if (nowMs - (verifiedMs.get(uid) ?? Number.NEGATIVE_INFINITY) < TYPE_CHECK_INTERVAL_MS) return false;
+    const types = await cloud.instanceTypes(pool);
+    // An empty list means that the NodeClass is deleted or being deleted, so instance types are unknown.
+    if (types.length === 0) return false;
+    if (lostItsType(claim, types)) return true;
+    for (const [known, ms] of verifiedMs) if (nowMs - ms > TYPE_CHECK_INTERVAL_MS) verifiedMs.delete(known);
+    verifiedMs.set(uid, nowMs);
+    return false;
+  }
+
+  return (claim, pool) => {
+    const checks = { hasLostType: () => hasLostType(claim, pool), nodeClassDrift: () => cloud.isDrifted(claim) };
+    return driftReason(claim, pool, checks, clock.now());
+  };
+}
 
 /** Polling interval, because AWS sends no events about drift. */
 const DRIFT_INTERVAL_MS = 5 * 60_000;

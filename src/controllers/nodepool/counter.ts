@@ -1,7 +1,9 @@
 /** Publishes the resources of a NodePool's nodes in its status, and reports limits that stop launches. */
+import { getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
+import { limitsCause } from '../../engine/causes/pool-cause.ts';
 import type { Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { writeChanges } from '../../kube/patch.ts';
@@ -12,7 +14,35 @@ import { LIMIT_REACHED } from '../../observe/events/nodepools.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { PodVerdicts } from '../provisioning/pod-verdicts.ts';
-import { limitText, withLimitCondition } from './limits.ts';
+
+/**
+ * Condition of a NodePool that is False while the limits stop the launch of a node for a pending pod. The NodePool stays
+ * Ready.
+ */
+const WITHIN_LIMITS = 'WithinLimits';
+
+interface LimitState {
+  /** Usage and limits if they stop the launch of a node for a pending pod, otherwise undefined. */
+  readonly exceeded: string | undefined;
+  readonly nowMs: number;
+}
+
+/** Returns the usage and the limits of a NodePool, and the field to change. */
+function limitText(pool: NodePool, usage: Resources): string {
+  const { offered, remedy } = limitsCause(pool, { resources: usage, isPlanned: false }, []);
+  return `${offered}; no node is launched for pending pods. ${remedy}`;
+}
+
+/** Returns the NodePool with the condition. A NodePool whose limits never stopped a launch does not get it. */
+function withLimitCondition(pool: NodePool, { exceeded, nowMs }: LimitState): NodePool {
+  if (exceeded === undefined && (getCondition(pool, WITHIN_LIMITS) === undefined || isTrue(pool, WITHIN_LIMITS)))
+    return pool;
+  const update =
+    exceeded === undefined
+      ? ({ type: WITHIN_LIMITS, status: 'True' } as const)
+      : ({ type: WITHIN_LIMITS, status: 'False', reason: 'LimitReached', message: exceeded } as const);
+  return setCondition(pool, NODEPOOL_CONDITIONS, update, nowMs);
+}
 
 const INTERVAL_MS = 5000;
 const UNSYNCED_MS = 1000;

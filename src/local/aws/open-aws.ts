@@ -1,4 +1,6 @@
 /** In-process AWS: the account of `startAws` without an HTTP listener, for a world that does not wait for real time. */
+
+import type { Clock } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 import { asAwsError, type Carry, carrier } from './carry.ts';
 import { openAccount } from './open-account.ts';
@@ -6,10 +8,53 @@ import type { AwsOptions, CallAnswer, CallError, LocalAws, OpenAws } from './opt
 import { outages } from './outages.ts';
 import { seeder } from './seed/seed.ts';
 import { services as servicesOf } from './services/services.ts';
-import { spending } from './spending.ts';
 import type { Account } from './state/account.ts';
+import { isAlive, type Machine, type Machines } from './state/machines.ts';
+import type { Spending } from './types.ts';
 import { AwsError } from './wire/error.ts';
 import type { Service } from './wire/service.ts';
+
+const HOUR_MS = 3_600_000;
+const MINIMUM_MS = 60_000;
+
+/** Counts the costs of instances: per second from `running` until they stop, at least for a minute, at the launch price. */
+function spending(machines: Machines, clock: Clock): Spending {
+  const running = new Map<string, Machine>();
+  // Instances are removed from the account after a while, but their costs are kept.
+  const bills = new Map<string, number>();
+  let billedUsd = 0;
+  const bill = (machine: Machine): number => {
+    if (machine.runningAt === undefined) return 0;
+    const until = machine.endedAt ?? clock.now();
+    return (Math.max(MINIMUM_MS, until - machine.runningAt) / HOUR_MS) * machine.usdPerHour;
+  };
+  machines.subscribe((instance) => {
+    const machine = machines.machine(instance.id);
+    if (!machine || bills.has(machine.id)) return;
+    // The cost of a stopped or terminated instance does not increase.
+    if (machine.endedAt === undefined) {
+      running.set(machine.id, machine);
+      return;
+    }
+    const usd = bill(machine);
+    running.delete(machine.id);
+    bills.set(machine.id, usd);
+    billedUsd += usd;
+  });
+  return {
+    usd(instanceId) {
+      if (instanceId === undefined)
+        return [...running.values()].reduce((sum, machine) => sum + bill(machine), billedUsd);
+      const machine = running.get(instanceId);
+      return machine ? bill(machine) : (bills.get(instanceId) ?? 0);
+    },
+    usdPerHour: () =>
+      machines
+        .all()
+        .filter(isAlive)
+        .reduce((sum, machine) => sum + machine.usdPerHour, 0),
+  };
+}
 
 /** Opens an account. Its state changes only through calls and `options.clock`. */
 export const openAws = (options: AwsOptions): OpenAws =>

@@ -1,5 +1,6 @@
 /** Controllers of the operator, for a cluster and an AWS in the same process. */
 
+import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { assemble } from '../../aws/assembly.ts';
 import type { Clients } from '../../aws/clients.ts';
@@ -21,12 +22,42 @@ import { defined } from '../../lib/defined.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { Metrics } from '../../observe/metrics.ts';
 import type { Look } from '../../process/health.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
-import { noMetrics } from './no-metrics.ts';
 import { PacedMemo } from './paced-memo.ts';
 import { pacedSimulations } from './paced-simulations.ts';
+
+const ignore = (): void => {};
+/** Methods of metrics of all types. */
+const metric = {
+  inc: ignore,
+  dec: ignore,
+  set: ignore,
+  remove: ignore,
+  reset: ignore,
+  observe: ignore,
+  startTimer: () => () => 0,
+};
+
+/** Returns metrics that discard all values, because a replay is not scraped. */
+const noMetrics = (): Metrics => ({
+  counter: () => metric as unknown as Counter<never>,
+  gauge: () => metric as unknown as Gauge<never>,
+  histogram: () => metric as unknown as Histogram<never>,
+  summary: () => metric as unknown as Summary<never>,
+  readAtScrape: ignore,
+  beforeScrape: ignore,
+  endSeries: async () => {},
+  processDefaults: ignore,
+  watchSeries: ignore,
+  text: async () => '',
+  async *parts() {},
+  names: () => [],
+  state: async () => undefined,
+  contentType: 'text/plain',
+});
 
 interface OperatorOptions {
   readonly api: Api;

@@ -1,6 +1,6 @@
 /** Response of `/debug/holds`. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { holdViews } from '../../../src/controllers/hold-views.ts';
+import { holdViews } from '../../../src/controllers/debug-views.ts';
 import { PodHolds } from '../../../src/state/pod-holds.ts';
 import { World } from './harness.ts';
 

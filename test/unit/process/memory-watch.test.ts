@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { memoryWatch } from '../../../src/process/memory-watch.ts';
+import { memoryWatch } from '../../../src/process/process-watch.ts';
 import { recordingLog } from '../kube/fakes.ts';
 
 const MIB = 2 ** 20;

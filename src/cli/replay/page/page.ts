@@ -4,15 +4,84 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { LivesSummary } from '../../../replay/lives/lives-result.ts';
 import type { ReplayResult } from '../../../replay/result.ts';
-import { spanText } from '../units.ts';
+import { lifeRows } from '../lives.ts';
+import { amount, dateTime, spanText } from '../units.ts';
 import { pageData } from './data.ts';
 import { Html, html, json } from './html.ts';
-import { livesSection } from './lives-section.ts';
-import { logOf } from './log.ts';
-import { logSection } from './log-section.ts';
+import { type Log, type LogEntry, logOf } from './log.ts';
 import { timePlots, waitPlot } from './plots.ts';
 import { breakdowns, figureOf, headerOf, legendOf, settingsOf, summaryTable, verdictOf } from './sections.ts';
+
+const FIRST_ROWS = 30;
+/** Headings of the columns. The page's script creates the same cells. */
+const HEADINGS = [
+  'Time (UTC)',
+  'Run',
+  'Event',
+  'NodePool',
+  'NodeClaim',
+  'Instance type',
+  'Zone',
+  'Capacity',
+  'USD/h',
+  'Reason',
+];
+
+/** Renders the log of nodes. The page's script adds the remaining rows and the search. */
+function logSection({ words, entries, total }: Log, { trace, runs }: ReplayResult): Html {
+  if (entries.length === 0)
+    return html`<section aria-labelledby="log-title"><h2 id="log-title">Nodes launched and removed</h2><p class="soft">No node was launched.</p></section>`;
+  const startMs = Date.parse(trace.start);
+  const cells = (entry: LogEntry): readonly string[] => {
+    const [at, run, [what = 0, pool = 0, type = 0, zone = 0, capacity = 0, reason = 0], name, usd] = entry;
+    const word = (place: number): string => words[place] ?? '';
+    return [
+      dateTime(startMs + at * 1000),
+      runs[run]?.name ?? '',
+      word(what),
+      word(pool),
+      name,
+      word(type),
+      word(zone),
+      word(capacity),
+      usd.toFixed(4),
+      word(reason),
+    ];
+  };
+  const left = total - entries.length;
+  return html`<section aria-labelledby="log-title" class="log"><h2 id="log-title">Nodes launched and removed</h2><form id="search" class="script" role="search"><label for="query">Search</label> <input id="query" type="search" autocomplete="off" spellcheck="false" placeholder="type, zone, reason, name"></form><p id="found" class="soft" role="status">The first ${Math.min(FIRST_ROWS, entries.length)} of ${amount(total)} events.</p>${
+    left > 0
+      ? html`<p class="soft">${amount(left)} later events are not on this page; use -o json for all events.</p>`
+      : ''
+  }<div class="scroll" tabindex="0" role="group" aria-label="Log of nodes"><table id="log"><thead><tr>${HEADINGS.map((heading) => html`<th scope="col">${heading}</th>`)}</tr></thead><tbody>${entries
+    .slice(0, FIRST_ROWS)
+    .map(
+      (entry) => html`<tr class="run-${entry[1]}">${cells(entry).map((cell) => html`<td>${cell}</td>`)}</tr>`,
+    )}</tbody></table></div><p class="script"><button type="button" id="more" hidden>Show more</button></p></section>`;
+}
+
+/** Renders means of all sets and differences from the first set. Returns undefined if a single life was played. */
+function livesSection(lives: LivesSummary | undefined): Html | undefined {
+  if (lives === undefined) return undefined;
+  const [first, ...others] = lives.sets;
+  const title = html`<h2 id="lives-title">Means of ${lives.count} lives</h2>`;
+  const head = html`<tr><td></td>${lives.sets.map(
+    ({ name, lives: played }, index) =>
+      html`<th scope="col" class="run-${index}"><span class="swatch"></span>${name}, ${played.length} lives</th>`,
+  )}${others.map(
+    ({ name }, index) =>
+      html`<th scope="col" class="run-${index + 1}"><span class="swatch"></span>${name} compared with ${first?.name}</th>`,
+  )}</tr>`;
+  const body = lifeRows(lives).map(
+    ({ label, means, differences }) =>
+      html`<tr><th scope="row">${label}</th>${means.map((cell, index) => html`<td class="run-${index}">${cell}</td>`)}${differences.map(
+        (cell, index) => html`<td class="run-${index + 1}">${cell}</td>`,
+      )}</tr>`,
+  );
+  return html`<section aria-labelledby="lives-title">${title}<p class="soft">Lives differ in boot times and in the choice between equally suitable nodes. Differences are those between the same lives, with the 95 % confidence interval of their mean. If the interval contains zero, the lives show no difference. The plots and figures below are of a single life.</p><div class="scroll" tabindex="0" role="group" aria-label="Means and differences of all lives"><table class="figures"><thead>${head}</thead><tbody>${body}</tbody></table></div></section>`;
+}
 
 /** Reads a file that is stored beside the sources and, in a bundle, beside the program. */
 const asset = (name: string): string => readFileSync(new URL(`./assets/${name}`, import.meta.url), 'utf8');

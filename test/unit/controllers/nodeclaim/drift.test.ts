@@ -12,8 +12,7 @@ import {
 } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { DisruptionConditions } from '../../../../src/controllers/nodeclaim/disruption.ts';
-import { driftCheck } from '../../../../src/controllers/nodeclaim/drift.ts';
+import { DisruptionConditions, driftCheck } from '../../../../src/controllers/nodeclaim/disruption.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, settledClaim } from '../node/bench.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { shortages } from '../../../../src/replay/world-model/shortages.ts';
+import { shortages } from '../../../../src/replay/world-model/start-world-model.ts';
 import type { SoldOutModel } from '../../../../src/replay/world-model/world-model.ts';
 
 const START = Date.UTC(2026, 7, 10);

@@ -1,10 +1,93 @@
 /** Reads a machine's user data as its image does. */
-import { bottlerocket, isBottlerocket } from './bottlerocket.ts';
-import type { KubeletConfig } from './config.ts';
+
+import { parse } from 'smol-toml';
+import type { Taint } from '../../../../api/kubernetes.ts';
+import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
 import { hugePages } from './huge-pages.ts';
-import { isMime, mimeParts } from './mime.ts';
 import { isNodeConfig, NODE_CONFIG_TYPE, nodeConfig } from './node-config.ts';
 import { anyScript, bootstrapScript, powershell } from './shell.ts';
+
+type Table = Readonly<Record<string, unknown>>;
+
+const isBottlerocket = (text: string): boolean => /^[ \t]*\[settings[.\]]/m.test(text);
+
+const tableOf = (value: unknown): Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Table) : {};
+
+/** Each key of `node-taints` has one `value:Effect` or a list of them. */
+function taintsOf(table: Table): Taint[] {
+  return Object.entries(table).flatMap(([key, written]) =>
+    (Array.isArray(written) ? written : [written]).map((one) => {
+      const text = String(one);
+      const colon = text.lastIndexOf(':');
+      return taintOf(key, text.slice(0, Math.max(0, colon)), text.slice(colon + 1), `${key}=${text}`);
+    }),
+  );
+}
+
+/** @throws Error if the text is not valid TOML or a taint is malformed */
+function bottlerocket(text: string): KubeletConfig {
+  const settings = tableOf(parse(text).settings);
+  const kubernetes = tableOf(settings.kubernetes);
+  const maxPods = wholeNumber(kubernetes['max-pods']);
+  const [name, endpoint] = [kubernetes['cluster-name'], kubernetes['api-server']];
+  return {
+    ...(typeof name === 'string' ? { clusterName: name } : {}),
+    ...(typeof endpoint === 'string' ? { endpoint } : {}),
+    labels: stringMap(kubernetes['node-labels']),
+    taints: taintsOf(tableOf(kubernetes['node-taints'])),
+    kubeReserved: stringMap(kubernetes['kube-reserved']),
+    systemReserved: stringMap(kubernetes['system-reserved']),
+    evictionHard: stringMap(kubernetes['eviction-hard']),
+    raid0: JSON.stringify(settings['bootstrap-commands'] ?? '').includes('ephemeral-storage'),
+    dataDevice: '/dev/xvdb',
+    ...(maxPods === undefined ? {} : { maxPods }),
+  };
+}
+
+interface Part {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+const isMime = (text: string): boolean => /^\s*(MIME-Version|Content-Type):/i.test(text);
+
+function splitHead(text: string): { head: string; body: string } {
+  const blank = /\n[ \t]*\n/.exec(text);
+  return blank
+    ? { head: text.slice(0, blank.index), body: text.slice(blank.index + blank[0].length) }
+    : { head: text, body: '' };
+}
+
+const headerOf = (head: string, name: string): string =>
+  new RegExp(`^${name}:\\s*(.*)$`, 'im').exec(head)?.[1]?.trim() ?? '';
+
+/**
+ * Splits a multi-part message. The final boundary may be missing.
+ * @throws Error if there is no boundary
+ */
+function mimeParts(text: string): readonly Part[] {
+  const { head, body } = splitHead(text.replaceAll('\r', '').trimStart());
+  const boundary = /boundary="?([^";\n]+)"?/i.exec(head)?.[1];
+  if (boundary === undefined) throw new Error('Cannot read user data: its MIME header has no boundary');
+  const parts: string[] = [];
+  let current: string[] | undefined;
+  for (const line of body.split('\n')) {
+    const mark = line.trimEnd();
+    if (mark === `--${boundary}` || mark === `--${boundary}--`) {
+      if (current) parts.push(current.join('\n'));
+      if (mark.length > boundary.length + 2) return parts.map(partOf);
+      current = [];
+    } else current?.push(line);
+  }
+  if (current) parts.push(current.join('\n'));
+  return parts.map(partOf);
+}
+
+function partOf(text: string): Part {
+  const { head, body } = splitHead(text);
+  return { contentType: headerOf(head, 'Content-Type').split(';')[0]?.trim() ?? '', body };
+}
 
 export type { KubeletConfig } from './config.ts';
 
