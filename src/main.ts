@@ -283,7 +283,7 @@ async function wireControllers(
   wiring: Wiring,
 ): Promise<{ readonly all: readonly Controller[]; readonly viewed: Viewed }> {
   const { settings, clock, log, metrics, client, leadership, informers, solver, simulations } = parts;
-  const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace;
+  const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace || undefined;
   const costHistory = openHistory(parts, namespace);
   const hearing: Hearing = { interrupted: () => {} };
   const { events, traces } = wiring;
@@ -300,6 +300,7 @@ async function wireControllers(
     log,
     metrics,
     settings,
+    namespace,
     traces,
     ...kept,
   };

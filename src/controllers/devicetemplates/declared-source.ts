@@ -11,7 +11,7 @@ import { DEVICE_TEMPLATES_LABEL, type Declarations, readDeclarations } from '../
 
 /** Time for which the ConfigMaps are not read again. */
 const FRESH_MS = 5_000;
-const NONE: Declarations = { devices: [], invalid: [] };
+export const NO_DECLARATIONS: Declarations = { devices: [], invalid: [] };
 
 interface SourceOptions {
   readonly client: Pick<KubeReader, 'listAll'>;
@@ -23,7 +23,7 @@ interface SourceOptions {
 
 export class DeclaredDeviceSource {
   readonly #options: SourceOptions;
-  #declarations = NONE;
+  #declarations = NO_DECLARATIONS;
   #versions = '';
   #readMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;

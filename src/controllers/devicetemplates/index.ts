@@ -8,7 +8,7 @@ import { TEMPLATE_MEMORY_NAME, TemplateMemory } from '../../state/devices/memory
 import { DeviceSources } from '../../state/devices/sources.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
-import { DeclaredDeviceSource } from './declared-source.ts';
+import { DeclaredDeviceSource, NO_DECLARATIONS } from './declared-source.ts';
 import { reportSources } from './source-metrics.ts';
 
 interface OpenedDevices {
@@ -19,20 +19,22 @@ interface OpenedDevices {
 
 /** Returns undefined while dynamic resources are ignored. */
 export function openDevices(deps: Deps): OpenedDevices | undefined {
-  const { client, cluster, cloud, clock, events, informers, log, metrics, settings } = deps;
+  const { client, cluster, cloud, clock, events, informers, log, metrics, namespace } = deps;
   if (cluster.devices === undefined) return undefined;
-  const namespace = settings.systemNamespace || settings.leaderElectionNamespace;
   const memory = new TemplateMemory(clock);
   const sources = new DeviceSources({
     ...{ cluster, cloud, clock, memory },
     slices: cluster.devices.slices,
-    declared: new DeclaredDeviceSource({ client, events, clock, log, namespace }),
+    declared:
+      namespace === undefined
+        ? { current: async () => NO_DECLARATIONS }
+        : new DeclaredDeviceSource({ client, events, clock, log, namespace }),
     onOtherShape: (driver) => metrics.counter(DEVICE_TEMPLATE_MISMATCHES).inc({ driver, kind: 'shape' }),
     nodeClassHash: ({ spec }: NodePool) =>
       findNodeClass(informers, spec.template.spec.nodeClassRef)?.metadata.annotations?.[EC2_NODECLASS_HASH_ANNOTATION],
   });
   reportSources(sources, { cluster, metrics });
-  if (!namespace) return { sources, keeper: undefined };
+  if (namespace === undefined) return { sources, keeper: undefined };
   const document = new ConfigMapDocument({ client, log, namespace, name: TEMPLATE_MEMORY_NAME });
   return { sources, keeper: new DocumentKeeper('devices.memory', memory, document) };
 }

@@ -49,11 +49,6 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it deleted`, why: ENOUGH },
   { file: 'devices.test.ts', test: 'a pod with a claim gets a node with the devices', why: WAITS },
   { file: 'devices.test.ts', test: 'a node without the promised devices', why: WAITS },
-  {
-    file: 'devices.test.ts',
-    test: 'the example of MIG partitions',
-    why: 'an operator outside of the cluster has no namespace with declared devices',
-  },
   { file: 'differential.test.ts', why: 'its clusters are created while the clock is stopped' },
   { file: 'drift.test.ts', test: 'an edit of a NodePool that only changes disruption', why: WAITS },
   { file: 'drift.test.ts', test: 'an image that becomes deprecated', why: WAITS },

@@ -11,7 +11,7 @@ import { type JoinedCluster, joinCluster } from '../../support/join-cluster.ts';
 import type { PacedClock } from '../../support/paced-clock.ts';
 import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';
 import type { ControlPlane } from '../harness/controlplane.ts';
-import { type Installation, startInstallation } from '../harness/installation.ts';
+import { type Installation, startInstallation, type Values } from '../harness/installation.ts';
 import type { Process } from '../harness/processes.ts';
 import { sweep } from './sweep.ts';
 
@@ -58,7 +58,9 @@ async function install(): Promise<Installation> {
   const installed = await startInstallation();
   try {
     // The operators run in the process of the test.
-    await installCharts(installed, { ...VALUES, replicas: 0 });
+    // with the permissions of both default settings and resource claims
+    const settings = { ...(VALUES.settings as Values), enableDRA: true };
+    await installCharts(installed, { ...VALUES, settings, replicas: 0 });
     await installed.renewToken(TOKEN_SECONDS);
     endWithThisProcess(installed.plane);
     return installed;

@@ -109,6 +109,7 @@ export class World {
       log: this.#log,
       metrics,
       settings,
+      namespace: 'kube-system',
       decisions: this.costHistory?.decisions,
       traces: this.traces,
       random: this.random,
