@@ -173,6 +173,8 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly resourceClaimTemplates?: readonly ResourceClaimTemplate[];
   /** UIDs of consumers of claims that ended or do not exist. Their claims count as released. */
   readonly vanishedConsumers?: readonly string[];
+  /** NodeClaims that previous solves chose for pending pods with claims, by UID of the pod. */
+  readonly nominatedClaims?: ReadonlyMap<string, string>;
   /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */
   readonly missingDeviceKinds?: readonly string[];
   /** Default for pending pods that declare no spread constraints. */

@@ -52,6 +52,8 @@ const SET_MS = 1_000;
 const MEMO_MS = 5 * 60_000;
 /** Maximum number of remembered deletions. */
 const MOST_REASONS = 10_000;
+/** Maximum number of pods whose NodeClaim is remembered. A pod that is forgotten can get another node. */
+const MOST_NOMINATED = 10_000;
 
 export class ClusterState {
   readonly stores: Stores;
@@ -67,6 +69,8 @@ export class ClusterState {
   readonly deletionReasons = new LRUCache<string, string>({ max: MOST_REASONS });
   /** Undefined if dynamic resources are ignored. */
   readonly devices: DeviceStores | undefined;
+  /** Names of the NodeClaims that the last decisions chose for pods with resource claims, by UID of the pod. */
+  readonly nominatedClaims = new LRUCache<string, string>({ max: MOST_NOMINATED });
   /** Returns undefined if no default constraints are configured. */
   readonly defaultSpread: () => DefaultSpread | undefined;
 

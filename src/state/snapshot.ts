@@ -44,10 +44,24 @@ export function takeSnapshot(
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
     ...deviceLists(cluster.devices, stores.pods),
+    ...nominatedClaims(cluster, parts.pendingPods),
     ...(commitments.length > 0 && { commitments }),
     ...(withheld.length > 0 && { withheld }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
+}
+
+/** Returns the NodeClaims that previous solves chose for pods with resource claims. */
+function nominatedClaims(
+  { nominatedClaims: known }: Pick<ClusterState, 'nominatedClaims'>,
+  pods: readonly Pod[],
+): Pick<Snapshot, 'nominatedClaims'> {
+  if (known.size === 0) return {};
+  const chosen = pods.flatMap(({ metadata: { uid = '' } }) => {
+    const name = known.get(uid);
+    return name === undefined ? [] : [[uid, name] as const];
+  });
+  return chosen.length === 0 ? {} : { nominatedClaims: new Map(chosen) };
 }
 
 const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[] =>

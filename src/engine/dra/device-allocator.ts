@@ -340,7 +340,8 @@ function compiledOf({ compiled }: ClaimState, pools: readonly ReachablePool[]): 
   return compiled;
 }
 
-function isReachable({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, place: NodePlace): boolean {
+/** Returns true if a node at this place satisfies a term of an allocation. */
+export function isReachable({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, place: NodePlace): boolean {
   const isNamed = matchFields.every(
     ({ key, operator, values }) =>
       key === 'metadata.name' && place.nodeName !== undefined && ValueSet.of(operator, values).has(place.nodeName),

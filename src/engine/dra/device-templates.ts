@@ -18,6 +18,13 @@ export const templatePools = remembering(({ pools, runtime = [] }: DeviceTemplat
   return pools.map((template) => compiledPool(template, values)).sort(comparePools);
 });
 
+/** Returns the pools of a new node without the pools of suspended drivers. */
+export const offeredPools = remembering((templates: DeviceTemplates): readonly DevicePool[] => {
+  const pools = templatePools(templates);
+  const suspended = new Set((templates.suspended ?? []).map(({ driver }) => driver));
+  return suspended.size === 0 ? pools : pools.filter(({ driver }) => !suspended.has(driver));
+});
+
 type RuntimeByDevice = ReadonlyMap<string, Map<string, RuntimeValue>>;
 
 function compiledPool(template: PoolTemplate, values: RuntimeByDevice): DevicePool {

@@ -1,5 +1,7 @@
 /** Devices, claims and templates of a snapshot. */
 import type { ResourceClaimTemplate, ResourceSlice } from '../../api/dra/objects.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
@@ -9,14 +11,14 @@ import { podRequests } from '../resources.ts';
 import { ClaimTable, type ClaimVariation } from './claim-states.ts';
 import { DeviceAllocator } from './device-allocator.ts';
 import type { DevicePool } from './device-pool.ts';
-import { templatePools } from './device-templates.ts';
+import { offeredPools, templatePools } from './device-templates.ts';
 import {
   claimsForResources,
   type ExtendedClaim,
   type ExtendedResources,
   extendedResources,
 } from './extended-resources.ts';
-import { claimsOfPod, claimsOfVirtualPod, type PodClaim, usesDevices } from './pod-claims.ts';
+import { claimsOfPod, claimsOfVirtualPod, namedClaims, type PodClaim, usesDevices } from './pod-claims.ts';
 import { PublishedPools } from './published-pools.ts';
 import type { SuspendedDriver } from './template-types.ts';
 
@@ -27,6 +29,8 @@ export interface DeviceNeeds {
   readonly forResources: readonly ExtendedClaim[];
   /** Reason why the claims cannot be used. */
   readonly error: string | undefined;
+  /** NodeClaim that a previous solve chose for the pod, if drivers are suspended on its node. */
+  readonly nominatedClaim: string | undefined;
   /** Text that is the same for pods with interchangeable claims. */
   readonly identity: string;
 }
@@ -40,6 +44,9 @@ export class DeviceWorld {
   readonly #templates: ReadonlyMap<string, EngineSnapshot['pools'][number]['deviceTemplates']>;
   readonly #unavailable: string | undefined;
   readonly #claimTemplates: ReadonlyMap<string, ResourceClaimTemplate>;
+  readonly #nominatedClaims: ReadonlyMap<string, string>;
+  /** NodeClaims whose nodes are not initialized and have suspended drivers. */
+  readonly #suspendedClaims: ReadonlySet<string>;
   readonly #needs = new WeakMap<EnginePod, DeviceNeeds | undefined>();
 
   /** Returns undefined while dynamic resources are ignored. */
@@ -64,6 +71,14 @@ export class DeviceWorld {
         each,
       ]),
     );
+    this.#nominatedClaims = snapshot.nominatedClaims ?? new Map();
+    this.#suspendedClaims = new Set(
+      snapshot.nodes.flatMap(({ initialized, labels, nodeClaim }) => {
+        const [pool = '', type = ''] = [own(labels, NODEPOOL_LABEL), own(labels, INSTANCE_TYPE_LABEL)];
+        const isSuspended = !initialized && this.suspendedOn(pool, type).length > 0;
+        return isSuspended && nodeClaim !== undefined ? [nodeClaim.metadata.name] : [];
+      }),
+    );
     const missing = snapshot.missingDeviceKinds ?? [];
     this.#unavailable =
       missing.length === 0
@@ -81,7 +96,9 @@ export class DeviceWorld {
     const extended = this.#unavailable === undefined ? claimsForResources(podRequests(pod), this.extended) : [];
     if (!usesDevices(pod) && extended.length === 0) return undefined;
     const claims = this.#unavailable ?? this.#claimsOf(pod);
-    if (typeof claims === 'string') return { claims: [], forResources: [], error: claims, identity: `error ${claims}` };
+    const nominatedClaim = this.#nominatedClaimOf(pod);
+    if (typeof claims === 'string')
+      return { claims: [], forResources: [], error: claims, nominatedClaim, identity: `error ${claims}` };
     const { isOnlyDevices } = this.extended;
     const onlyDevices = extended.filter(({ resource }) => isOnlyDevices(resource));
     const others = extended.filter(({ resource }) => !isOnlyDevices(resource));
@@ -89,8 +106,14 @@ export class DeviceWorld {
       claims: [...claims, ...onlyDevices.map(({ claim }) => ({ claim, isPrivate: true }))],
       forResources: others,
       error: undefined,
-      identity: claims.map(identityOf).join(),
+      nominatedClaim,
+      identity: [...claims.map(identityOf), ...(nominatedClaim === undefined ? [] : [`on ${nominatedClaim}`])].join(),
     };
+  }
+
+  #nominatedClaimOf({ metadata }: EnginePod): string | undefined {
+    const name = this.#nominatedClaims.get(metadata.uid ?? '');
+    return name !== undefined && this.#suspendedClaims.has(name) ? name : undefined;
   }
 
   #claimsOf(pod: EnginePod): readonly PodClaim[] | string {
@@ -100,11 +123,18 @@ export class DeviceWorld {
   /** Returns the claims that the pods of a DaemonSet will have. A DaemonSet without known claims takes no devices. */
   claimsOfDaemon(pod: EnginePod): readonly PodClaim[] {
     const claims = claimsOfVirtualPod(pod, this.#claimTemplates);
-    return typeof claims === 'string' ? [] : claims;
+    const named = namedClaims(pod, this.#table);
+    return typeof claims === 'string' || typeof named === 'string' ? [] : [...claims, ...named];
   }
 
   /** Returns the pools of a new node of an instance type. */
   templatesOf(nodePool: string, type: string): readonly DevicePool[] {
+    const templates = this.#templates.get(nodePool)?.get(type);
+    return templates === undefined ? NO_POOLS : offeredPools(templates);
+  }
+
+  /** Returns the pools that the drivers of a launched node must publish. Includes suspended drivers. */
+  promisedTo(nodePool: string, type: string): readonly DevicePool[] {
     const templates = this.#templates.get(nodePool)?.get(type);
     return templates === undefined ? NO_POOLS : templatePools(templates);
   }

@@ -52,6 +52,12 @@ function faultOf(
   return isFull(claim, pod.metadata.uid) ? 'resourceclaim in use' : undefined;
 }
 
+/** Returns the claims that a pod names, or the reason why a claim cannot be used. */
+export function namedClaims(pod: EnginePod, table: ClaimTable): readonly PodClaim[] | string {
+  const resourceClaims = (pod.spec.resourceClaims ?? []).filter(({ resourceClaimName }) => resourceClaimName);
+  return claimsOfPod({ ...pod, spec: { ...pod.spec, resourceClaims } }, table);
+}
+
 /** Claims that templates would create, by template. */
 const made = new WeakMap<ResourceClaimTemplate, ResourceClaim>();
 

@@ -1,7 +1,7 @@
 /** Pools that drivers published, and the pools that a node can reach. */
 import type { DeviceTaintRule, ResourceSlice } from '../../api/dra/objects.ts';
 import { compareText } from '../instance-types.ts';
-import { LOOSE, type Requirements } from '../requirements.ts';
+import { LOOSE, type Requirements, STRICT } from '../requirements.ts';
 import { type DevicePool, publishedPool } from './device-pool.ts';
 import { DeviceLooks, type DevicePlace, type PoolDevice } from './pool-device.ts';
 
@@ -25,7 +25,8 @@ export function reaches({ nodeName, requirements }: NodePlace, place: DevicePlac
   if (place.kind === 'everywhere') return true;
   if (place.kind === 'node') return place.name === nodeName;
   if (place.names.some((names) => nodeName === undefined || !names.has(nodeName))) return false;
-  return requirements.compatible(place.requirements, LOOSE);
+  // a label that an existing node does not have stays absent
+  return requirements.compatible(place.requirements, nodeName === undefined ? LOOSE : STRICT);
 }
 
 export class PublishedPools {

@@ -28,6 +28,7 @@ export type RuntimeAttribute =
 
 /** Devices of each new node of an instance type. Immutable. */
 export interface DeviceTemplates {
+  /** Includes the pools of suspended drivers. */
   readonly pools: readonly PoolTemplate[];
   readonly runtime?: readonly RuntimeAttribute[];
   /** Drivers that did not publish the expected devices on a node. Their devices are not offered for some time. */

@@ -129,18 +129,20 @@ export class DevicePlacement {
 
   /** Returns the devices for a pod on an existing node. @param held devices of the other pods on the node */
   onNode(node: CompiledNode, podClass: PodClass, held = this.#onNodes.get(node)): Allocation | AllocationRefusal {
-    const { labels, initialized, node: object } = node.node;
+    const { labels, initialized, node: object, nodeClaim } = node.node;
     const type = own(labels, INSTANCE_TYPE_LABEL) ?? '';
     const nodePool = own(labels, NODEPOOL_LABEL) ?? '';
-    const templates = initialized ? [] : this.#world.templatesOf(nodePool, type);
-    const { forResources = [] } = podClass.devices ?? {};
+    const { forResources = [], nominatedClaim } = podClass.devices ?? {};
+    const isNominated = nominatedClaim !== undefined && nominatedClaim === nodeClaim?.metadata.name;
+    const templates = initialized ? [] : this.#world[isNominated ? 'promisedTo' : 'templatesOf'](nodePool, type);
+    const reserved = this.#reservedOn(node, initialized ? [] : this.#world.promisedTo(nodePool, type));
     const missing = forResources.filter(({ resource }) => amountIn(node.node.allocatable, resource) === 0);
     return this.#allocate(
       [...this.#statesOf(podClass), ...missing.map(({ claim }) => this.#variation.stateOf(claim, true))],
       {
         host: node,
         place: { nodeName: object?.metadata.name, requirements: node.requirements },
-        types: [{ name: type, templates, reserved: this.#reservedOn(node, templates) }],
+        types: [{ name: type, templates, reserved }],
         devices: held ?? NO_HOST_DEVICES,
       },
     );

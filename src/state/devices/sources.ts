@@ -92,9 +92,8 @@ export class DeviceSources {
       const all = this.#driversOf(nodePool, type, { declarations, learned });
       const place = { nodePool: name, type: type.name };
       const suspended = all.flatMap(({ driver }) => this.suspensions.of({ ...place, driver }) ?? []);
-      const drivers = all.filter(({ driver }) => suspended.every((each) => each.driver !== driver));
-      used.push(...drivers);
-      return all.length === 0 ? [] : [[type.name, this.#combine(drivers, suspended)] as const];
+      used.push(...all.filter(({ driver }) => suspended.every((each) => each.driver !== driver)));
+      return all.length === 0 ? [] : [[type.name, this.#combine(all, suspended)] as const];
     });
     const parts = found.flat();
     const known = this.#given.get(name);

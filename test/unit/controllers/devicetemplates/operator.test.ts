@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import { CONFIG_MAP, DEVICE_CLASS, POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
 import type { ConfigMap, Pod } from '../../../../src/api/kubernetes.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { claim, deviceClass, devices, request, slice } from '../../engine/dra/build.ts';
 import { conditionOf, World } from '../harness.ts';
 
@@ -18,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-const declare = (type: string, count = 1): void =>
+const declare = (types: readonly string[], count = 1): void =>
   void world.kube.create(CONFIG_MAP, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -26,7 +27,7 @@ const declare = (type: string, count = 1): void =>
     data: {
       'gpu.yaml': JSON.stringify({
         driver: DRIVER,
-        requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: [type] }],
+        requirements: [{ key: 'node.kubernetes.io/instance-type', operator: 'In', values: types }],
         pools: [{ name: 'gpus', devices: devices(count) }],
       }),
     },
@@ -45,7 +46,7 @@ const publish = (node: string, count: number): ResourceSlice =>
 
 describe('pods with resource claims', () => {
   it('get a node of a declared type, which is initialized when its driver has published', async () => {
-    declare('m.2xlarge');
+    declare(['m.2xlarge']);
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
     await world.pass(30);
@@ -62,7 +63,7 @@ describe('pods with resource claims', () => {
   });
 
   it('get one node if the driver publishes fewer devices, and no node of the type for some time', async () => {
-    declare('m.2xlarge', 2);
+    declare(['m.2xlarge'], 2);
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
     await world.pass(30);
@@ -88,8 +89,8 @@ describe('pods with resource claims', () => {
     );
   });
 
-  it('get one node if the driver never publishes', async () => {
-    declare('m.2xlarge');
+  it('get one node if the driver never publishes, and pods of later claims get a node of another type', async () => {
+    declare(['m.xlarge', 'm.2xlarge']);
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
     await world.pass(16 * 60);
@@ -98,7 +99,8 @@ describe('pods with resource claims', () => {
     expect(world.events.filter(({ reason }) => reason === 'DRADriverPoolsNotPublished').length).toBeGreaterThan(0);
     claiming('two');
     await world.pass(60);
-    expect(world.claims).toHaveLength(1);
+    const typeOf = ({ metadata }: NodeClaim) => metadata.labels?.['node.kubernetes.io/instance-type'];
+    expect(world.claims.map(typeOf)).toEqual(['m.xlarge', 'm.2xlarge']);
   });
 
   it('stay pending if no source knows their devices, and the event names the driver', async () => {
@@ -112,7 +114,7 @@ describe('pods with resource claims', () => {
   });
 
   it('do not delay the nodes of a static NodePool', async () => {
-    declare('m.2xlarge');
+    declare(['m.2xlarge']);
     world.nodePool('fixed', { replicas: 1 });
     world.start(['--ignore-dra-requests=false', '--feature-gates=StaticCapacity=true']);
     await world.pass(30);
@@ -121,7 +123,7 @@ describe('pods with resource claims', () => {
   });
 
   it('stay pending by default', async () => {
-    declare('m.2xlarge');
+    declare(['m.2xlarge']);
     claiming('one');
     world.start();
     await world.pass(30);

@@ -160,6 +160,9 @@ describe('published devices', () => {
     const result = cluster.allocate([oneGpu()], { host: {} });
     expect('requirements' in result && result.requirements.get(ZONE_LABEL).sorted).toEqual(['b']);
     expect(refusal(cluster.allocate([oneGpu()], { host: {}, requirements: zone('a') }))).toContain(NO_TYPE);
+    // kube-scheduler places the pod on no existing node without the label
+    expect(refusal(cluster.allocate([oneGpu()], existing()))).toContain(NO_TYPE);
+    expect(cluster.place([oneGpu()], { ...existing(), requirements: zone('b') })).toEqual({ only: ['r=gpu-0'] });
   });
 
   it('on the network are not taken twice', () => {

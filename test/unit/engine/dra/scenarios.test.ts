@@ -26,6 +26,8 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'limits of a NodePool': 'count for the limits of their NodePool with their resources only',
     'a free or taken device of an initialized node': 'are used if a published device is free',
     'a node before and after its initialization': 'count the templates until they are initialized',
+    'pods of a suspended driver on a node before its initialization':
+      'of a suspended driver keep the pods that were nominated to them',
     'a pod of an allocated claim': 'keep the pods of an allocated claim',
     'a shared claim and one new node': 'keep their pods on one new node',
     'a shared claim of pods that need a larger node': 'choose a type that has room for all their pods',
@@ -39,6 +41,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'a consumer that ended': 'are not used if their devices are taken',
     'a pod of a capacity buffer': 'reserve the devices that their templates would claim',
     'a DaemonSet with claims': 'take devices of new nodes before other pods',
+    'a claim that all pods of a DaemonSet share': 'take devices of the first node in flight, and of no new node',
     'an extended resource of a class': 'are free devices of an initialized node without a device plugin',
     'the implicit resource of a class': 'take devices of new nodes %s',
   },

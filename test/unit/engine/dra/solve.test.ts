@@ -364,6 +364,58 @@ describe('pods of DaemonSets with claims', () => {
     expect(driversOf(plan)).toEqual([DRIVER]);
   });
 
+  describe('of a claim that all pods of the DaemonSet share', () => {
+    const byName = { name: 'shared', resourceClaimName: 'shared' };
+    const sharingAgents = [agent('agent', { resourceClaims: [byName] })];
+    const inFlight = (name: string) => gpuNode(name, 0, { initialized: false }).node;
+
+    it('take devices of the first node in flight, and of no new node', () => {
+      const { pods, claims } = workload(5);
+      const shared = claim([request('r')], { name: 'shared' });
+      const parts = { templates, claims: [...claims, shared], pendingPods: pods, daemonPods: sharingAgents };
+      const plan = planOf({ ...parts, nodes: [inFlight('m'), inFlight('n')] });
+      expect(plan.placements.map((each) => [each.node, each.pods.length])).toEqual([
+        ['m', 1],
+        ['n', 2],
+      ]);
+      expect(podCounts(plan)).toEqual([2]);
+    });
+
+    it('take free devices of an initialized node', () => {
+      const { pods, claims } = workload(2);
+      const shared = claim([request('r')], { name: 'shared' });
+      const { node, slices } = gpuNode('n', 2);
+      const parts = { templates, pendingPods: pods, daemonPods: sharingAgents, nodes: [node], resourceSlices: slices };
+      const plan = planOf({ ...parts, claims: [...claims, shared] });
+      expect(plan.placements.map((each) => each.pods.length)).toEqual([1]);
+    });
+
+    it.each([
+      ['does not run where the shared claim has no devices', 'm', 2],
+      ['runs where the shared claim has devices', 'n', 1],
+    ])('%s', (_, holder, expected) => {
+      const { pods, claims } = workload(2);
+      const shared = held(claim([request('r')], { name: 'shared' }), agent('agent-x'), holder, 'gpu-9');
+      const both = [byName, { name: 'gpu', resourceClaimTemplateName: 't' }];
+      const plan = planOf({
+        ...{ templates, claims: [...claims, shared], pendingPods: pods, nodes: [inFlight('n')] },
+        daemonPods: [agent('agent', { resourceClaims: both })],
+        resourceClaimTemplates: templateOf(),
+      });
+      expect(plan.placements.map((each) => each.pods.length)).toEqual([expected]);
+    });
+
+    it.each([
+      ['with administrative access', claim([request('r', { adminAccess: true })], { name: 'shared' })],
+      ['that does not exist', claim([request('r')], { name: 'other' })],
+      ['that no node satisfies', claim([request('r', { count: 3 })], { name: 'shared' })],
+    ])('take no devices for a claim %s', (_, shared) => {
+      const { pods, claims } = workload(2);
+      const parts = { templates, claims: [...claims, shared], pendingPods: pods, daemonPods: sharingAgents };
+      expect(planOf({ ...parts, nodes: [inFlight('m')] }).placements.map((each) => each.pods.length)).toEqual([2]);
+    });
+  });
+
   it.each([
     ['is initialized and their pod is missing', true, false, 1],
     ['is initialized and their pod runs', true, true, 2],
@@ -547,6 +599,28 @@ describe('existing nodes', () => {
     }
     const { node } = gpuNode('n', 1);
     expect(planOf({ templates, claims, pendingPods: pods, nodes: [node] }).placements).toEqual([]);
+  });
+
+  it('of a suspended driver keep the pods that were nominated to them before their initialization, and no others', () => {
+    const { pods, claims } = workload(3);
+    const suspended = [{ driver: DRIVER, until: '2026-01-01T00:00:00Z', reason: 'no devices' }];
+    const offers = { b: template(devices(4), { suspended }), c: template(devices(4)) };
+    const nominatedClaims = new Map([
+      [pods[1]?.metadata.uid ?? '', 'n'],
+      [pods[2]?.metadata.uid ?? '', 'gone'],
+    ]);
+    const planWith = (initialized: boolean) => {
+      const { node, slices } = gpuNode('n', 0, { initialized });
+      const nodes = [{ ...node, nodeClaim: { metadata: { name: 'n' }, spec: {} } as never }];
+      const parts = { nodes, resourceSlices: slices, nominatedClaims };
+      return planOf({ templates: offers, claims, pendingPods: pods, ...parts });
+    };
+    expect(planWith(false).placements.map((each) => each.pods)).toEqual([['default/pod-1']]);
+    expect(planWith(false).claims.map(({ instanceTypes, pods: own }) => [instanceTypes, own])).toEqual([
+      [['c'], ['default/pod-0', 'default/pod-2']],
+    ]);
+    expect(planWith(true).placements).toEqual([]);
+    expect(podCounts(planWith(true))).toEqual([3]);
   });
 
   it('keep the pods of an allocated claim', () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { offeredPools } from '../../../../src/engine/dra/device-templates.ts';
 import type { DriverTemplate } from '../../../../src/engine/dra/driver-template.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
 import { type Declarations, readDeclarations } from '../../../../src/state/devices/declared.ts';
@@ -51,7 +52,9 @@ const newSources = (): DeviceSources =>
 
 const templates = async () => (await sources.forPool(POOL, [TYPE])).deviceTemplates;
 const deviceNames = async () =>
-  (await templates())?.get('a')?.pools.flatMap((pool) => pool.devices.map(({ name }) => name));
+  [...((await templates())?.values() ?? [])]
+    .map((each) => offeredPools(each).flatMap((pool) => pool.devices.map(({ name }) => name)))
+    .at(0);
 
 function living(name: string, list: readonly Device[], parts: Partial<StateNode> = {}): void {
   const annotations = { 'karpenter.k8s.aws/ec2nodeclass-hash': 'h1' };
@@ -105,16 +108,40 @@ describe('the devices of new nodes', () => {
     const until = new Date(clock.now() + 10 * 60_000).toISOString();
     expect(await deviceNames()).toEqual([]);
     expect((await templates())?.get('a')?.suspended).toEqual([{ driver: DRIVER, until, reason: 'no devices' }]);
+    expect(sources.promised('default', 'a')?.pools.map(({ driver }) => driver)).toEqual([DRIVER]);
     expect(await templates()).toBe(await templates());
     await clock.advance(10 * 60_000);
     expect(await deviceNames()).toEqual(['gpu-0']);
-    expect([suspendedMinutes('2'), suspendedMinutes('3')]).toEqual([20, 40]);
-    for (let at = 4; at < 20; at++) suspendedMinutes(`${at}`);
+    expect(suspendedMinutes('2')).toBe(20);
+    await clock.advance(5.5 * 60_000);
+    // the node was launched before the suspension
+    expect([suspendedMinutes('3'), suspendedMinutes('3')]).toEqual([15, 0]);
+    await clock.advance(14.5 * 60_000);
+    expect(suspendedMinutes('4')).toBe(40);
+    for (let at = 5; at < 10; at++) {
+      await clock.advance(6 * 3_600_000);
+      suspendedMinutes(`${at}`);
+    }
     expect(suspendedMinutes('last')).toBe(360);
     expect(await deviceNames()).toEqual([]);
     sources.suspensions.succeeded(place);
     expect(await deviceNames()).toEqual(['gpu-0']);
     expect(suspendedMinutes('4')).toBe(10);
+  });
+
+  it('are suspended on all types of a NodePool while three types are suspended', async () => {
+    table = [STATIC];
+    const suspend = (type: string, nodePool = 'default') =>
+      sources.suspensions.suspend({ nodePool, type, driver: DRIVER }, type, `other devices on ${type}`);
+    for (const type of ['b', 'c']) suspend(type);
+    suspend('d', 'other');
+    expect(await deviceNames()).toEqual(['gpu-0']);
+    await clock.advance(60_000);
+    suspend('d');
+    expect(await deviceNames()).toEqual([]);
+    expect((await templates())?.get('a')?.suspended).toMatchObject([{ reason: 'other devices on b' }]);
+    await clock.advance(9 * 60_000);
+    expect(await deviceNames()).toEqual(['gpu-0']);
   });
 });
 
