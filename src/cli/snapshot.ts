@@ -34,17 +34,18 @@ const rights = (): readonly string[] => {
   );
   return [
     ...named,
+    '  (only ConfigMaps with the label karpenter.sh/device-templates=true are listed)',
     '  apiextensions.k8s.io: customresourcedefinitions (get, by name)',
     '  admissionregistration.k8s.io: mutatingwebhookconfigurations, validatingwebhookconfigurations',
   ];
 };
 
 const HELP = `
-The command only reads. Secrets and ConfigMaps are never read. Fields that may be secret and do not influence decisions are
-omitted: environments, commands, arguments, probes, volumes other than claims, images, annotations, and messages of pods and
-nodes. Names, labels, selectors, taints, requests, instance IDs and tags of NodeClasses are kept. Annotations of NodePool
-templates and user data are replaced by a short digest. Drift hashes are computed again, so that commands return the same
-results for the file as for the cluster.
+The command only reads. It never reads Secrets. It reads ConfigMaps only if they declare devices of new nodes. Fields that may
+be secret and do not influence decisions are omitted: environments, commands, arguments, probes, volumes other than claims,
+images, annotations, and messages of pods and nodes. Names, labels, selectors, taints, requests, instance IDs and tags of
+NodeClasses are kept. Annotations of NodePool templates and user data are replaced by a short digest. Drift hashes are computed
+again, so that commands return the same results for the file as for the cluster.
 
 Required permissions (list, in all namespaces). Kinds without permission are reported, also in the file, and skipped:
 ${rights().join('\n')}`;

@@ -1,5 +1,5 @@
 /** Fields of the objects of dynamic resource allocation that this product reads; see `api/kept-fields.ts`. */
-import { type FieldsOf, type Keep, NODE_TERM } from '../kept-fields.ts';
+import { type FieldsOf, type Keep, NODE_TERM, SELECTOR_REQUIREMENT } from '../kept-fields.ts';
 import type { KubeObject } from '../kubernetes.ts';
 import type {
   AllocationResult,
@@ -85,6 +85,15 @@ const ALLOCATION: FieldsOf<AllocationResult> = {
     },
   },
   nodeSelector: { nodeSelectorTerms: NODE_TERM },
+};
+
+/** Rule for a document that declares the devices of new nodes. */
+export const KEPT_DECLARATION_FIELDS: Keep = {
+  driver: true,
+  weight: true,
+  requirements: SELECTOR_REQUIREMENT,
+  pools: { name: true, devices: DEVICE, sharedCounters: { name: true, counters: { '*': { value: true } } } },
+  runtime: { attribute: true, same: true, unique: true, disjoint: true },
 };
 
 /** Rules by kind. They leave out the parameters for drivers, and the data that drivers report. */

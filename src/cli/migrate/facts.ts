@@ -38,6 +38,7 @@ const BESIDE_THE_POINT = new Set([
   'PersistentVolume',
   'PersistentVolumeClaim',
   'Service',
+  'ConfigMap',
   'Event',
 ]);
 

@@ -1,6 +1,7 @@
 /** Kinds that a snapshot contains, in the order of the file. The offline commands use these kinds. */
 import {
   CAPACITY_BUFFER,
+  CONFIG_MAP,
   CSI_NODE,
   DAEMON_SET,
   DEPLOYMENT,
@@ -31,6 +32,7 @@ import {
   STORAGE_CLASS,
   VOLUME_ATTACHMENT,
 } from '../../api/kinds.ts';
+import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 
 /** Field selector of the events that the operator writes. */
 export const OPERATOR_EVENTS = 'source=karpenter';
@@ -43,6 +45,9 @@ export interface ReadKind {
   readonly effect: string;
   /** Selector of the objects to read. All objects if undefined. */
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+  /** True if the objects are also read if the namespaces are limited. */
+  readonly isInAllNamespaces?: boolean;
 }
 
 const kind = (group: string, version: string, name: string): Kind => ({
@@ -90,6 +95,10 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(DEVICE_TAINT_RULE, DEVICES),
   only(RESOURCE_CLAIM, DEVICES),
   only(RESOURCE_CLAIM_TEMPLATE, DEVICES),
+  {
+    ...only(CONFIG_MAP, 'declared devices of new nodes are unknown'),
+    ...{ labelSelector: `${DEVICE_TEMPLATES_LABEL}=true`, isInAllNamespaces: true },
+  },
   only(POD_DISRUPTION_BUDGET, 'nodes appear disruptable although a PodDisruptionBudget blocks them'),
   only(CAPACITY_BUFFER, 'reserved capacity appears to be free'),
   only(POD_TEMPLATE, 'capacity buffers may not find it'),
@@ -100,7 +109,11 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(STATEFUL_SET, WORKLOADS),
   only(REPLICA_SET, WORKLOADS),
   only(JOB, WORKLOADS),
-  { ...only(EVENT, 'the start times of blocks of nodes are unknown'), fieldSelector: OPERATOR_EVENTS },
+  {
+    ...only(EVENT, 'the start times of blocks of nodes are unknown'),
+    // events about nodes are in the namespace default
+    ...{ fieldSelector: OPERATOR_EVENTS, isInAllNamespaces: true },
+  },
   only(POD, 'nodes appear empty, and no pods appear to be pending'),
 ];
 

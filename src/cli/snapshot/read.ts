@@ -2,11 +2,12 @@
  * Reads a cluster page by page, with GET requests only. Records kinds that are forbidden or not served, and
  * continues.
  */
-import { apiVersionOf, EVENT, type Kind } from '../../api/kinds.ts';
+import { apiVersionOf, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { ApiError, isNotFound, type ListOptions } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { pageCount } from '../../kube/pages.ts';
+import { defined } from '../../lib/defined.ts';
 import type { NotRead } from '../objects/snapshot-info.ts';
 import { DEFINITIONS, OPTIONAL_GROUPS, READ_KINDS, type ReadKind } from './kinds.ts';
 
@@ -47,11 +48,11 @@ export const REFUSED = 'objects of older versions cannot be detected';
 /** @throws Error if the API server cannot be reached, or the connection fails */
 export async function* readCluster(client: Client, options: ReadOptions, gaps: Gaps): AsyncGenerator<Page> {
   const served = await servedKinds(client);
-  for (const { versions, effect, fieldSelector } of options.kinds ?? READ_KINDS) {
+  for (const read of options.kinds ?? READ_KINDS) {
+    const { versions, effect } = read;
     const kind = versions.find((each) => !OPTIONAL_GROUPS.has(each.group) || served.has(keyOf(each)));
     if (kind === undefined) gaps.notServed.push(versions[0].kind);
-    else
-      yield* permitted(() => pagesOf(client, kind, { ...options, fieldSelector }), { kind: kind.kind, effect, gaps });
+    else yield* permitted(() => pagesOf(client, kind, { ...options, ...read }), { kind: kind.kind, effect, gaps });
   }
   yield* permitted(() => definitions(client), { kind: DEFINITION.kind, effect: REFUSED, gaps });
   for (const kind of WEBHOOKS)
@@ -108,12 +109,15 @@ async function* permitted(
 async function* pagesOf(
   client: Client,
   kind: Kind,
-  { namespaces, fieldSelector }: Pick<ReadOptions, 'namespaces'> & { readonly fieldSelector?: string | undefined },
+  {
+    namespaces,
+    fieldSelector,
+    labelSelector,
+    isInAllNamespaces = false,
+  }: Pick<ReadOptions, 'namespaces'> & Partial<ReadKind>,
 ): AsyncGenerator<readonly KubeObject[]> {
-  const query = fieldSelector === undefined ? {} : { fieldSelector };
-  // events about nodes are in the namespace default
-  if (!kind.namespaced || namespaces === undefined || kind.plural === EVENT.plural)
-    return yield* pagesIn(client, kind, query);
+  const query = defined({ fieldSelector, labelSelector });
+  if (!kind.namespaced || namespaces === undefined || isInAllNamespaces) return yield* pagesIn(client, kind, query);
   for (const namespace of namespaces) yield* pagesIn(client, kind, { ...query, namespace });
 }
 

@@ -6,6 +6,7 @@
 import { KEPT_DEVICE_FIELDS } from '../../api/dra/kept-device-fields.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
 import { KEPT_ANNOTATIONS, KEPT_FIELDS, METADATA } from '../../api/kept-fields.ts';
+import { CONFIG_MAP } from '../../api/kinds.ts';
 import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
 import {
   AWS_GROUP,
@@ -20,6 +21,7 @@ import { own, put } from '../../lib/own.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { kept } from './keep.ts';
 import { ownKinds } from './own-kinds.ts';
+import { declarationParts } from './redacted-declaration.ts';
 
 /** API groups of this operator's custom resources, and of their predecessors. */
 const OWN_GROUPS: readonly string[] = [KARPENTER_GROUP, AWS_GROUP, 'autoscaling.x-k8s.io'];
@@ -38,6 +40,7 @@ export class Redactor {
 
   redacted(object: KubeObject): KubeObject {
     const [group = ''] = object.apiVersion.split('/');
+    if (object.kind === CONFIG_MAP.kind) return withMetadata(object, declarationParts(object));
     if (!OWN_GROUPS.includes(group)) return withMetadata(object, parts(object));
     const safe = withMetadata(object, ownParts(object));
     if (object.kind === 'NodePool' && object.apiVersion.endsWith('/v1')) return this.#pool(object as NodePool, safe);

@@ -2,12 +2,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { nodePoolHash } from '../../../../src/api/hash.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { ConfigMap, KubeObject } from '../../../../src/api/kubernetes.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { redactAlike } from '../../../../src/cli/objects/redaction.ts';
 import { KNOWN_KINDS } from '../../../../src/cli/objects/snapshot.ts';
 import { READ_KINDS } from '../../../../src/cli/snapshot/kinds.ts';
 import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
+import { readDeclarations } from '../../../../src/state/devices/declared.ts';
 import { planted, SECRET } from './secrets.ts';
 
 const of = (kind: string): KubeObject => planted().find((object) => object.kind === kind) as KubeObject;
@@ -48,6 +49,19 @@ describe('a redacted object', () => {
     expect(imageOf('registry.example.com/shop/karpenter-exporter:1')).toBeUndefined();
   });
 
+  it('of declared devices contains the fields that the operator reads', () => {
+    const { data } = redacted(of('ConfigMap')) as ConfigMap;
+    const texts = { metadata: { name: 'the-devices' }, data: data ?? {} };
+    const { devices, invalid } = readDeclarations([texts]);
+    expect(devices.map(({ template }) => [template.driver, template.pools])).toEqual([
+      ['gpu.example.com', [{ pool: 'p', devices: [{ name: 'a' }], sharedCounters: [] }]],
+    ]);
+    // a document that cannot be parsed stays invalid
+    expect(invalid.map(({ text }) => text)).toEqual([expect.stringMatching(/^bad\.yaml, document 1: driver/)]);
+    const other = { ...of('ConfigMap'), metadata: { name: 'other', namespace: 'default' } };
+    expect(redacted(other)).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', metadata: other.metadata });
+  });
+
   it('is unchanged if it is redacted again', () => {
     for (const object of planted()) expect(redacted(redacted(object))).toEqual(redacted(object));
   });
@@ -63,7 +77,9 @@ describe('the kinds of a snapshot', () => {
       'SnapshotInfo',
     ];
     expect([...KNOWN_KINDS].filter((kind) => !read.has(kind) && !told.includes(kind))).toEqual([]);
-    expect([...read].filter((kind) => !KNOWN_KINDS.has(kind))).toEqual(['Provisioner', 'AWSNodeTemplate', 'Machine']);
+    // other ConfigMaps in manifests are reported as ignored
+    const others = ['Provisioner', 'AWSNodeTemplate', 'Machine', 'ConfigMap'];
+    expect([...read].filter((kind) => !KNOWN_KINDS.has(kind))).toEqual(others);
   });
 });
 

@@ -131,6 +131,19 @@ const devices: readonly KubeObject[] = [
     },
     NAMESPACED,
   ),
+  {
+    ...builtIn('v1', 'ConfigMap', {
+      data: {
+        'gpu.yaml': `# ${SECRET}\ndriver: gpu.example.com\ntoken: ${SECRET}\npools: [{name: p, devices: [{name: a, note: ${SECRET}}]}]`,
+        'bad.yaml': `${SECRET}: [`,
+      },
+      binaryData: { key: SECRET },
+    }),
+    metadata: metadata('the-devices', {
+      namespace: 'kube-system',
+      labels: { 'karpenter.sh/device-templates': 'true' },
+    }),
+  },
 ];
 
 const storage: readonly KubeObject[] = [

@@ -8,7 +8,7 @@ import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { SNAPSHOT } from '../../../../scripts/reference/outputs/migrate.ts';
-import { EC2_NODE_CLASS, NAMESPACE, NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import { CONFIG_MAP, EC2_NODE_CLASS, NAMESPACE, NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../../../src/api/kubernetes.ts';
 import { parseManifests } from '../../../../src/cli/objects/read.ts';
 import type { SnapshotInfo } from '../../../../src/cli/objects/snapshot-info.ts';
@@ -48,6 +48,26 @@ const pod = (name: string, namespace = 'default'): Pod =>
       ],
     },
   }) as unknown as Pod;
+
+/** Pod that claims a device of a driver without static table. */
+const CLAIMING = `
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: "device.driver == 'gpu.example.com'"}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one, namespace: default}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: claiming, namespace: default}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimName: one}]
+  containers: [{name: main, image: pause}]
+`;
 
 async function populate(): Promise<void> {
   const { client } = world.kube;
@@ -105,6 +125,30 @@ describe('a snapshot', () => {
     expect(simulation.nodeClaims).toHaveLength(0);
     // The NodeClass has no status.
     expect(Object.keys(simulation.unschedulable)).toEqual(['default/one', 'web/two']);
+  });
+
+  it('contains declared devices, and no other ConfigMap', async () => {
+    const { client } = world.kube;
+    const configMap = (name: string, labels: Readonly<Record<string, string>>) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'kube-system', labels } },
+      data: { 'gpu.yaml': `# ${SECRET}\ndriver: gpu.example.com\npools: [{name: gpus, devices: [{name: gpu-0}]}]` },
+    });
+    await client.create(CONFIG_MAP, configMap('mine', { 'karpenter.sh/device-templates': 'true' }));
+    await client.create(CONFIG_MAP, configMap('other', {}));
+    const { text } = await snapshot({ namespaces: ['web'] });
+    expect(text).not.toContain(SECRET);
+    expect(names(text, 'ConfigMap')).toEqual(['mine']);
+
+    const file = join(folder, 'now.yaml');
+    const example = (name: string) => join(import.meta.dirname, '../../../../examples', name);
+    const cluster = ['nodepool.yaml', 'ec2nodeclass.yaml'].map(example);
+    writeFileSync(file, text);
+    const claiming = join(folder, 'claiming.yaml');
+    writeFileSync(claiming, CLAIMING);
+    const launched = async (...files: readonly string[]) =>
+      (await simulate({ filename: [...cluster, claiming, ...files], nowMs: 0, dra: true })).simulation.nodeClaims;
+    expect(await launched()).toEqual([]);
+    expect(await launched(file)).toHaveLength(1);
   });
 
   it('that is not redacted contains everything except managed fields', async () => {

@@ -1,0 +1,37 @@
+/**
+ * ConfigMaps with declared devices in a redacted snapshot. Keeps the fields of documents that the operator reads. Other text, also
+ * text that cannot be parsed, is omitted.
+ */
+import { type Document, parseAllDocuments, stringify } from 'yaml';
+import { KEPT_DECLARATION_FIELDS } from '../../api/dra/kept-device-fields.ts';
+import type { ConfigMap, KubeObject } from '../../api/kubernetes.ts';
+import { isObject, type JsonObject } from '../../lib/json-object.ts';
+import { own } from '../../lib/own.ts';
+import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
+import { kept } from './keep.ts';
+
+/** Document in place of text that cannot be parsed. It is not valid either. */
+const UNREADABLE = {};
+
+/** Returns the data of a ConfigMap that declares devices. Returns nothing for other ConfigMaps. */
+export function declarationParts(object: KubeObject): JsonObject {
+  if (own(object.metadata.labels, DEVICE_TEMPLATES_LABEL) !== 'true') return {};
+  const { data } = object as ConfigMap;
+  if (!isObject(data)) return {};
+  return { data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, redactedText(text)])) };
+}
+
+function redactedText(text: unknown): string {
+  if (typeof text !== 'string') return '';
+  const documents = parseAllDocuments(text, { uniqueKeys: true, logLevel: 'silent' });
+  return [...documents].map((document) => stringify(redactedDocument(document))).join('---\n');
+}
+
+function redactedDocument(document: Pick<Document, 'errors' | 'toJS'>): unknown {
+  if (document.errors.length > 0) return UNREADABLE;
+  try {
+    return kept(document.toJS({ maxAliasCount: 0 }), KEPT_DECLARATION_FIELDS) ?? UNREADABLE;
+  } catch {
+    return UNREADABLE;
+  }
+}
