@@ -23,7 +23,8 @@ interface Flags extends ClusterFlags {
 const HELP = `
 The command only lists and watches. The trace starts with the present NodePools, NodeClasses and workloads, and then contains
 each change of them. Pods of Jobs, and pods without a workload in the trace, are recorded one by one with their running time.
-The file is written every ten minutes. Ctrl-C stops the recording and writes the trace.
+Resource claims are recorded with the DRA drivers that publish devices of nodes. The file is written every ten minutes. Ctrl-C
+stops the recording and writes the trace.
 
 Fields that may be secret are omitted, as in \`karpenter snapshot\`: environments, commands, arguments, images, user data, labels
 that no selector uses, and annotations that do not influence decisions. Names, requests and constraints are kept.

@@ -160,6 +160,7 @@ interface CsvFlags {
   readonly memory: string;
   readonly count?: string;
   readonly gpu?: string;
+  readonly gpuClaims?: boolean;
   readonly owner?: string;
   readonly kind?: string;
   readonly resource?: Named;
@@ -209,6 +210,7 @@ const fromCsvCommand = (): Command =>
     .requiredOption('--memory <column>', 'requested memory')
     .option('--count <column>', 'number of equal tasks')
     .option('--gpu <column>', 'requested GPUs, rounded up to nvidia.com/gpu')
+    .option('--gpu-claims', 'request GPUs by resource claims of the class gpu.nvidia.com instead of nvidia.com/gpu')
     .addOption(namedOption('resource', 'requested extended resource, rounded up to whole numbers'))
     .addOption(namedOption('label', 'label of its pods'))
     .addOption(namedOption('annotation', 'annotation of its pods, such as karpenter.sh/do-not-disrupt'))

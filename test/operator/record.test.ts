@@ -6,7 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT, JOB, type Kind, POD } from '../../src/api/kinds.ts';
+import {
+  CONFIG_MAP,
+  DEPLOYMENT,
+  DEVICE_CLASS,
+  JOB,
+  type Kind,
+  POD,
+  RESOURCE_CLAIM_TEMPLATE,
+} from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { record } from '../../src/cli/trace/record.ts';
 import { connectReader } from '../../src/kube/http.ts';
@@ -62,6 +70,27 @@ const pod = (name: string, restartPolicy: 'Never' | 'Always' = 'Never') => ({
   spec: { restartPolicy, containers: [container] },
 });
 
+/** Returns the objects of resource claims, with values that must not appear in a trace. */
+const claimObjects = (): readonly (readonly [kind: Kind, object: KubeObject])[] => {
+  const apiVersion = 'resource.k8s.io/v1';
+  const requests = [{ name: 'gpu', exactly: { deviceClassName: 'gpu.example.com' } }];
+  const config = [{ opaque: { driver: 'gpu.example.com', parameters: { key: SECRET } } }];
+  const declared = { namespace: 'kube-system', labels: { 'karpenter.sh/device-templates': 'true' } };
+  const data = { 'gpu.yaml': `# ${SECRET}\ndriver: gpu.example.com\npools: [{name: gpus, devices: [{name: gpu-0}]}]` };
+  const objects = [
+    [DEVICE_CLASS, { apiVersion, kind: 'DeviceClass', metadata: { name: 'gpu.example.com' }, spec: { config } }],
+    [
+      RESOURCE_CLAIM_TEMPLATE,
+      {
+        ...{ apiVersion, kind: 'ResourceClaimTemplate', metadata: inDefault('one-gpu') },
+        spec: { spec: { devices: { requests, config } } },
+      },
+    ],
+    [CONFIG_MAP, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'devices', ...declared }, data }],
+  ] as const;
+  return objects as unknown as ReturnType<typeof claimObjects>;
+};
+
 const eventsOf = async (path: string): Promise<readonly TraceEvent[]> =>
   Array.fromAsync((await readTrace(path)).events());
 const applied = (events: readonly TraceEvent[], kind: string) =>
@@ -91,6 +120,7 @@ describe('karpenter record', () => {
   it('writes existing objects, changes, and the run times of pods', async () => {
     await scenario.apply(secretive('web', 2));
     await create(POD, pod('before', 'Always'));
+    for (const [kind, object] of claimObjects()) await create(kind, object);
     await scenario.until('2 pods of web', async () => (await scenario.running('web')).length === 2);
     const path = join(folder, 'life.jsonl');
     const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
@@ -128,6 +158,8 @@ describe('karpenter record', () => {
     expect(notes.filter((note) => note.includes('left out') || note.includes('not in the trace'))).toEqual([]);
     expect(applied(events, 'NodePool').map(({ at, apply }) => [at, apply.metadata.name])).toEqual([[0, 'default']]);
     expect(applied(events, 'EC2NodeClass')).toHaveLength(1);
+    for (const [{ kind }, { metadata }] of claimObjects())
+      expect(applied(events, kind).map(({ at, apply }) => [at, apply.metadata.name])).toEqual([[0, metadata.name]]);
     expect(applied(events, 'Deployment').map(({ apply }) => apply.metadata.name)).toEqual(['web', 'late']);
     expect(applied(events, 'ReplicaSet')).toEqual([]);
     const [scaled] = events.filter((event) => 'scale' in event);

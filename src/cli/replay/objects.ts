@@ -19,14 +19,18 @@ const MADE: ReadonlySet<string> = new Set([
   'Lease',
   'Node',
   'NodeClaim',
+  'ResourceSlice',
   'VolumeAttachment',
 ]);
+
+/** Kinds that the replay creates if they have an owner. */
+const OWNED: ReadonlySet<string> = new Set(['Pod', 'ReplicaSet', 'ResourceClaim']);
 
 function isMade(object: KubeObject): boolean {
   const { kind, metadata } = object;
   if (MADE.has(kind)) return true;
   if (kind === 'Pod' && (object as Pod).spec.nodeName !== undefined) return true;
-  return (kind === 'Pod' || kind === 'ReplicaSet') && (metadata.ownerReferences ?? []).length > 0;
+  return OWNED.has(kind) && (metadata.ownerReferences ?? []).length > 0;
 }
 
 interface Given {

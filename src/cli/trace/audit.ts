@@ -4,7 +4,7 @@
  * object was written. Missing objects are counted by reason.
  */
 
-import { apiVersionOf, type Kind } from '../../api/kinds.ts';
+import { apiVersionOf, CONFIG_MAP, type Kind } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../lib/input-error.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
@@ -34,7 +34,9 @@ interface AuditOptions {
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
-const BY_RESOURCE = new Map(TRACE_KINDS.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
+/** The content of ConfigMaps is not read, except of ConfigMaps that `karpenter record` selects. */
+const READ = TRACE_KINDS.filter(({ kind }) => kind !== CONFIG_MAP.kind);
+const BY_RESOURCE = new Map(READ.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
 /** Subresources that change an object of a trace. */
 const SUBRESOURCES: ReadonlySet<string> = new Set(['', 'scale', 'status', 'eviction']);
 

@@ -5,7 +5,8 @@
 import type { KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
 import { defined } from '../../lib/defined.ts';
 import type { ObjectRef, TraceEvent } from '../../replay/trace/trace.ts';
-import type { CsvKind, Row, Task } from './csv-rows.ts';
+import { type CsvKind, GPU, type Row, type Task } from './csv-rows.ts';
+import { gpuObjects, gpuTemplateName } from './driver-objects.ts';
 import { jobObject } from './job-object.ts';
 
 const NAMESPACE = 'default';
@@ -21,12 +22,21 @@ const isScaled = (kind: CsvKind): boolean => kind !== 'Job' && kind !== 'Pod';
 /** Rounds to tenths of a second. */
 const tenths = (seconds: number): number => Math.round(seconds * 10) / 10;
 
+interface EventOptions {
+  /** End of the trace, in seconds since its start. */
+  readonly lastAt: number;
+  /** True if pods claim GPUs by ResourceClaims. */
+  readonly claimsGpus?: boolean | undefined;
+}
+
 /**
  * Returns the events in order of time.
- * @param rows in order of their submit time
- * @param lastAt end of the trace, in seconds since its start
+ * @param given in order of their submit time
  */
-export function* eventsOf(rows: readonly Row[], lastAt: number): Generator<TraceEvent> {
+export function* eventsOf(given: readonly Row[], { lastAt, claimsGpus = false }: EventOptions): Generator<TraceEvent> {
+  const rows = claimsGpus ? claimingRows(given) : given;
+  const counts = [...new Set(rows.flatMap(({ task }) => task.claimedGpus ?? []))].sort((a, b) => a - b);
+  if (counts.length > 0) for (const apply of gpuObjects(counts, NAMESPACE)) yield { at: 0, apply };
   const firstAt = rows[0]?.at ?? 0;
   const scaled = scaledEvents(rows, firstAt).filter(({ at }) => at <= lastAt);
   let next = 0;
@@ -37,6 +47,18 @@ export function* eventsOf(rows: readonly Row[], lastAt: number): Generator<Trace
     yield event;
   }
   yield* scaled.slice(next);
+}
+
+/** Returns rows whose tasks claim GPUs. Equal tasks stay one object. */
+function claimingRows(rows: readonly Row[]): readonly Row[] {
+  const claiming = new Map<Task, Task>();
+  return rows.map((row) => {
+    const { [GPU]: claimedGpus, ...extended } = row.task.extended;
+    if (claimedGpus === undefined) return row;
+    const task = claiming.get(row.task) ?? { ...row.task, extended, claimedGpus };
+    claiming.set(row.task, task);
+    return { ...row, task };
+  });
 }
 
 /** Returns the event of a row that is a Job or pods. */
@@ -65,11 +87,15 @@ interface PodParts {
 }
 
 /** @param workload name of a workload with replicas */
-function podOf({ kind, cpuMilli, memoryMi, extended, ...task }: Task, workload?: string): PodParts {
+function podOf({ kind, cpuMilli, memoryMi, extended, claimedGpus, ...task }: Task, workload?: string): PodParts {
   const limits = Object.fromEntries(Object.entries(extended).map(([name, amount]) => [name, String(amount)]));
   const requests = { cpu: `${cpuMilli}m`, memory: `${memoryMi}Mi`, ...limits };
   // Kubernetes requires limits for extended resources
-  const resources = { requests, ...(Object.keys(limits).length > 0 && { limits }) };
+  const resources = {
+    requests,
+    ...(Object.keys(limits).length > 0 && { limits }),
+    ...(claimedGpus !== undefined && { claims: [{ name: 'gpu' }] }),
+  };
   const labels = {
     ...defined({ [OWNER_LABEL]: nameOf(task.owner) }),
     ...task.labels,
@@ -81,6 +107,9 @@ function podOf({ kind, cpuMilli, memoryMi, extended, ...task }: Task, workload?:
     annotations: given(task.annotations),
     spec: {
       ...(isScaled(kind) ? {} : { restartPolicy: 'Never' as const }),
+      ...(claimedGpus !== undefined && {
+        resourceClaims: [{ name: 'gpu', resourceClaimTemplateName: gpuTemplateName(claimedGpus) }],
+      }),
       containers: [{ name: 'task', image: 'pause', resources }],
     },
   };

@@ -25,6 +25,8 @@ export interface Task {
   readonly memoryMi: number;
   /** Whole amounts by name. */
   readonly extended: Readonly<Record<string, number>>;
+  /** Number of GPUs that each pod claims by a ResourceClaim. */
+  readonly claimedGpus?: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
@@ -38,7 +40,8 @@ export interface Row {
 
 const MIB = 2 ** 20;
 const LEAST_CPU_MILLI = 1;
-const GPU = 'nvidia.com/gpu';
+/** Resource of GPUs, unless they are claimed. */
+export const GPU = 'nvidia.com/gpu';
 
 export class RowReader {
   readonly #columns: Columns;

@@ -13,6 +13,8 @@ export interface CsvOptions extends CsvColumns, CsvUnits {
   readonly start: string;
   /** Share of the lines that are used, evenly distributed. Samples a large cluster. */
   readonly sample: number;
+  /** True if pods claim GPUs by ResourceClaims instead of `nvidia.com/gpu`. */
+  readonly gpuClaims?: boolean | undefined;
 }
 
 /** Maximum number of rows that are sorted in memory. */
@@ -41,7 +43,11 @@ export async function fromCsv(path: string, options: CsvOptions): Promise<FromCs
     seconds: Math.min(MOST_SECONDS, Math.max(1, Math.ceil(seconds))),
     source: `converted from CSV${options.sample < 1 ? `, ${options.sample} of the tasks` : ''}`,
   };
-  return { trace: { header, events: () => eventsOf(rows, header.seconds) }, rows: rows.length, incomplete };
+  return {
+    trace: { header, events: () => eventsOf(rows, { lastAt: header.seconds, claimsGpus: options.gpuClaims }) },
+    rows: rows.length,
+    incomplete,
+  };
 }
 
 async function rowsOf(source: LineSource, options: CsvOptions): Promise<{ rows: Row[]; incomplete: number }> {

@@ -29,7 +29,9 @@ interface HistoryOptions {
 /** Kinds with pods that a replay creates from the workload. */
 const WORKLOADS: ReadonlySet<string> = new Set(['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Deployment']);
 /** Kinds that are not recorded. Pods of Jobs are recorded with their times, and a replay creates new volumes. */
-const LEFT_OUT: ReadonlySet<string> = new Set(['Job', 'PersistentVolume', 'Service']);
+const LEFT_OUT: ReadonlySet<string> = new Set(['Job', 'PersistentVolume', 'Service', 'ConfigMap']);
+/** Kinds whose controllers create ReplicaSets, and ResourceClaims of pods. A replay creates these objects again. */
+const CREATORS: ReadonlySet<string> = new Set(['Deployment', 'Pod']);
 const TAKEN: ReadonlySet<string> = new Set(TRACE_KINDS.map(({ kind }) => kind).filter((kind) => !LEFT_OUT.has(kind)));
 
 interface Held {
@@ -99,7 +101,7 @@ export class AuditHistory {
     if (!this.#isTaken(object)) return;
     if (object.kind === 'Pod') this.#putPod(object as Pod, ms);
     else if (object.metadata.deletionTimestamp !== undefined) this.remove(object, ms);
-    else if (controllerOf(object)?.kind !== 'Deployment') this.#putObject(object, ms);
+    else if (!CREATORS.has(controllerOf(object)?.kind ?? '')) this.#putObject(object, ms);
   }
 
   remove(object: Pick<KubeObject, 'kind' | 'metadata'>, ms: number): void {

@@ -1,17 +1,22 @@
 /** Records a live cluster: watches the kinds of a trace and writes their changes. */
 
-import { type Kind, NODE_CLAIM } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import type { KubeReader, Store } from '../../kube/client.ts';
+import type { ResourceSlice } from '../../api/dra/objects.ts';
+import { CONFIG_MAP, type Kind, NODE, NODE_CLAIM, RESOURCE_SLICE } from '../../api/kinds.ts';
+import type { ConfigMap, KubeObject } from '../../api/kubernetes.ts';
+import { ApiError, type KubeReader, type Store } from '../../kube/client.ts';
 import { startInformers } from '../../kube/informers.ts';
 import { type Clock, realClock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
-import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
+import { OPERATOR_NAMESPACE, TRACE_KINDS } from '../../replay/trace/kinds.ts';
+import type { TraceEvent } from '../../replay/trace/trace.ts';
 import { writeTrace } from '../../replay/trace/write.ts';
+import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { pluralOf } from '../render/table.ts';
 import { AuditHistory } from './history.ts';
 import { historyNotes } from './notes.ts';
+import { ObservedDrivers } from './observed-drivers.ts';
+import { traceObject } from './redacted.ts';
 
 interface RecordOptions {
   /** Duration in milliseconds. */
@@ -29,9 +34,14 @@ interface RecordOptions {
   readonly onStarted?: () => void;
 }
 
-/** Kinds that are not recorded. A replay creates volumes itself, and Services have no effect. */
-const NOT_WATCHED: ReadonlySet<string> = new Set(['PersistentVolume', 'Service', 'Job']);
+/** Kinds that are not watched. A replay creates volumes itself, Services have no effect, and few ConfigMaps are read. */
+const NOT_WATCHED: ReadonlySet<string> = new Set(['PersistentVolume', 'Service', 'Job', CONFIG_MAP.kind]);
 const KINDS: readonly Kind[] = TRACE_KINDS.filter(({ kind }) => !NOT_WATCHED.has(kind));
+
+/** Kinds of resource claims. */
+const DEVICE_KINDS: ReadonlySet<string> = new Set(
+  [...KINDS, RESOURCE_SLICE].filter(({ group }) => group === RESOURCE_SLICE.group).map(({ kind }) => kind),
+);
 
 const PROGRESS_MS = 1_000;
 /** Interval between writes of the file. If the process is killed, the changes since the last write are lost. */
@@ -49,27 +59,54 @@ export async function record(client: KubeReader, options: RecordOptions): Promis
   try {
     const informers = startInformers({ client, clock, log: collecting(trouble), signal: ended.signal });
     const stores = [...KINDS, NODE_CLAIM].map((kind) => informers.store(kind, {}, { optional: true }));
+    const nodes = informers.store(NODE, {}, { optional: true });
+    const slices = informers.store(RESOURCE_SLICE, {}, { optional: true });
     await informers.synced(signal).catch((error: unknown) => {
       throw signal.aborted ? new Error('interrupted before the cluster was read; no trace is written') : error;
     });
     if (stores.every(({ synced }) => !synced))
       throw new Error(`the cluster cannot be read: ${[...trouble.values()][0]}`);
-    const recording = new Recording(stores, options, clock);
+    const declarations = await readDeclarations(client, trouble);
+    const recording = new Recording(stores, { options, clock, declarations, drivers: new ObservedDrivers(nodes) });
+    recording.followDrivers(slices);
     onStarted?.();
     await recording.run();
-    return [...recording.notes(), ...unread(stores, trouble)];
+    return [...recording.notes(), ...unread([...stores, nodes, slices], trouble)];
   } finally {
     ended.abort();
   }
 }
 
-const unread = (stores: readonly Store<KubeObject>[], trouble: ReadonlyMap<string, string>): readonly string[] =>
-  stores
-    .filter(({ synced }) => !synced)
+const unread = (
+  stores: readonly Pick<Store<KubeObject>, 'kind' | 'synced'>[],
+  trouble: ReadonlyMap<string, string>,
+): readonly string[] => [
+  ...stores
+    // clusters before Kubernetes 1.34 do not serve resource claims
+    .filter(({ synced, kind }) => !synced && (kind.group !== RESOURCE_SLICE.group || trouble.has(kind.kind)))
     .map(
       ({ kind }) =>
         `${pluralOf(kind.kind)} are not in the trace (${trouble.get(kind.kind) ?? 'they could not be listed'})`,
-    );
+    ),
+  ...(trouble.has(CONFIG_MAP.kind) ? [`declared devices are not in the trace (${trouble.get(CONFIG_MAP.kind)})`] : []),
+];
+
+/** Returns the ConfigMaps with devices of new nodes, in the namespace of the operator of a replay. */
+async function readDeclarations(client: KubeReader, trouble: Map<string, string>): Promise<readonly KubeObject[]> {
+  try {
+    const found: readonly ConfigMap[] = await client.listAll(CONFIG_MAP, {
+      labelSelector: `${DEVICE_TEMPLATES_LABEL}=true`,
+    });
+    return found.map((each) => {
+      const safe = traceObject(each);
+      const labels = { [DEVICE_TEMPLATES_LABEL]: 'true' };
+      return { ...safe, metadata: { ...safe.metadata, labels, namespace: OPERATOR_NAMESPACE } };
+    });
+  } catch (error) {
+    trouble.set(CONFIG_MAP.kind, messageOf(error));
+    return [];
+  }
+}
 
 /**
  * Returns a logger that keeps the last error of each kind. Failed lists are retried, and their errors are reported
@@ -77,10 +114,20 @@ const unread = (stores: readonly Store<KubeObject>[], trouble: ReadonlyMap<strin
  */
 function collecting(trouble: Map<string, string>): Logger {
   const error = (message: string, fields: LogFields = {}): void => {
-    trouble.set(String(fields.kind ?? ''), `${message}: ${messageOf(fields.error)}`);
+    const kind = String(fields.kind ?? '');
+    const isAbsent = fields.error instanceof ApiError && fields.error.status === 404;
+    if (isAbsent && DEVICE_KINDS.has(kind)) return;
+    trouble.set(kind, `${message}: ${messageOf(fields.error)}`);
   };
   const log: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error, with: () => log };
   return log;
+}
+
+interface RecordingParts {
+  readonly options: RecordOptions;
+  readonly clock: Clock;
+  readonly declarations: readonly KubeObject[];
+  readonly drivers: ObservedDrivers;
 }
 
 class Recording {
@@ -91,8 +138,13 @@ class Recording {
   readonly #claims = { bought: 0, gone: 0 };
   readonly #full = new AbortController();
 
-  constructor(stores: readonly Store<KubeObject>[], options: RecordOptions, clock: Clock) {
+  readonly #declarations: readonly KubeObject[];
+  readonly #drivers: ObservedDrivers;
+
+  constructor(stores: readonly Store<KubeObject>[], { options, clock, declarations, drivers }: RecordingParts) {
     this.#options = options;
+    this.#declarations = declarations;
+    this.#drivers = drivers;
     this.#clock = clock;
     this.#startMs = clock.now();
     this.#history = new AuditHistory({
@@ -138,7 +190,19 @@ class Recording {
       seconds: Math.max(1, Math.ceil((endMs - this.#startMs) / 1000)),
       source: 'recorded from a live cluster',
     };
-    await writeTrace(header, this.#history.until(endMs), path);
+    await writeTrace(header, this.#events(endMs), path);
+  }
+
+  *#events(endMs: number): Generator<TraceEvent> {
+    for (const apply of [...this.#declarations, ...this.#drivers.objects()]) yield { at: 0, apply };
+    yield* this.#history.until(endMs);
+  }
+
+  /** Records the DRA drivers of the nodes. */
+  followDrivers(slices: Store<ResourceSlice>): void {
+    slices.subscribe((event, slice) => {
+      if (event !== 'deleted') this.#drivers.put(slice);
+    });
   }
 
   #follow(store: Store<KubeObject>): void {

@@ -1,6 +1,6 @@
 /**
  * Redacts a live object for a trace. Removes everything that `karpenter snapshot` removes, fields that only a cluster
- * sets, and fields that do not affect scheduling: images, scheduler names, scheduling gates, devices.
+ * sets, and fields that do not affect scheduling: images, scheduler names, scheduling gates.
  */
 
 import { type Keep, RESOURCES } from '../../api/kept-fields.ts';
@@ -46,13 +46,7 @@ const MORE: Readonly<Record<string, Keep>> = {
 };
 
 /** Fields of a pod's spec that are specific to its cluster, or that a replay decides again. */
-const NOT_IN_PODS: ReadonlySet<string> = new Set([
-  'nodeName',
-  'priority',
-  'schedulerName',
-  'schedulingGates',
-  'resourceClaims',
-]);
+const NOT_IN_PODS: ReadonlySet<string> = new Set(['nodeName', 'priority', 'schedulerName', 'schedulingGates']);
 
 const redactor = new Redactor();
 

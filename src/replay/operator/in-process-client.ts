@@ -6,6 +6,7 @@ import { ObjectStore } from '../../kube/store.ts';
 import { trimmedObject } from '../../kube/trimmed-object.ts';
 import { connectInProcess, nameOf, refOf, runInTurn } from '../../local/in-process.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
+import { labelSelector } from '../../local/kubernetes/apiserver/selectors.ts';
 import type { Logger } from '../../observe/logger.ts';
 
 /** Returns a client that receives each response in the next microtask. */
@@ -20,13 +21,14 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
     list: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
       runInTurn((): KubeList<T> => {
         checkSelectors(kind, rest);
+        const items = selected(list(kind, namespace), rest);
         const metadata = { resourceVersion: String(core.store.revision) };
-        return { apiVersion: 'v1', kind: 'List', metadata, items: list(kind, namespace) };
+        return { apiVersion: 'v1', kind: 'List', metadata, items };
       }),
     listAll: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
       runInTurn(() => {
         checkSelectors(kind, rest);
-        return list(kind, namespace);
+        return selected(list(kind, namespace), rest);
       }),
     create,
     update: <T extends KubeObject>(kind: Kind<T>, object: T, options: { subresource?: 'status' } = {}) =>
@@ -44,11 +46,15 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
   };
 }
 
-/** Refuses selectors, because lists are not filtered: an error is better than a list with too many objects. */
-function checkSelectors(kind: Kind, { labelSelector, fieldSelector }: Selectors): void {
-  const selector = labelSelector ?? fieldSelector;
-  if (selector === undefined) return;
-  throw new ApiError(400, 'BadRequest', `selector ${selector} of ${kind.plural} is not supported in a replay`);
+/** Refuses field selectors, because they do not filter lists: an error is better than a list with too many objects. */
+function checkSelectors(kind: Kind, { fieldSelector }: Selectors): void {
+  if (fieldSelector === undefined) return;
+  throw new ApiError(400, 'BadRequest', `selector ${fieldSelector} of ${kind.plural} is not supported in a replay`);
+}
+
+function selected<T extends KubeObject>(objects: readonly T[], { labelSelector: selector }: Selectors): readonly T[] {
+  const matches = labelSelector(selector);
+  return matches === undefined ? objects : objects.filter(({ metadata: { labels = {} } }) => matches(labels));
 }
 
 interface Selectors {

@@ -25,6 +25,7 @@ import type { Logger } from '../../observe/logger.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Look } from '../../process/health.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
+import { OPERATOR_NAMESPACE } from '../trace/kinds.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 import { PacedMemo } from './paced-memo.ts';
 import { pacedSimulations } from './paced-simulations.ts';
@@ -97,6 +98,8 @@ const SETTINGS = [
 const UNHEARD: ReadonlySet<string> = new Set([
   'cloudprovider.metrics',
   'disruption.verdicts',
+  // a replay has no restarts, for which devices are stored
+  'devices.memory',
   'nodeclaim.consistency',
   'nodeclaim.hydration',
   'node.hydration',
@@ -150,7 +153,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
     clients,
   );
   const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
-  const deps: Deps = { ...common, cluster, cloud: aws.provider, decisions, random };
+  const deps: Deps = { ...common, namespace: OPERATOR_NAMESPACE, cluster, cloud: aws.provider, decisions, random };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
   // the duration of a solve on this machine must not affect decisions
   const now = (): number => clock.now();

@@ -2,8 +2,11 @@
 import {
   apiVersionOf,
   CAPACITY_BUFFER,
+  CONFIG_MAP,
   DAEMON_SET,
   DEPLOYMENT,
+  DEVICE_CLASS,
+  DEVICE_TAINT_RULE,
   EC2_NODE_CLASS,
   JOB,
   type Kind,
@@ -17,6 +20,8 @@ import {
   POD_TEMPLATE,
   PRIORITY_CLASS,
   REPLICA_SET,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
   SERVICE,
   STATEFUL_SET,
   STORAGE_CLASS,
@@ -37,6 +42,11 @@ export const TRACE_KINDS: readonly Kind[] = [
   EC2_NODE_CLASS,
   NODE_POOL,
   NODE_OVERLAY,
+  CONFIG_MAP,
+  DEVICE_CLASS,
+  DEVICE_TAINT_RULE,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_CLAIM,
   POD_TEMPLATE,
   CAPACITY_BUFFER,
   POD_DISRUPTION_BUDGET,
@@ -48,6 +58,9 @@ export const TRACE_KINDS: readonly Kind[] = [
   JOB,
   POD,
 ];
+
+/** Namespace of the operator in a replay. */
+export const OPERATOR_NAMESPACE = 'kube-system';
 
 /** Kinds whose number of pods a `scale` event changes. */
 export const SCALED_KINDS: ReadonlySet<string> = new Set(
@@ -71,6 +84,7 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
   ReplicationController: 'write a ReplicaSet or a Deployment',
   Node: 'the replay launches the nodes itself',
   NodeClaim: 'the replay launches the nodes itself',
+  ResourceSlice: 'apply a DaemonSet that stands for the DRA driver, which publishes the devices of the nodes',
 };
 
 const BY_NAME = new Map(TRACE_KINDS.map((kind) => [kind.kind, kind]));

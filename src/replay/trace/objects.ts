@@ -3,15 +3,16 @@
  * status, uid and resource version. The API server of the replay reports other problems of a spec.
  */
 
-import { JOB, type Kind, POD } from '../../api/kinds.ts';
+import { CONFIG_MAP, JOB, type Kind, POD } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '../../api/names.ts';
 import { parseQuantity } from '../../api/quantity.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { Field } from '../../lib/field.ts';
 import { quoted } from '../../lib/quoted.ts';
+import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { textOf, wholeOf } from './fields.ts';
-import { kindOf, TEMPLATE_KINDS } from './kinds.ts';
+import { kindOf, OPERATOR_NAMESPACE, TEMPLATE_KINDS } from './kinds.ts';
 import type { ObjectRef } from './trace.ts';
 
 /** Maximum number of replicas, higher than in any real workload. */
@@ -24,6 +25,7 @@ const DEFAULT_NAMESPACE = 'default';
 export function readObject(object: Field): KubeObject {
   const kind = kindOf(object.object());
   const metadata = readMetadata(object.at('metadata').object(), kind);
+  if (kind.kind === CONFIG_MAP.kind) checkDeclaration(object);
   checkSpec(object, kind);
   const { status: _, ...rest } = object.value as KubeObject & { readonly status?: unknown };
   return { ...rest, metadata };
@@ -73,6 +75,18 @@ function checkTexts(map: Field, errorsOf: (value: string) => readonly string[]):
     const [wrong] = errorsOf(text);
     if (wrong !== undefined) field.fail(`${quoted(text)}: ${wrong}`);
   }
+}
+
+/** Refuses ConfigMaps that the operator does not read, because a replay has no other reader. */
+function checkDeclaration(object: Field): void {
+  const metadata = object.at('metadata');
+  const [label, namespace] = [metadata.at('labels').at(DEVICE_TEMPLATES_LABEL), metadata.at('namespace')];
+  if (label.value !== 'true')
+    label.fail('must be "true": a trace contains only ConfigMaps with devices of new nodes; remove the ConfigMap');
+  if (namespace.value !== OPERATOR_NAMESPACE)
+    namespace.fail(`must be ${OPERATOR_NAMESPACE}, the namespace of the operator in a replay`);
+  const data = object.at('data').object();
+  for (const key of data.keys()) data.at(key).text();
 }
 
 function checkSpec(object: Field, { kind }: Kind): void {

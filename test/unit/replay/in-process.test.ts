@@ -94,12 +94,16 @@ describe('the operator in process', () => {
     expect(await refusal(client.get(POD, { name: 'b', namespace: 'default' }))).toBe('404 NotFound');
   });
 
-  it('rejects label selectors instead of returning too many objects', async () => {
+  it('lists objects by labels, and rejects field selectors instead of returning too many objects', async () => {
     const client = inProcessClient(api);
     await client.create(POD, podOf('a') as never);
-    expect(await refusal(client.listAll(POD, { labelSelector: 'x=y' }))).toBe('400 BadRequest');
+    await client.create(POD, podOf('b', { labels: { x: 'y' } }) as never);
+    expect(await refusal(client.listAll(POD, { fieldSelector: 'x=y' }))).toBe('400 BadRequest');
+    const labelled = await client.listAll(POD, { labelSelector: 'x=y' });
+    expect(labelled.map(({ metadata }) => metadata.name)).toEqual(['b']);
     expect((await client.list(POD, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)).toEqual([
       'a',
+      'b',
     ]);
     expect((await client.list(POD, { namespace: 'kube-system' })).items).toEqual([]);
   });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { type CsvOptions, fromCsv } from '../../../../src/cli/trace/csv.ts';
+import { readEvent } from '../../../../src/replay/trace/events.ts';
 import { readTrace } from '../../../../src/replay/trace/read.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
 import { writeTrace } from '../../../../src/replay/trace/write.ts';
@@ -47,7 +48,10 @@ interface JobLike {
   readonly spec: {
     readonly completions: number;
     readonly template: {
-      readonly spec: { readonly containers: [{ readonly resources: { readonly requests: object } }] };
+      readonly spec: {
+        readonly containers: [{ readonly resources: { readonly requests: object } }];
+        readonly resourceClaims?: unknown;
+      };
     };
   };
 }
@@ -125,6 +129,26 @@ describe('a CSV', () => {
         spec: expect.objectContaining({ containers: [{ name: 'task', image: 'pause', resources: { requests } }] }),
       },
     ]);
+  });
+
+  it('may claim GPUs by resource claims instead', async () => {
+    const text = 'time,runs,cpu,mem,gpus\n1,60,1,1048576,2\n1,60,1,1048576,0\n2,60,1,1048576,1\n';
+    const { events, header } = await converted(text, { gpu: 'gpus', gpuClaims: true });
+    const objects = events.flatMap((event) => ('apply' in event ? [event.apply] : []));
+    expect(objects.slice(0, -3).map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+      'DeviceClass gpu.nvidia.com',
+      'DaemonSet dra-driver-nvidia',
+      'ResourceClaimTemplate gpus-1',
+      'ResourceClaimTemplate gpus-2',
+    ]);
+    const specs = objects.slice(-3).map((object) => (object as never as JobLike).spec.template.spec);
+    expect(specs.map(({ resourceClaims }) => resourceClaims)).toEqual([
+      [{ name: 'gpu', resourceClaimTemplateName: 'gpus-2' }],
+      undefined,
+      [{ name: 'gpu', resourceClaimTemplateName: 'gpus-1' }],
+    ]);
+    expect(JSON.stringify(specs)).not.toContain('nvidia.com/gpu');
+    for (const event of events) readEvent(event, header, 0);
   });
 
   it('may have owners and kinds: tasks of a Deployment are its replicas', async () => {

@@ -201,6 +201,20 @@ describe('an invalid event', () => {
       /apply\.kind "toString" is not a supported kind; use one of Namespace, PriorityClass/,
     ],
     [
+      { at: 1, apply: { ...pod(), kind: 'ConfigMap' } },
+      /^apply\.metadata\.labels.*must be "true": a trace contains only/,
+    ],
+    [
+      {
+        at: 1,
+        apply: {
+          ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+          metadata: { name: 'a', namespace: 'shop', labels: { 'karpenter.sh/device-templates': 'true' } },
+        },
+      },
+      'apply.metadata.namespace must be kube-system, the namespace of the operator in a replay',
+    ],
+    [
       { at: 1, apply: { ...pod(), kind: 'CronJob' } },
       'apply.kind CronJob is not supported in a trace: write the Jobs that it created, each at its time',
     ],

@@ -15,6 +15,9 @@ export const NVIDIA_DRIVER = 'gpu.nvidia.com';
 export const EFA_DRIVER = 'dra.net';
 export const NEURON_DRIVER = 'neuron.aws.com';
 
+/** Drivers whose devices follow from the machine. */
+export const MACHINE_DRIVERS: ReadonlySet<string> = new Set([NVIDIA_DRIVER, EFA_DRIVER, NEURON_DRIVER]);
+
 const PCIE_ROOT = 'resource.kubernetes.io/pcieRoot';
 const PCI_BUS_ID = 'resource.kubernetes.io/pciBusID';
 /** Versions of the drivers. */

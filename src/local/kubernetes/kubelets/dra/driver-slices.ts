@@ -7,9 +7,9 @@ import type { LocalInstance } from '../../../aws/types.ts';
 import { devicesOf } from './driver-devices.ts';
 
 /** Annotation of a pod that stands for a DRA driver, with the name of the driver. */
-const DRIVER_ANNOTATION = 'local.karpenter-ts.sh/dra-driver';
+export const DRIVER_ANNOTATION = 'local.karpenter-ts.sh/dra-driver';
 /** Annotation with the pools that the driver publishes instead of the devices of the machine, as YAML. */
-const POOLS_ANNOTATION = 'local.karpenter-ts.sh/dra-pools';
+export const POOLS_ANNOTATION = 'local.karpenter-ts.sh/dra-pools';
 const NODE_NAME = '$(NODE_NAME)';
 
 /** Maximum number of devices in a slice, and in a slice with taints or counters. */
