@@ -23,6 +23,7 @@ import { Requirements } from '../engine/requirements.ts';
 import { quantityList } from '../engine/resources.ts';
 import { own } from '../lib/own.ts';
 import { timestamp } from '../lib/times.ts';
+import { claimsAfter, slicesOfNode } from './disruption-devices.ts';
 
 /** Maximum number of commands. A large cluster can need thousands of them. */
 const MOST_COMMANDS = 100;
@@ -142,23 +143,37 @@ function after(
       moving.delete(key);
       return [{ ...pod, spec: { ...pod.spec, nodeName } }];
     });
+  const uids = new Set([...moving.values()].map(({ metadata }) => metadata.uid ?? ''));
   const arriving = new Map(plan?.placements.map(({ providerId, pods }) => [providerId, pods]));
+  const arrived = new Map<string, readonly Pod[]>();
   const staying = snapshot.nodes
     .filter(({ providerId }) => !gone.has(providerId))
     .map((node) => {
       const more = bound(arriving.get(node.providerId), node.name);
+      arrived.set(node.providerId, more);
       return more.length === 0 ? node : { ...node, pods: [...node.pods, ...more] };
     });
   const fresh = replacements.flatMap((claim, at) => {
     const name = `new-${launched + at + 1}`;
     const node = launchedNode(claim, name, { pools, nowMs: snapshot.nowMs });
-    return node === undefined ? [] : [{ ...node, pods: bound(claim.pods, name) }];
+    if (node === undefined) return [];
+    const pods = bound(claim.pods, name);
+    arrived.set(node.providerId, pods);
+    return [{ ...node, pods }];
   });
-  return {
+  const next = {
     ...snapshot,
     nodes: [...staying, ...fresh],
     pendingPods: [...snapshot.pendingPods, ...[...moving.values()].map(pending)],
   };
+  if (snapshot.resourceClaims === undefined) return next;
+  const published = fresh.flatMap(({ name, labels }) => {
+    const [nodePool, type] = [labels[NODEPOOL_LABEL], labels[INSTANCE_TYPE_LABEL] ?? ''];
+    const templates = pools.find((pool) => pool.nodePool.metadata.name === nodePool)?.deviceTemplates?.get(type);
+    return templates === undefined ? [] : slicesOfNode(templates, name);
+  });
+  const withSlices = { ...next, resourceSlices: [...(snapshot.resourceSlices ?? []), ...published] };
+  return { ...withSlices, resourceClaims: claimsAfter(withSlices, { arriving: arrived, moving: uids }) };
 }
 
 const pending = ({ spec: { nodeName: _, ...spec }, ...pod }: Pod): Pod => ({ ...pod, spec });

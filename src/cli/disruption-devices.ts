@@ -1,0 +1,122 @@
+/** Devices after a disruption command: slices of the replacements, and allocations of the claims whose pods have moved. */
+import type { Device, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
+import { apiVersionOf, DEVICE_CLASS, type Kind, RESOURCE_CLAIM, RESOURCE_SLICE } from '../api/kinds.ts';
+import type { KubeObject, Pod } from '../api/kubernetes.ts';
+import { claimId } from '../engine/dra/claim-states.ts';
+import { deviceKey } from '../engine/dra/pool-device.ts';
+import type { DeviceTemplates } from '../engine/dra/template-types.ts';
+import type { Snapshot, StateNode } from '../engine/model.ts';
+import type { Caches } from '../local/cache.ts';
+import { allocationOf } from '../local/kubernetes/scheduler/devices/allocation-result.ts';
+import { DeviceCluster } from '../local/kubernetes/scheduler/devices/device-cluster.ts';
+
+export interface MovedPods {
+  /** Provider ids of the nodes that receive pods, with these pods. */
+  readonly arriving: ReadonlyMap<string, readonly Pod[]>;
+  /** UIDs of all pods that have left their node. */
+  readonly moving: ReadonlySet<string>;
+}
+
+/** Returns the slices that the drivers of a new node publish. */
+export function slicesOfNode({ pools, runtime = [] }: DeviceTemplates, nodeName: string): readonly ResourceSlice[] {
+  const values = new Map<string, Record<string, { readonly string: string }>>();
+  const put = (key: string, attribute: string, value: string): void => {
+    values.set(key, { ...values.get(key), [attribute]: { string: `${nodeName} ${value}` } });
+  };
+  for (const each of runtime)
+    if ('unique' in each) {
+      for (const { driver, pool, devices } of pools.filter((one) => one.driver === each.driver))
+        for (const { name } of devices) put(deviceKey(driver, pool, name), each.attribute, `${pool}/${name}`);
+    } else {
+      for (const [at, group] of each.same.entries())
+        for (const { driver, pool, device } of group) put(deviceKey(driver, pool, device), each.attribute, `${at}`);
+    }
+  return pools.map(({ driver, pool, devices, sharedCounters = [] }, at): ResourceSlice => {
+    const complete = (device: Device): Device => {
+      const own = values.get(deviceKey(driver, pool, device.name));
+      return own === undefined ? device : { ...device, attributes: { ...own, ...device.attributes } };
+    };
+    return {
+      apiVersion: apiVersionOf(RESOURCE_SLICE),
+      kind: RESOURCE_SLICE.kind,
+      metadata: { name: `${nodeName}-${at}`, uid: `${nodeName}-${at}` },
+      spec: {
+        ...{ driver, nodeName, pool: { name: `${nodeName}/${pool}`, generation: 1, resourceSliceCount: 1 } },
+        devices: devices.map(complete),
+        ...(sharedCounters.length > 0 && { sharedCounters }),
+      },
+    };
+  });
+}
+
+/** Returns the claims after pods have moved to their nodes. A claim without devices on the node is not allocated. */
+export function claimsAfter(
+  snapshot: Pick<Snapshot, 'nodes' | 'resourceClaims' | 'resourceSlices' | 'deviceClasses'>,
+  { arriving, moving }: MovedPods,
+): readonly ResourceClaim[] {
+  const { resourceSlices: slices = [], deviceClasses = [] } = snapshot;
+  const claims = new Map((snapshot.resourceClaims ?? []).map((claim) => [claimId(claim), withoutMoved(claim, moving)]));
+  const cluster = new DeviceCluster(
+    fixedCaches([
+      [RESOURCE_CLAIM, [...claims.values()]],
+      [RESOURCE_SLICE, slices],
+      [DEVICE_CLASS, deviceClasses],
+    ]),
+    () => undefined,
+  );
+  const bind = (pod: Pod, node: NonNullable<StateNode['node']>): void => {
+    const needs = cluster.needsOf(pod);
+    if (needs === undefined || 'refusal' in needs) return;
+    const present = needs.claims.map((claim) => claims.get(claimId(claim)) ?? claim);
+    const found = cluster.allocate(present, node);
+    if (typeof found === 'string') return;
+    const sources = {
+      ...{ slices, classes: cluster.classes, nodeName: node.metadata.name },
+      newShareId: () => `${node.metadata.name}/${claims.size}`,
+    };
+    const allocations = new Map(found.map(({ claim, grants }) => [claim, allocationOf(claim, grants, sources)]));
+    const bound = present.map((claim): ResourceClaim => {
+      const allocation = allocations.get(claim) ?? claim.status?.allocation;
+      const user = { resource: 'pods', name: pod.metadata.name, uid: pod.metadata.uid ?? '' };
+      return {
+        ...claim,
+        status: { ...claim.status, ...(allocation && { allocation }), reservedFor: [...reservationsOf(claim), user] },
+      };
+    });
+    for (const claim of bound) claims.set(claimId(claim), claim);
+    cluster.assume(bound);
+  };
+  for (const { node, providerId } of snapshot.nodes)
+    for (const pod of (node && arriving.get(providerId)) ?? []) if (node !== undefined) bind(pod, node);
+  return [...claims.values()];
+}
+
+const reservationsOf = ({ status }: ResourceClaim) => status?.reservedFor ?? [];
+
+/** Removes the reservations of pods that move. Without other consumers, the claim loses its devices. */
+function withoutMoved(claim: ResourceClaim, moving: ReadonlySet<string>): ResourceClaim {
+  const before = reservationsOf(claim);
+  const reservedFor = before.filter(({ uid }) => !moving.has(uid));
+  if (reservedFor.length === before.length) return claim;
+  const { allocation: _, reservedFor: __, ...status } = claim.status ?? {};
+  return { ...claim, status: reservedFor.length === 0 ? status : { ...claim.status, reservedFor } };
+}
+
+const nameOf = ({ namespace = 'default', name }: Pick<KubeObject['metadata'], 'name' | 'namespace'>): string =>
+  `${namespace}/${name}`;
+
+/** Returns caches of objects that do not change. */
+function fixedCaches(lists: readonly (readonly [Kind, readonly KubeObject[]])[]): Caches {
+  const caches = new Map(
+    lists.map(([kind, objects]) => [
+      kind.plural,
+      {
+        list: () => objects,
+        get: (ref: Pick<KubeObject['metadata'], 'name' | 'namespace'>) =>
+          objects.find(({ metadata }) => nameOf(metadata) === nameOf(ref)),
+        subscribe: () => () => undefined,
+      },
+    ]),
+  );
+  return { of: ({ plural }: Kind) => caches.get(plural) } as unknown as Caches;
+}
