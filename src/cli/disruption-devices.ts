@@ -6,6 +6,7 @@ import { claimId } from '../engine/dra/claim-states.ts';
 import { deviceKey } from '../engine/dra/pool-device.ts';
 import type { DeviceTemplates } from '../engine/dra/template-types.ts';
 import type { Snapshot, StateNode } from '../engine/model.ts';
+import type { Ref } from '../kube/client.ts';
 import type { Caches } from '../local/cache.ts';
 import { allocationOf } from '../local/kubernetes/scheduler/devices/allocation-result.ts';
 import { DeviceCluster } from '../local/kubernetes/scheduler/devices/device-cluster.ts';
@@ -56,26 +57,34 @@ export function claimsAfter(
 ): readonly ResourceClaim[] {
   const { resourceSlices: slices = [], deviceClasses = [] } = snapshot;
   const claims = new Map((snapshot.resourceClaims ?? []).map((claim) => [claimId(claim), withoutMoved(claim, moving)]));
-  const cluster = new DeviceCluster(
-    fixedCaches([
-      [RESOURCE_CLAIM, [...claims.values()]],
-      [RESOURCE_SLICE, slices],
-      [DEVICE_CLASS, deviceClasses],
-    ]),
-    () => undefined,
-  );
+  let shares = 0;
+  const changed: (() => void)[] = [];
+  const fixed = (objects: readonly KubeObject[]) => ({ list: () => objects, subscribe: () => undefined });
+  const caches = new Map<string, object>([
+    [
+      RESOURCE_CLAIM.plural,
+      {
+        list: () => [...claims.values()],
+        get: ({ namespace = 'default', name }: Ref) => claims.get(`${namespace}/${name}`),
+        subscribe: (listener: () => void) => changed.push(listener),
+      },
+    ],
+    [RESOURCE_SLICE.plural, fixed(slices)],
+    [DEVICE_CLASS.plural, fixed(deviceClasses)],
+  ]);
+  const of = ({ plural }: Kind): unknown => caches.get(plural);
+  const cluster = new DeviceCluster({ of } as unknown as Caches, () => undefined);
   const bind = (pod: Pod, node: NonNullable<StateNode['node']>): void => {
     const needs = cluster.needsOf(pod);
     if (needs === undefined || 'refusal' in needs) return;
-    const present = needs.claims.map((claim) => claims.get(claimId(claim)) ?? claim);
-    const found = cluster.allocate(present, node);
+    const found = cluster.allocate(needs.claims, node);
     if (typeof found === 'string') return;
     const sources = {
       ...{ slices, classes: cluster.classes, nodeName: node.metadata.name },
-      newShareId: () => `${node.metadata.name}/${claims.size}`,
+      newShareId: () => `share-${shares++}`,
     };
     const allocations = new Map(found.map(({ claim, grants }) => [claim, allocationOf(claim, grants, sources)]));
-    const bound = present.map((claim): ResourceClaim => {
+    const bound = needs.claims.map((claim): ResourceClaim => {
       const allocation = allocations.get(claim) ?? claim.status?.allocation;
       const user = { resource: 'pods', name: pod.metadata.name, uid: pod.metadata.uid ?? '' };
       return {
@@ -84,7 +93,7 @@ export function claimsAfter(
       };
     });
     for (const claim of bound) claims.set(claimId(claim), claim);
-    cluster.assume(bound);
+    for (const listener of changed) listener();
   };
   for (const { node, providerId } of snapshot.nodes)
     for (const pod of (node && arriving.get(providerId)) ?? []) if (node !== undefined) bind(pod, node);
@@ -100,23 +109,4 @@ function withoutMoved(claim: ResourceClaim, moving: ReadonlySet<string>): Resour
   if (reservedFor.length === before.length) return claim;
   const { allocation: _, reservedFor: __, ...status } = claim.status ?? {};
   return { ...claim, status: reservedFor.length === 0 ? status : { ...claim.status, reservedFor } };
-}
-
-const nameOf = ({ namespace = 'default', name }: Pick<KubeObject['metadata'], 'name' | 'namespace'>): string =>
-  `${namespace}/${name}`;
-
-/** Returns caches of objects that do not change. */
-function fixedCaches(lists: readonly (readonly [Kind, readonly KubeObject[]])[]): Caches {
-  const caches = new Map(
-    lists.map(([kind, objects]) => [
-      kind.plural,
-      {
-        list: () => objects,
-        get: (ref: Pick<KubeObject['metadata'], 'name' | 'namespace'>) =>
-          objects.find(({ metadata }) => nameOf(metadata) === nameOf(ref)),
-        subscribe: () => () => undefined,
-      },
-    ]),
-  );
-  return { of: ({ plural }: Kind) => caches.get(plural) } as unknown as Caches;
 }

@@ -1,6 +1,6 @@
 /**
- * ConfigMaps with declared devices in a redacted snapshot. Keeps the fields of documents that the operator reads. Other text, also
- * text that cannot be parsed, is omitted.
+ * ConfigMaps with declared devices in a redacted snapshot. Keeps the fields of documents that the operator reads. Omits all other
+ * text, and text that cannot be parsed.
  */
 import { type Document, parseAllDocuments, stringify } from 'yaml';
 import { KEPT_DECLARATION_FIELDS } from '../../api/dra/kept-device-fields.ts';

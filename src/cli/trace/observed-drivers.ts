@@ -1,6 +1,6 @@
 /**
- * DRA drivers of a recorded cluster. A replay has no drivers: DaemonSets stand for them, and publish the devices of the machine or
- * the devices that were observed on nodes of the instance type.
+ * DRA drivers of a recorded cluster. DaemonSets stand for drivers in a replay. They publish the devices of the machine, or the
+ * devices that were observed on nodes of the instance type.
  */
 import type { Device, ResourceSlice } from '../../api/dra/objects.ts';
 import { apiVersionOf, CONFIG_MAP } from '../../api/kinds.ts';

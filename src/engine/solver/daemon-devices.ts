@@ -52,8 +52,8 @@ export class DaemonDevices {
   }
 
   /**
-   * Returns the devices of DaemonSets on a new node. Shared claims that are not allocated take no devices there, because a pod that
-   * needs all devices of a node would wait forever for a second node.
+   * Returns the devices of DaemonSets on a new node. Shared claims that are not allocated take no devices of new nodes, because
+   * no node would ever be launched for a pod that needs all devices of a node.
    */
   onType(template: Template, type: InstanceType, templates: readonly DevicePool[]): TypeDevices | undefined {
     if (this.#claiming.length === 0 || templates.length === 0) return undefined;
