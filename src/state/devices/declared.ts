@@ -14,6 +14,7 @@ import { LOOSE, Requirements } from '../../engine/requirements.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { Field, FieldFault, type Wording } from '../../lib/field.ts';
 import { quoted } from '../../lib/quoted.ts';
+import { remembering } from '../../lib/remembering.ts';
 
 /** Label of ConfigMaps with declared devices. */
 export const DEVICE_TEMPLATES_LABEL = 'karpenter.sh/device-templates';
@@ -169,16 +170,22 @@ function runtimeOf(field: Field): RuntimeValues {
   return { attribute, groups, areDisjoint: field.at('disjoint').given?.flag() ?? false };
 }
 
+type DriverTemplates = ReadonlyMap<string, DriverTemplate>;
+
 /** Returns the declared templates of an instance type by driver. */
-export function declaredFor(
-  { devices }: Declarations,
-  nodePool: NodePool,
-  type: InstanceType,
-): ReadonlyMap<string, DriverTemplate> {
-  const found = new Map<string, DriverTemplate>();
-  if (devices.length === 0) return found;
-  const labels = requirementsOf(type).intersect(templateRequirements(nodePool));
-  for (const { requirements, template } of devices)
-    if (!found.has(template.driver) && labels.compatible(requirements, LOOSE)) found.set(template.driver, template);
-  return found;
-}
+export const declaredFor = (declarations: Declarations, nodePool: NodePool, type: InstanceType): DriverTemplates =>
+  matcherOf(declarations)(nodePool)(type);
+
+/** Cached by object, because each solve compares all instance types with all documents. */
+const matcherOf = remembering(({ devices }: Declarations) =>
+  remembering((nodePool: NodePool) =>
+    remembering((type: InstanceType): DriverTemplates => {
+      const found = new Map<string, DriverTemplate>();
+      if (devices.length === 0) return found;
+      const labels = requirementsOf(type).intersect(templateRequirements(nodePool));
+      for (const { requirements, template } of devices)
+        if (!found.has(template.driver) && labels.compatible(requirements, LOOSE)) found.set(template.driver, template);
+      return found;
+    }),
+  ),
+);

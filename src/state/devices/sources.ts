@@ -40,6 +40,14 @@ interface Given {
   readonly counts: readonly SourceCount[];
 }
 
+/** Knowledge of the devices of a NodePool. */
+interface Known {
+  readonly declarations: Declarations;
+  readonly learned: LearnedTemplates;
+  /** Hash of the NodeClass, or undefined if it is unknown. */
+  readonly hash: string | undefined;
+}
+
 /** Number of instance types of a NodePool with devices of a driver from this source. */
 export interface SourceCount {
   readonly driver: string;
@@ -85,19 +93,19 @@ export class DeviceSources {
   /** Returns the devices of new nodes of a NodePool. Returns the same object until they change. */
   async forPool(nodePool: NodePool, types: readonly InstanceType[]): Promise<Pick<PoolInput, 'deviceTemplates'>> {
     const declarations = await this.#parts.declared.current();
-    const learned = this.#learnedNow();
+    const known = { declarations, learned: this.#learnedNow(), hash: this.#parts.nodeClassHash?.(nodePool) };
     const { name } = nodePool.metadata;
     const used: DriverTemplate[] = [];
     const found = types.flatMap((type) => {
-      const all = this.#driversOf(nodePool, type, { declarations, learned });
+      const all = this.#driversOf(nodePool, type, known);
       const place = { nodePool: name, type: type.name };
       const suspended = all.flatMap(({ driver }) => this.suspensions.of({ ...place, driver }) ?? []);
       used.push(...all.filter(({ driver }) => suspended.every((each) => each.driver !== driver)));
       return all.length === 0 ? [] : [[type.name, this.#combine(all, suspended)] as const];
     });
     const parts = found.flat();
-    const known = this.#given.get(name);
-    if (known !== undefined && sameItems(known.parts, parts)) return { deviceTemplates: known.templates };
+    const given = this.#given.get(name);
+    if (given !== undefined && sameItems(given.parts, parts)) return { deviceTemplates: given.templates };
     const templates = new Map(found);
     this.#given.set(name, { parts, templates, counts: countsOf(used) });
     return { deviceTemplates: templates };
@@ -113,15 +121,14 @@ export class DeviceSources {
   #driversOf(
     nodePool: NodePool,
     type: InstanceType,
-    { declarations, learned }: { readonly declarations: Declarations; readonly learned: LearnedTemplates },
+    { declarations, learned, hash }: Known,
   ): readonly DriverTemplate[] {
-    const { cloud, memory, nodeClassHash } = this.#parts;
+    const { cloud, memory } = this.#parts;
     const { name } = nodePool.metadata;
     const byDriver = new Map<string, DriverTemplate>();
     for (const template of cloud.deviceTemplates?.(nodePool, type) ?? []) byDriver.set(template.driver, template);
     // devices of types without nodes
-    for (const template of memory?.of(name, type.name, nodeClassHash?.(nodePool)) ?? [])
-      byDriver.set(template.driver, template);
+    for (const template of memory?.of(name, type.name, hash) ?? []) byDriver.set(template.driver, template);
     for (const [driver, template] of learned.get(learnedKey(name, type.name)) ?? []) byDriver.set(driver, template);
     for (const [driver, template] of declaredFor(declarations, nodePool, type)) byDriver.set(driver, template);
     return [...byDriver.values()]

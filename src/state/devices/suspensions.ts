@@ -47,6 +47,7 @@ export class DeviceSuspensions {
 
   /** Returns the suspension of a place, or undefined if its devices are offered. Returns the same object until it changes. */
   of(place: DevicePlace): SuspendedDriver | undefined {
+    if (this.#suspensions.size === 0) return undefined;
     return this.#active(keyOf(place))?.shown ?? this.#ofPool(poolKeyOf(place))?.shown;
   }
 

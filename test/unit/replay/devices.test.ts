@@ -8,7 +8,7 @@ import { readEvent } from '../../../src/replay/trace/events.ts';
 import type { TraceHeader } from '../../../src/replay/trace/trace.ts';
 import { NEUTRAL_WORLD, SHORT_LIFE_OBJECTS } from '../../support/short-life.ts';
 
-const HEADER: TraceHeader = { trace: 'karpenter/v1', name: 'gpus', start: '2026-01-05T09:00:00Z', seconds: 3600 };
+const HEADER: TraceHeader = { trace: 'karpenter/v1', name: 'gpus', start: '2026-01-05T09:00:00Z', seconds: 1200 };
 const [NODE_CLASS] = SHORT_LIFE_OBJECTS;
 const DRA = ['--aws-feature-gates=DRANVIDIAGPU=true'];
 
@@ -20,9 +20,9 @@ const example = (name: string): readonly unknown[] =>
 const at = (seconds: number, applied: readonly unknown[]) => applied.map((apply) => ({ at: seconds, apply }));
 
 /** Replays events after they were read as lines of a trace. */
-const played = (events: readonly object[], args: readonly string[] = DRA) =>
+const played = (events: readonly object[], { args = DRA, seconds = HEADER.seconds } = {}) =>
   run({
-    trace: { header: HEADER, events: () => events.map((event) => readEvent(event, HEADER, 0)) },
+    trace: { header: { ...HEADER, seconds }, events: () => events.map((event) => readEvent(event, HEADER, 0)) },
     world: NEUTRAL_WORLD,
     set: { name: 'as is', says: [], args, objects: NODE_CLASS === undefined ? [] : [NODE_CLASS] },
     signal: undefined,
@@ -38,9 +38,9 @@ describe('a replay of pods with resource claims', () => {
   const fleet = [
     ...at(0, example('drivers.yaml')),
     ...at(60, example('gpu.yaml')),
-    scaleTo(300, 'inference', 6),
-    scaleTo(1500, 'inference', 1),
-    scaleTo(3000, 'inference', 0),
+    scaleTo(240, 'inference', 6),
+    scaleTo(600, 'inference', 1),
+    scaleTo(900, 'inference', 0),
   ];
 
   it('launches nodes with the devices, consolidates them, and reports their cost', async () => {
@@ -55,21 +55,19 @@ describe('a replay of pods with resource claims', () => {
     );
     expect(nodes.byReason).toMatchObject({ Underutilized: expect.any(Number), Empty: expect.any(Number) });
     expect(cost.byNodePool).toEqual({ gpu: expect.closeTo(cost.instancesUsd + cost.extrasUsd, 6) });
-    expect(series.runningPods[20]).toBeGreaterThanOrEqual(6);
-    expect(series.usdPerHour[40]).toBeLessThan((series.usdPerHour[20] ?? 0) / 2);
+    expect(series.runningPods[9]).toBe(6);
+    expect(series.usdPerHour[14]).toBeLessThan((series.usdPerHour[9] ?? 0) / 2);
   });
 
   it('launches no nodes while the operator ignores resource claims', async () => {
-    const { nodes, waiting } = await played(fleet.slice(0, -2), []);
+    const { nodes, waiting } = await played(fleet.slice(0, -2), { args: [], seconds: 300 });
     expect(nodes.bought).toBe(0);
     expect(waiting).toMatchObject({ pods: 0, stillWaiting: 6 });
   });
 
   it('reads the devices of new nodes that ConfigMaps declare', async () => {
-    const { complaints, nodes, waiting } = await played([
-      ...at(0, example('drivers.yaml')),
-      ...at(0, example('mig.yaml')),
-    ]);
+    const events = [...at(0, example('drivers.yaml')), ...at(0, example('mig.yaml'))];
+    const { complaints, nodes, waiting } = await played(events, { seconds: 180 });
     expect(complaints).toEqual([]);
     expect(waiting).toMatchObject({ pods: 7, stillWaiting: 0 });
     expect(Object.keys(nodes.hoursByType)).toEqual(['p5.4xlarge']);
