@@ -3,7 +3,7 @@ import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
 import type { ConsolidationMode } from '../engine/disruption/method.ts';
-import { type PassInput, passCluster, simulateOn } from '../engine/disruption/pass.ts';
+import { type PassInput, passCluster, passInput, simulateOn } from '../engine/disruption/pass.ts';
 import { enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
@@ -112,15 +112,13 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  const passOn = (present: Snapshot): PassInput => ({
-    ...passCluster(present, allPools, { inProgress: new Set(), consolidation }),
-    nowMs,
-    spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
-    unseenPools: new Set(),
-    undone: [],
-    simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
-    elapsedMs: () => performance.now(),
-  });
+  const passOn = (present: Snapshot): PassInput =>
+    passInput(passCluster(present, allPools, { inProgress: new Set(), consolidation }), {
+      nowMs,
+      spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
+      simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
+      elapsedMs: () => performance.now(),
+    });
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; none of its nodes can be disrupted until this is corrected`,
   );

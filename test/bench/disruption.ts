@@ -7,8 +7,8 @@ import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { publishEvents } from '../../src/controllers/disruption/disruption-events.ts';
+import { DisruptionLoop } from '../../src/controllers/disruption/loop.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
-import { MethodPreparer } from '../../src/controllers/disruption/run.ts';
 import { Snapshots } from '../../src/controllers/disruption/snapshots.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
@@ -185,13 +185,15 @@ async function* passesOver(
   const thread = new WorkerSimulationRunner();
   const queue = new DisruptionQueue(deps);
   const snapshots = new Snapshots(deps, queue);
-  const preparer = new MethodPreparer(deps, { snapshots, moves: queue.moves, simulations: thread });
   const history = new VerdictHistory();
+  const loop = new DisruptionLoop(deps, {
+    ...{ queue, methods: [], simulations: thread, history, snapshots },
+    launches: { room: () => Number.POSITIVE_INFINITY },
+  });
   const ask = async (method: Method): Promise<MethodLine> => {
     const startedMs = performance.now();
     const { blockMs, blockCpuMs, ...result } = await run(async () => {
-      const request = { method, log: silent, unseenPools: new Set<string>() };
-      const { decide, input: _, ...preparation } = await preparer.prepare(request);
+      const { decide, input: _, ...preparation } = await loop.prepare(method, silent);
       const { length } = preparation.candidates;
       if (length === 0) return { candidates: 0, found: [] };
       const decision = await decide(new AbortController().signal);

@@ -2,7 +2,7 @@
 import type { Pod } from '../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
-import { type PassInput, passCluster, simulateOn } from '../../src/engine/disruption/pass.ts';
+import { type PassInput, passCluster, passInput, simulateOn } from '../../src/engine/disruption/pass.ts';
 import { methodsOf, review } from '../../src/engine/disruption/review.ts';
 import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
 import { cheapestOffering } from '../../src/engine/instance-types.ts';
@@ -27,16 +27,13 @@ export function passOn(
   const all = [...pools.values()];
   const nodePools = all.map(({ nodePool }) => nodePool);
   const { consolidation = 'thorough' } = more;
-  return {
-    ...passCluster(snapshot, all, { inProgress: new Set(), consolidation }),
+  return passInput(passCluster(snapshot, all, { inProgress: new Set(), consolidation }), {
     nowMs: snapshot.nowMs,
     spotToSpot: true,
-    unseenPools: new Set(),
-    undone: [],
     simulate: simulateOn(new Simulator(snapshot, { nodePools, solve: SOLVING })),
     elapsedMs: () => 0,
     ...more,
-  };
+  });
 }
 
 export const costOf = ({ snapshot, pools }: Cluster): number =>

@@ -1,27 +1,38 @@
-/** The loop that removes or replaces nodes. */
+/**
+ * The loop that removes or replaces nodes. A pass runs the disruption methods in order: it prepares a method on the current
+ * snapshot, decides, validates the commands again after a delay, and starts them.
+ */
 import { getCondition, READY } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
-import type { Method } from '../../engine/disruption/method.ts';
-import type { VerdictHistory } from '../../engine/disruption/verdicts.ts';
+import type { Command } from '../../engine/disruption/command.ts';
+import type { Method, MethodInput, MethodResult, Validated } from '../../engine/disruption/method.ts';
+import { passInput, prepare } from '../../engine/disruption/pass.ts';
+import type { MethodReview, VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import { awaitsReadiness } from '../../engine/idle-pools.ts';
-import type { StateNode } from '../../engine/model.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
-import { after, type Outcome, type ReconcileContext, Requeue, type Singleton, settled } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { after, type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { monotonicMs } from '../../lib/clock.ts';
-import { remembering } from '../../lib/remembering.ts';
+import { rejections } from '../../lib/rejections.ts';
+import { yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
-import { during, isConflictOnly } from './failures.ts';
-import { hasReason, isTainted, untaint, withdrawReason } from './marks.ts';
-import { forgetAllowances, initDisruptionCounters } from './measures.ts';
+import { publishEvents } from './disruption-events.ts';
+import { step, together } from './failures.ts';
+import { removeMarks } from './marks.ts';
+import {
+  countFailedValidations,
+  forgetAllowances,
+  initDisruptionCounters,
+  observeEvaluation,
+  setEligible,
+} from './measures.ts';
 import type { DisruptionQueue } from './queue.ts';
-import { MethodPreparer, MethodRunner } from './run.ts';
-import { DecisionMemo, managedPools, type RunOutcome, type Snapshots } from './snapshots.ts';
+import { reportBlocks, reportDeclined, reportResult } from './reports.ts';
+import { DecisionMemo, managedPools, type Snapshots } from './snapshots.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
@@ -31,23 +42,37 @@ const UNSYNCED_MS = 1000;
  */
 const READY_WITHIN_MS = 10_000;
 const ABNORMAL_MS = 15 * 60_000;
-const AT_ONCE = 20;
 /** Back-off after a command fails to start. The next pass must remove the marks of the command soon, but not in a tight loop. */
 const BACK_OFF = { baseMs: 1000, maxMs: 60_000 };
 const LOOP = 'disruption-loop';
+const NO_POOLS: ReadonlySet<string> = new Set();
+const NOTHING: MethodResult = { commands: [], exhausted: false, events: [] };
 
 interface DisruptionParts {
   readonly queue: DisruptionQueue;
   /** Methods in execution order. A pass ends at the first method that starts a command. */
   readonly methods: readonly Method[];
   /** Runs simulations. */
-  readonly simulations: SimulationRunner;
+  readonly simulations: Pick<SimulationRunner, 'simulate' | 'decide'>;
   /** Keeps the verdicts of the methods on each node. */
   readonly history: VerdictHistory;
   readonly launches: Pick<LaunchBudget, 'room'>;
-  readonly snapshots: Snapshots;
+  readonly snapshots: Pick<Snapshots, 'current'>;
   /** Results of earlier passes. Replays pass their own. */
   readonly memo?: DecisionMemo | undefined;
+}
+
+/** Method that is ready to decide. */
+interface PreparedMethod extends Omit<MethodReview, 'result'> {
+  readonly input: MethodInput;
+  /** Decides on commands. Rejects if the signal aborts. */
+  readonly decide: (signal: AbortSignal) => Promise<MethodResult>;
+}
+
+interface Evaluated {
+  readonly commands: readonly Command[];
+  /** True if the method would decide the same on an unchanged cluster. */
+  readonly isOver: boolean;
 }
 
 export class DisruptionLoop implements Singleton {
@@ -55,10 +80,7 @@ export class DisruptionLoop implements Singleton {
   readonly singleton = true;
   readonly backOff = BACK_OFF;
   readonly #deps: Deps;
-  readonly #queue: DisruptionQueue;
-  readonly #methods: readonly Method[];
-  readonly #runner: MethodRunner;
-  readonly #snapshots: Snapshots;
+  readonly #parts: DisruptionParts;
   readonly #memo: DecisionMemo;
   /** Time of the last run by name, by `monotonicMs`. */
   readonly #lastRunMs = new Map<string, number>();
@@ -68,15 +90,10 @@ export class DisruptionLoop implements Singleton {
   #known: ReadonlySet<string> = new Set();
 
   constructor(deps: Deps, parts: DisruptionParts) {
-    const { queue, methods, simulations, history, launches, snapshots, memo = new DecisionMemo(deps.cluster) } = parts;
     this.#deps = deps;
-    this.#queue = queue;
-    this.#methods = methods;
-    this.#memo = memo;
-    this.#snapshots = snapshots;
-    const preparer = new MethodPreparer(deps, { snapshots: this.#snapshots, moves: queue.moves, simulations });
-    this.#runner = new MethodRunner(deps, { queue, preparer, history, launches, memo });
-    initDisruptionCounters(deps.metrics, methods);
+    this.#parts = parts;
+    this.#memo = parts.memo ?? new DecisionMemo(deps.cluster);
+    initDisruptionCounters(deps.metrics, parts.methods);
   }
 
   async reconcile(context: ReconcileContext): Promise<Outcome> {
@@ -91,24 +108,176 @@ export class DisruptionLoop implements Singleton {
 
   async #pass(context: ReconcileContext): Promise<Outcome> {
     const { cluster, clock } = this.#deps;
+    const { methods: all, snapshots, queue } = this.#parts;
     const pools = managedPools(this.#deps);
     this.#forgetGone(pools);
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (!cluster.synced() || this.#awaits(pools)) return after(UNSYNCED_MS);
-    for (const { name } of this.#methods) this.#lastRunMs.set(name, monotonicMs(clock));
-    const snapshot = await this.#snapshots.current(context.log);
-    const methods = this.#memo.due(this.#methods, snapshot);
-    if (methods.length > 0) await this.#cleanStaleMarks();
-    const outcomes = new Map<Method, RunOutcome>();
+    for (const { name } of all) this.#lastRunMs.set(name, monotonicMs(clock));
+    const snapshot = await snapshots.current(context.log);
+    const methods = this.#memo.due(all, snapshot);
+    // The command of a stale mark failed to start, or an earlier process started it.
+    if (methods.length > 0)
+      await removeMarks(this.#deps, (node) => !queue.has(node.providerId) && !node.markedForDeletion);
+    const isOver = new Map<Method, boolean>();
+    let isStarted = false;
     for (const method of methods) {
       this.#lastRunMs.set(method.name, monotonicMs(clock));
-      const outcome = await step('disrupting', () => this.#runner.run(method, context));
-      outcomes.set(method, outcome);
-      if (outcome === 'started') break;
+      const evaluated = await step('disrupting', () => this.run(method, context));
+      isOver.set(method, evaluated.isOver);
+      isStarted = evaluated.commands.length > 0;
+      if (isStarted) break;
     }
-    this.#memo.passed(outcomes, snapshot);
-    return [...outcomes.values()].includes('started') ? settled : after(POLL_MS);
+    this.#memo.passed(isOver, snapshot);
+    return isStarted ? settled : after(POLL_MS);
+  }
+
+  /** Runs a method and starts its valid commands. */
+  async run(method: Method, context: ReconcileContext): Promise<Evaluated> {
+    const evaluated = await this.#evaluate(method, context);
+    context.signal.throwIfAborted();
+    const { queue } = this.#parts;
+    const results = await Promise.allSettled(
+      evaluated.commands.map((command) => queue.start(command, method, context)),
+    );
+    const failures = rejections(results);
+    if (failures.length > 0) throw together('disrupting candidates', failures);
+    return evaluated;
+  }
+
+  async #evaluate(method: Method, context: ReconcileContext): Promise<Evaluated> {
+    const { clock, metrics } = this.#deps;
+    const startedMs = monotonicMs(clock);
+    try {
+      const { commands: decided, isOver } = await this.#decide(method, context);
+      const commands = await this.#validate(method, this.#launchable(method, decided), context);
+      // a command that failed validation leaves room for other commands
+      return { commands, isOver: isOver && decided.length === 0 };
+    } finally {
+      observeEvaluation(metrics, method, (monotonicMs(clock) - startedMs) / 1000);
+    }
+  }
+
+  /**
+   * Prepares a method on the current snapshot, and reports the nodes that are not its candidates.
+   * @param unseenPools NodePools that the method's last search did not reach before its time limit
+   */
+  async prepare(method: Method, log: Logger, unseenPools: ReadonlySet<string> = NO_POOLS): Promise<PreparedMethod> {
+    const { clock, settings } = this.#deps;
+    const { queue, simulations } = this.#parts;
+    const { simulation, ...cluster } = await this.#parts.snapshots.current(log);
+    const nowMs = clock.now();
+    let startedMs = monotonicMs(clock);
+    const pass = passInput(cluster, {
+      nowMs,
+      unseenPools,
+      spotToSpot: settings.featureGates.spotToSpotConsolidation,
+      steering: settings.steering ? { evictionUsd: settings.evictionPrice } : undefined,
+      undone: settings.consolidation === 'compatible' ? [] : queue.moves.undone(nowMs),
+      simulate: (candidates, options) =>
+        simulations.simulate(
+          simulation,
+          candidates.map(({ providerId }) => providerId),
+          options,
+        ),
+      elapsedMs: () => monotonicMs(clock) - startedMs,
+    });
+    const isFirst = !cluster.surveys.has(method.class);
+    // uses the clock of the cluster: in virtual time, the speed of the machine must not change the order of work
+    const pause = yielding(() => monotonicMs(clock));
+    const preparation = await prepare(method, pass, pause);
+    if (isFirst) await reportBlocks(this.#deps, preparation.blocks, { nodes: pass.nodes, nowMs, pause });
+    await reportDeclined(this.#deps, preparation, pause);
+    startedMs = monotonicMs(clock);
+    const refresh = async (): Promise<MethodInput> => (await this.prepare(method, log, unseenPools)).input;
+    const input: MethodInput = { ...preparation.input, refresh };
+    return {
+      ...preparation,
+      input,
+      decide: async (signal) =>
+        method.isSearch ? simulations.decide(simulation, method, input, signal) : method.decide(input),
+    };
+  }
+
+  async #decide(method: Method, { log, signal }: ReconcileContext): Promise<Evaluated> {
+    const { clock, metrics } = this.#deps;
+    const { history } = this.#parts;
+    const unseenPools = this.#memo.unseenPools(method);
+    const { input, decide, ...preparation } = await this.prepare(method, log, unseenPools);
+    const count = preparation.candidates.length;
+    const decidedMs = clock.now();
+    history.record({ ...preparation, decidedMs, ...(count === 0 && { result: NOTHING }) });
+    setEligible(metrics, method, count);
+    if (count === 0 || this.#memo.isCovered(method, input)) return { commands: [], isOver: true };
+    if (unseenPools.size > 0) {
+      log.debug('prioritizing nodepools that have not yet been considered due to timeouts in previous runs', {
+        nodepools: [...unseenPools],
+      });
+    }
+    const result = await decide(signal);
+    history.record({ ...preparation, decidedMs: clock.now(), result });
+    reportResult(this.#deps, { method, result }, log);
+    this.#memo.searched(method, input, result);
+    const { commands, timeout, failures = [] } = result;
+    return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
+  }
+
+  /** Returns the commands whose replacements fit into the launch budgets of their NodePools. */
+  #launchable(method: Method, commands: readonly Command[]): readonly Command[] {
+    const { history, launches } = this.#parts;
+    const rooms = new Map<string, number>();
+    return commands.filter(({ candidates, replacements }) => {
+      const wanted = Map.groupBy(replacements, ({ nodePool }) => nodePool);
+      const roomOf = (pool: string): number => rooms.get(pool) ?? launches.room(pool);
+      const full = [...wanted].find(([pool, { length }]) => roomOf(pool) < length);
+      if (full === undefined) {
+        for (const [pool, { length }] of wanted) rooms.set(pool, roomOf(pool) - length);
+        return true;
+      }
+      const ids = candidates.map(({ providerId }) => providerId);
+      history.withdraw(method, ids, `launches from NodePool ${full[0]} are held back: earlier nodes ended early`);
+      return false;
+    });
+  }
+
+  /**
+   * Returns the commands that are still valid after the validation delay. Validates all commands against the same state of the
+   * cluster.
+   */
+  async #validate(
+    method: Method,
+    commands: readonly Command[],
+    { log, signal }: ReconcileContext,
+  ): Promise<readonly Command[]> {
+    const { validate, validateAfterMs } = method;
+    if (commands.length === 0 || validate === undefined || validateAfterMs === undefined) return commands;
+    await this.#deps.clock.sleep(validateAfterMs, signal);
+    signal.throwIfAborted();
+    const { input: later } = await this.prepare(method, log);
+    const valid = await Promise.all(
+      commands.map(async (command) => this.#reportValidation(method, command, await validate(command, later), log)),
+    );
+    return valid.filter((command) => command !== undefined);
+  }
+
+  /** Reports the result of a command's validation, and returns the valid command. */
+  #reportValidation(
+    method: Method,
+    { candidates }: Command,
+    { command: valid, failure, dropped, events: ofNodes = [] }: Validated,
+    log: Logger,
+  ): Command | undefined {
+    const { events, metrics } = this.#deps;
+    countFailedValidations(metrics, method, (failure?.failed ?? 0) + dropped);
+    publishEvents(events, ofNodes);
+    if (failure) {
+      const { category, text } = failure;
+      const ids = candidates.map(({ providerId }) => providerId);
+      this.#parts.history.withdraw(method, ids, text);
+      log.debug(method.abandoned ?? 'abandoning disruption attempt, command is no longer valid', { category, text });
+    }
+    return valid;
   }
 
   /** Returns true if a NodePool may soon be Ready. The wait has a time limit, even if a NodePool is edited repeatedly. */
@@ -129,21 +298,6 @@ export class DisruptionLoop implements Singleton {
     this.#known = present;
   }
 
-  /**
-   * Removes marks from nodes that are not part of a command of this process. Their command failed to start, or an earlier
-   * process started it.
-   */
-  async #cleanStaleMarks(): Promise<void> {
-    const { tainted, withReason } = markedAmong(this.#deps.cluster.nodes());
-    const isOutdated = (node: StateNode): boolean => !this.#queue.has(node.providerId) && !node.markedForDeletion;
-    await step('removing taint from nodes', () =>
-      withBoundedConcurrency(tainted.filter(isOutdated), AT_ONCE, (node) => untaint(this.#deps, node)),
-    );
-    await step('removing condition from nodeclaims', () =>
-      withBoundedConcurrency(withReason.filter(isOutdated), AT_ONCE, (node) => withdrawReason(this.#deps, node)),
-    );
-  }
-
   #warnOfGaps(log: Logger): void {
     for (const [name, ms] of this.#lastRunMs) {
       const sinceMs = monotonicMs(this.#deps.clock) - ms;
@@ -160,20 +314,4 @@ function isEditedSince(pool: NodePool): boolean {
   const { deletionTimestamp, generation } = pool.metadata;
   const observed = getCondition(pool, READY)?.observedGeneration;
   return deletionTimestamp === undefined && observed !== undefined && observed !== generation;
-}
-
-/** Nodes with marks. The cache key is the list of all nodes, because each change of the cluster creates a new list. */
-const markedAmong = remembering((nodes: readonly StateNode[]) => ({
-  tainted: nodes.filter(isTainted),
-  withReason: nodes.filter(hasReason),
-}));
-
-/** @throws Requeue if only write conflicts occurred, otherwise an Error that names the step */
-async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (isConflictOnly(error)) throw new Requeue(`${name}: write conflict`, { cause: error });
-    throw during(name, error);
-  }
 }

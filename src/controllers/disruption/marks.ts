@@ -8,9 +8,12 @@ import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { remembering } from '../../lib/remembering.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
+import { step } from './failures.ts';
 
 const REASON = 'DisruptionReason';
 
@@ -82,3 +85,26 @@ export const isTainted = ({ node, nodeClaim }: StateNode): boolean =>
 /** Returns true if the cache shows a disruption reason on the NodeClaim of an initialized node. */
 export const hasReason = ({ initialized, nodeClaim }: StateNode): boolean =>
   initialized && nodeClaim !== undefined && getCondition(nodeClaim, REASON) !== undefined;
+
+/** Maximum number of nodes whose marks are removed concurrently. */
+const AT_ONCE = 20;
+
+/** Nodes with marks. The cache key is the list of all nodes, because each change of the cluster creates a new list. */
+const markedAmong = remembering((nodes: readonly StateNode[]) => ({
+  tainted: nodes.filter(isTainted),
+  withReason: nodes.filter(hasReason),
+}));
+
+/** Removes the marks of nodes for which `isStale` returns true. */
+export async function removeMarks(
+  deps: Writer & Pick<Deps, 'cluster'>,
+  isStale: (node: StateNode) => boolean,
+): Promise<void> {
+  const { tainted, withReason } = markedAmong(deps.cluster.nodes());
+  await step('removing taint from nodes', () =>
+    withBoundedConcurrency(tainted.filter(isStale), AT_ONCE, (node) => untaint(deps, node)),
+  );
+  await step('removing condition from nodeclaims', () =>
+    withBoundedConcurrency(withReason.filter(isStale), AT_ONCE, (node) => withdrawReason(deps, node)),
+  );
+}

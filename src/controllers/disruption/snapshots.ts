@@ -197,9 +197,6 @@ export class Snapshots {
   }
 }
 
-/** `more to see`: no command was started, but the next run on the same snapshot may find one. */
-export type RunOutcome = 'started' | 'nothing' | 'more to see';
-
 const NO_POOLS: ReadonlySet<string> = new Set();
 
 interface Search {
@@ -233,12 +230,12 @@ export class DecisionMemo {
   }
 
   /**
-   * Records the outcomes of a pass.
+   * Records the results of a pass.
+   * @param isOver false for each method that found a command, or may find one if it runs again on the same snapshot
    * @param snapshot of the beginning of the pass
    */
-  passed(outcomes: ReadonlyMap<Method, RunOutcome>, snapshot: DisruptionSnapshot): void {
-    for (const [method, outcome] of outcomes)
-      this.#entry(method).snapshot = outcome === 'nothing' ? snapshot : undefined;
+  passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionSnapshot): void {
+    for (const [method, over] of isOver) this.#entry(method).snapshot = over ? snapshot : undefined;
   }
 
   /** Returns true if a search of a consolidation method would find no command. */

@@ -18,7 +18,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
-import type { InstanceType, PoolInput, Snapshot, StateNode } from '../model.ts';
+import type { EngineSnapshot, InstanceType, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { chargesUsdPerHour, extrasUsdPerHour } from '../node-extras.ts';
 import { isReschedulable } from '../pods.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
@@ -70,6 +70,18 @@ interface ClusterObjects extends Pick<Snapshot, 'nodes' | 'podDisruptionBudgets'
   readonly commitments?: Snapshot['commitments'] | undefined;
 }
 
+/** Parts of the input that differ between passes over the same cluster. */
+type PassParts = Pick<PassInput, 'nowMs' | 'spotToSpot' | 'steering' | 'simulate' | 'elapsedMs'> &
+  Partial<Pick<PassInput, 'undone' | 'unseenPools'>>;
+
+/** Returns the input of a pass over a cluster. By default, no move was undone and the last search reached all NodePools. */
+export const passInput = (cluster: ReturnType<typeof passCluster>, parts: PassParts): PassInput => ({
+  ...cluster,
+  undone: [],
+  unseenPools: new Set(),
+  ...parts,
+});
+
 /**
  * Returns the part of the input that depends on the cluster only. The nodes of NodePools without instance types are no
  * candidates, because their cost and their possible replacements are unknown.
@@ -79,7 +91,7 @@ export function passCluster(
   { nodes, podDisruptionBudgets, commitments }: ClusterObjects,
   pools: readonly PoolInput[],
   { inProgress, consolidation }: Pick<PassInput, 'inProgress' | 'consolidation'>,
-): Omit<PassInput, 'nowMs' | 'spotToSpot' | 'unseenPools' | 'undone' | 'steering' | 'simulate' | 'elapsedMs'> {
+): Omit<PassInput, keyof PassParts> {
   const inUse = new Set(nodes.map(({ labels }) => labels[NODEPOOL_LABEL]));
   const priced = pools.filter(
     ({ nodePool, instanceTypes }) => inUse.has(nodePool.metadata.name) && instanceTypes.length > 0,
@@ -99,14 +111,14 @@ export function passCluster(
 
 /** Returns undefined if there are no commitments, and in Karpenter-compatible consolidation, which ignores commitments. */
 export const committedUse = (
-  { commitments, nodes }: Pick<ClusterObjects, 'commitments' | 'nodes'>,
+  { commitments, nodes }: Pick<ClusterObjects, 'commitments'> & Pick<EngineSnapshot, 'nodes'>,
   pools: readonly PoolInput[],
   consolidation: PassInput['consolidation'],
 ): CommittedUse | undefined =>
   consolidation === 'compatible' ? undefined : CommittedUse.of(commitments, nodes, pools);
 
 /** Result of `prepare`, with the input for the decision of the method. */
-export interface Preparation extends Omit<MethodReview, 'result'> {
+interface Preparation extends Omit<MethodReview, 'result'> {
   readonly input: MethodInput;
 }
 

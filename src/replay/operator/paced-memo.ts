@@ -1,7 +1,6 @@
 /** Minimum intervals between disruption searches in a replay, where each search costs real time. */
 import { isTrue } from '../../api/conditions.ts';
-import type { DisruptionSnapshot } from '../../controllers/disruption/snapshots.ts';
-import { DecisionMemo, type RunOutcome } from '../../controllers/disruption/snapshots.ts';
+import { DecisionMemo, type DisruptionSnapshot } from '../../controllers/disruption/snapshots.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -47,15 +46,14 @@ export class PacedMemo extends DecisionMemo {
     return open.filter(isAsked);
   }
 
-  override passed(outcomes: ReadonlyMap<Method, RunOutcome>, snapshot: DisruptionSnapshot): void {
-    super.passed(outcomes, snapshot);
+  override passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionSnapshot): void {
+    super.passed(isOver, snapshot);
     const nowMs = this.#now();
-    const all = new Map([...this.#spared.map((method) => [method, 'nothing'] as const), ...outcomes]);
-    for (const [method, outcome] of all)
-      if (outcome === 'nothing') this.#putOff(method, snapshot, nowMs);
+    const all = new Map([...this.#spared.map((method) => [method, true] as const), ...isOver]);
+    for (const [method, over] of all)
+      if (over) this.#putOff(method, snapshot, nowMs);
       else this.#searchFromMs.delete(method.name);
-    const isSeen = all.size === this.#count && [...all.values()].every((outcome) => outcome === 'nothing');
-    if (isSeen) this.#seen = snapshot;
+    if (all.size === this.#count && [...all.values()].every(Boolean)) this.#seen = snapshot;
   }
 
   #putOff(method: Method, { nodes }: DisruptionSnapshot, nowMs: number): void {

@@ -6,7 +6,7 @@ import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { claimCounts } from '../../../../src/engine/disruption/candidates/claim-counts.ts';
 import type { Candidate } from '../../../../src/engine/disruption/command.ts';
-import { type PassInput, type Preparation, prepare } from '../../../../src/engine/disruption/pass.ts';
+import { type PassInput, prepare } from '../../../../src/engine/disruption/pass.ts';
 import { workloadOf } from '../../../../src/engine/disruption/pricing/churn.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../../../src/engine/model.ts';
@@ -230,7 +230,7 @@ const passOn = (seen: Seen, surveys: PassInput['surveys'] = new Map()): PassInpu
 const shown = ({ stateNode: _, ...candidate }: Candidate): object => candidate;
 
 /** Results of a preparation in comparable form. */
-const told = ({ blocks, declined, candidates, allowances, input }: Preparation): object => ({
+const told = ({ blocks, declined, candidates, allowances, input }: Awaited<ReturnType<typeof prepare>>): object => ({
   blocks,
   declined: [...declined].map(([id, { candidate, ...verdict }]) => [id, shown(candidate), verdict]),
   candidates: candidates.map(shown),

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
+import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
 import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
-import { MethodPreparer, MethodRunner } from '../../../../src/controllers/disruption/run.ts';
-import { DecisionMemo, Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
+import { Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Command } from '../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../src/engine/disruption/method.ts';
 import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
@@ -60,16 +60,19 @@ const NO_SIMULATION: SimulationRunner = {
   decide: async () => ({ commands: [], exhausted: true, events: [] }),
 };
 
-function preparerOn(deps: Deps): MethodPreparer {
+function loopOn(deps: Deps): DisruptionLoop {
   const queue = new DisruptionQueue(deps);
-  const snapshots = new Snapshots(deps, queue);
-  return new MethodPreparer(deps, { snapshots, moves: queue.moves, simulations: NO_SIMULATION });
+  return new DisruptionLoop(deps, {
+    ...{ queue, methods: [], simulations: NO_SIMULATION, snapshots: new Snapshots(deps, queue) },
+    history: new VerdictHistory(),
+    launches: { room: () => Number.POSITIVE_INFINITY },
+  });
 }
 
 describe('preparation of methods', () => {
   const preparerOf = (deps: Deps): ((method: Method) => Promise<unknown>) => {
-    const preparer = preparerOn(deps);
-    return (method) => preparer.prepare({ method, log: silent, unseenPools: new Set() });
+    const loop = loopOn(deps);
+    return (method) => loop.prepare(method, silent);
   };
   const blocked = (): readonly string[] =>
     events
@@ -107,43 +110,29 @@ describe('preparation of methods', () => {
 describe('validation of commands', () => {
   it('uses one state of the cluster for all commands and validates each separately', async () => {
     const deps = depsOf();
-    const preparer = preparerOn(deps);
-    const prepared: { readonly ms: number; readonly input: MethodInput }[] = [];
-    const counting: Pick<MethodPreparer, 'prepare'> = {
-      prepare: async (request) => {
-        const preparation = await preparer.prepare(request);
-        prepared.push({ ms: clock.now(), input: preparation.input });
-        const { candidates } = preparation.input;
-        const command: Command = { reason: 'Empty', candidates, replacements: [] };
-        return {
-          ...preparation,
-          decide: async () => ({ commands: [command, { ...command }], exhausted: false, events: [] }),
-        };
-      },
-    };
-    const validated: { readonly command: Command; readonly later: MethodInput }[] = [];
+    const decidedMs: number[] = [];
+    const validated: { readonly ms: number; readonly command: Command; readonly later: MethodInput }[] = [];
     const method: Method = {
       ...emptiness,
+      decide: async ({ candidates }) => {
+        decidedMs.push(clock.now() - NOW);
+        const command: Command = { reason: 'Empty', candidates, replacements: [] };
+        return { commands: [command, { ...command }], exhausted: false, events: [] };
+      },
       validate: async (command, later) => {
-        validated.push({ command, later });
+        validated.push({ ms: clock.now() - NOW, command, later });
         return { failure: { category: 'churn', text: 'changed', failed: 1 }, dropped: 0 };
       },
     };
-    const runner = new MethodRunner(deps, {
-      queue: new DisruptionQueue(deps),
-      preparer: counting,
-      history: new VerdictHistory(),
-      launches: { room: () => Number.POSITIVE_INFINITY },
-      memo: new DecisionMemo(deps.cluster),
-    });
-    const outcome = runner.run(method, { log: silent, signal: new AbortController().signal } as never);
+    const evaluated = loopOn(deps).run(method, { log: silent, signal: new AbortController().signal } as never);
     await clock.advance(emptiness.validateAfterMs ?? 0);
     // At least one command was abandoned.
-    expect(await outcome).toBe('more to see');
-    expect(prepared.map(({ ms }) => ms - NOW)).toEqual([0, emptiness.validateAfterMs]);
+    expect(await evaluated).toEqual({ commands: [], isOver: false });
+    expect(decidedMs).toEqual([0]);
     expect(validated).toHaveLength(2);
     expect(new Set(validated.map(({ command }) => command)).size).toBe(2);
-    for (const { later } of validated) expect(later).toBe(prepared[1]?.input);
+    expect(new Set(validated.map(({ later }) => later)).size).toBe(1);
+    for (const { ms, later } of validated) expect([ms, later.nowMs - NOW]).toEqual([emptiness.validateAfterMs, ms]);
     expect(await deps.metrics.text()).toContain(
       'karpenter_voluntary_disruption_failed_validations_total{consolidation_type="empty"} 2',
     );

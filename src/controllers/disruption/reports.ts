@@ -1,0 +1,73 @@
+/** Reports what the disruption methods found: events, metrics and log entries. */
+import type { MethodResult } from '../../engine/disruption/method.ts';
+import type { MethodReview } from '../../engine/disruption/verdicts.ts';
+import type { StateNode } from '../../engine/model.ts';
+import type { Pause } from '../../lib/yielding.ts';
+import type { Logger } from '../../observe/logger.ts';
+import type { Deps } from '../deps.ts';
+import { publishBlocked, publishBlockedPool, publishEvents, publishUnconsolidatable } from './disruption-events.ts';
+import { countTimeout, observeEvaluations, setAllowance } from './measures.ts';
+import { publishProtection } from './pod-events.ts';
+import { describe } from './queue.ts';
+import { managedPools } from './snapshots.ts';
+
+type Reporter = Pick<Deps, 'cluster' | 'events' | 'metrics'>;
+
+/** Reports blocked nodes. Blocks are the same for all methods of a disruption class. */
+export async function reportBlocks(
+  { events }: Reporter,
+  blocks: MethodReview['blocks'],
+  { nodes, nowMs, pause }: { readonly nodes: readonly StateNode[]; readonly nowMs: number; readonly pause: Pause },
+): Promise<void> {
+  for (const node of nodes) {
+    if (node.nodeClaim) publishProtection(events, node.pods, nowMs);
+    const block = blocks.get(node.providerId);
+    if (block !== undefined && block.code !== 'in-progress' && block.code !== 'unmanaged')
+      publishBlocked(events, node, block.text);
+    await pause();
+  }
+}
+
+/** Reports the candidates that a method declines, and the budgets of the NodePools. */
+export async function reportDeclined(
+  { cluster, events, metrics }: Reporter,
+  { method, declined, candidates, allowances }: Omit<MethodReview, 'result'>,
+  pause: Pause,
+): Promise<void> {
+  for (const { candidate, reason, isReported } of declined.values()) {
+    if (isReported) publishUnconsolidatable(events, candidate, reason.text);
+    await pause();
+  }
+  // without candidates, budgets block no node
+  if (candidates.length === 0) return;
+  for (const pool of managedPools({ cluster })) {
+    const allowance = allowances.get(pool.metadata.name);
+    if (allowance === undefined) continue;
+    setAllowance(metrics, pool.metadata.name, method.reason, allowance);
+    publishBlockedPool(events, pool, { reason: method.reason, allowance });
+  }
+}
+
+/** Reports a decision of a method. */
+export function reportResult({ events, metrics }: Reporter, { method, result }: Decided, log: Logger): void {
+  const { failures = [], timeout, commands } = result;
+  publishEvents(events, result.events);
+  observeEvaluations(metrics, method, result);
+  logScores(log, result);
+  for (const { node, error } of failures) log.error('failed computing consolidation', { Node: { name: node }, error });
+  if (timeout === undefined) return;
+  countTimeout(metrics, method);
+  const [found] = commands;
+  log.debug(timeout.message, { ...timeout.fields, ...(found && describe(found)) });
+}
+
+type Decided = Pick<MethodReview, 'method' | 'result'>;
+
+/** Logs how the Balanced policy scored each move. */
+function logScores(log: Logger, { evaluations = [], weighed = evaluations }: MethodResult): void {
+  for (const { nodePool, score, approved, figures } of weighed) {
+    if (score === undefined) continue;
+    const decision = approved ? 'approved' : 'rejected';
+    log.debug('consolidation score', { nodepool: nodePool.metadata.name, score, approved, decision, ...figures });
+  }
+}
