@@ -98,8 +98,8 @@ export interface MoveView {
   readonly realisedUsd: number;
 }
 
-interface CarriedOut extends Pick<Move, 'id' | 'replacements'> {
-  readonly command: Command;
+/** How a command was carried out. */
+interface Execution extends Pick<Move, 'id' | 'replacements' | 'nodesLeft'> {
   readonly method: Method;
   readonly startedMs: number;
 }
@@ -139,24 +139,21 @@ export class MoveHistory {
     for (const name of this.#replacements) if (isGone(name)) this.#replacements.delete(name);
   }
 
-  /**
-   * Records a command whose candidates were just deleted.
-   * @param nodesLeft number of nodes that its NodePools keep
-   */
-  enter(order: CarriedOut, nodesLeft: number, nowMs: number): void {
-    const { candidates, reason } = order.command;
+  /** Records a command whose candidates were just deleted. */
+  enter(command: Command, { id, method, replacements, startedMs, nodesLeft }: Execution, nowMs: number): void {
+    const { candidates, reason } = command;
     const undone = this.undone(nowMs);
     const levels = candidates.map((candidate) => repeated(candidate, undone, nowMs)?.level ?? 0);
     const move: Move = {
-      id: order.id,
-      command: shortText(order.command),
-      method: order.method.name,
-      decision: decisionOf(order.command),
+      id,
+      command: shortText(command),
+      method: method.name,
+      decision: decisionOf(command),
       reason,
-      replacements: order.replacements,
-      predictedUsdPerHour: billedSavingsOf(order.command),
+      replacements,
+      predictedUsdPerHour: billedSavingsOf(command),
       nodePool: candidates[0]?.nodePool,
-      orderedMs: order.startedMs,
+      orderedMs: startedMs,
       startedMs: nowMs,
       endsMs: nowMs + WATCH_MS,
       nodePools: new Set(candidates.map(({ nodePool }) => nodePool.metadata.name)),

@@ -62,8 +62,7 @@ const clipText = (text: string): string => (text.length <= MOST_TEXT ? text : `$
 export const limitMs = (candidates: number): number =>
   Math.min(MOST_TIME_MS, Math.max(LEAST_TIME_MS, PER_CANDIDATE_MS * candidates));
 
-/** A command that is being carried out. */
-interface Order {
+interface StartedCommand {
   readonly id: string;
   readonly command: Command;
   readonly method: Method;
@@ -76,19 +75,22 @@ interface Order {
   readonly trace?: CommandTrace | undefined;
 }
 
+/** Command that is being carried out. */
+interface QueuedCommand extends StartedCommand {
+  /** Time at which the command was added, by `monotonicMs`. */
+  readonly addedMs: number;
+  /** Replacements that were initialized once. Their later state does not matter. */
+  readonly initialized: Set<string>;
+  /** UIDs of candidates' NodeClaims that are deleted while the deletion of another candidate is still due. */
+  readonly deleted: Set<string | undefined>;
+}
+
 export class DisruptionQueue {
   readonly #deps: Deps;
   /** Records commands of consolidation methods that were carried out. */
   readonly moves: MoveHistory;
-  readonly #orders = new Map<string, Order>();
-  /** Time at which each order was added, by `monotonicMs`. */
-  readonly #sinceMs = new Map<string, number>();
-  readonly #byProviderId = new Map<string, string>();
-  #providerIds: ReadonlySet<string> | undefined;
-  /** Replacements that were initialized once. Their later state does not matter. */
-  readonly #initialized = new Set<string>();
-  /** UIDs of candidates' NodeClaims that are deleted while the deletion of another candidate of the same command is still due. */
-  readonly #deleted = new Set<string | undefined>();
+  readonly #commands = new Map<string, QueuedCommand>();
+  #providerIds: ReadonlySet<string> = new Set();
   #add: (id: string) => void = () => undefined;
 
   constructor(deps: Deps, moves: MoveHistory = new MoveHistory()) {
@@ -98,12 +100,11 @@ export class DisruptionQueue {
 
   /** Returns the same set until a command is added or ends. */
   get providerIds(): ReadonlySet<string> {
-    this.#providerIds ??= new Set(this.#byProviderId.keys());
     return this.#providerIds;
   }
 
   has(providerId: string): boolean {
-    return this.#byProviderId.has(providerId);
+    return this.#providerIds.has(providerId);
   }
 
   /**
@@ -135,16 +136,23 @@ export class DisruptionQueue {
     countDecision(metrics, marked, method);
   }
 
-  enqueue(order: Order): void {
-    this.#orders.set(order.id, order);
-    this.#sinceMs.set(order.id, monotonicMs(this.#deps.clock));
-    this.moves.created(order.replacements);
-    const { candidates, reason } = order.command;
+  enqueue(started: StartedCommand): void {
+    const { id, replacements } = started;
+    const addedMs = monotonicMs(this.#deps.clock);
+    this.#commands.set(id, { ...started, addedMs, initialized: new Set(), deleted: new Set() });
+    this.moves.created(replacements);
+    const { candidates, reason } = started.command;
     if (reason !== 'Underutilized') this.moves.excused(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
-    for (const { providerId } of candidates) this.#byProviderId.set(providerId, order.id);
-    this.#providerIds = undefined;
+    this.#changed();
+    this.#add(id);
+  }
+
+  #changed(): void {
+    const commands = [...this.#commands.values()];
+    this.#providerIds = new Set(
+      commands.flatMap(({ command }) => command.candidates.map(({ providerId }) => providerId)),
+    );
     this.#deps.cluster.changed();
-    this.#add(order.id);
   }
 
   get worker(): KeyedWorker {
@@ -157,38 +165,40 @@ export class DisruptionQueue {
       rateLimit: { qps: 100, burst: 1000 },
       bind: (add) => {
         this.#add = add;
-        for (const id of this.#orders.keys()) add(id);
+        for (const id of this.#commands.keys()) add(id);
       },
       reconcile: (id, context) => this.#work(id, context),
     };
   }
 
   async #work(id: string, { log }: ReconcileContext): Promise<Outcome> {
-    const order = this.#orders.get(id);
-    if (order === undefined) return settled;
+    const queued = this.#commands.get(id);
+    if (queued === undefined) return settled;
     try {
-      const finished = await this.#attempt(order, log);
-      this.#checkTime(order);
+      const finished = await this.#attempt(queued, log);
+      this.#checkTime(queued);
       if (!finished) return after(POLL_MS);
-      log.debug('command succeeded', order.fields);
-      this.#record(order);
-      if (order.method.consolidationType !== '')
-        this.moves.enter(order, this.#nodesLeft(order), this.#deps.clock.now());
+      log.debug('command succeeded', queued.fields);
+      this.#record(queued);
+      const { command, method } = queued;
+      if (method.consolidationType !== '')
+        this.moves.enter(command, { ...queued, nodesLeft: this.#nodesLeft(command) }, this.#deps.clock.now());
     } catch (error) {
       if (!(error instanceof Unrecoverable)) throw error;
-      await this.#rollBack(order, error, log);
+      await this.#rollBack(queued, error, log);
     }
-    this.#forget(order);
+    this.#commands.delete(id);
+    this.#changed();
     return settled;
   }
 
   /** Returns true if the command is carried out. @throws Unrecoverable if the command cannot succeed */
-  async #attempt(order: Order, log: Logger): Promise<boolean> {
-    const waiting = order.replacements.filter((name) => !this.#isReady(order, name));
+  async #attempt(queued: QueuedCommand, log: Logger): Promise<boolean> {
+    const waiting = queued.replacements.filter((name) => !this.#isReady(queued, name));
     if (waiting.length > 0) return false;
-    order.trace?.replaced(this.#deps.clock.now());
+    queued.trace?.replaced(this.#deps.clock.now());
     const results = await Promise.allSettled(
-      order.command.candidates.map((candidate) => this.#deleteCandidate(order, candidate)),
+      queued.command.candidates.map((candidate) => this.#deleteCandidate(queued, candidate)),
     );
     const failures = results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
     if (failures.length > 0)
@@ -196,8 +206,8 @@ export class DisruptionQueue {
     return failures.length === 0;
   }
 
-  #isReady({ command }: Order, name: string): boolean {
-    if (this.#initialized.has(name)) return true;
+  #isReady({ command, initialized }: QueuedCommand, name: string): boolean {
+    if (initialized.has(name)) return true;
     const { cluster, events } = this.#deps;
     const replacement = cluster.claim(name);
     if (replacement === undefined) throw new Unrecoverable(`replacement was deleted, NodeClaim "${name}"`);
@@ -206,16 +216,16 @@ export class DisruptionQueue {
       publishWaiting(events, replacement);
       return false;
     }
-    this.#initialized.add(name);
+    initialized.add(name);
     return true;
   }
 
-  async #deleteCandidate({ command, method }: Order, candidate: Candidate): Promise<void> {
+  async #deleteCandidate({ command, method, deleted }: QueuedCommand, candidate: Candidate): Promise<void> {
     const { client, events, metrics } = this.#deps;
     const { nodeClaim, nodePool, reschedulablePods } = candidate;
-    if (this.#deleted.has(nodeClaim.metadata.uid)) return;
+    if (deleted.has(nodeClaim.metadata.uid)) return;
     if (!(await retryWrites(this.#deps, () => deleteExactly(client, NODE_CLAIM, nodeClaim)))) return;
-    this.#deleted.add(nodeClaim.metadata.uid);
+    deleted.add(nodeClaim.metadata.uid);
     publishTerminating(events, candidate, command.reason);
     const policy = nodePool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
     countDisrupted(metrics, nodeClaim, {
@@ -225,7 +235,7 @@ export class DisruptionQueue {
     });
   }
 
-  #record({ id, command, method }: Order): void {
+  #record({ id, command, method }: QueuedCommand): void {
     const { candidates, replacements } = command;
     this.#deps.decisions?.record({
       kind: 'disrupted',
@@ -244,7 +254,7 @@ export class DisruptionQueue {
   }
 
   /** Returns the number of NodeClaims that the NodePools of a command keep after the deletion of its candidates. */
-  #nodesLeft({ command: { candidates } }: Order): number {
+  #nodesLeft({ candidates }: Command): number {
     const { nodeClaims } = this.#deps.cluster.stores;
     const gone = new Set(candidates.map(({ nodeClaim }) => nodeClaim.metadata.name));
     return [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))]
@@ -252,34 +262,22 @@ export class DisruptionQueue {
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined && !gone.has(metadata.name)).length;
   }
 
-  #checkTime({ id }: Order): void {
-    const nowMs = monotonicMs(this.#deps.clock);
-    if (nowMs - (this.#sinceMs.get(id) ?? nowMs) > limitMs(this.#byProviderId.size))
+  #checkTime({ addedMs }: QueuedCommand): void {
+    if (monotonicMs(this.#deps.clock) - addedMs > limitMs(this.#providerIds.size))
       throw new Unrecoverable('command reached timeout');
   }
 
-  async #rollBack({ command, fields, replacements, trace }: Order, error: Error, log: Logger): Promise<void> {
+  async #rollBack(queued: QueuedCommand, error: Error, log: Logger): Promise<void> {
+    const { command, fields, replacements, initialized, trace } = queued;
     const { cluster, metrics, traces } = this.#deps;
     if (trace) traces?.commandFailed(trace, error);
-    countQueueFailures(metrics, command, replacements.filter((name) => !this.#initialized.has(name)).length);
+    countQueueFailures(metrics, command, replacements.filter((name) => !initialized.has(name)).length);
     // If a removal fails, the next pass of the disruption loop removes the marks, because the nodes are not part of a command.
     const nodes = command.candidates.map(({ stateNode }) => stateNode);
     await Promise.allSettled(nodes.map((node) => untaint(this.#deps, node)));
     await Promise.allSettled(nodes.map((node) => withdrawReason(this.#deps, node)));
     log.error('failed terminating nodes while executing a disruption command', { ...fields, error });
     cluster.unmarkForDeletion(...command.candidates.map(({ providerId }) => providerId));
-  }
-
-  #forget({ id, command, replacements }: Order): void {
-    this.#orders.delete(id);
-    this.#sinceMs.delete(id);
-    this.#providerIds = undefined;
-    this.#deps.cluster.changed();
-    for (const { providerId, nodeClaim } of command.candidates) {
-      this.#byProviderId.delete(providerId);
-      this.#deleted.delete(nodeClaim.metadata.uid);
-    }
-    for (const name of replacements) this.#initialized.delete(name);
   }
 }
 
