@@ -19,6 +19,7 @@ const withPod = (value: string, startTime: string | undefined = at(NOW - MINUTE)
       }),
     ],
   });
+const terminating = stateNode('a', { pods: [pod('one', { metadata: { deletionTimestamp: at(NOW + 1000) } })] });
 const initialized = stateNode('a', {
   claim: claim('a', {
     status: { conditions: [{ type: 'Initialized', status: 'True', lastTransitionTime: at(NOW - MINUTE) }] },
@@ -45,6 +46,7 @@ describe('nextChangeMs', () => {
     ['the protection of a pod has ended', { nodes: [withPod('30s')] }, Number.POSITIVE_INFINITY],
     ['a pod is always protected', { nodes: [withPod('true')] }, Number.POSITIVE_INFINITY],
     ['a pod has not started', { nodes: [withPod('10m', '')] }, Number.POSITIVE_INFINITY],
+    ['a terminating pod will count as stuck', { nodes: [terminating] }, Number.POSITIVE_INFINITY],
     [
       'a node has been quiet for consolidateAfter',
       { nodes: [initialized], nodePools: [pool('default', { consolidateAfter: '5m' })] },
