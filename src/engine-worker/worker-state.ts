@@ -1,7 +1,7 @@
 /** State of an engine worker between requests: its copy of the cluster. */
 
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
+import type { EngineSnapshot, PoolInput, SolveOptions } from '../engine/model.ts';
 import { defined } from '../lib/defined.ts';
 import { ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
@@ -19,7 +19,7 @@ import {
 
 /** Cluster for simulations. */
 export interface Simulated {
-  readonly snapshot: Snapshot;
+  readonly snapshot: EngineSnapshot;
   readonly simulator: Simulator;
 }
 
@@ -51,11 +51,11 @@ export class WorkerState {
   }
 
   /** Builds a snapshot with the current lists. */
-  snapshot({ rest, pools, hasDevices }: SerializedSnapshot): Snapshot {
+  snapshot({ rest, pools, hasDevices }: SerializedSnapshot): EngineSnapshot {
     const names = [...COPIED, ...(hasDevices ? COPIED_DEVICES : [])];
     // each list has the type of its name
     const held = Object.fromEntries(names.map((list) => [list, this.#lists.items(list)])) as object;
-    return { ...rest, ...(held as Pick<Snapshot, CopiedName | CopiedDevicesName>), pools: this.withTypes(pools) };
+    return { ...rest, ...(held as Pick<EngineSnapshot, CopiedName | CopiedDevicesName>), pools: this.withTypes(pools) };
   }
 
   /** @throws Error if no cluster was sent for simulations */

@@ -4,6 +4,7 @@ import type { MethodInput } from '../engine/disruption/method.ts';
 import { committedUse, described, simulateOn } from '../engine/disruption/pass.ts';
 import { methodsOf } from '../engine/disruption/review.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
+import type { StateNode } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { collectFully } from '../process/full-collection.ts';
 import { countGc } from '../process/gc-seconds.ts';
@@ -56,7 +57,8 @@ async function runDecision(request: DecideRequest): Promise<Results['decide']> {
   if (method === undefined) throw new Error(`Cannot decide: unknown disruption method "${request.method}"`);
   const pools = new Map(state.withTypes(request.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
   const wanted = new Set(request.candidates);
-  const candidates = snapshot.nodes
+  // a method reads of its candidates what an EngineNode has
+  const candidates = (snapshot.nodes as readonly StateNode[])
     .filter(({ providerId }) => wanted.has(providerId))
     .flatMap((node) => described(node, pools) ?? []);
   const startedMs = performance.now();

@@ -1,7 +1,7 @@
 /** Counts the NodeClaims of a NodePool by state. */
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
-import type { StateNode } from '../../model.ts';
+import type { EngineNode } from '../../model.ts';
 
 /** Number of NodeClaims of a NodePool by state. Each NodeClaim has exactly one state. */
 export interface ClaimCounts {
@@ -17,7 +17,7 @@ export const NO_CLAIMS: ClaimCounts = { active: 0, pending: 0, deleting: 0 };
 /** Returns the counts of all NodePools. `inProgress` has the provider ids of the nodes that belong to commands in progress. */
 export const claimCounts = remembering(counted);
 
-function counted(nodes: readonly StateNode[], inProgress: ReadonlySet<string>): ReadonlyMap<string, ClaimCounts> {
+function counted(nodes: readonly EngineNode[], inProgress: ReadonlySet<string>): ReadonlyMap<string, ClaimCounts> {
   const counts = new Map<string, { -readonly [Kind in keyof ClaimCounts]: number }>();
   for (const { nodeClaim, labels, providerId, markedForDeletion } of nodes) {
     const pool = labels[NODEPOOL_LABEL];

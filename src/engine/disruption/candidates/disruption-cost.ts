@@ -9,7 +9,7 @@ import { billedUsdPerHour } from '../../billed-price.ts';
 import { surplusUsdPerHour } from '../../cpu-credits.ts';
 import type { EngineClaim, EnginePod } from '../../input.ts';
 import { requirementsOf } from '../../instance-types.ts';
-import type { InstanceType, Offering, StateNode } from '../../model.ts';
+import type { EngineNode, InstanceType, Offering, StateNode } from '../../model.ts';
 import { evictionCost, isTerminal } from '../../pods.ts';
 import { amountIn, podRequests, resourcesOf } from '../../resources.ts';
 
@@ -36,21 +36,21 @@ export const rescheduleCost = (pods: readonly EnginePod[]): number =>
   pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), BASE_COST);
 
 /** Returns the offering with which the node was launched, or undefined if it is unknown. */
-const offeringOfNode = ({ labels }: Pick<StateNode, 'labels'>, type: InstanceType | undefined): Offering | undefined =>
+const offeringOfNode = ({ labels }: Pick<EngineNode, 'labels'>, type: InstanceType | undefined): Offering | undefined =>
   type?.offerings.find((candidate) => {
     const requirements = requirementsOf(candidate);
     return [ZONE_LABEL, CAPACITY_TYPE_LABEL].every((key) => requirements.get(key).has(own(labels, key) ?? ''));
   });
 
 /** Returns the expected cost of interruptions of a node in USD per hour. Most nodes have 0. */
-export const nodeSpotRisk = (node: Pick<StateNode, 'labels'>, type: InstanceType | undefined): number =>
+export const nodeSpotRisk = (node: Pick<EngineNode, 'labels'>, type: InstanceType | undefined): number =>
   offeringOfNode(node, type)?.spotRiskUsdPerHour ?? 0;
 
 /**
  * Returns the billed price of a node without commitments, in USD per hour. Returns 0 if the price of the instance is unknown.
  */
 export function billedNodePrice(
-  node: Pick<StateNode, 'labels'>,
+  node: Pick<EngineNode, 'labels'>,
   type: InstanceType | undefined,
   chargesUsdPerHour: number,
 ): number {
@@ -64,7 +64,7 @@ export function billedNodePrice(
  */
 export const nodePrice = remembering(
   (
-    node: Pick<StateNode, 'labels'> & Partial<Pick<StateNode, 'pods'>>,
+    node: Pick<EngineNode, 'labels'> & Partial<Pick<EngineNode, 'pods'>>,
     type: InstanceType | undefined,
     extrasUsdPerHour: number,
   ): number => {

@@ -4,7 +4,7 @@ import type { ObjectMeta, PodDisruptionBudget } from '../../../api/kubernetes.ts
 import { remembering } from '../../../lib/remembering.ts';
 import type { EnginePod } from '../../input.ts';
 import { compareText } from '../../instance-types.ts';
-import type { StateNode } from '../../model.ts';
+import type { EngineNode } from '../../model.ts';
 import { doNotDisrupt, isActive, isEverEvictable, isEvictable, isReschedulable, podKey } from '../../pods.ts';
 import type { BlockCode, ObjectName, Reason } from '../reasons.ts';
 import { atPositions, type BudgetIndex, budgetIndex, budgetsOf, isReadable, namespaceOf } from './pdb-index.ts';
@@ -58,7 +58,7 @@ export const currentlyReschedulable = (
 
 /** Returns the pods of nodes that are being removed. These pods will be pending soon, so capacity for them is prepared now. */
 export const podsOfLeavingNodes = (
-  nodes: readonly StateNode[],
+  nodes: readonly EngineNode[],
   budgets: readonly PodDisruptionBudget[],
   nowMs: number,
 ): readonly EnginePod[] =>

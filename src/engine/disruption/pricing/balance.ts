@@ -5,7 +5,7 @@
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { remembering } from '../../../lib/remembering.ts';
-import type { PoolInput, StateNode } from '../../model.ts';
+import type { EngineNode, PoolInput } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
 import { nodePrice, rescheduleCost } from '../candidates/disruption-cost.ts';
@@ -23,7 +23,7 @@ export interface PoolTotals {
 
 /** Returns the cost of each NodePool with a candidate, and the disruption cost of removing all its nodes. */
 export function poolTotals(
-  nodes: readonly StateNode[],
+  nodes: readonly EngineNode[],
   candidates: readonly Candidate[],
   pools: ReadonlyMap<string, PoolInput>,
 ): ReadonlyMap<string, PoolTotals> {
@@ -48,11 +48,11 @@ export function poolTotals(
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
 
-const nodesByPool = remembering((nodes: readonly StateNode[]) =>
+const nodesByPool = remembering((nodes: readonly EngineNode[]) =>
   Map.groupBy(nodes, ({ labels }) => labels[NODEPOOL_LABEL]),
 );
 
-const costOfOther = remembering(({ pods }: StateNode): number =>
+const costOfOther = remembering(({ pods }: EngineNode): number =>
   rescheduleCost(pods.filter((pod) => !isOwnedByDaemonSet(pod) && !isTerminal(pod))),
 );
 

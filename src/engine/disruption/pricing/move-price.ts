@@ -5,7 +5,7 @@
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
-import type { PoolInput, StateNode } from '../../model.ts';
+import type { EngineNode, PoolInput } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { addResources, amountIn } from '../../resources.ts';
@@ -42,7 +42,7 @@ type Forecasts = ReadonlyMap<string, Forecast>;
 
 /** Returns the forecasts for the NodePools, by name. */
 export function forecastsOf(
-  nodes: readonly StateNode[],
+  nodes: readonly EngineNode[],
   pools: ReadonlyMap<string, PoolInput>,
   { nowMs, evictionUsd }: { readonly nowMs: number; readonly evictionUsd: number },
 ): Forecasts {
@@ -170,7 +170,7 @@ function podsUsd(
 }
 
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */
-function shareOf(pod: EnginePod, { allocatable }: StateNode): number {
+function shareOf(pod: EnginePod, { allocatable }: EngineNode): number {
   const requests = readableRequests(pod);
   const shares = ['cpu', 'memory'].map((name) => amountIn(requests, name) / amountIn(allocatable, name));
   return Math.max(0, ...shares.filter(Number.isFinite));

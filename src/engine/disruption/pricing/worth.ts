@@ -6,7 +6,7 @@ import type { NodePool } from '../../../api/nodepool.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import type { EnginePod } from '../../input.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
-import type { InstanceType, PoolInput, Resources, StateNode } from '../../model.ts';
+import type { EngineNode, InstanceType, PoolInput, Resources } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { templateRequirements } from '../../node-template.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
@@ -71,7 +71,7 @@ export const requestsOnNode = remembering(
 );
 
 /** Returns the unit prices for the pods on the nodes of a NodePool. */
-export const unitPricesIn = (pool: PoolInput, nodes: readonly StateNode[]): UnitPrices =>
+export const unitPricesIn = (pool: PoolInput, nodes: readonly EngineNode[]): UnitPrices =>
   unitPrices(pool, addResources(...nodes.map(({ pods }) => requestsOnNode(pods))));
 
 /** Returns the worth of resources in USD per hour. */

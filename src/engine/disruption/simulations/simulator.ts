@@ -3,7 +3,7 @@
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import type { EnginePod } from '../../input.ts';
-import type { Plan, Quiet, Snapshot, SolveOptions, StateNode } from '../../model.ts';
+import type { EngineNode, EngineSnapshot, Plan, Quiet, SolveOptions } from '../../model.ts';
 import { isHeavy } from '../../pod-bounds.ts';
 import { isProvisionable, podKey } from '../../pods.ts';
 import { type Prepared, prepare } from '../../solve.ts';
@@ -27,12 +27,12 @@ const MOST_ANSWERS = 200;
  * it.
  */
 export class Simulator {
-  readonly #base: Snapshot;
+  readonly #base: EngineSnapshot;
   readonly #options: SimulatorOptions;
-  readonly #leaving: readonly StateNode[];
+  readonly #leaving: readonly EngineNode[];
   /** Pending pods, except for heavy pods, which would slow down every simulation. */
   readonly #waiting: readonly EnginePod[];
-  readonly #byId: ReadonlyMap<string, StateNode>;
+  readonly #byId: ReadonlyMap<string, EngineNode>;
   readonly #untouched: ReadonlyMap<string, string>;
   #prepared: Prepared | undefined;
   #displaced: readonly EnginePod[] | undefined;
@@ -42,7 +42,7 @@ export class Simulator {
   readonly #answers = new Map<string, Simulation>();
 
   /** Creates a simulator. The pending pods of `base` are the pods that are pending now. */
-  constructor(base: Snapshot, options: SimulatorOptions) {
+  constructor(base: EngineSnapshot, options: SimulatorOptions) {
     this.#base = base;
     this.#untouched = options.untouched ?? new Map();
     this.#options = options;
@@ -182,7 +182,7 @@ export class Simulator {
 const isPending = ({ status }: EnginePod): boolean => status?.phase === 'Pending';
 
 /** Returns the provider ids of the nodes within the `consolidateAfter` window of their NodePool. */
-function quietNodes({ nodes, nowMs }: Snapshot, nodePools: readonly NodePool[]): ReadonlySet<string> {
+function quietNodes({ nodes, nowMs }: EngineSnapshot, nodePools: readonly NodePool[]): ReadonlySet<string> {
   const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
   const quiet = nodes.filter(({ nodeClaim, labels }) => {
     const pool = byName.get(labels[NODEPOOL_LABEL] ?? '');
@@ -191,7 +191,7 @@ function quietNodes({ nodes, nowMs }: Snapshot, nodePools: readonly NodePool[]):
   return new Set(quiet.map(({ providerId }) => providerId));
 }
 
-function uninitializedText({ node, nodeClaim }: StateNode): string {
+function uninitializedText({ node, nodeClaim }: EngineNode): string {
   const parts = [
     ...(nodeClaim ? [`nodeclaim/${nodeClaim.metadata.name}`] : []),
     ...(node ? [`node/${node.metadata.name}`] : []),
