@@ -1,6 +1,6 @@
 /** Passes the operator's events to the view of `karpenter top`. */
 import type { KubeEvent, Pod } from '../../api/kubernetes.ts';
-import type { Verdict } from '../../engine/disruption/verdicts.ts';
+import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
 import type { Store } from '../../kube/client.ts';
 import { timeOf } from '../../lib/times.ts';
 import type { LiveView } from '../../live/view.ts';
@@ -60,5 +60,5 @@ function verdictIn({ reason, message, involvedObject }: KubeEvent): readonly (re
   const [end, code] = (reason === 'DisruptionVerdict' && CODE.exec(message)) || [];
   if (end === undefined) return [];
   const { name: node } = involvedObject;
-  return [[node, { node, code: code as Verdict['code'], text: message.slice(0, -end.length), methods: [] }]];
+  return [[node, { node, code: code as VerdictCode, text: message.slice(0, -end.length), methods: [] }]];
 }

@@ -3,7 +3,7 @@
  * another reason has settled. `/debug/verdicts` serves the last verdict on each node.
  */
 import type { KubeObject } from '../../api/kubernetes.ts';
-import type { Verdict, VerdictHistory } from '../../engine/disruption/verdicts.ts';
+import type { Verdict, VerdictCode, VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -19,7 +19,7 @@ const SETTLED_MS = 10_000;
 const AT_ONCE = 100;
 
 /** Verdicts with their own events, or that do not last. */
-const UNREPORTED: ReadonlySet<Verdict['code']> = new Set(['chosen', 'next', 'in-progress', 'deleting', 'unmanaged']);
+const UNREPORTED: ReadonlySet<VerdictCode> = new Set(['chosen', 'next', 'in-progress', 'deleting', 'unmanaged']);
 
 /** State of the reports on a node. */
 interface NodeReport {

@@ -40,7 +40,7 @@ const CHANGING: ReadonlySet<BlockCode> = new Set([
  * `chosen`: the first method with a command disrupts the node. `next`: the command of a later method would disrupt the node.
  * `not-reached`: no command includes the node, and there is no reason specific to the node. Codes are public.
  */
-type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
+export type VerdictCode = BlockCode | DeclineCode | 'chosen' | 'next' | 'not-reached';
 
 /** Verdict of one method on a node. */
 interface MethodVerdict extends Reason<VerdictCode> {

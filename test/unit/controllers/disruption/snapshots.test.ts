@@ -27,6 +27,7 @@ import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import type { WithheldLaunch } from '../../../../src/engine/launch-causes.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';
+import { STUCK_MS } from '../../../../src/engine/pods.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
 import { localSimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
 import { silent } from '../../../../src/observe/logger.ts';
@@ -152,14 +153,6 @@ const CHANGES: Readonly<Record<string, (world: World, position: number) => unkno
   'a pod ends': (world, position) => world.fed.store(POD).remove(world.pod(nodeAt(position), {})),
   'a pod runs': (world, position) => world.put(POD, world.pod(nodeAt(position), {})),
   'a pod grows': (world, position) => world.put(POD, world.pod(nodeAt(position), { cpu: '1500m' })),
-  'a pod terminates': (world, position) => {
-    const { metadata, ...rest } = world.pod(nodeAt(position), {});
-    // The pod is still there when minutes pass, so it counts as stuck then.
-    const deletionTimestamp = at(world.clock.now() + position * 1000);
-    const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'web', controller: true };
-    const ownerReferences = position % 2 === 0 ? [owner] : [];
-    world.put(POD, { ...rest, metadata: { ...metadata, deletionTimestamp, ownerReferences } });
-  },
   'a pod is protected': (world, position) =>
     world.put(POD, world.pod(nodeAt(position), { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } })),
   'a pod is protected for a time': (world, position) =>
@@ -328,6 +321,21 @@ describe('decisions on cached snapshots', () => {
     expect(seen.kept).toBeGreaterThan(20);
     expect(seen.decided).toBeGreaterThan(20);
   }, 60_000);
+
+  it.each([
+    ['a StatefulSet', 'StatefulSet'],
+    ['a ReplicaSet', 'ReplicaSet'],
+  ])('do not change when a terminating pod of %s counts as stuck', async (_, kind) => {
+    const world = new World();
+    const { metadata, ...rest } = world.pod('a', {});
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind, name: 'web', uid: 'web', controller: true }];
+    world.put(POD, { ...rest, metadata: { ...metadata, deletionTimestamp: at(NOW + 1000), ownerReferences } });
+    const passes = new Passes(world);
+    await passes.pass();
+    await world.clock.advance(1000 + STUCK_MS + 1);
+    await passes.pass();
+    expect(passes.kept).toBe(1);
+  });
 
   it.each(
     names.filter((name) => !/pass|no more|not|at first|runs|lets nodes go/.test(name)),
