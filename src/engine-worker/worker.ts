@@ -57,7 +57,7 @@ async function runDecision(request: DecideRequest): Promise<Results['decide']> {
   if (method === undefined) throw new Error(`Cannot decide: unknown disruption method "${request.method}"`);
   const pools = new Map(state.withTypes(request.pools).map((pool) => [pool.nodePool.metadata.name, pool]));
   const wanted = new Set(request.candidates);
-  // a method reads of its candidates what an EngineNode has
+  // methods read only the fields that an EngineNode has
   const candidates = (snapshot.nodes as readonly StateNode[])
     .filter(({ providerId }) => wanted.has(providerId))
     .flatMap((node) => described(node, pools) ?? []);

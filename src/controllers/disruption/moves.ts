@@ -98,7 +98,7 @@ export interface MoveView {
   readonly realisedUsd: number;
 }
 
-/** How a command was carried out. */
+/** Facts about a command that was carried out. */
 interface Execution extends Pick<Move, 'id' | 'replacements' | 'nodesLeft'> {
   readonly method: Method;
   readonly startedMs: number;

@@ -1,4 +1,4 @@
-/** Reports what the disruption methods found: events, metrics and log entries. */
+/** Reports the results of the disruption methods as events, metrics and log entries. */
 import type { MethodResult } from '../../engine/disruption/method.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
