@@ -128,7 +128,7 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
       .join('\n')
       .replace('CLUSTER_NAME=my-cluster', `CLUSTER_NAME=${CLUSTER_NAME}`);
 
-  /** Runs the commands under a heading of a page with the variables of the README. Without one, those before all headings. */
+  /** Runs the commands under a heading of a page with the variables of the README. Default: the commands before all headings. */
   const follow = async (page: string, heading?: string): Promise<void> => {
     const settings = settingsOf(await commandsUnder('README.md', 'Install on EKS'));
     const commands = await commandsUnder(page, heading);

@@ -15,7 +15,7 @@ export const shellCommands = (markdown: string): readonly string[] =>
       .filter((line) => line !== ''),
   );
 
-/** Returns the commands under a heading of a page. Without a heading, those before the first one. */
+/** Returns the commands under a heading of a page. Default: the commands before the first heading. */
 export async function commandsUnder(page: string, heading?: string): Promise<readonly string[]> {
   const text = await readFile(join(ROOT, page), 'utf8');
   if (heading === undefined) return shellCommands(text.split('\n## ')[0] ?? '');

@@ -13,7 +13,7 @@ import { kept } from './keep.ts';
 /** Document in place of text that cannot be parsed. It is not valid either. */
 const UNREADABLE = {};
 
-/** Returns the data of a ConfigMap that declares devices. Returns nothing for other ConfigMaps. */
+/** Returns the data of a ConfigMap that declares devices, and undefined for other ConfigMaps. */
 export function declarationParts(object: KubeObject): JsonObject {
   if (own(object.metadata.labels, DEVICE_TEMPLATES_LABEL) !== 'true') return {};
   const { data } = object as ConfigMap;

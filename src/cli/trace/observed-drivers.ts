@@ -92,7 +92,7 @@ export class ObservedDrivers {
   #pools(sample: Sample): readonly DriverPool[] {
     const pools = Map.groupBy(this.#sampleOf(sample).slices, ({ spec }) => spec.pool.name);
     return [...pools].map(([name, slices], at) => ({
-      // the first pool has the name of the node, as those of most drivers
+      // the first pool has the name of the node, as with most drivers
       ...(name === sample.node ? {} : { name: `$(NODE_NAME)-${at}` }),
       devices: slices.flatMap(({ spec }) => spec.devices ?? []).map(withoutPlace),
       sharedCounters: slices.flatMap(({ spec }) => spec.sharedCounters ?? []),

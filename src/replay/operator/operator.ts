@@ -98,7 +98,7 @@ const SETTINGS = [
 const UNHEARD: ReadonlySet<string> = new Set([
   'cloudprovider.metrics',
   'disruption.verdicts',
-  // a replay has no restarts, for which devices are stored
+  // devices are stored for restarts only
   'devices.memory',
   'nodeclaim.consistency',
   'nodeclaim.hydration',

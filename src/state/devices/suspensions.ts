@@ -56,7 +56,7 @@ export class DeviceSuspensions {
     return known !== undefined && known.untilMs > monotonicMs(this.#clock) ? known : undefined;
   }
 
-  /** Returns the suspension with whose end the other types of a NodePool are offered again. */
+  /** Returns the suspension that, when it ends, offers the other types of a NodePool again. */
   #ofPool(poolKey: string): Suspension | undefined {
     const keys = this.#byPool.get(poolKey) ?? [];
     const active = [...keys].flatMap((key) => this.#active(key) ?? []);

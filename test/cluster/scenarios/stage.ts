@@ -22,7 +22,7 @@ const LONGEST_PASS_MS = 90_000;
 /** Long enough to see that nothing happens: two disruption runs with validation. */
 const ENOUGH_MS = 30_000;
 
-/** Control plane of this process, which starts with the first scenario. The scenarios of many files use it one after the other. */
+/** Control plane of this process, shared by the scenarios of all files. */
 let installation: Promise<Installation> | undefined;
 
 export const realStage: Stage = {

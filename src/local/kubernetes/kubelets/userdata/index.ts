@@ -64,7 +64,7 @@ const headerOf = (head: string, name: string): string =>
 
 /**
  * Splits a multi-part message. The final boundary may be missing.
- * @throws Error if there is no boundary
+ * @throws Error if the boundary is missing
  */
 function mimeParts(text: string): readonly Part[] {
   const { head, body } = splitHead(text.replaceAll('\r', '').trimStart());
