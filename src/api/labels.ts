@@ -59,6 +59,8 @@ export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
 export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
 /** Relative cost of deleting a pod, as kube-controller-manager defines it. */
 export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
+/** Set on a pod whose deletion cost the operator has lowered, with the time. */
+export const DELETION_COST_SINCE_ANNOTATION = 'karpenter-ts.sh/pod-deletion-cost-since';
 /** Set on a PersistentVolumeClaim when it is bound. */
 export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
 export const NODEPOOL_HASH_ANNOTATION = core('nodepool-hash');

@@ -9,6 +9,7 @@ import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { openDevices } from './devicetemplates/index.ts';
+import { DeletionCosts } from './disruption/deletion-costs.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
 import { MoveHistory } from './disruption/moves.ts';
@@ -110,6 +111,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
     new DisruptionLoop(deps, { queue, methods, simulations, history, launches, snapshots, memo: parts.memo }),
     new Steering(deps, { snapshots, simulations }),
+    new DeletionCosts(deps),
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),

@@ -45,6 +45,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'ignoring node overlays that exceed the limit':
     'merge or delete NodeOverlays; kubectl get nodeoverlays shows those that are not Ready; the lowest weights are left out first',
   'failed measuring node': 'correct the quantity in the error; until then, the metrics of the node are missing',
+  'failed changing the deletion cost of pods':
+    'it is tried again in five minutes; the chart grants the right to patch pods with settings.podDeletionCost',
   'failed computing consolidation':
     'no action is needed, the node is not disrupted; if it persists, report it with this line',
   'devices of new nodes are suspended':

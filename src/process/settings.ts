@@ -77,6 +77,11 @@ export const OPTIONS = {
     'auto',
     'Mark nodes that can become empty, so that kube-scheduler fills them last: true, false, or auto with thorough consolidation',
   ),
+  podDeletionCost: toggle(
+    'pod-deletion-cost',
+    false,
+    'Let scale-downs delete pods on marked nodes first (steering); requires the right to patch pods',
+  ),
   evictionPrice: decimal(
     'eviction-price',
     DEFAULT_EVICTION_PRICE,
@@ -195,6 +200,9 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
   const awsFeatureGates = openGates(AWS_GATES, awsGates);
   const { tracing, problems } = parseTracing(env);
+  const steering = isSteering(raw);
+  const { defaultConstraints } = parseSchedulerConfig(raw.schedulerConfig);
+  const idleDeletionCost = raw.podDeletionCost ? reasonsOfIdleDeletionCost(steering, defaultConstraints) : [];
   const settings: Settings = {
     ...raw,
     ignoreDraRequests: raw.ignoreDraRequests && DRIVER_GATES.every((gate) => !awsFeatureGates[gate]),
@@ -210,16 +218,18 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
     consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
-    steering: isSteering(raw),
+    steering,
+    podDeletionCost: raw.podDeletionCost && idleDeletionCost.length === 0,
     featureGates: openGates(CORE_GATES, gates),
     awsFeatureGates,
-    defaultTopologySpreadConstraints: parseSchedulerConfig(raw.schedulerConfig).defaultConstraints,
+    defaultTopologySpreadConstraints: defaultConstraints,
     systemNamespace: env[VARIABLES.systemNamespace.name] ?? '',
     kubernetesMinVersion: env[VARIABLES.kubernetesMinVersion.name] ?? '',
     ignored: [
       ...unknownGates('FEATURE_GATES', CORE_GATES, gates.keys()),
       ...unknownGates('AWS_FEATURE_GATES', AWS_GATES, awsGates.keys()),
       ...problems,
+      ...idleDeletionCost,
     ],
   };
   const wrong = [...awsErrors(settings), ...rangeErrors(settings)];
@@ -236,6 +246,18 @@ function isSteering({
 }): boolean {
   const value = oneOf('STEERING', steering, ['auto', 'true', 'false'] as const);
   return value === 'auto' ? consolidation === 'thorough' : value === 'true';
+}
+
+/** Pods with spread constraints keep their deletion cost, and default constraints apply to all pods of ReplicaSets. */
+function reasonsOfIdleDeletionCost(
+  steering: boolean,
+  defaultConstraints: readonly TopologySpreadConstraint[],
+): readonly string[] {
+  const reasons = [
+    ...(steering ? [] : ['STEERING is off']),
+    ...(defaultConstraints.length === 0 ? [] : ['SCHEDULER_CONFIG has default topology spread constraints']),
+  ];
+  return reasons.map((reason) => `POD_DELETION_COST has no effect, because ${reason}`);
 }
 
 function oneOf<const T extends string>(variable: string, value: string, allowed: readonly T[]): T {

@@ -145,6 +145,10 @@ describe('the main scenario on a real control plane', () => {
     expect(trouble).toEqual([]);
   });
 
+  it('has no right to patch pods, because settings.podDeletionCost is off', async () => {
+    expect(await grantedRules(cluster)).not.toContain('patch /pods');
+  });
+
   it('uses every rule of the chart except rules that Karpenter grants for other features', async () => {
     const unused = unusedGrants(await grantedRules(cluster), await cluster.audit());
     expect(unused.filter((grant) => !SPARE.some((pattern) => pattern.test(grant)))).toEqual([]);

@@ -1,7 +1,8 @@
 /** Nodes that can become empty are marked, so that they become empty without evictions where possible. */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../src/api/kinds.ts';
-import { EMPTYING_TAINT } from '../../src/api/labels.ts';
+import type { Pod } from '../../src/api/kubernetes.ts';
+import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION, EMPTYING_TAINT } from '../../src/api/labels.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, pool } from './pools.ts';
 
@@ -47,5 +48,57 @@ describe('steering', () => {
   it('removes the marks when the operator stops', async () => {
     await begin();
     await scenario.restartOperator(async () => expect(await markedNodes()).toEqual([]));
+  }, 300_000);
+});
+
+/** Starts three nodes of 8 vCPUs with two small pods each. Two of them have a large pod, so that the third can become empty. */
+async function beginWithCosts(): Promise<void> {
+  scenario = await startScenario({ ...BRISK, env: { ...BRISK.env, STEERING: 'auto', POD_DELETION_COST: 'true' } });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'));
+  await outgrow(scenario, { cpus: [8], budgets: [{ nodes: '0' }] }, { nodes: 3, small: 6 });
+  await scenario.apply(deployment('keep', 2, {}, { cpu: '5' }));
+  await scenario.until('the large pods', async () => (await scenario.running('keep')).length === 2);
+}
+
+const hasCost = ({ metadata: { annotations = {} } }: Pod): boolean =>
+  DELETION_COST_ANNOTATION in annotations || DELETION_COST_SINCE_ANNOTATION in annotations;
+const namesOf = (pods: readonly Pod[]): readonly string[] => pods.map(({ metadata }) => metadata.name).sort();
+const podsWithCost = async (): Promise<readonly string[]> => namesOf((await scenario.pods()).filter(hasCost));
+
+/** Waits until the small pods on the only marked node have a lower deletion cost, and returns their names. */
+const smallPodsWithCost = async (): Promise<readonly string[]> =>
+  scenario.until(
+    'lower deletion costs',
+    async () => {
+      const [marked, ...others] = await markedNodes();
+      const small = (await scenario.running('small')).filter(({ spec }) => spec.nodeName === marked);
+      const isWhole = others.length === 0 && small.length > 0 && small.every(hasCost);
+      return isWhole && (await podsWithCost()).length === small.length ? namesOf(small) : undefined;
+    },
+    120_000,
+  );
+
+describe('steering with deletion costs', () => {
+  it('removes the costs when a node is released, and lets scale-downs empty a marked node', async () => {
+    await beginWithCosts();
+    await smallPodsWithCost();
+    await scenario.apply(deployment('more', 1, {}, { cpu: '6' }));
+    await scenario.until('the release', async () => (await markedNodes()).length === 0, 120_000);
+    await scenario.until('no costs', async () => (await podsWithCost()).length === 0, 120_000);
+
+    await scenario.scale('more', 0);
+    const expected = await smallPodsWithCost();
+    const before = namesOf(await scenario.running('small'));
+    await scenario.scale('small', before.length - expected.length);
+    await scenario.until('the scale-down', async () => (await scenario.pods('small')).length < before.length);
+    const after = namesOf(await scenario.pods('small'));
+    expect(before.filter((name) => !after.includes(name))).toEqual(expected);
+    expect(commands(scenario)).toEqual([]);
+  }, 300_000);
+
+  it('removes the costs when the operator stops', async () => {
+    await beginWithCosts();
+    await smallPodsWithCost();
+    await scenario.restartOperator(async () => expect(await podsWithCost()).toEqual([]));
   }, 300_000);
 });

@@ -166,6 +166,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "PACKING" "packing" false)
   (list "CONSOLIDATION" "consolidation" false)
   (list "STEERING" "steering" false)
+  (list "POD_DELETION_COST" "podDeletionCost" false)
   (list "EVICTION_PRICE" "evictionPrice" false)
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)
@@ -176,6 +177,10 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- /* the gate of a driver permits its requests */}}
 {{- if and (eq (index . 0) "IGNORE_DRA_REQUESTS") $servesDevices }}
 {{- $value = "false" }}
+{{- end }}
+{{- /* with remove, the right remains, and the operator removes the costs */}}
+{{- if and (eq (index . 0) "POD_DELETION_COST") (ne (toString $value) "true") }}
+{{- $value = "" }}
 {{- end }}
 {{- /* false, and a fee, a weight or a utilization of 0, are not the same as none */}}
 {{- if or $value (and (has (index . 0) (list "STEERING" "EVICTION_PRICE" "NODE_HOURLY_FEE" "SPOT_RISK" "EXPECTED_CPU_UTILIZATION")) (has (toString $value) (list "0" "false"))) }}

@@ -104,6 +104,7 @@ settings:
   consolidation: true
   evictionPrice: true
   steering: true
+  podDeletionCost: true
   costHistory: true
   metrics: true
   featureGates:

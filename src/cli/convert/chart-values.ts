@@ -157,6 +157,14 @@ export const KNOWN_VALUES = `
       false,
       ""
     ],
+    "podDeletionCost": [
+      "true",
+      "false",
+      "remove",
+      true,
+      false,
+      ""
+    ],
     "costHistory": true,
     "metrics": [
       "budget",

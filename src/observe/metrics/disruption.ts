@@ -18,6 +18,11 @@ export const VOLUNTARY_DISRUPTION_EMPTYING_NODES = gauge({
   help: 'Nodes that kube-scheduler fills last, because their pods fit elsewhere',
 });
 
+export const VOLUNTARY_DISRUPTION_EMPTYING_PODS = gauge({
+  name: 'karpenter_voluntary_disruption_emptying_pods',
+  help: 'Pods that scale-downs delete first, because their nodes can become empty',
+});
+
 export const VOLUNTARY_DISRUPTION_DECISIONS = counter({
   name: 'karpenter_voluntary_disruption_decisions_total',
   help: 'Disruption commands started',

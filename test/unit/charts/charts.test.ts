@@ -102,6 +102,7 @@ describe('values of charts/karpenter', () => {
     ['settings.ignoreDRARequests', true],
     ['settings.packing', 'cheapest'],
     ['settings.consolidation', 'thorough'],
+    ['settings.podDeletionCost', false],
     ['settings.metrics', 'budget'],
     ['dashboards.enabled', false],
     ['prometheusRule.enabled', false],

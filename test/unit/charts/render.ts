@@ -27,6 +27,7 @@ const VALUES = [
   'priceBook.content.kind=PriceBook',
   'priceBook.content.reservedInstances[0].instanceType=m5.large',
   'priceBook.content.reservedInstances[0].count=2',
+  'settings.podDeletionCost=true',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];

@@ -178,6 +178,7 @@ describe('the rendered chart', () => {
       interruptionQueue: 'demo',
       batchIdleMs: 1000,
       batchMaxMs: 10_000,
+      podDeletionCost: true,
     });
   });
 
@@ -185,7 +186,8 @@ describe('the rendered chart', () => {
     ['karpenter.sh', 'nodeclaims', ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']],
     ['karpenter.sh', 'nodepools', ['get', 'list', 'patch', 'update', 'watch']],
     ['', 'pods/eviction', ['create']],
-    ['', 'pods', ['delete', 'get', 'list', 'watch']],
+    // patch only with settings.podDeletionCost
+    ['', 'pods', ['delete', 'get', 'list', 'patch', 'watch']],
     ['', 'nodes', ['delete', 'get', 'list', 'patch', 'update', 'watch']],
     ['policy', 'poddisruptionbudgets', ['get', 'list', 'watch']],
   ])('allows the controller to use %s %s: %p', (group, resource, verbs) => {

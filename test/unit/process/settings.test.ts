@@ -6,6 +6,9 @@ const CLUSTER = { CLUSTER_NAME: 'demo' };
 const settings = (argv: readonly string[] = [], env: Record<string, string> = {}) =>
   parseSettings(argv, { ...CLUSTER, ...env });
 
+const SPREAD =
+  '{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}';
+
 describe('parseSettings', () => {
   it('returns the documented defaults', () => {
     expect(settings()).toMatchObject({
@@ -142,6 +145,16 @@ describe('parseSettings', () => {
       'the gate of an older release',
       { FEATURE_GATES: 'Drift=true' },
       [expect.stringMatching(/"Drift" is ignored; use one of ReservedCapacity, /)],
+    ],
+    [
+      'costs of pods on marked nodes without marks',
+      { POD_DELETION_COST: 'true', CONSOLIDATION: 'compatible' },
+      ['POD_DELETION_COST has no effect, because STEERING is off'],
+    ],
+    [
+      'costs of pods that all have spread constraints',
+      { POD_DELETION_COST: 'true', SCHEDULER_CONFIG: SPREAD },
+      ['POD_DELETION_COST has no effect, because SCHEDULER_CONFIG has default topology spread constraints'],
     ],
   ])('reports settings without effect: %s', (_, env, ignored) => {
     expect(settings([], env).ignored).toEqual(ignored);

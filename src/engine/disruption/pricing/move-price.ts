@@ -12,6 +12,7 @@ import { addResources, amountIn } from '../../resources.ts';
 import type { UnitPrices } from '../../unit-prices.ts';
 import { EMPTYING_MS, emptyingSinceMs } from '../candidates/emptying.ts';
 import type { Candidate, Command } from '../command.ts';
+import { hasOwnCost } from '../deletion-costs.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { readableRequests, unitPricesIn, worthOf } from './worth.ts';
 
@@ -99,7 +100,10 @@ function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number
   const sinceMs = candidate && others.length === 0 ? emptyingSinceMs(candidate.stateNode) : undefined;
   if (sinceMs === undefined) return {};
   const minutes = (ms: number): number => Math.max(0, Math.round(ms / MINUTE_MS));
-  const since = `emptying since ${minutes(nowMs - sinceMs)} min, because its pods fit elsewhere`;
+  const first = candidate?.stateNode.pods.filter(hasOwnCost).length ?? 0;
+  const since =
+    `emptying since ${minutes(nowMs - sinceMs)} min, because its pods fit elsewhere` +
+    (first === 0 ? '' : `, and scale-downs delete ${first} of its pods first`);
   const leftMs = sinceMs + EMPTYING_MS - nowMs;
   return { nearestMiss: leftMs > 0 ? `${since}; in ${minutes(leftMs)} min the price no longer counts` : since };
 }

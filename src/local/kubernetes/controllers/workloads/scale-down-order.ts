@@ -30,9 +30,11 @@ const highest =
   (a, b) =>
     value(b) - value(a);
 
+/** Returns 0 for a cost that is not a valid 32-bit integer. */
 const deletionCost = ({ metadata }: Pod): number => {
   const text = metadata.annotations?.[DELETION_COST] ?? '';
-  return /^(?:0|-?[1-9]\d*)$/.test(text) ? Number(text) : 0;
+  const cost = /^(?:0|-?[1-9]\d*)$/.test(text) ? Number(text) : 0;
+  return cost >= -(2 ** 31) && cost < 2 ** 31 ? cost : 0;
 };
 
 function crowding(related: readonly Pod[]): Comparison {

@@ -1,7 +1,11 @@
 /** Comparison of the savings of a move with its price. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, Taint } from '../../../../../src/api/kubernetes.ts';
-import { EMPTYING_TAINT } from '../../../../../src/api/labels.ts';
+import {
+  DELETION_COST_ANNOTATION,
+  DELETION_COST_SINCE_ANNOTATION,
+  EMPTYING_TAINT,
+} from '../../../../../src/api/labels.ts';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import { forecastsOf, notWorthMoving } from '../../../../../src/engine/disruption/pricing/move-price.ts';
@@ -130,6 +134,12 @@ describe('a move', () => {
     expect(verdict({ ...question, taints: marked(10 * MINUTE) })).toBeUndefined();
     expect(verdict({ ...question, taints: marked(4 * MINUTE) })?.nearestMiss).toBe(
       'emptying since 4 min, because its pods fit elsewhere; in 6 min the price no longer counts',
+    );
+    const [pod] = question.pods;
+    const annotations = { [DELETION_COST_ANNOTATION]: '-1', [DELETION_COST_SINCE_ANNOTATION]: at(NOW) };
+    const first = { ...running('a'), metadata: { ...pod?.metadata, name: 'a', annotations } };
+    expect(verdict({ ...question, pods: [first, running('b')], taints: marked(4 * MINUTE) })?.nearestMiss).toBe(
+      'emptying since 4 min, because its pods fit elsewhere, and scale-downs delete 1 of its pods first; in 6 min the price no longer counts',
     );
     // but the room that the pods take still counts
     const full = { ...question, savedUsdPerHour: 0.05, pods: [running('a', { cpu: '2000m' })] };

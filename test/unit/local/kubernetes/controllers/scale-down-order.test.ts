@@ -58,12 +58,10 @@ describe('scaleDownOrder', () => {
     expect(order([second, first])[0]).toBe(first.metadata.name);
   });
 
-  it('ignores a deletion cost that is not a whole number', () => {
-    expect(order([pod('a', { cost: '07' }), pod('b', { cost: '-1.5' }), pod('c', { cost: '+3' })])).toEqual([
-      'a',
-      'b',
-      'c',
-    ]);
+  it('ignores a deletion cost that is not a 32-bit integer', () => {
+    const costs = { a: '07', b: '-1.5', c: '+3', d: '-2147483649' };
+    const pods = Object.entries(costs).map(([name, cost]) => pod(name, { cost }));
+    expect(order(pods)).toEqual(['a', 'b', 'c', 'd']);
   });
 
   it('takes pods with ages of the same order of magnitude by uid', () => {

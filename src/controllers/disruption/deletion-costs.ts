@@ -1,0 +1,155 @@
+/**
+ * Lowers the deletion cost of ReplicaSet pods on marked nodes, so that scale-downs empty these nodes. Needs the right to patch
+ * pods, so it is off by default. Removes the costs when a node is released, when the setting is off, and when the operator stops.
+ */
+import { POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION } from '../../api/labels.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { emptyingSinceMs, isEmptying } from '../../engine/disruption/candidates/emptying.ts';
+import {
+  hasCostMark,
+  hasForeignCost,
+  hasOwnCost,
+  OWN_COST,
+  podsToDeleteFirst,
+} from '../../engine/disruption/deletion-costs.ts';
+import { isActive } from '../../engine/pods.ts';
+import { writeChanges } from '../../kube/patch.ts';
+import { after, type Outcome, type ReconcileContext, Requeue, type Singleton } from '../../kube/reconciler.ts';
+import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { monotonicMs } from '../../lib/clock.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
+import { VOLUNTARY_DISRUPTION_EMPTYING_PODS } from '../../observe/metrics/disruption.ts';
+import type { Deps } from '../deps.ts';
+
+/** Time between two plans, as between two rankings of nodes. */
+const INTERVAL_MS = 30_000;
+const UNSYNCED_MS = 1000;
+/** Time after a failure until the next plan. Without the right to patch pods, every write fails. */
+const FAILED_MS = 5 * 60_000;
+/** Minimum time between two changes of a pod's cost. */
+const DWELL_MS = 2 * 60_000;
+/** Maximum number of writes in one second. */
+const MOST_WRITES = 2;
+const SECOND_MS = 1000;
+/** Number of concurrent writes when the operator stops. */
+const AT_ONCE = 5;
+
+interface Change {
+  readonly pod: Pod;
+  readonly wanted: boolean;
+}
+
+export class DeletionCosts implements Singleton {
+  readonly name = 'disruption.deletioncosts';
+  readonly singleton = true;
+  readonly #deps: Deps;
+  /** Changes of the last plan that are not written yet. */
+  #planned: readonly Change[] = [];
+  #plannedMs = Number.NEGATIVE_INFINITY;
+  /** Time of the last removal by UID of the pod. The time at which a cost was set is in the pod's annotation. */
+  readonly #removedMs = new Map<string, number>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  async reconcile({ log }: ReconcileContext): Promise<Outcome> {
+    const { cluster, clock } = this.#deps;
+    if (!cluster.synced()) return after(UNSYNCED_MS);
+    if (monotonicMs(clock) - this.#plannedMs >= INTERVAL_MS) this.#plan();
+    const due = this.#planned.slice(0, MOST_WRITES);
+    this.#planned = this.#planned.slice(MOST_WRITES);
+    try {
+      await withBoundedConcurrency(due, MOST_WRITES, (change) => this.#carryOut(change));
+    } catch (error) {
+      log.error('failed changing the deletion cost of pods', { error });
+      this.#planned = [];
+      return after(FAILED_MS);
+    }
+    return after(this.#planned.length > 0 ? SECOND_MS : INTERVAL_MS);
+  }
+
+  /** Removes all costs, so that an operator that was uninstalled leaves none. */
+  readonly leaving = async (): Promise<void> => {
+    const marked = this.#deps.cluster.stores.pods.list().filter(hasCostMark);
+    await withBoundedConcurrency(marked, AT_ONCE, (pod) => this.#write(pod, false));
+  };
+
+  #plan(): void {
+    const { cluster, clock, metrics } = this.#deps;
+    this.#plannedMs = monotonicMs(clock);
+    const pods = cluster.stores.pods.list();
+    this.#planned = this.#changes(pods);
+    metrics.gauge(VOLUNTARY_DISRUPTION_EMPTYING_PODS).set(pods.filter(hasOwnCost).length);
+  }
+
+  /** Returns the pods whose cost must change. Removals come first, so that a scale-down spares nodes that are needed again. */
+  #changes(pods: readonly Pod[]): readonly Change[] {
+    const nowMs = this.#deps.clock.now();
+    for (const [uid, ms] of this.#removedMs) if (nowMs - ms >= DWELL_MS) this.#removedMs.delete(uid);
+    const wanted = new Set(this.#wanted(pods));
+    const removed = pods.filter(
+      (pod) => hasCostMark(pod) && isActive(pod) && !wanted.has(pod) && mayRemove(pod, nowMs),
+    );
+    const lowered = [...wanted].filter((pod) => !hasOwnCost(pod) && !this.#removedMs.has(uidOf(pod)));
+    return [
+      ...removed.map((pod): Change => ({ pod, wanted: false })),
+      ...lowered.map((pod): Change => ({ pod, wanted: true })),
+    ];
+  }
+
+  #wanted(pods: readonly Pod[]): readonly Pod[] {
+    const { cluster, settings } = this.#deps;
+    if (!settings.podDeletionCost) return [];
+    const marked = cluster.nodes().filter(isEmptying);
+    return podsToDeleteFirst(
+      pods,
+      new Map(marked.flatMap((node) => (node.node ? [[node.node.metadata.name, emptyingSinceMs(node) ?? 0]] : []))),
+    );
+  }
+
+  async #carryOut({ pod, wanted }: Change): Promise<void> {
+    const current = this.#deps.cluster.stores.pods.get(pod.metadata);
+    // the pod may have ended since the plan
+    if (current === undefined || uidOf(current) !== uidOf(pod) || !isActive(current)) return;
+    await this.#write(current, wanted);
+    if (!wanted) this.#removedMs.set(uidOf(pod), this.#deps.clock.now());
+  }
+
+  /** Ignores conflicts: the next plan has the newer version of the pod. */
+  async #write(before: Pod, wanted: boolean): Promise<void> {
+    const { client, clock } = this.#deps;
+    const after = wanted ? withOwnCost(before, timestamp(clock.now())) : withoutOwnCost(before);
+    try {
+      await writeChanges(client, POD, { before, after }, { part: 'object', lock: true });
+    } catch (error) {
+      if (!(error instanceof Requeue)) throw error;
+    }
+  }
+}
+
+/** A time that cannot be parsed is no reason to wait. */
+const mayRemove = ({ metadata }: Pod, nowMs: number): boolean =>
+  !(nowMs - timeOf(metadata.annotations?.[DELETION_COST_SINCE_ANNOTATION]) < DWELL_MS);
+
+const withAnnotations = (pod: Pod, annotations: Pod['metadata']['annotations']): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, annotations: annotations ?? {} },
+});
+
+function withOwnCost(pod: Pod, since: string): Pod {
+  if (hasForeignCost(pod)) return pod;
+  const { annotations } = pod.metadata;
+  const own = { [DELETION_COST_ANNOTATION]: OWN_COST, [DELETION_COST_SINCE_ANNOTATION]: since };
+  return withAnnotations(pod, { ...annotations, ...own });
+}
+
+/** Keeps a cost that another client has set. */
+function withoutOwnCost(pod: Pod): Pod {
+  const { [DELETION_COST_SINCE_ANNOTATION]: _, ...others } = pod.metadata.annotations ?? {};
+  if (!hasOwnCost(pod)) return withAnnotations(pod, others);
+  const { [DELETION_COST_ANNOTATION]: __, ...rest } = others;
+  return withAnnotations(pod, rest);
+}
