@@ -26,6 +26,8 @@ export interface LiveNode {
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
   readonly state: 'launching' | 'starting' | 'ready' | 'leaving';
+  /** True if the node has the soft taint of steering. Absent otherwise. */
+  readonly isEmptying?: true;
   readonly pods: number;
   readonly shares: Readonly<Record<string, RequestedShare>>;
   /** Largest pods first. */

@@ -1,6 +1,7 @@
 /** Nodes and pods as rows of the live page. */
 import type { Pod } from '../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../api/labels.ts';
+import { isEmptying } from '../engine/disruption/candidates/emptying.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import type { StateNode } from '../engine/model.ts';
 import { isOwnedByDaemonSet, isTerminal, isTerminating } from '../engine/pods.ts';
@@ -61,6 +62,7 @@ function rowOf(node: StateNode): Row {
     capacityType: label(CAPACITY_TYPE_LABEL),
     createdMs: Number.isNaN(createdMs) ? 0 : createdMs,
     state: stateOf(node),
+    ...(isEmptying(node) && { isEmptying: true }),
     pods: node.pods.filter((pod) => !isTerminal(pod)).length,
     shares,
     blocks: blocksOf(node.pods, shares),

@@ -71,7 +71,7 @@ export class DeletionCosts implements Singleton {
     return after(this.#planned.length > 0 ? SECOND_MS : INTERVAL_MS);
   }
 
-  /** Removes all costs, so that an operator that was uninstalled leaves none. */
+  /** Removes all costs when the operator stops, because this may be an uninstall. */
   readonly leaving = async (): Promise<void> => {
     const marked = this.#deps.cluster.stores.pods.list().filter(hasCostMark);
     await withBoundedConcurrency(marked, AT_ONCE, (pod) => this.#write(pod, false));
@@ -130,7 +130,7 @@ export class DeletionCosts implements Singleton {
   }
 }
 
-/** A time that cannot be parsed is no reason to wait. */
+/** Returns true if the cost is old enough, or if its time cannot be parsed. */
 const mayRemove = ({ metadata }: Pod, nowMs: number): boolean =>
   !(nowMs - timeOf(metadata.annotations?.[DELETION_COST_SINCE_ANNOTATION]) < DWELL_MS);
 

@@ -151,7 +151,13 @@ function rowOf(node, nowMs) {
       'th',
       { scope: 'row', role: 'rowheader' },
       name,
-      el('div', { class: 'soft' }, el('span', { class: `state-${node.state}` }, STATES[node.state]), age),
+      el(
+        'div',
+        { class: 'soft' },
+        el('span', { class: `state-${node.state}` }, STATES[node.state]),
+        age,
+        emptyingText(node),
+      ),
     ),
     el('td', { role: 'cell', class: 'instance' }, node.instanceType || 'unknown', el('div', { class: 'soft' }, where)),
     el(
@@ -175,6 +181,9 @@ function rowOf(node, nowMs) {
 }
 
 const ageText = ({ createdMs }, nowMs) => (createdMs === 0 ? '' : ` · ${spanText(nowMs - createdMs)}`);
+
+const emptyingText = ({ isEmptying }) =>
+  isEmptying ? el('span', { title: 'kube-scheduler fills the other nodes first' }, ' · emptying') : '';
 
 const surplusCell = ({ surplusCreditsUsdPerHour: usd }) =>
   usd === undefined ? '' : el('div', { class: 'soft', title: 'for surplus CPU credits' }, `${usdText(usd)} surplus`);

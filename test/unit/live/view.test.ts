@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
+import { EMPTYING_TAINT } from '../../../src/api/labels.ts';
 import { nodeDetails, podDetails } from '../../../src/live/details.ts';
 import { LiveFeed } from '../../../src/live/feed.ts';
 import { Searches } from '../../../src/live/search.ts';
@@ -58,6 +59,18 @@ describe('the state of the live page', () => {
       },
     ]);
     expect(view.summary()).toMatchObject({ nodes: 1, pods: 4, pendingPods: 0, usdPerHour: 0.25, unpriced: 0 });
+  });
+
+  it('shows the soft taint of nodes that can become empty', () => {
+    live.fill(2, 1);
+    const nodes = live.stores.store(NODE);
+    const [node] = nodes.list();
+    if (node === undefined) throw new Error('the cluster has no nodes');
+    nodes.put(live.versioned({ ...node, spec: { ...node.spec, taints: [EMPTYING_TAINT] } }));
+    expect(view.nodes().map(({ name, isEmptying }) => [name, isEmptying])).toEqual([
+      ['node-0.internal', true],
+      ['node-1.internal', undefined],
+    ]);
   });
 
   it('has a block for each kind of pods, in thousandths of the tightest resource', () => {

@@ -29,7 +29,7 @@ const NODES = 1000;
 const PODS = 20_000;
 const ON = ['--steering=auto', '--pod-deletion-cost=true'];
 
-/** World whose pods become ready. */
+/** Marks pods as ready when they are bound. */
 class ReadyWorld extends World {
   override bindPods(): void {
     super.bindPods();

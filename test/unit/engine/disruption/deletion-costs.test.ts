@@ -37,7 +37,7 @@ const chosen = (...pods: readonly Pod[]): readonly string[] =>
 const OTHERS = [on('node-1', 'a'), on('node-2', 'b')];
 
 describe('podsToDeleteFirst', () => {
-  it('chooses the pods on marked nodes, on the nodes that were marked first before others', () => {
+  it('chooses the pods on marked nodes, in the order of the marks', () => {
     const pods = [on('marked', 'c'), on('marked-before', 'e'), on('marked-before', 'd'), ...OTHERS];
     expect(chosen(...pods)).toEqual(['d', 'e', 'c']);
     expect(podsToDeleteFirst(pods, new Map())).toEqual([]);
@@ -83,10 +83,10 @@ describe('podsToDeleteFirst', () => {
     ['if the workload would end on a single node', [on('marked', 'c'), on('node-1', 'a'), on('node-1', 'b')]],
     ['if all pods run on marked nodes', [on('marked', 'c'), on('marked-before', 'd')]],
     [
-      'if pods on the other nodes are not ready or not bound',
+      'if too few pods on unmarked nodes are ready and bound',
       [on('marked', 'c'), on('node-1', 'a'), on('node-2', 'b', { ready: false }), on('', 'd')],
     ],
-    ['if the pods of another workload run on the other nodes', [on('marked', 'c', { owner: 'other' }), ...OTHERS]],
+    ['if only pods of another workload run on unmarked nodes', [on('marked', 'c', { owner: 'other' }), ...OTHERS]],
   ])('leaves out pods %s', (_, pods) => {
     expect(chosen(...pods)).toEqual([]);
   });
