@@ -23,6 +23,8 @@ import {
   DISRUPTION_TERMINATING,
   DISRUPTION_UNDONE,
   DISRUPTION_WAITING_READINESS,
+  EMPTYING,
+  EMPTYING_ENDED,
   UNCONSOLIDATABLE,
 } from '../../observe/events/disruption.ts';
 import { capitalize } from '../text.ts';
@@ -54,6 +56,11 @@ export function publishBlocked(events: EventRecorder, stateNode: StateNode, text
 
 export function publishUnconsolidatable(events: EventRecorder, candidate: Candidate, text: string): void {
   events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalize(text)));
+}
+
+export function publishEmptying(events: EventRecorder, stateNode: StateNode, isMarked: boolean): void {
+  const event = isMarked ? EMPTYING : EMPTYING_ENDED;
+  events.publish(...onBoth(stateNode, event, event.message()));
 }
 
 export function publishEvents(recorder: EventRecorder, events: readonly DisruptionEvent[]): void {

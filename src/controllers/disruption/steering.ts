@@ -10,6 +10,7 @@ import { after, type Outcome, type ReconcileContext, type Singleton } from '../.
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { VOLUNTARY_DISRUPTION_EMPTYING_NODES } from '../../observe/metrics/disruption.ts';
 import type { Deps } from '../deps.ts';
+import { publishEmptying } from './disruption-events.ts';
 import { setEmptying } from './marks.ts';
 import type { DisruptionSnapshot, Snapshots } from './snapshots.ts';
 
@@ -93,6 +94,7 @@ export class Steering implements Singleton {
   async #toggle(node: StateNode): Promise<void> {
     const wanted = !isEmptying(node);
     await setEmptying(this.#deps, node, wanted);
+    publishEmptying(this.#deps.events, node, wanted);
     if (!wanted) this.#releasedMs.set(node.providerId, this.#deps.clock.now());
   }
 }

@@ -62,6 +62,24 @@ export const DISRUPTION_VERDICT = event({
     'Reason why the node is not disrupted, with its code at the end. Published if the reason has changed and persists.',
 });
 
+export const EMPTYING = event({
+  reason: 'Emptying',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'The node got a soft taint, so that it becomes empty without evictions.',
+  key: 'uid of the object',
+  message: () => 'Filled last by kube-scheduler, because its pods fit on other nodes',
+});
+
+export const EMPTYING_ENDED = event({
+  reason: 'EmptyingEnded',
+  type: 'Normal',
+  about: NODE,
+  meaning: 'The node has lost its soft taint, because its room is needed or it must stay.',
+  key: 'uid of the object',
+  message: () => 'Filled like other nodes by kube-scheduler, because its pods do not fit elsewhere or it must stay',
+});
+
 export const DISRUPTION_LAUNCHING = event({
   reason: 'DisruptionLaunching',
   type: 'Normal',

@@ -49,10 +49,16 @@ describe('steering', () => {
   it('releases a node when its room is needed', async () => {
     await withIdleNodes(2);
     await world.pass(180);
+    const [marked] = markedNodes();
     expect(markedNodes()).toHaveLength(1);
     world.pending(2, '6', 'more');
     await world.pass(240);
     expect(marks()).toEqual([]);
+    const told = world.events.filter(({ reason, object }) => /^Emptying/.test(reason) && object.kind === 'Node');
+    expect(told.map(({ reason, object }) => [reason, object.metadata.name])).toEqual([
+      ['Emptying', marked],
+      ['EmptyingEnded', marked],
+    ]);
   });
 
   it('launches no node while a marked node has room', async () => {
