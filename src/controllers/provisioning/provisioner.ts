@@ -12,6 +12,7 @@ import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
+import { NODECLAIMS_SECOND_ROUND } from '../../observe/metrics/nodeclaims.ts';
 import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
@@ -21,6 +22,7 @@ import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
+import { claimOf, withJoiningNodes } from './joining-nodes.ts';
 import type { LaunchBudget } from './launch-budget.ts';
 import type { PodVerdicts } from './pod-verdicts.ts';
 import { preferenceWarnings } from './preferences.ts';
@@ -159,7 +161,8 @@ export class Provisioner implements Singleton {
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
     const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log });
     const fromMs = clock.now();
-    const plan = await this.#solve(work, pools);
+    const solved = await this.#solve(work, pools);
+    const plan = settings.packing === 'compatible' ? solved : withJoiningNodes(this.#deps, { plan: solved, pods });
     return { plan, pods, solve: { fromMs, toMs: clock.now() } };
   }
 
@@ -284,10 +287,12 @@ export class Provisioner implements Singleton {
     pods: Solved['pods'],
     context: ReconcileContext & { readonly decision: TracedDecision | undefined },
   ): Promise<void> {
+    const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
+    const isSecond = real.some((pod) => claimOf(this.#deps, pod) !== undefined);
     const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
+    if (isSecond) this.#deps.metrics.counter(NODECLAIMS_SECOND_ROUND).inc({ nodepool: planned.nodePool });
     this.#verdicts.created(planned.pods, nodeClaim.metadata.name);
     if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);
-    const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
     for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });
   }
 

@@ -21,6 +21,12 @@ export const NODECLAIMS_CREATED = counter({
   labels: ['reason', 'nodepool', 'min_values_relaxed'],
 });
 
+export const NODECLAIMS_SECOND_ROUND = counter({
+  name: 'karpenter_nodeclaims_second_round_total',
+  help: 'NodeClaims created for pods that already had a NodeClaim but were not bound to its node',
+  labels: ['nodepool'],
+});
+
 export const NODECLAIMS_UNHEALTHY_DISRUPTED = counter({
   name: 'karpenter_nodeclaims_unhealthy_disrupted_total',
   help: 'NodeClaims deleted to repair their nodes',

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { Snapshot } from '../../../../src/engine/model.ts';
 import { localSolver } from '../../../../src/engine-worker/solver.ts';
 import { present } from '../../../support/present.ts';
@@ -86,6 +87,62 @@ describe('provisioning', () => {
     world.joining = true;
     await world.pass(10);
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+  });
+
+  describe('while kube-scheduler binds pods otherwise than planned', () => {
+    /** Launches two nodes for two small and two large pods. The first node joins, and small pods take the room of a large one. */
+    async function joinFirst(args: readonly string[] = [], largePod = '7'): Promise<() => void> {
+      world.joining = false;
+      world.nodePool('default', { disruption: { consolidateAfter: 'Never' } });
+      world.start(args);
+      await world.pass(2);
+      world.pending(2, '700m', 'a-small');
+      world.pending(1, '7', 'large');
+      world.pending(1, largePod, 'large');
+      await world.pass(5);
+      expect(world.claims).toHaveLength(2);
+      const [first, second] = [...world.cloud.instances].sort(([, a], [, b]) => cpuOf(b.created) - cpuOf(a.created));
+      world.join(present(first)[0], present(first)[1].created);
+      await world.pass(15);
+      const bound = world.pods.filter(({ spec }) => spec.nodeName);
+      expect(bound.filter(({ metadata }) => metadata.labels?.app === 'a-small')).toHaveLength(2);
+      expect(bound.length).toBeLessThan(4);
+      return () => void world.join(present(second)[0], present(second)[1].created);
+    }
+    const cpuOf = ({ status }: NodeClaim): number => Number(status?.capacity?.cpu ?? 0);
+    const launchedAgain = async (): Promise<string | undefined> =>
+      /nodeclaims_second_round_total\{nodepool="default".*\} (\d+)/.exec(await world.metrics.text())?.[1];
+
+    it('waits for joining nodes before it launches nodes for the remaining pods', async () => {
+      const joinSecond = await joinFirst();
+      expect(world.claims).toHaveLength(2);
+      expect(await launchedAgain()).toBeUndefined();
+      world.joining = true;
+      joinSecond();
+      await world.pass(20);
+      expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+      expect(world.claims).toHaveLength(3);
+      expect(await launchedAgain()).toBe('1');
+    });
+
+    it('waits for a joining node for two minutes', async () => {
+      await joinFirst();
+      await world.pass(90);
+      expect(world.claims).toHaveLength(2);
+      await world.pass(30);
+      expect(world.claims.length).toBeGreaterThan(2);
+    });
+
+    it('does not wait for a joining node that is too small', async () => {
+      await joinFirst([], '3');
+      expect(world.claims).toHaveLength(3);
+      expect(await launchedAgain()).toBe('1');
+    });
+
+    it('does not wait with --packing=compatible', async () => {
+      await joinFirst(['--packing=compatible']);
+      expect(world.claims).toHaveLength(3);
+    });
   });
 
   /** Makes launches wait for the test, and returns the function that completes them. */
