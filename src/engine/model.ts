@@ -211,6 +211,11 @@ export interface SolveOptions {
   /** Work limit of the search for cheaper nodes; see `packing/search.ts`. */
   readonly packingWork?: number | undefined;
   /**
+   * If true, cheaper nodes are used only if they also cost less after kube-scheduler has bound the pods; see
+   * `packing/binding-cost.ts`. For nodes that will be launched.
+   */
+  readonly afterBinding?: boolean;
+  /**
    * Skips the search for cheaper nodes if even the cheapest nodes would exceed this limit. The extra cost for fewer nodes must
    * not exceed this limit either.
    */

@@ -18,6 +18,7 @@ import type {
   SolveOptions,
   UnpackedPool,
 } from './model.ts';
+import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
@@ -250,6 +251,14 @@ class VariationSolve {
     return priceFloor(bought, this.#common.dimensions, limit.avoided) > limit.usdPerHour * (1 + ROUNDING);
   }
 
+  /** Returns true if kube-scheduler is expected to leave so many pods without room that the packed claims cost more. */
+  #costMoreAfterBinding(packed: readonly Claim[], bought: readonly Claim[]): boolean {
+    if (packed === bought || packed.length < 2) return false;
+    const { dimensions } = this.#common;
+    const [own, other] = [expectedUsdPerHour(packed, dimensions), expectedUsdPerHour(bought, dimensions)];
+    return own !== undefined && other !== undefined && own > other * (1 + ROUNDING);
+  }
+
   /** Returns the packed claims. Packing only saves money, so an unexpected error must not prevent launches for pending pods. */
   #packed(bought: readonly Claim[], topology: Topology, workShare: number): readonly Claim[] {
     if (this.#options.packing === 'compatible' || this.#areTooDear(bought)) return bought;
@@ -265,6 +274,7 @@ class VariationSolve {
     };
     try {
       const packed = repacked(bought, parts);
+      if (this.#options.afterBinding && this.#costMoreAfterBinding(packed, bought)) return bought;
       const ledger = this.#common.committedUse?.leftWithout(this.#leaving);
       return ledger === undefined ? packed : withCommitments(packed, bought, { ledger, parts });
     } catch (error) {

@@ -201,6 +201,7 @@ export class Provisioner implements Singleton {
     });
     const options = {
       ...solveOptions(settings, 'strict'),
+      afterBinding: true,
       deadlineMs: DEADLINE_MS,
       first: this.#first,
       countZones: true,

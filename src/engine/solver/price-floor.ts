@@ -4,7 +4,7 @@ import type { InstanceType } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { type PricedRoom, pricedRooms, unitPricesOf } from '../unit-prices.ts';
 import type { Claim } from './claim.ts';
-import type { Dimensions } from './dimensions.ts';
+import { type Amounts, type Dimensions, sum } from './dimensions.ts';
 import type { Shape } from './shape.ts';
 import type { Template } from './template.ts';
 
@@ -14,23 +14,33 @@ import type { Template } from './template.ts';
  * @param avoided capacity type that no node may have; the result is Infinity if nothing else is available
  */
 export function priceFloor(claims: readonly Claim[], dimensions: Dimensions, avoided?: string): number {
-  const [cpuAt, memoryAt] = [dimensions.position('cpu'), dimensions.position('memory')];
-  if (cpuAt === undefined || memoryAt === undefined) return 0;
+  const positions = positionsIn(dimensions);
+  if (positions === undefined) return 0;
   let floor = 0;
-  for (const [template, own] of Map.groupBy(claims, ({ state }) => state.template)) {
-    const rooms = roomsOf(template, { cpuAt, memoryAt }, avoided);
-    if (rooms.length === 0) return Number.POSITIVE_INFINITY;
-    const totalAt = (at: number): number => own.reduce((sum, { state }) => sum + (state.amounts[at] ?? 0), 0);
-    const [cpu, memory] = [totalAt(cpuAt), totalAt(memoryAt)];
-    const prices = unitPricesOf(rooms, { cpu, memory });
-    floor += cpu * prices.cpu + memory * prices.memory;
-  }
+  for (const [template, own] of Map.groupBy(claims, ({ state }) => state.template))
+    floor += floorOf(template, own.map(({ state }) => state.amounts).reduce(sum), positions, avoided);
   return floor;
 }
 
-interface Positions {
+/** Returns the lower bound of the cost of a NodePool's nodes for pods with these amounts in total, in USD per hour. */
+export function floorOf(template: Template, total: Amounts, positions: Positions, avoided?: string): number {
+  const rooms = roomsOf(template, positions, avoided);
+  if (rooms.length === 0) return Number.POSITIVE_INFINITY;
+  const [cpu, memory] = [total[positions.cpuAt] ?? 0, total[positions.memoryAt] ?? 0];
+  const prices = unitPricesOf(rooms, { cpu, memory });
+  return cpu * prices.cpu + memory * prices.memory;
+}
+
+/** Positions of resources in amounts. */
+export interface Positions {
   readonly cpuAt: number;
   readonly memoryAt: number;
+}
+
+/** Returns undefined if no node has CPU or memory. */
+export function positionsIn(dimensions: Dimensions): Positions | undefined {
+  const [cpuAt, memoryAt] = [dimensions.position('cpu'), dimensions.position('memory')];
+  return cpuAt === undefined || memoryAt === undefined ? undefined : { cpuAt, memoryAt };
 }
 
 /** Returns the node sizes that a NodePool can launch, each at its best price. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
-import { instanceType, nodePool, oneOf, type PodParts, planOf, replicas, type SnapshotParts } from '../build.ts';
+import { instanceType, nodePool, oneOf, type PodParts, planOf, pod, replicas, type SnapshotParts } from '../build.ts';
 
 const TYPES = [
   instanceType('small', { cpu: 2, usd: 0.2 }),
@@ -54,6 +54,34 @@ describe('packing within limits', () => {
     // 18 small nodes at the spot price, or two big nodes
     expect(usdUnder({})).toBeCloseTo(0.99);
     expect(usdUnder({ cpu: '16' })).toBeCloseTo(1);
+  });
+});
+
+describe('packing of nodes that will be launched', () => {
+  const types = [
+    instanceType('lean', { cpu: 32, gib: 64, usd: 1.09 }),
+    instanceType('roomy', { cpu: 32, gib: 128, usd: 1.23 }),
+  ];
+  /** Pods with much and with little memory. First-fit places both on each node, because it goes by CPU. */
+  const pairs = (count: number): readonly Pod[] =>
+    Array.from({ length: count }, (_, index) => [
+      pod(`cache-${index}`, { cpu: `${3000 - 40 * index}m`, memory: '12Gi' }),
+      pod(`web-${index}`, { cpu: `${2980 - 40 * index}m`, memory: '5Gi' }),
+    ]).flat();
+  const typesOf = (pendingPods: readonly Pod[], afterBinding: boolean): readonly string[] =>
+    planOf({ types, pendingPods }, { afterBinding })
+      .claims.map(({ cheapest }) => cheapest)
+      .sort();
+
+  it('uses larger nodes if kube-scheduler would leave pods without room on the cheapest nodes', () => {
+    expect(typesOf(pairs(10), false)).toEqual(['lean', 'roomy']);
+    expect(typesOf(pairs(10), true)).toEqual(['roomy', 'roomy']);
+    expect(typesOf(pairs(10).toReversed(), true)).toEqual(['roomy', 'roomy']);
+  });
+
+  it('uses the cheapest nodes if they hold the pods in any order', () => {
+    const alike = replicas(20, 'web', { cpu: '3', memory: '5Gi' });
+    expect(typesOf(alike, true)).toEqual(['lean', 'lean']);
   });
 });
 
