@@ -1,7 +1,7 @@
 /**
- * Estimates the cost of planned nodes after kube-scheduler has bound the pods. kube-scheduler does not know the plan: it binds pods
- * in the order of their creation to the nodes that have joined, and prefers nodes with free and balanced resources. Pods that find
- * no room need further nodes.
+ * Estimates the cost of planned nodes after kube-scheduler has bound the pods. kube-scheduler does not know the plan: it binds
+ * pods in the order of their creation to the nodes that have joined, and prefers nodes with free and balanced resources. Pods
+ * that find no room need further nodes.
  */
 import { timeOf } from '../../lib/times.ts';
 import { podKey } from '../pods.ts';
@@ -20,8 +20,8 @@ const ORDERS = 4;
 const MOST_WORK = 1_000_000;
 
 /**
- * Returns the expected cost in USD per hour, or undefined if the plan is too large for an estimate. Remaining pods cost at least as
- * much as fractions of the best nodes. Topology rules are ignored.
+ * Returns the expected cost in USD per hour, or undefined if the plan is too large for an estimate. Remaining pods cost as much
+ * as fractions of the best nodes. Topology rules are ignored.
  */
 export function expectedUsdPerHour(claims: readonly Claim[], dimensions: Dimensions): number | undefined {
   const pods = claims.reduce((count, claim) => count + claim.pods.length, 0);
