@@ -39,8 +39,7 @@ export default {
   // handle that a test leaves open keeps the worker alive for longer than this limit, and Jest reports it.
   workerGracefulExitTimeout: 30_000,
   // Half the CPU time of the hostile suite is spent in processes that its tests start and wait for. The scripts in
-  // package.json set other numbers: one worker per core for tests that compute, half as many again for unit tests, which
-  // also wait for processes and timers, and six for operator scenarios, which wait for two thirds of their time and whose
-  // clock stands still while other processes compute.
+  // package.json set other numbers: one worker per core for tests that compute, and six for operator scenarios, which
+  // wait for two thirds of their time and whose clock stands still while other processes compute.
   maxWorkers: 2 * availableParallelism(),
 };

@@ -81,6 +81,7 @@ export async function simulateManifests(
       reservedMode: (featureGates.ReservedCapacity ?? true) ? 'strict' : 'off',
       ignoreDraRequests: drivers === undefined,
       packing: options.packing ?? 'cheapest',
+      afterBinding: true,
       explain: true,
     },
   );

@@ -38,4 +38,5 @@ export const solveOptions = (settings: Settings, reservedMode: 'strict' | 'fallb
   ignoreDraRequests: settings.ignoreDraRequests,
   // a simulation checks if ONE node can replace other nodes, so a solution with several cheaper nodes would be a failure
   packing: reservedMode === 'fallback' ? 'compatible' : settings.packing,
+  afterBinding: reservedMode === 'strict',
 });

@@ -201,7 +201,6 @@ export class Provisioner implements Singleton {
     });
     const options = {
       ...solveOptions(settings, 'strict'),
-      afterBinding: true,
       deadlineMs: DEADLINE_MS,
       first: this.#first,
       countZones: true,
