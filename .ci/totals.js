@@ -2,15 +2,23 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
-import { constants, setPriority, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'totals-'));
-/** The README's test command, and the suite of tests that compute for long. They run in time that the others leave idle. */
-const computing = ['test', 'test:long'];
-/** These wait for a part of their time: for processes, for a control plane, and for clocks. */
-const waiting = ['test:hostile', 'test:operator', 'test:browser', 'test:moto', 'test:cluster', 'test:kubelet'];
-/** Before these, the control plane and the image are built. */
+/** The README's test command first, then the slower suites. */
+const suites = [
+  'test',
+  'test:long',
+  'test:hostile',
+  'test:operator',
+  'test:browser',
+  'test:moto',
+  'test:cluster',
+  'test:kubelet',
+];
+/** Waits for a third of its time, in which the control plane and the image of the last suites are built. */
+const leisurely = 'test:operator';
 const inNeedOfBuild = 'test:cluster';
 /** More failed files have one cause, and would only take time again. */
 const MOST_REPEATED_FILES = 12;
@@ -20,22 +28,16 @@ const results = new Map();
 /** Suites that ended without a report, or with a failure that no test file has. */
 const broken = new Set();
 
-/** Runs a suite. The output of one at low priority is printed when it ends. */
-async function run(suite, { priority = constants.priority.PRIORITY_NORMAL, files = [] } = {}) {
-  const isFirst = files.length === 0;
-  const inBackground = priority !== constants.priority.PRIORITY_NORMAL;
-  const report = join(folder, `${suite.replace(':', '-')}${isFirst ? '' : '-again'}.json`);
-  const paths = isFirst ? [] : ['--runTestsByPath', ...files];
+/** Runs a suite, or some of its files, and returns the files with failures. */
+async function run(suite, files = []) {
+  const report = join(folder, `${suite.replace(':', '-')}${files.length > 0 ? '-again' : ''}.json`);
+  const paths = files.length > 0 ? ['--runTestsByPath', ...files] : [];
   const start = Date.now();
-  if (!inBackground) console.log(`npm run ${suite}`);
+  console.log(`npm run ${suite}`);
   const child = spawn('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`, ...paths], {
-    stdio: ['ignore', 'ignore', inBackground ? 'pipe' : 'inherit'],
+    stdio: ['ignore', 'ignore', 'inherit'],
   });
-  setPriority(child.pid, priority);
-  const output = [];
-  child.stderr?.on('data', (chunk) => output.push(chunk));
   const [code] = await once(child, 'close');
-  if (inBackground) process.stdout.write(`npm run ${suite}\n${Buffer.concat(output)}`);
   const counts = existsSync(report) ? countsOf(JSON.parse(readFileSync(report, 'utf8'))) : new Map();
   for (const [file, count] of counts) results.set(`${suite} ${file}`, count);
   const failed = [...counts].filter(([, count]) => count.failed > 0).map(([file]) => file);
@@ -63,21 +65,19 @@ const countsOf = ({ testResults }) =>
   );
 
 const failures = new Map();
-const inBackground = (async () => {
-  for (const suite of computing) failures.set(suite, await run(suite, { priority: 10 }));
-})();
-const building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
-for (const suite of waiting) {
+let building;
+for (const suite of suites) {
+  if (suite === leisurely)
+    building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
   // Whatever came of it: the suite builds what is missing, and fails with the reason.
   if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
   failures.set(suite, await run(suite));
 }
-await inBackground;
 
 const repeated = [...failures].filter(([, files]) => files.length > 0);
 if (repeated.flatMap(([, files]) => files).length <= MOST_REPEATED_FILES) {
   for (const [suite, files] of repeated) {
-    const failed = await run(suite, { files });
+    const failed = await run(suite, files);
     for (const file of files.filter((name) => !failed.includes(name)))
       console.log(`passed only when it ran again, alone: ${relative('', file)} of ${suite}`);
   }
