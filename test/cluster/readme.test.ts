@@ -20,6 +20,8 @@ case "$*" in
   "sts get-caller-identity"*) echo 111122223333 ;;
   "ecr get-login-password"*) echo password ;;
   "eks describe-cluster"*) echo "subnet-1 subnet-2 sg-1" ;;
+  # The other end of the pipe would fail if its output were not read.
+  *--password-stdin*) cat > /dev/null ;;
 esac
 `;
 

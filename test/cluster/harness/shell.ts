@@ -29,7 +29,7 @@ export async function startShell(
   const path = [env.PATH, dirname(tools.kubectl), dirname(tools.helm), process.env.PATH];
   const shell = async (script: string): Promise<string> => {
     try {
-      const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], {
+      const { stdout } = await run('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
         cwd: resolve(import.meta.dirname, '../../..'),
         env: { ...env, HOME: home, KUBECONFIG: kubeconfig, PATH: path.filter(Boolean).join(delimiter) },
         timeout: LIMIT_MS,
