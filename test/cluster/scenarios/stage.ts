@@ -58,8 +58,8 @@ async function install(): Promise<Installation> {
   const installed = await startInstallation();
   try {
     // The operators run in the process of the test.
-    // with the permissions of both default settings and resource claims
-    const settings = { ...(VALUES.settings as Values), enableDRA: true };
+    // with the permissions of default settings, resource claims and deletion costs
+    const settings = { ...(VALUES.settings as Values), enableDRA: true, podDeletionCost: true };
     await installCharts(installed, { ...VALUES, settings, replicas: 0 });
     await installed.renewToken(TOKEN_SECONDS);
     endWithThisProcess(installed.plane);
