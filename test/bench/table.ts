@@ -131,6 +131,24 @@ const SECTIONS: Readonly<
       'RSS MiB': 'rssMib',
     },
   },
+  'cluster-life': {
+    of: ({ life }) => life !== undefined,
+    columns: {
+      settings: 'life',
+      seed: 'seed',
+      minutes: 'minutes',
+      USD: 'usd',
+      'node hours': 'nodeHours',
+      'nodes launched': 'launched',
+      'of these in a second round': 'secondRound',
+      evictions: 'evictions',
+      'waiting p50 s': 'waitingP50S',
+      'waiting p95 s': 'waitingP95S',
+      'lost CPU s of Jobs': 'lostCpuS',
+      'CPU s': 'operatorCpuS',
+      'RSS MiB': 'operatorMib',
+    },
+  },
   disruption: {
     of: ({ methodMs, scale }) => methodMs !== undefined && !scale,
     columns: {

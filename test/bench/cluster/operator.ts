@@ -16,6 +16,7 @@ const SAMPLE_MS = 100;
 
 export interface MeasuredOperator {
   readonly healthUrl: string;
+  readonly metricsUrl: string;
   /** User and system time of all threads since the start. */
   cpuSeconds(): number;
   /** Returns the highest resident size since the last call, in MiB. */
@@ -29,12 +30,17 @@ export function bundle(folder: string): string {
   return join(folder, 'operator/main.js');
 }
 
-export async function startMeasured(cluster: Cluster, program: string): Promise<MeasuredOperator> {
-  const [port = 0] = await freePorts(1);
+/** @param args further arguments, as of a Deployment's container */
+export async function startMeasured(
+  cluster: Cluster,
+  program: string,
+  args: readonly string[] = [],
+): Promise<MeasuredOperator> {
+  const [port = 0, metricsPort = 0] = await freePorts(2);
   const operator = await startProcess({
     name: `operator-${port}`,
     path: process.execPath,
-    argv: [...imageOptionsFor(LIMIT_BYTES), program],
+    argv: [...imageOptionsFor(LIMIT_BYTES), program, ...args],
     folder: cluster.plane.folder,
     env: {
       PATH: process.env.PATH,
@@ -44,6 +50,7 @@ export async function startMeasured(cluster: Cluster, program: string): Promise<
       MEMORY_LIMIT: String(LIMIT_BYTES),
       DISABLE_LEADER_ELECTION: 'true',
       HEALTH_PROBE_PORT: String(port),
+      METRICS_PORT: String(metricsPort),
     },
   });
   let highest = 0;
@@ -53,6 +60,7 @@ export async function startMeasured(cluster: Cluster, program: string): Promise<
   const sampling = setInterval(look, SAMPLE_MS);
   return {
     healthUrl: `http://127.0.0.1:${port}`,
+    metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
     cpuSeconds: () => cpuSecondsOf(operator),
     highestMib() {
       look();

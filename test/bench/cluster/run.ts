@@ -3,7 +3,8 @@
  * immediately. Prints one JSON line for each scenario: seconds until all pods are bound, nodes, USD per hour, CPU
  * seconds and resident memory of the operator. The scenarios share one operator: it starts with pending pods (`start`),
  * and between two scenarios all nodes are removed (`…-zero`). `first` restarts the operator. Names are prefixes:
- * `first`, `plain-20`, `plain`, `mixed`, `interruption`.
+ * `first`, `plain-20`, `plain`, `mixed`, `interruption`. `life` is a life of half an hour with two settings, and runs only if it
+ * is named; see `life.ts` for its options.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -182,25 +183,37 @@ const isUnschedulable = ({ status }: Pod): boolean =>
 const rounded = (value: number): number => Number(value.toFixed(2));
 const since = (startedMs: number): number => rounded((performance.now() - startedMs) / 1_000);
 
-const folder = await mkdtemp(join(tmpdir(), 'karpenter-bench-'));
-const closing = new AbortController();
-const cluster = await startCluster({ world: AT_ONCE });
-const bench = new Bench(cluster, bundle(join(folder, 'dist')), closing.signal);
-try {
-  await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
-  await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['on-demand'] })));
-  await bench.start({ ...plain(20), name: 'start' });
-  if (isWanted('first-plain-20')) await bench.first(plain(20));
-  for (const workload of [plain(20), plain(500), mixed('us-west-2a'), plain(2_000)])
-    if (isWanted(workload.name)) await bench.load(workload);
-  if (isWanted('interruption')) {
-    await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['spot'] })));
-    await bench.interruption({ ...plain(20), name: 'interruption' });
+async function lives(): Promise<void> {
+  const { lifeLines } = await import('./life.ts');
+  for await (const line of lifeLines(wanted.slice(1), bundle(join(folder, 'dist')))) print(line);
+}
+
+async function loads(): Promise<void> {
+  const closing = new AbortController();
+  const cluster = await startCluster({ world: AT_ONCE });
+  const bench = new Bench(cluster, bundle(join(folder, 'dist')), closing.signal);
+  try {
+    await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
+    await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['on-demand'] })));
+    await bench.start({ ...plain(20), name: 'start' });
+    if (isWanted('first-plain-20')) await bench.first(plain(20));
+    for (const workload of [plain(20), plain(500), mixed('us-west-2a'), plain(2_000)])
+      if (isWanted(workload.name)) await bench.load(workload);
+    if (isWanted('interruption')) {
+      await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['spot'] })));
+      await bench.interruption({ ...plain(20), name: 'interruption' });
+    }
+  } finally {
+    await bench.stop();
+    closing.abort();
+    await cluster.stop();
   }
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'karpenter-bench-'));
+try {
+  await (wanted[0] === 'life' ? lives() : loads());
 } finally {
-  await bench.stop();
-  closing.abort();
-  await cluster.stop();
   await rm(folder, { recursive: true, force: true });
 }
 process.exit(); // watches of the benchmark's cache may still be open

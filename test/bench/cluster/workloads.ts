@@ -9,7 +9,7 @@ export interface Workload {
   readonly objects: readonly KubeObject[];
 }
 
-const ZONE = 'topology.kubernetes.io/zone';
+export const ZONE = 'topology.kubernetes.io/zone';
 const HOSTNAME = 'kubernetes.io/hostname';
 
 export const plain = (pods: number): Workload => ({
@@ -18,7 +18,7 @@ export const plain = (pods: number): Workload => ({
   objects: [deployment(`plain-${pods}`, pods)],
 });
 
-const spread = (app: string, topologyKey: string, whenUnsatisfiable: string): Record<string, unknown> => ({
+export const spread = (app: string, topologyKey: string, whenUnsatisfiable: string): Record<string, unknown> => ({
   topologyKey,
   maxSkew: 1,
   whenUnsatisfiable,

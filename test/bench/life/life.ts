@@ -116,7 +116,12 @@ async function needsGpus(trace: Trace): Promise<boolean> {
   return false;
 }
 
-const KARPENTERS_WAY = ['--packing=compatible', '--consolidation=compatible', '--node-hourly-fee=0', '--spot-risk=0'];
+export const KARPENTERS_WAY = [
+  '--packing=compatible',
+  '--consolidation=compatible',
+  '--node-hourly-fee=0',
+  '--spot-risk=0',
+];
 
 /** Returns the settings. Each is compared with the first. */
 export function setsFor(withGpus: boolean): readonly SettingsSet[] {

@@ -1,0 +1,181 @@
+/**
+ * `npm run bench:cluster -- life [--minutes 30] [--seed 1] [--only NAME]`: a seeded life of a cluster on a real control plane, in
+ * real time, with the defaults and in Karpenter's way. Instances join after half a minute, one after the other. Prints one JSON
+ * line for each setting.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { DEPLOYMENT, JOB, type Kind, POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
+import { podRequests } from '../../../src/engine/resources.ts';
+import { realClock } from '../../../src/lib/clock.ts';
+import { startCaches } from '../../../src/local/watched-caches.ts';
+import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
+import { pool } from '../../operator/pools.ts';
+import { KARPENTERS_WAY } from '../life/life.ts';
+import { type LifeEvent, lifeEvents, MINUTE_MS, RUNS_FOR, readLifeOptions } from './life-plan.ts';
+import { LifeRecord } from './life-record.ts';
+import { type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
+
+const ZONE = 'us-west-2a';
+const SIZES = [2, 4, 8, 16, 32];
+/** Time between two looks at pods and instances. */
+const LOOK_MS = 200;
+const SHORTAGE_MS = 3 * MINUTE_MS;
+/** Kinds of the objects that a life creates. */
+const KINDS: readonly Kind[] = [DEPLOYMENT, JOB, POD_DISRUPTION_BUDGET];
+const SETTINGS: Readonly<Record<string, readonly string[]>> = { default: [], "Karpenter's way": KARPENTERS_WAY };
+
+/** Plays the life once with each setting, each on its own control plane. */
+export async function* lifeLines(args: readonly string[], program: string): AsyncGenerator<object> {
+  const { lengthMs, seed, only } = readLifeOptions(args);
+  for (const [name, settings] of Object.entries(SETTINGS)) {
+    if (!name.startsWith(only)) continue;
+    const closing = new AbortController();
+    // the boot times of the local world
+    const world = { instances: {}, kubelets: { bootMs: 25_000, readyMs: 5_000, seed } };
+    const cluster = await startCluster({ world });
+    let operator: MeasuredOperator | undefined;
+    try {
+      operator = await startMeasured(cluster, program, settings);
+      await secondsUntilReady(operator);
+      const life = new ClusterLife(cluster, operator, closing.signal);
+      yield { life: name, seed, minutes: lengthMs / MINUTE_MS, ...(await life.play(seed, lengthMs)) };
+    } finally {
+      await operator?.stop();
+      closing.abort();
+      await cluster.stop();
+    }
+  }
+}
+
+class ClusterLife {
+  readonly #cluster: Cluster;
+  readonly #operator: MeasuredOperator;
+  readonly #pods: () => readonly Pod[];
+  readonly #synced: Promise<void>;
+  readonly #record = new LifeRecord();
+  /** Times at which the shortages end, by the ID of the fault. */
+  readonly #shortages = new Map<string, number>();
+
+  constructor(cluster: Cluster, operator: MeasuredOperator, signal: AbortSignal) {
+    this.#cluster = cluster;
+    this.#operator = operator;
+    const pods = startCaches({ client: cluster.kube, clock: realClock(), signal, log: () => {} }).of<Pod>(POD);
+    this.#synced = pods.synced;
+    this.#pods = () => pods.list().filter(({ metadata }) => metadata.namespace === 'default');
+  }
+
+  async play(seed: number, lengthMs: number): Promise<object> {
+    await applyText(this.#cluster, await exampleText('ec2nodeclass.yaml'));
+    await applyText(this.#cluster, JSON.stringify(nodePool()));
+    await this.#synced;
+    const events = [...lifeEvents(seed, lengthMs, ZONE)];
+    const startedMs = performance.now();
+    for (let nowMs = 0; nowMs < lengthMs; nowMs = performance.now() - startedMs) {
+      while ((events[0]?.atMs ?? lengthMs) <= nowMs)
+        await this.#happen((events.shift() as { event: LifeEvent }).event, nowMs);
+      this.#endShortages(nowMs);
+      await this.#look(nowMs);
+      await pause(LOOK_MS);
+    }
+    return this.#figures();
+  }
+
+  async #happen(event: LifeEvent, nowMs: number): Promise<void> {
+    const { kube, world } = this.#cluster;
+    switch (event.kind) {
+      case 'create':
+        for (const object of event.objects)
+          await kube.create(KINDS.find(({ kind }) => kind === object.kind) ?? DEPLOYMENT, object);
+        return;
+      case 'scale':
+        await kube.patch(DEPLOYMENT, named(event.name), { spec: { replicas: event.replicas } });
+        return;
+      case 'roll-out': {
+        const annotations = { version: String(event.version) };
+        await kube.patch(DEPLOYMENT, named(event.name), { spec: { template: { metadata: { annotations } } } });
+        return;
+      }
+      case 'interrupt': {
+        const spot = this.#running().filter(({ capacityType }) => capacityType === 'spot');
+        const victim = spot[Math.floor(event.pick * spot.length)];
+        if (victim) world.aws.faults.interrupt(victim.id);
+        return;
+      }
+      case 'shortage': {
+        const running = this.#running();
+        const { type, zone, capacityType } = running[Math.floor(event.pick * running.length)] ?? {};
+        if (type === undefined || zone === undefined || capacityType === undefined) return;
+        const fault = world.aws.faults.add({ kind: 'capacity', instanceType: type, zone, capacityType });
+        this.#shortages.set(fault, nowMs + SHORTAGE_MS);
+      }
+    }
+  }
+
+  #endShortages(nowMs: number): void {
+    for (const [fault, untilMs] of this.#shortages) {
+      if (nowMs < untilMs) continue;
+      this.#cluster.world.aws.faults.clear(fault);
+      this.#shortages.delete(fault);
+    }
+  }
+
+  /** Ends the pods of Jobs whose time is over, as a kubelet does. */
+  async #look(nowMs: number): Promise<void> {
+    const pods = this.#pods();
+    const over = this.#record.look(
+      nowMs,
+      pods.map((pod) => ({
+        uid: pod.metadata.uid ?? '',
+        isBound: Boolean(pod.spec.nodeName),
+        isRunning: pod.status?.phase === 'Running' && pod.metadata.deletionTimestamp === undefined,
+        isDone: pod.status?.phase === 'Succeeded',
+        cpus: podRequests(pod).cpu ?? 0,
+        runsForMs: Number(pod.metadata.labels?.[RUNS_FOR] ?? Number.NaN) * 1_000,
+      })),
+      this.#running().map(({ id }) => id),
+    );
+    for (const { metadata } of pods.filter(({ metadata: { uid } }) => over.includes(uid ?? '')))
+      await this.#cluster.kube
+        .patch(POD, metadata, { status: { phase: 'Succeeded' } }, { subresource: 'status' })
+        // evicted in the meantime
+        .catch(() => undefined);
+  }
+
+  readonly #running = () =>
+    this.#cluster.world.aws.instances.list().filter(({ state }) => state === 'pending' || state === 'running');
+
+  async #figures(): Promise<object> {
+    const { world } = this.#cluster;
+    const evictions = (await this.#cluster.audit()).filter(
+      ({ objectRef, responseStatus }) => objectRef?.subresource === 'eviction' && responseStatus?.code === 201,
+    );
+    const metrics = await (await fetch(this.#operator.metricsUrl)).text();
+    return {
+      usd: rounded(world.aws.spending.usd()),
+      ...this.#record.figures(),
+      secondRound: sumOf(metrics, 'karpenter_nodeclaims_second_round_total'),
+      evictions: evictions.length,
+      operatorCpuS: rounded(this.#operator.cpuSeconds()),
+      operatorMib: this.#operator.highestMib(),
+    };
+  }
+}
+
+const nodePool = (): KubeObject =>
+  pool({
+    cpus: SIZES,
+    capacityTypes: ['spot', 'on-demand'],
+    consolidateAfter: '30s',
+    budgets: [{ nodes: '10%' }],
+  });
+
+const named = (name: string) => ({ name, namespace: 'default' });
+const rounded = (value: number): number => Number(value.toFixed(3));
+
+/** Returns the sum of all series of a counter. */
+const sumOf = (metrics: string, name: string): number =>
+  metrics
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);

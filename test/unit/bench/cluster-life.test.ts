@@ -1,0 +1,73 @@
+/** The seeded life of the benchmark on a real control plane, and what it adds up. */
+import { describe, expect, it } from '@jest/globals';
+import { lifeEvents, RUNS_FOR, readLifeOptions } from '../../bench/cluster/life-plan.ts';
+import { type LifePod, LifeRecord } from '../../bench/cluster/life-record.ts';
+
+const HALF_AN_HOUR_MS = 1_800_000;
+
+describe('the events of a life', () => {
+  const events = lifeEvents(3, HALF_AN_HOUR_MS, 'us-west-2a');
+
+  it('depend only on the seed', () => {
+    expect(lifeEvents(3, HALF_AN_HOUR_MS, 'us-west-2a')).toEqual(events);
+    expect(lifeEvents(4, HALF_AN_HOUR_MS, 'us-west-2a')).not.toEqual(events);
+  });
+
+  it('contain every kind of change, in the order of time', () => {
+    expect(new Set(events.map(({ event: { kind } }) => kind))).toEqual(
+      new Set(['create', 'scale', 'roll-out', 'interrupt', 'shortage']),
+    );
+    const times = events.map(({ atMs }) => atMs);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(times.every((atMs) => atMs < HALF_AN_HOUR_MS)).toBe(true);
+    const created = events.flatMap(({ event }) => (event.kind === 'create' ? event.objects : []));
+    expect(new Set(created.map(({ kind }) => kind))).toEqual(new Set(['Deployment', 'PodDisruptionBudget', 'Job']));
+    expect(JSON.stringify(created)).toContain(RUNS_FOR);
+  });
+});
+
+describe('the record of a life', () => {
+  const pod = (uid: string, given: Partial<LifePod> = {}): LifePod => ({
+    uid,
+    isBound: false,
+    isRunning: false,
+    isDone: false,
+    cpus: 2,
+    runsForMs: Number.NaN,
+    ...given,
+  });
+  const running = { isBound: true, isRunning: true };
+
+  it('has the waiting time of every pod, also of those that are never bound', () => {
+    const record = new LifeRecord();
+    record.look(0, [pod('a'), pod('b')], []);
+    record.look(4_000, [pod('a', running), pod('b')], []);
+    record.look(9_000, [pod('a', running), pod('b')], []);
+    expect(record.figures()).toMatchObject({ pods: 2, waitingP50S: 4, waitingP95S: 9 });
+  });
+
+  it('has the hours of nodes, and counts each instance once', () => {
+    const record = new LifeRecord();
+    record.look(0, [], ['i-1']);
+    record.look(1_800_000, [], ['i-1', 'i-2']);
+    record.look(3_600_000, [], ['i-2']);
+    expect(record.figures()).toMatchObject({ launched: 2, nodeHours: 1.5 });
+  });
+
+  it('ends pods of Jobs after their time, and counts the work of pods that go before', () => {
+    const record = new LifeRecord();
+    const of = (uid: string, given: Partial<LifePod> = running): LifePod => pod(uid, { runsForMs: 30_000, ...given });
+    expect(record.look(0, [of('done'), of('evicted')], [])).toEqual([]);
+    expect(record.look(20_000, [of('done')], [])).toEqual([]);
+    expect(record.look(30_000, [of('done')], [])).toEqual(['done']);
+    expect(record.look(31_000, [of('done', { isDone: true })], [])).toEqual([]);
+    record.look(32_000, [], []);
+    expect(record.figures()).toMatchObject({ lostCpuS: 40 });
+  });
+});
+
+it('rejects options that are not valid', () => {
+  expect(readLifeOptions(['--minutes', '2', '--seed', '7'])).toEqual({ lengthMs: 120_000, seed: 7, only: '' });
+  expect(() => readLifeOptions(['--minutes', '0'])).toThrow('--minutes must be at least 1, not "0"');
+  expect(() => readLifeOptions(['--seed', 'x'])).toThrow('--seed must be an integer, not "x"');
+});
