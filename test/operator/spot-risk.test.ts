@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { Command } from 'commander';
 import { OFFERINGS } from '../../scripts/reference/outputs/purchases.ts';
 import { CONFIG_MAP, NODE_CLAIM } from '../../src/api/kinds.ts';
+import type { ConfigMap } from '../../src/api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
 import type { PoolOfferings } from '../../src/aws/offerings/report.ts';
 import { offeringsCommand } from '../../src/cli/offerings.ts';
@@ -36,7 +37,11 @@ const bought = async (): Promise<readonly string[]> =>
   );
 const running = (count: number): Promise<unknown> =>
   scenario.until(`${count} running pods`, async () => (await scenario.running('web')).length === count, 60_000);
-const memory = async () => (await scenario.kube.list(CONFIG_MAP)).items.find(({ metadata }) => metadata.name === NAME);
+/** Returns the stored history. The chart creates an empty one. */
+const memory = async () =>
+  ((await scenario.kube.list(CONFIG_MAP)).items as readonly ConfigMap[]).find(
+    ({ metadata, binaryData }) => metadata.name === NAME && binaryData !== undefined,
+  );
 
 /** Launches nodes in one spot pool, interrupts all of them, cleans up, and returns that pool. */
 async function interruptAll(): Promise<string> {

@@ -26,7 +26,8 @@ import {
   STATEFUL_SET,
   VOLUME_ATTACHMENT,
 } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { ConfigMap, KubeObject } from '../../../src/api/kubernetes.ts';
+import { DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
 import { ApiError, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { NAMESPACE } from '../harness/installation.ts';
 
@@ -61,19 +62,16 @@ const KINDS: readonly Kind[] = [
 const LIMIT_MS = 60_000;
 const PAUSE_MS = 100;
 
-const SCENARIO_MAPS: readonly string[] = [
-  'karpenter-history',
-  'karpenter-spot-risk',
-  'karpenter-device-samples',
-  'devices',
-  'mig-devices',
-];
+const SCENARIO_MAPS: readonly string[] = ['devices', 'mig-devices'];
 
 /** Objects of the chart and of Kubernetes itself. */
 const stays = ({ kind, metadata: { name, namespace } }: KubeObject): boolean =>
   (kind === 'ConfigMap' && !SCENARIO_MAPS.includes(name)) ||
   (kind === 'Lease' && namespace === NAMESPACE && name !== 'karpenter-leader-election') ||
   (['Deployment', 'ReplicaSet', 'PodDisruptionBudget'].includes(kind) && namespace === NAMESPACE);
+
+const isWritten = ({ metadata: { labels }, binaryData }: ConfigMap): boolean =>
+  labels?.[DOCUMENT_LABEL] !== undefined && binaryData !== undefined;
 
 /** @throws Error that names objects that cannot be deleted */
 export async function sweep(kube: KubeApi): Promise<void> {
@@ -96,6 +94,9 @@ async function sweepOnce(kube: KubeApi): Promise<readonly string[]> {
     await Promise.all(items.map((object) => remove(kube, kind, object)));
     left.push(...items.map(({ metadata }) => `${kind.kind} ${metadata.name}`));
   }
+  // the chart creates the operator's documents, and the operator may not
+  const documents = ((await kube.list(CONFIG_MAP)).items as readonly ConfigMap[]).filter(isWritten);
+  for (const { metadata } of documents) await kube.patch(CONFIG_MAP, metadata, { binaryData: null });
   return left;
 }
 
