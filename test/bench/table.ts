@@ -144,6 +144,7 @@ const SECTIONS: Readonly<
       evictions: 'evictions',
       'waiting p50 s': 'waitingP50S',
       'waiting p95 s': 'waitingP95S',
+      'ended pods of Jobs': 'done',
       'lost CPU s of Jobs': 'lostCpuS',
       'CPU s': 'operatorCpuS',
       'RSS MiB': 'operatorMib',

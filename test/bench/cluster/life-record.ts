@@ -27,6 +27,7 @@ export class LifeRecord {
   #lastMs = 0;
   #present: readonly LifePod[] = [];
   #lostCpuMs = 0;
+  readonly #done = new Set<string>();
 
   /** Returns the UIDs of pods whose time is over. */
   look(nowMs: number, pods: readonly LifePod[], instances: readonly string[]): readonly string[] {
@@ -54,11 +55,13 @@ export class LifeRecord {
       nodeHours: rounded(this.#nodeMs / HOUR_MS),
       waitingP50S: rounded(percentile(0.5)),
       waitingP95S: rounded(percentile(0.95)),
+      done: this.#done.size,
       lostCpuS: rounded(this.#lostCpuMs / 1_000),
     };
   }
 
-  #see({ uid, isBound, isRunning }: LifePod, nowMs: number): void {
+  #see({ uid, isBound, isRunning, isDone }: LifePod, nowMs: number): void {
+    if (isDone) this.#done.add(uid);
     const known = this.#pods.get(uid) ?? { sinceMs: nowMs, lastMs: nowMs };
     this.#pods.set(uid, known);
     known.lastMs = nowMs;

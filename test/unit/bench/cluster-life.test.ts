@@ -62,7 +62,7 @@ describe('the record of a life', () => {
     expect(record.look(30_000, [of('done')], [])).toEqual(['done']);
     expect(record.look(31_000, [of('done', { isDone: true })], [])).toEqual([]);
     record.look(32_000, [], []);
-    expect(record.figures()).toMatchObject({ lostCpuS: 40 });
+    expect(record.figures()).toMatchObject({ done: 1, lostCpuS: 40 });
   });
 });
 
