@@ -49,8 +49,7 @@ import { SsmParameters } from './ssm.ts';
 import { failedStart } from './start/start-remedies.ts';
 import { Subnets } from './subnets/subnets.ts';
 import { ClusterVersion, versionController } from './version.ts';
-import { zonalShiftController } from './zonalshift/controller.ts';
-import { zonalShifts } from './zonalshift/start.ts';
+import { zonalShiftController, zonalShifts } from './zonalshift/controller.ts';
 import { noShifts, type ZonalShifts } from './zonalshift/zonalshift.ts';
 
 /** Dependencies of every part. */

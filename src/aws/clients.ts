@@ -1,4 +1,5 @@
 /** SDK clients with the default credential chain. `AWS_ENDPOINT_URL` and `AWS_REGION` apply as usual. */
+
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { EKSClient } from '@aws-sdk/client-eks';
 import { IAMClient } from '@aws-sdk/client-iam';
@@ -6,10 +7,8 @@ import { PricingClient } from '@aws-sdk/client-pricing';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { closedFence, type Fence } from '../kube/fence.ts';
-import { type Clock, realClock } from '../lib/clock.ts';
+import { type Clock, realClock, type Timepiece } from '../lib/clock.ts';
 import { type Stacked, withChecks } from './answers/checked.ts';
-import { renewCredentialsBy } from './credentials.ts';
-import { addFence, type Fenceable } from './fenced.ts';
 import { standardRetries } from './retries.ts';
 import type { AwsStart } from './start/aws-start.ts';
 import type { ShiftSource } from './zonalshift/client.ts';
@@ -202,3 +201,94 @@ function withDeadline<C extends Bounded>(client: C, longestMs: () => number): C 
   };
   return client;
 }
+
+type Provider = EC2Client['config']['credentials'];
+type Credentials = Awaited<ReturnType<Provider>>;
+
+/** Credentials that end sooner are renewed, as the SDK does. */
+const EARLY_MS = 300_000;
+
+/** Client whose credentials can be replaced. */
+interface Signing {
+  readonly config: { credentials: Provider };
+}
+
+/**
+ * Renews the client's credentials when they expire by `clock`. The SDK compares their expiration with the machine's clock: a
+ * machine that is behind would sign with expired credentials, and a machine that is ahead would get new ones for each request.
+ */
+function renewCredentialsBy<C extends Signing>(clock: Timepiece, { config }: C): void {
+  const load = config.credentials;
+  let known: Credentials | undefined;
+  let loading: Promise<Credentials> | undefined;
+  const isCurrent = ({ expiration }: Credentials): boolean =>
+    expiration === undefined || expiration.getTime() - clock.now() >= EARLY_MS;
+
+  const provide: Provider = async (options) => {
+    if (known !== undefined && isCurrent(known) && options?.forceRefresh !== true) return known;
+    // Without force the SDK compares its own copy with the machine's clock: it returns expired credentials, or loads
+    // new ones in an endless loop if all are expired by that clock.
+    loading ??= load({ ...options, forceRefresh: true }).finally(() => {
+      loading = undefined;
+    });
+    known = await loading;
+    return known;
+  };
+  // the SDK would otherwise put its own memory around it
+  config.credentials = Object.assign(provide, { memoized: true });
+}
+
+/** Prefixes of read-only calls. Every other call counts as mutating, including ReceiveMessage, which hides messages. */
+const READS = /^(?:Describe|Get|List|Simulate)/;
+
+interface Received {
+  readonly response: unknown;
+}
+
+type Next = (args: never) => Promise<Received>;
+type Middleware = (next: Next, context: { readonly commandName?: string }) => Next;
+
+interface HandlerOptions {
+  readonly abortSignal?: AbortSignal;
+}
+
+/** The parts of an SDK client that are needed here. */
+interface Fenceable {
+  readonly middlewareStack: {
+    add(
+      middleware: Middleware,
+      at: { readonly step: 'deserialize'; readonly name: string; readonly priority: 'low' },
+    ): void;
+  };
+  readonly config: {
+    readonly requestHandler: { handle(request: never, options?: HandlerOptions): Promise<Received> };
+  };
+}
+
+/**
+ * Returns the client with the fence as the last step before each attempt is sent, after retries and signing. The end of the
+ * fence cuts off open calls.
+ */
+function addFence<C extends Fenceable>(client: C, fence: Fence): C {
+  const { middlewareStack, config } = client;
+  middlewareStack.add(
+    (next, { commandName = '' }) =>
+      async (args: { readonly input: object }) => {
+        if (isMutating(commandName, args.input)) fence.check();
+        return next(args as never);
+      },
+    { step: 'deserialize', name: 'fence', priority: 'low' },
+  );
+  const { requestHandler } = config;
+  const handle = requestHandler.handle.bind(requestHandler);
+  requestHandler.handle = (request, options = {}) => {
+    const { abortSignal = fence.signal } = options;
+    const signal = abortSignal === fence.signal ? abortSignal : AbortSignal.any([abortSignal, fence.signal]);
+    return handle(request, { ...options, abortSignal: signal });
+  };
+  return client;
+}
+
+/** Returns true if a call changes something in AWS. */
+export const isMutating = (command: string, input: object): boolean =>
+  !READS.test(command) && !('DryRun' in input && input.DryRun === true);

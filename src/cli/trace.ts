@@ -1,24 +1,24 @@
 /** Command `karpenter trace`. Creates traces for `karpenter replay`, and summarizes them. */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { formatDuration } from '../api/duration.ts';
 import { qualifiedNameErrors } from '../api/names.ts';
 import { timestamp } from '../lib/times.ts';
 import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
 import { readTrace } from '../replay/trace/read.ts';
-import { summaryOf } from '../replay/trace/summary.ts';
+import { summaryOf, type TraceSummary } from '../replay/trace/summary.ts';
 import type { Trace } from '../replay/trace/trace.ts';
 import { writeTrace } from '../replay/trace/write.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { numberFrom, wholeFrom } from './number-arguments.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
-import { counted } from './render/table.ts';
+import { counted, table } from './render/table.ts';
 import { collect, time, writeNotes } from './scenario.ts';
 import { fromAudit } from './trace/audit.ts';
 import { fromCsv } from './trace/csv.ts';
 import { CSV_KINDS } from './trace/csv-rows.ts';
 import { limitOption } from './trace/limit.ts';
 import { historyNotes } from './trace/notes.ts';
-import { traceSummaryText } from './trace/summary-text.ts';
 
 const MOST_PODS = 50_000;
 
@@ -252,3 +252,35 @@ export const traceCommand = (): Command =>
     .addCommand(checkCommand())
     .addCommand(fromAuditCommand())
     .addCommand(fromCsvCommand());
+
+/** Renders the summary of a trace as text. */
+const DAY_MS = 86_400_000;
+
+/** Formats a duration: `7d`, `1d12h0m0s`. */
+function lasting(seconds: number): string {
+  const days = Math.floor((seconds * 1000) / DAY_MS);
+  const rest = seconds * 1000 - days * DAY_MS;
+  return `${days === 0 ? '' : `${days}d`}${rest === 0 && days > 0 ? '' : formatDuration(rest)}`;
+}
+
+function traceSummaryText(summary: TraceSummary): string {
+  const { name, start, seconds, source, events, objects, podStarts, warnings } = summary;
+  const amounts = [
+    ['pods', summary.pods],
+    ['CPU, cores', summary.cpu],
+    ['memory, GiB', summary.memoryGib],
+    ...(summary.gpus.most === 0 ? [] : [['GPUs', summary.gpus] as const]),
+  ] as const;
+  const kinds = Object.entries(objects).map(([kind, count]) => counted(count, kind));
+  return `${[
+    `${name}: ${lasting(seconds)} from ${start}${source === undefined ? '' : ` (${source})`}`,
+    `${counted(events, 'event')}; ${kinds.join(', ')}`,
+    `${counted(podStarts, 'pod')} started, not counting pods of DaemonSets`,
+    '',
+    table(
+      ['RUNNING', 'AVERAGE', 'AT MOST'],
+      amounts.map(([what, { average, most }]) => [what, `${average}`, `${most}`]),
+    ),
+    ...warnings.map((warning) => `warning: ${warning}`),
+  ].join('\n')}\n`;
+}

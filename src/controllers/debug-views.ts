@@ -1,8 +1,11 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
-import { NODE_POOL } from '../api/kinds.ts';
+import { NODE_POOL, VOLUME_ATTACHMENT } from '../api/kinds.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { poolNameOf } from '../api/object-fields.ts';
+import type { NodeBlockers } from '../engine/blockers/blocker.ts';
+import { blockersIn } from '../engine/blockers/report.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
+import { type PoolBudgets, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
 import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
 import type { InstanceType } from '../engine/model.ts';
@@ -18,8 +21,9 @@ import type { KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';
 import type { MoveHistory } from './disruption/moves.ts';
-import { blockerViews, budgetViews } from './disruption/wait-views.ts';
+import { managedPools } from './disruption/snapshots.ts';
 import { nodeExtras } from './node-extras.ts';
+import { poolInputs } from './pool-inputs.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { pendingPods } from './provisioning/solve-input.ts';
@@ -188,4 +192,31 @@ export async function instanceTypeView({
       }),
   );
   return instanceTypeReport(new Map(seen));
+}
+
+/** Views at `/debug/budgets` and `/debug/blockers`: the reasons why nodes wait for disruption. */
+const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
+  poolBudgets(cluster.nodes(), managedPools({ cluster }), clock.now());
+
+/** Finds the blockers of each node when the iterator reaches it. Keeps no history, so blockers have no start time. */
+async function blockerViews({
+  cluster,
+  clock,
+  cloud,
+  informers,
+  settings,
+  log,
+}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings' | 'log'>): Promise<Iterable<NodeBlockers>> {
+  const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
+  const pools = await poolInputs({ cluster, cloud, settings, log });
+  return blockersIn({
+    nowMs: clock.now(),
+    nodes: cluster.nodes(),
+    pools,
+    commitments: cloud.commitments?.(),
+    podDisruptionBudgets: podDisruptionBudgets.list(),
+    volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
+    volumeClaim: (ref) => persistentVolumeClaims.get(ref),
+    firstReported: new Map(),
+  });
 }

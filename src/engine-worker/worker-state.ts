@@ -1,11 +1,13 @@
 /** State of an engine worker between requests: its copy of the cluster. */
 
+import type { Pod } from '../api/kubernetes.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import type { EngineSnapshot, PoolInput, SolveOptions } from '../engine/model.ts';
+import type { EngineSnapshot, PoolInput, SolveOptions, StateNode } from '../engine/model.ts';
+import { sharedFields, withSharedParts } from '../kube/shared-parts.ts';
 import { defined } from '../lib/defined.ts';
+import { internStrings } from '../lib/interned-strings.ts';
 import { ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
-import { keptOnce } from './kept-once.ts';
 import {
   COPIED,
   COPIED_DEVICES,
@@ -69,4 +71,25 @@ export class WorkerState {
     const timed = { ...options, elapsedMs: () => performance.now(), ...defined({ working: this.#working }) };
     return { snapshot, simulator: new Simulator(snapshot, { nodePools, untouched, solve: timed }) };
   }
+}
+
+/**
+ * Shares equal parts of received objects. Each message contains its own copies of its objects, including parts that are equal to
+ * parts of earlier objects.
+ */
+const NODES: CopiedName = 'nodes';
+const PODS: ReadonlySet<string> = new Set<CopiedName>(['pendingPods', 'daemonPods']);
+
+/** Returns an equal item whose parts are shared with all other items that have equal parts. */
+export function keptOnce(list: string, item: object): object {
+  // each item has the type of its list
+  if (list === NODES) return keptNode(item as StateNode);
+  return PODS.has(list) ? withSharedParts(item as Pod) : internStrings(item);
+}
+
+function keptNode({ pods, ...node }: StateNode): StateNode {
+  return {
+    ...sharedFields(internStrings(node), ['capacity', 'allocatable', 'taints', 'annotations']),
+    pods: pods.map(withSharedParts),
+  };
 }

@@ -3,17 +3,18 @@
  * blocks its callers.
  */
 
+import { hash } from 'node:crypto';
+import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock, Timepiece } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
 import { type Limiter, limiter } from '../lib/limiter.ts';
 import { timestamp } from '../lib/times.ts';
 import { TtlCache } from '../lib/ttl-cache.ts';
 import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
-import { ApiError, isNotFound, type KubeClient } from './client.ts';
+import { ApiError, isNotFound, type KubeClient, type Ref } from './client.ts';
 import type { EventNote, EventRecorder } from './events.ts';
-import { PostedEvents } from './posted-events.ts';
 
 interface RecorderOptions {
   readonly client: KubeClient;
@@ -155,4 +156,55 @@ function eventOf(
     source: { component },
     reportingComponent: component,
   };
+}
+
+/** Maximum number of events in the cache. Other Kubernetes clients use the same limit. */
+const MOST_REMEMBERED = 4_096;
+/** Lifetime of cache entries. By default, API servers delete an event one hour after its last write. */
+const KEPT_MS = 60 * 60_000;
+
+interface Posted {
+  readonly ref: Ref;
+  readonly count: number;
+}
+
+/** Events of this process on the API server. A repetition increases the count of an existing event. */
+class PostedEvents {
+  readonly #client: Pick<KubeClient, 'create' | 'patch'>;
+  readonly #posted: TtlCache<string, Posted>;
+
+  constructor(client: Pick<KubeClient, 'create' | 'patch'>, clock: Timepiece) {
+    this.#client = client;
+    this.#posted = new TtlCache(clock, KEPT_MS, { most: MOST_REMEMBERED });
+  }
+
+  /** Creates the event, or increases its count if the same event was already posted for the object. @throws ApiError */
+  async post(event: KubeEvent): Promise<void> {
+    const key = identityOf(event);
+    const before = this.#posted.get(key);
+    if (before !== undefined && (await this.#repeat(before, event))) {
+      this.#posted.set(key, { ...before, count: before.count + 1 });
+      return;
+    }
+    await this.#client.create(EVENT, event);
+    const { name, namespace } = event.metadata;
+    this.#posted.set(key, { ref: { name, namespace }, count: 1 });
+  }
+
+  /** Increases the count of an event. Returns false if the event has expired in the meantime. */
+  async #repeat({ ref, count }: Posted, { lastTimestamp }: KubeEvent): Promise<boolean> {
+    try {
+      await this.#client.patch(EVENT, ref, { count: count + 1, lastTimestamp });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+}
+
+function identityOf({ involvedObject, type, reason, message }: KubeEvent): string {
+  const { kind, namespace, name, uid } = involvedObject;
+  // short keys, because the cache holds thousands of them
+  return hash('sha1', [kind, namespace, name, uid, type, reason, message].join('\n'), 'base64');
 }

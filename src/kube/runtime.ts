@@ -13,8 +13,9 @@ import { limiter } from '../lib/limiter.ts';
 import { inController } from '../observe/controller.ts';
 import type { LogFields, Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { UnreadableAnswer } from './answers.ts';
 import { backOffMs } from './backoff.ts';
-import { type Informers, isConflict, type Store } from './client.ts';
+import { ApiError, type Informers, isConflict, type Store } from './client.ts';
 import { type QueueResult, WorkQueue } from './queue.ts';
 import { queueMeter } from './queue-metrics.ts';
 import {
@@ -31,7 +32,7 @@ import {
 } from './reconciler.ts';
 import { reconcileMeter } from './runtime-metrics.ts';
 import { keyOf, refOf } from './store.ts';
-import { isAboutConflict, isUnserved } from './unserved.ts';
+import { ConnectionError } from './transport.ts';
 
 interface RuntimeOptions {
   readonly controllers: readonly Controller[];
@@ -263,3 +264,30 @@ function contextOf(kind: Kind<KubeObject>, { name, namespace }: Key): LogFields 
     name,
   };
 }
+
+/** Returns true if a failure or one of its causes concerns the server, its load or the operator's permissions. */
+function isUnserved(error: unknown): boolean {
+  return causesOf(error).some(
+    (cause) =>
+      cause instanceof ConnectionError ||
+      cause instanceof UnreadableAnswer ||
+      (cause instanceof ApiError && (cause.status >= 500 || [401, 403, 409, 429].includes(cause.status))),
+  );
+}
+
+/** Returns true if any cause of a failure is a write conflict with another client. */
+const isAboutConflict = (error: unknown): boolean => causesOf(error).some(isConflict);
+
+/** Returns the error, its causes, and the members of AggregateErrors. */
+function causesOf(error: unknown): readonly unknown[] {
+  const found: unknown[] = [];
+  for (const pending = [error]; pending.length > 0 && found.length < MOST_CAUSES; ) {
+    const next = pending.shift();
+    found.push(next);
+    if (next instanceof AggregateError) pending.push(...next.errors);
+    if (next instanceof Error && next.cause !== undefined) pending.push(next.cause);
+  }
+  return found;
+}
+
+const MOST_CAUSES = 100;

@@ -1,17 +1,18 @@
 /** Serves the live page: its files, its data as server-sent events, and individual nodes and pods as JSON. */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OperatorHistory } from '../observe/history/document.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Address } from '../process/address.ts';
-import { refuseForeign } from '../process/foreign-pages.ts';
+import { type Foreign, foreignnessOf, refuseForeign } from '../process/foreign-pages.ts';
 import { answer, boundedServer, listen, type RequestHandler, stop } from '../process/http-server.ts';
 import { send } from '../process/long-answer.ts';
 import { isLoopback } from '../process/loopback.ts';
 import { jsonInSteps } from '../process/rendered-answer.ts';
 import type { ClusterState } from '../state/cluster.ts';
-import { type Access, admission, cookieFor } from './access.ts';
-import { readAssets } from './assets.ts';
 import { nodeDetails, podDetails } from './details.ts';
 import { costTimeline, type NodeLives } from './lives.ts';
 import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
@@ -155,4 +156,87 @@ function isAdmitted(
     answer(response, 401, 'open /?token=TOKEN with the token of LIVE_PAGE_TOKEN, or send it as a Bearer token\n');
   else refuseForeign(response, result);
   return false;
+}
+
+const COOKIE = 'karpenter_live';
+
+interface Access {
+  /** True if the page is served only on loopback. The Host header must then name a loopback host. */
+  readonly isLocal: boolean;
+  /** Required token. Empty if no token is required. */
+  readonly token: string;
+}
+
+/** `enter` sets the cookie and removes the token from the address. */
+type Admission = 'admitted' | 'enter' | 'no-token' | Foreign;
+
+/** Decides if a request is admitted. The page permits no writes, but the cluster data that it shows is confidential. */
+export function admission({ headers }: IncomingMessage, query: URLSearchParams, { isLocal, token }: Access): Admission {
+  const foreign = foreignnessOf({ headers }, isLocal);
+  if (foreign !== undefined) return foreign;
+  if (token === '') return 'admitted';
+  const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
+  if (isSame(bearer, token) || isSame(cookieOf(headers.cookie), proofOf(token))) return 'admitted';
+  return isSame(query.get('token') ?? undefined, token) ? 'enter' : 'no-token';
+}
+
+/** Returns the cookie for the response to `enter`. The cookie proves knowledge of the token but does not contain it. */
+export const cookieFor = (token: string): string => `${COOKIE}=${proofOf(token)}; Path=/; HttpOnly; SameSite=Strict`;
+
+const proofOf = (token: string): string => createHash('sha256').update(`karpenter live page ${token}`).digest('hex');
+
+function cookieOf(header: string | undefined): string | undefined {
+  const pairs = (header ?? '').split(';').map((pair) => pair.trim().split('='));
+  return pairs.find(([name]) => name === COOKIE)?.[1];
+}
+
+/** Compares two texts in a time that does not depend on the position of the first difference. */
+function isSame(given: string | undefined, expected: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return given !== undefined && timingSafeEqual(digest(given), digest(expected));
+}
+
+interface Asset {
+  readonly type: string;
+  readonly body: Buffer;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+/** All files that the server serves. */
+const FILES = [
+  'index.html',
+  'style.css',
+  'icon.svg',
+  'app.js',
+  'dom.js',
+  'format.js',
+  'map-layout.js',
+  'map.js',
+  'nodes.js',
+  'object-views.js',
+  'panels.js',
+  'parts.js',
+  'sentences.js',
+  'timeline-layout.js',
+  'timeline-view.js',
+  'views.js',
+  'what-if-view.js',
+];
+
+/** Reads the files by path. @throws Error if a file is missing from the installation */
+function readAssets(): ReadonlyMap<string, Asset> {
+  const files = FILES.map((file): readonly [string, Asset] => {
+    const body = readFileSync(new URL(`./page/${file}`, import.meta.url));
+    return [`/${file}`, { type: TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'text/plain', body }];
+  });
+  const assets = new Map(files);
+  const index = assets.get('/index.html');
+  if (index !== undefined) assets.set('/', index);
+  return assets;
 }

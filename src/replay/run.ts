@@ -1,13 +1,13 @@
 /** One run of a trace in a world, with an operator and its settings. */
-
 import type { Deps } from '../controllers/deps.ts';
 import { poolInputs } from '../controllers/pool-inputs.ts';
 import { billedPriceOf } from '../engine/cost/account.ts';
 import { nodePrices } from '../engine/cost/node-prices.ts';
 import { chargesUsdPerHour } from '../engine/node-extras.ts';
+import { chance } from '../local/aws/random.ts';
 import type { ObjectClient } from '../local/client.ts';
+import type { TieBreak } from '../local/kubernetes/scheduler/scores/index.ts';
 import { fitToAccount } from './fitted.ts';
-import { tieBreakOfLife, worldOfLife } from './lives/life.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
 import type { ReplayRun } from './result.ts';
@@ -15,6 +15,7 @@ import type { RunProgress } from './threads/protocol.ts';
 import type { TraceEvent } from './trace/trace.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { CLUSTER, openWorld, type ReplayWorld } from './world.ts';
+import type { WorldModel } from './world-model/world-model.ts';
 
 export interface RunOptions extends Pick<ReplayOptions, 'trace' | 'world'> {
   readonly set: SettingsSet;
@@ -158,4 +159,27 @@ async function paidShare(deps: Deps): Promise<number> {
     paid += billedPriceOf(price);
   }
   return listed > 0 ? paid / listed : 1;
+}
+
+/**
+ * Returns the seed of a life for one purpose. Lives of a trace differ in the boot times of machines and in the choice between
+ * nodes with equal scores. Everything else comes from the seed of the world, so that all sets of settings play the same lives.
+ */
+const seedOf = ({ seed }: WorldModel, life: number, purpose: string): number =>
+  Math.floor(chance(seed, 'life', life, purpose) * 2 ** 32);
+
+/** @param life number of the life, from 1 */
+const worldOfLife = (world: WorldModel, life: number): WorldModel => ({
+  ...world,
+  bootSeed: seedOf(world, life, 'boot'),
+});
+
+/**
+ * Chooses between nodes with equal scores at random, as kube-scheduler does. The choice depends only on the life and on
+ * the names of the pod and the nodes.
+ * @param life number of the life, from 1
+ */
+function tieBreakOfLife(world: WorldModel, life: number): TieBreak {
+  const seed = seedOf(world, life, 'ties');
+  return ({ metadata: { namespace = '', name } }, node) => chance(seed, namespace, name, node.name);
 }

@@ -1,16 +1,19 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
 import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
+import { NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { requirementsOf } from '../engine/instance-types.ts';
 import type { WithheldLaunch } from '../engine/launch-causes.ts';
-import type { IdlePool, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
+import type { IdlePool, InstanceType, PoolInput, Resources, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
-import { defaultRequests } from '../engine/resources.ts';
+import { Requirements } from '../engine/requirements.ts';
+import { defaultRequests, maxResources, readableResources } from '../engine/resources.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
 import type { ClusterState } from './cluster.ts';
 import { deviceLists } from './devices/device-stores.ts';
-import { overdueNodes } from './overdue-nodes.ts';
 import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';
 import type { OverdueClaim } from './unlaunched.ts';
 
@@ -124,3 +127,47 @@ const fromTemplate = remembering((daemonSet: DaemonSet): Pod => {
     spec: defaultRequests(spec),
   };
 });
+
+/** Resources of a node that accepts no pods. */
+const CLOSED: Resources = { pods: -1 };
+
+/**
+ * Returns a node of the largest possible size for each claim, so that the limits of NodePools hold. If the pods of a claim are
+ * known, its node accepts no further pods. A claim of an earlier process has unknown pods, so its node offers only the requested
+ * resources.
+ */
+export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly PoolInput[]): readonly StateNode[] {
+  const typesOf = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]));
+  return claims.map(({ claim, pods }) => {
+    const { name, labels = {}, annotations = {}, deletionTimestamp } = claim.metadata;
+    const requests = readableResources(claim.spec.resources?.requests);
+    const types = typesOf.get(labels[NODEPOOL_LABEL] ?? '') ?? [];
+    return {
+      name,
+      providerId: `nodeclaim:///${name}`,
+      nodeClaim: claim,
+      registered: false,
+      initialized: false,
+      labels: { ...singleValues(claim), ...labels },
+      annotations,
+      taints: claim.spec.taints ?? [],
+      capacity: { ...maxResources(requests, largestOf(claim, types)), nodes: 1 },
+      allocatable: pods === undefined ? requests : CLOSED,
+      pods: [],
+      markedForDeletion: deletionTimestamp !== undefined,
+      nominatedUntilMs: 0,
+      bufferPods: 0,
+    };
+  });
+}
+
+function singleValues({ spec }: NodeClaim): Readonly<Record<string, string>> {
+  const single = spec.requirements.filter(({ operator, values = [] }) => operator === 'In' && values.length === 1);
+  return Object.fromEntries(single.map(({ key, values = [] }) => [key, values[0] ?? '']));
+}
+
+function largestOf({ spec }: NodeClaim, types: readonly InstanceType[]): Resources {
+  const wanted = Requirements.fromRequirements(spec.requirements);
+  const possible = types.filter((type) => requirementsOf(type).intersects(wanted));
+  return maxResources({}, ...possible.map(({ capacity }) => capacity));
+}

@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { messageOf } from '../../lib/error-message.ts';
 import { CostError, countingCompiler, withinCost } from '../schema/cel-cost.ts';
 import { isNode, nodesOf } from '../schema/cel-nodes.ts';
-import { matchesInserts, withInserts } from '../schema/celmatches.ts';
+import { matchesInserts, withInserts } from '../schema/celfunctions.ts';
 import { FORMAT_NAMES } from './selector-formats.ts';
 import { mapOfDomains, registerSelectorFunctions, type SelectorQuantity } from './selector-functions.ts';
 import type { Semver } from './semver.ts';

@@ -2,8 +2,7 @@
 import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
 import { isObject } from '../../lib/json-object.ts';
 import { nodesOf } from './cel-nodes.ts';
-import { registerKubernetesFunctions } from './celfunctions.ts';
-import { type Insert, matchesInserts, withInserts } from './celmatches.ts';
+import { type Insert, matchesInserts, registerKubernetesFunctions, withInserts } from './celfunctions.ts';
 import { type OpenApiSchema, valuesOf } from './openapi.ts';
 
 /** Compiled expression with the variables `self` and `oldSelf`. */

@@ -16,7 +16,6 @@ import { pagesOf } from '../pages.ts';
 import type { SsmParameters } from '../ssm.ts';
 import type { Alias } from './families.ts';
 import { type AmiQuery, amiQueries, imageRequirements } from './queries.ts';
-import { compareReleases, releaseNames } from './releases.ts';
 
 interface Ami {
   readonly id: string;
@@ -202,3 +201,32 @@ export const ssmInvalidation = (parameters: SsmParameters, amis: Amis): Singleto
     return after(PERIOD_MS);
   },
 });
+
+/** Names of the public images of an alias, which contain their versions. */
+interface ReleaseNames {
+  /** Beginning of the names of all releases for one architecture. */
+  readonly prefix: string;
+  /** Expression for the rest of a name, whose first group is the version without `v`. */
+  readonly version: RegExp;
+}
+
+/** Returns undefined for families without pinned versions. */
+function releaseNames(family: Alias['family'], cluster: string): ReleaseNames | undefined {
+  switch (family) {
+    case 'AL2':
+      return { prefix: `amazon-eks-node-${cluster}-v`, version: /^(\d{8})$/ };
+    case 'AL2023':
+      return { prefix: `amazon-eks-node-al2023-x86_64-standard-${cluster}-v`, version: /^(\d{8})$/ };
+    case 'Bottlerocket':
+      return { prefix: `bottlerocket-aws-k8s-${cluster}-x86_64-v`, version: /^(\d{1,4}\.\d{1,4}\.\d{1,4})-/ };
+    default:
+      return undefined;
+  }
+}
+
+/** Compares versions by their numbers. A `v` at the beginning does not matter. */
+function compareReleases(a: string, b: string): number {
+  const [left, right] = [a, b].map((each) => each.replace(/^v+/, '').split('.').map(Number)) as [number[], number[]];
+  for (const [at, part] of left.entries()) if (part !== right[at]) return part - (right[at] ?? 0);
+  return 0;
+}

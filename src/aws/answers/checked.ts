@@ -2,7 +2,6 @@
 import { checkForm, wholeBody } from './body.ts';
 import { problemOf } from './checks.ts';
 import { NEEDS } from './needs.ts';
-import { withoutUnread } from './unread.ts';
 import { type Call, isParseError, nameFailure, UnusableAnswer, unreadable } from './unusable.ts';
 
 interface Context {
@@ -85,4 +84,59 @@ export function withChecks<C extends Stacked>(client: C): C {
   stack.add(usable, { step: 'deserialize', name: 'usable', priority: 'high' });
   stack.add(failuresNamed, { step: 'initialize', name: 'named', priority: 'high' });
   return client;
+}
+
+/** Text elements that are not read. No other element that is read has one of these names. */
+export const TEXTS = [
+  'currentGeneration',
+  'freeTierEligible',
+  'instanceStorageSupported',
+  'hibernationSupported',
+  'dedicatedHostsSupported',
+  'autoRecoverySupported',
+  'nitroTpmSupport',
+  'phcSupport',
+  'rebootMigrationSupport',
+  'defaultCores',
+  'defaultThreadsPerCore',
+  'encryptionSupport',
+  'maximumEbsAttachments',
+  'maximumEbsCards',
+  'attachmentLimitType',
+  'baselineBandwidthInMbps',
+  'baselineThroughputInMBps',
+  'baselineIops',
+  'maximumThroughputInMBps',
+  'maximumIops',
+  'networkPerformance',
+  'peakBandwidthInGbps',
+  'maximumNetworkCards',
+  'ipv6AddressesPerInterface',
+  'ipv6Supported',
+  'enaSrdSupported',
+  'efaSupported',
+  'flexibleEnaQueuesSupport',
+];
+/** Lists of texts that are not read. */
+export const LISTS = [
+  'supportedRootDeviceTypes',
+  'supportedBootModes',
+  'validCores',
+  'validThreadsPerCore',
+  'bandwidthWeightings',
+];
+
+const UNREAD = new RegExp(
+  `<(${TEXTS.join('|')})>[^<]*</\\1>|<(${LISTS.join('|')})>(?:\\s*<item>[^<]*</item>)*\\s*</\\2>`,
+  'g',
+);
+
+/**
+ * Returns the body without the unused elements. They are more than half of several megabytes, and parsing them took half of
+ * the processor time of the start. Elements that are not listed above are kept.
+ */
+export function withoutUnread({ service, operation }: Call, body: unknown): unknown {
+  if (service !== 'EC2' || operation !== 'DescribeInstanceTypes' || !(body instanceof Uint8Array)) return body;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  return Buffer.from(text.replace(UNREAD, ''));
 }

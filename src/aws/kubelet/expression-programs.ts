@@ -6,7 +6,7 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
 import { CostError, countingCompiler, withinCost } from '../../api/schema/cel-cost.ts';
 import { nodesOf } from '../../api/schema/cel-nodes.ts';
-import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celmatches.ts';
+import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celfunctions.ts';
 
 /** An expression that cannot be compiled, or that has no usable value for an instance type. */
 export class ExpressionError extends Error {}

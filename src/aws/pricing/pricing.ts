@@ -1,14 +1,17 @@
 /** Current prices of instances. Lookups never wait, because a background controller refreshes the prices. */
-import type { EC2Client } from '@aws-sdk/client-ec2';
+import { type EC2Client, paginateDescribeSpotPriceHistory, type SpotPrice } from '@aws-sdk/client-ec2';
 import type { PricingClient } from '@aws-sdk/client-pricing';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { moment, structure, text } from '../answers/checks.ts';
+import { type ReportUnusable, usableItems } from '../answers/items.ts';
 import { combineErrors } from '../errors.ts';
+import { pagesOf } from '../pages.ts';
 import { type FallbackPrices, fallbackPrices } from './fallback.ts';
 import { fetchOnDemandPrices } from './ondemand.ts';
-import { fetchSpotPrices } from './spot.ts';
+import { priceText } from './price-text.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 
@@ -128,4 +131,38 @@ export function pricingController(pricing: Pricing): Singleton {
       return after(REFRESH_MS);
     },
   };
+}
+
+/** Prices by type and zone. */
+type SpotPrices = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+const CALL = { service: 'EC2', operation: 'DescribeSpotPriceHistory' };
+
+const spotPrice = structure<SpotPrice>({
+  InstanceType: text,
+  AvailabilityZone: text,
+  SpotPrice: priceText,
+  Timestamp: moment,
+});
+
+/**
+ * Returns the current spot prices. Unusable prices are left out.
+ * @throws Error if AWS returns no price
+ */
+async function fetchSpotPrices(client: EC2Client, nowMs: number, report: ReportUnusable): Promise<SpotPrices> {
+  const prices = new Map<string, Map<string, number>>();
+  const input = {
+    ProductDescriptions: ['Linux/UNIX', 'Linux/UNIX (Amazon VPC)'],
+    StartTime: new Date(nowMs),
+    MaxResults: 2000,
+  };
+  for await (const page of pagesOf('DescribeSpotPriceHistory', paginateDescribeSpotPriceHistory({ client }, input)))
+    for (const item of usableItems(CALL, page.SpotPriceHistory ?? [], spotPrice, report)) {
+      const { InstanceType = '', AvailabilityZone = '', SpotPrice: price } = item;
+      const zones = prices.get(InstanceType) ?? new Map<string, number>();
+      zones.set(AvailabilityZone, Number(price));
+      prices.set(InstanceType, zones);
+    }
+  if (prices.size === 0) throw new Error('no spot pricing found');
+  return prices;
 }

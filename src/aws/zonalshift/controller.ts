@@ -1,4 +1,5 @@
-/** Polls for zonal shifts, and publishes events on the affected NodePools. */
+/** Reads the zonal shifts of the cluster at the start, then polls them and publishes events on the affected NodePools. */
+
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
 import { ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
@@ -6,10 +7,33 @@ import type { NodePool } from '../../api/nodepool.ts';
 import type { Informers } from '../../kube/client.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { ZONAL_SHIFT_ACTIVE, ZONAL_SHIFT_CLEARED } from '../../observe/events/nodepools.ts';
+import type { Clients } from '../clients.ts';
+import { clusterArn } from '../cluster.ts';
 import { poolRequirements } from '../nodepools.ts';
-import type { ZonalShifts } from './zonalshift.ts';
+import type { AwsOptions } from '../options.ts';
+import { shiftSource } from './client.ts';
+import { ZonalShifts } from './zonalshift.ts';
+
+/** @throws Error if the cluster is not registered for zonal shift, because the setting would have no effect */
+export async function zonalShifts(
+  { settings, clock }: AwsOptions,
+  { eks, region, shifts: source }: Clients,
+): Promise<ZonalShifts> {
+  const { clusterName } = settings;
+  try {
+    const shifts = new ZonalShifts(source ?? shiftSource(eks, region), await clusterArn(eks, clusterName), clock);
+    await shifts.poll();
+    return shifts;
+  } catch (error) {
+    throw new Error(
+      `--enable-zonal-shift is set, but zonal shifts of cluster "${clusterName}" cannot be read, ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+}
 
 const PERIOD_MS = 30_000;
 

@@ -3,25 +3,33 @@
  * together.
  */
 import { isMap, Pair, type YAMLMap } from 'yaml';
-import { AWS_GROUP, KARPENTER_GROUP } from '../../api/labels.ts';
+import { AWS_GROUP, KARPENTER_GROUP, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { InputError } from '../objects/errors.ts';
 import { checkConverted } from './checked.ts';
 import type { SourceFile } from './documents.ts';
 import { ObjectEdit } from './edit.ts';
 import { type ClassUser, freeName, mergeKubelets } from './kubelet.ts';
 import { noteKustomizations, patchesIn } from './kustomize.ts';
-import { convertBetaNodeClaim, MACHINE_LEFT_OUT } from './nodeclaim.ts';
+import { cleanMetadata, renameLabels } from './metadata.ts';
 import { type ClassOptions, cleanConvertedClass, convertBetaNodeClass, convertNodeTemplate } from './nodeclass.ts';
-import { convertBetaNodePool, convertedKubelet, hasLeftovers } from './nodepool.ts';
-import { dropUnusedAnchors, emptyMap, expandAliases, isTemplate, nodeOf } from './nodes.ts';
+import { BETA_EXPIRY, convertBetaNodePool, convertBetaSpec, convertedKubelet, hasLeftovers } from './nodepool.ts';
+import {
+  dropUnusedAnchors,
+  emptyMap,
+  entriesOf,
+  expandAliases,
+  isTemplate,
+  keyOf,
+  nodeOf,
+  resolveAlias,
+} from './nodes.ts';
 import { Notes, type Path } from './notes.ts';
 import { addAfter, type FoundObject, leaveOut, objectsIn, replace, retypeList } from './objects.ts';
 import { templateRemedy } from './placeholders.ts';
-import { TEMPLATE_SPEC } from './pool-template.ts';
+import { cleanClaimRequirements, TEMPLATE_SPEC } from './pool-template.ts';
 import { convertProvisioner, type PoolOptions, type PoolParts } from './provisioner.ts';
 import { convertRelease } from './releases.ts';
-import { AWS_V1 } from './renames.ts';
-import { noteSettings } from './settings.ts';
+import { AWS_V1, LABELS, V1 } from './renames.ts';
 import { isBeside } from './trees.ts';
 import { convertWorkload } from './workloads.ts';
 
@@ -241,5 +249,78 @@ class Run {
     const name = String(root.getIn(['metadata', 'name']));
     pool.replaceValue([...POOL_REFERENCE, 'name'], name);
     this.#classes.push(addAfter(found, root, name));
+  }
+}
+
+/** Note for Machines, which are omitted from the output. */
+const MACHINE_LEFT_OUT =
+  'Machines are not converted; they are deleted with their nodes, and NodePools create NodeClaims for new nodes';
+
+const CREATED = 'NodeClaims are created by Karpenter; apply only NodeClaims that you created yourself';
+
+/** @throws InputError with the field that cannot be converted */
+function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions): PoolParts {
+  edit.set(['apiVersion'], V1);
+  cleanMetadata(edit, { keepHashes: true });
+  renameLabels(edit, ['metadata', 'labels']);
+  if (!isPatch && !edit.has(['spec'])) edit.fail(['spec'], 'is required');
+  edit.dropNulls(['spec']);
+  const parts = convertBetaSpec(edit, ['spec'], isPatch);
+  cleanClaimRequirements(edit, ['spec', 'requirements']);
+  for (const index of edit.indexes(['spec', 'requirements'])) {
+    const path = ['spec', 'requirements', index, 'key'];
+    const name = LABELS.get(edit.text(path) ?? '');
+    if (name !== undefined) edit.replaceValue(path, name);
+  }
+  if (isPatch || edit.has(['spec', 'expireAfter'])) return parts;
+  const pool = edit.text(['metadata', 'labels', NODEPOOL_LABEL]);
+  edit.set(['spec', 'expireAfter'], pool === undefined ? 'Never' : BETA_EXPIRY);
+  const text =
+    pool === undefined
+      ? 'v1beta1 did not expire NodeClaims without a NodePool'
+      : `in v1beta1, only NodePool ${pool} had this field, with default ${BETA_EXPIRY}; use its value`;
+  edit.note('assumed', ['spec', 'expireAfter'], text);
+  edit.note('assumed', [], CREATED);
+  return parts;
+}
+
+/** Explains the current counterpart of each key in the settings ConfigMap of releases before 0.33. */
+const SETTINGS = 'karpenter-global-settings';
+
+const GONE = 'is removed';
+
+/** Names a chart value and the environment variable that it sets. */
+const setting = (value: string, variable: string): string => `is now the chart value ${value} (${variable})`;
+
+const KEYS: ReadonlyMap<string, string> = new Map([
+  ['batchMaxDuration', setting('settings.batchMaxDuration', 'BATCH_MAX_DURATION')],
+  ['batchIdleDuration', setting('settings.batchIdleDuration', 'BATCH_IDLE_DURATION')],
+  ['aws.clusterName', setting('settings.clusterName', 'CLUSTER_NAME')],
+  ['aws.clusterEndpoint', setting('settings.clusterEndpoint', 'CLUSTER_ENDPOINT')],
+  ['aws.clusterCABundle', setting('settings.clusterCABundle', 'CLUSTER_CA_BUNDLE')],
+  ['aws.isolatedVPC', setting('settings.isolatedVPC', 'ISOLATED_VPC')],
+  ['aws.vmMemoryOverheadPercent', setting('settings.vmMemoryOverheadPercent', 'VM_MEMORY_OVERHEAD_PERCENT')],
+  ['aws.reservedENIs', setting('settings.reservedENIs', 'RESERVED_ENIS')],
+  ['aws.interruptionQueueName', setting('settings.interruptionQueue', 'INTERRUPTION_QUEUE')],
+  ['aws.assumeRoleARN', `${GONE}; grant the permissions to the role of the controller`],
+  ['aws.assumeRoleDuration', `${GONE}, like aws.assumeRoleARN`],
+  ['aws.defaultInstanceProfile', `${GONE}; set role or instanceProfile in each EC2NodeClass`],
+  ['aws.enablePodENI', `${GONE}; instance types with branch interfaces offer vpc.amazonaws.com/pod-eni`],
+  ['aws.enableENILimitedPodDensity', `${GONE}; set spec.kubelet.maxPods of the EC2NodeClass`],
+  ['aws.tags', `${GONE}; set spec.tags of each EC2NodeClass`],
+  ['aws.nodeNameConvention', GONE],
+  ['featureGates.driftEnabled', `${GONE}; drift is always enabled, and a budget for reason Drifted can limit it`],
+]);
+
+/** Adds notes for the settings. The ConfigMap itself remains unchanged, because a chart created it. */
+function noteSettings({ kind, name, map, where, source }: FoundObject, notes: Notes): void {
+  if (kind !== 'ConfigMap' || name !== SETTINGS) return;
+  const note = notes.on(where);
+  note('lost', [], 'is not used any more; settings are chart values');
+  const data = resolveAlias(map.get('data', true), source.document);
+  if (!isMap(data)) return;
+  for (const pair of entriesOf(data, source.document)) {
+    const key = String(keyOf(pair));
+    note('changed', ['data', key], KEYS.get(key) ?? 'is unknown');
   }
 }

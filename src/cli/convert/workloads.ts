@@ -1,11 +1,10 @@
 /** Renames labels, annotations and taints of old Karpenter APIs in pods and in objects with a pod template. */
 import { type Document, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
-import { DISRUPTED_TAINT } from '../../api/labels.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
 import { entriesOf, keyOf, nodeOf, plain, resolveAlias } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';
 import { ANNOTATIONS, GONE_LABELS, LABELS, OLD_DISRUPTION_TAINT, OLD_POOL_LABEL } from './renames.ts';
-import { addDoNotDisrupt } from './safe-to-evict.ts';
 
 /** Paths of pod templates by kind. Any other kind may have a template at spec.template. */
 const TEMPLATES: Readonly<Record<string, Path>> = {
@@ -207,3 +206,26 @@ class PodTemplateEdit {
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
 const PREFERRED = 'preferredDuringSchedulingIgnoredDuringExecution';
+
+/** Adds Karpenter's annotation for pods that cluster-autoscaler must not evict. */
+const SAFE_TO_EVICT = 'cluster-autoscaler.kubernetes.io/safe-to-evict';
+
+/**
+ * Adds Karpenter's annotation beside the annotation of cluster-autoscaler, because both autoscalers may run until the
+ * last group is removed.
+ *
+ * @param path path of the annotations
+ * @returns whether anything was changed
+ */
+function addDoNotDisrupt(annotations: YAMLMap | undefined, path: Path, note: TakeNote): boolean {
+  if (annotations === undefined || String(annotations.get(SAFE_TO_EVICT)) !== 'false') return false;
+  if (annotations.has(DO_NOT_DISRUPT_ANNOTATION)) return false;
+  annotations.add({ key: nodeOf(DO_NOT_DISRUPT_ANNOTATION), value: nodeOf('true') });
+  note(
+    'changed',
+    [...path, SAFE_TO_EVICT],
+    `${DO_NOT_DISRUPT_ANNOTATION}: "true" is the equivalent in Karpenter; it protects the node from disruption, but not from expiration`,
+    [...path, DO_NOT_DISRUPT_ANNOTATION],
+  );
+  return true;
+}

@@ -1,5 +1,21 @@
-/** Filters kinds that the operator reads only if the feature gate of the same name is open. */
+/** Kinds that the operator reads only if the feature gate of the same name is open: NodeOverlays and CapacityBuffers. */
+import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
+import type { Pod, PodTemplate, Workload } from '../../api/kubernetes.ts';
+import type { NodeOverlay } from '../../api/nodeoverlay.ts';
+import {
+  type BufferProblem,
+  type BufferTarget,
+  bufferSource,
+  isProblem,
+  notFound,
+  templateTarget,
+  workloadTarget,
+} from '../../engine/buffer-target.ts';
+import { desiredReplicas, expectRoomBeside, isActive, virtualPods } from '../../engine/capacity-buffers.ts';
+import type { PoolInput } from '../../engine/model.ts';
+import { evaluateOverlays, overlaid } from '../../engine/overlays.ts';
 import type { Manifest } from './read.ts';
+import { validateStored } from './stored.ts';
 
 /** Feature gates with a known state. All other gates may be open or closed. */
 export type KnownGates = Readonly<Record<string, boolean>>;
@@ -23,4 +39,75 @@ export function behindGates(
           `default; add --feature-gates ${kind}=true or ${kind}=false, as in the settings of the operator`,
       ),
   };
+}
+
+/** Applies NodeOverlays of manifests to the instance types of NodePools. */
+interface Overlaid {
+  readonly pools: readonly PoolInput[];
+  /** Notes on overlays that are not applied, with the reason. */
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError with the overlay and the field */
+export function underOverlays(pools: readonly PoolInput[], manifests: readonly Manifest[]): Overlaid {
+  const found = manifests.filter(({ object }) => object.kind === 'NodeOverlay');
+  if (found.length === 0) return { pools, notes: [] };
+  const overlays = found.map((manifest) => ({ where: manifest.where, overlay: validateStored<NodeOverlay>(manifest) }));
+  const { accepted, problems } = evaluateOverlays(
+    overlays.map(({ overlay }) => overlay),
+    pools,
+  );
+  return {
+    pools: pools.map((pool) => ({ ...pool, instanceTypes: overlaid(pool, accepted) })),
+    notes: overlays.flatMap(({ where, overlay }) => {
+      const problem = problems.get(overlay.metadata.name);
+      return problem === undefined ? [] : [`${where}: not applied: ${problem.message}`];
+    }),
+  };
+}
+
+/** Reads CapacityBuffers from manifests and creates the virtual pods that reserve their capacity. */
+interface Buffered {
+  readonly pods: readonly Pod[];
+  /** Notes on buffers whose capacity cannot be reserved. */
+  readonly notes: readonly string[];
+}
+
+/** @throws InputError with the buffer and the field */
+export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffered {
+  const pods: Pod[] = [];
+  const notes: string[] = [];
+  for (const manifest of manifests.filter(({ object }) => object.kind === 'CapacityBuffer')) {
+    const read = validateStored<CapacityBuffer>(manifest);
+    const { name, namespace = 'default', uid = name } = read.metadata;
+    const buffer = { ...read, metadata: { ...read.metadata, namespace, uid } };
+    if (!isActive(buffer)) continue;
+    const target = targetIn(manifests, buffer);
+    if (isProblem(target)) {
+      notes.push(`${manifest.where}: no capacity is reserved: ${target.message}`);
+      continue;
+    }
+    let replicas: number;
+    try {
+      replicas = desiredReplicas(buffer.spec, target.template, target.current);
+      expectRoomBeside(pods.length, replicas);
+    } catch (error) {
+      notes.push(`${manifest.where}: no capacity is reserved: ${error instanceof Error ? error.message : error}`);
+      continue;
+    }
+    pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
+  }
+  return { pods, notes };
+}
+
+function targetIn(manifests: readonly Manifest[], buffer: CapacityBuffer): BufferTarget | BufferProblem {
+  const source = bufferSource(buffer);
+  if (isProblem(source)) return source;
+  const { namespace } = buffer.metadata;
+  const found = manifests.find(
+    ({ object: { kind, metadata } }) =>
+      kind === source.kind.kind && metadata.name === source.name && (metadata.namespace ?? 'default') === namespace,
+  )?.object;
+  if (found === undefined) return notFound(source, namespace);
+  return source.of === 'template' ? templateTarget(found as PodTemplate) : workloadTarget(found as Workload);
 }

@@ -14,7 +14,6 @@ import { notAmong } from '../render/known.ts';
 import { objectDifferences } from './differences.ts';
 import { type Beginning, checkNodePools, givenObjects } from './objects.ts';
 import { type DeclaredSet, type Patch, readSets } from './sets-file.ts';
-import { wordsOf } from './words.ts';
 
 /** Required setting of the operator. The name of a replay's cluster has no meaning. */
 const ENVIRONMENT = { CLUSTER_NAME: 'replay' };
@@ -162,4 +161,53 @@ function patchManifests(manifests: readonly Manifest[], change: Patch, where: st
       throw new InputError(where, 'patch: must not change apiVersion, kind or metadata.name');
     return { ...manifest, object: after, where: `${where}, ${kind} ${object.metadata.name}` };
   });
+}
+
+/** Characters that a backslash escapes in double quotes. Before other characters, the backslash is literal. */
+const ESCAPABLE = new Set(['"', '\\', '$', '`']);
+
+/**
+ * Returns the words of a line.
+ *
+ * @param where place of the line in messages
+ * @throws InputError if a quote is not closed
+ */
+export function wordsOf(line: string, where: string): readonly string[] {
+  const words: string[] = [];
+  for (let at = afterBlanks(line, 0); at < line.length; ) {
+    const { word, end } = wordAt(line, at, where);
+    words.push(word);
+    at = afterBlanks(line, end);
+  }
+  return words;
+}
+
+const isBlank = (character: string | undefined): boolean => character !== undefined && /\s/.test(character);
+
+function afterBlanks(line: string, from: number): number {
+  let at = from;
+  while (isBlank(line[at])) at += 1;
+  return at;
+}
+
+function wordAt(line: string, from: number, where: string): { readonly word: string; readonly end: number } {
+  let word = '';
+  let quote = '';
+  let at = from;
+  for (; at < line.length && (quote !== '' || !isBlank(line[at])); at += 1) {
+    const character = line[at] ?? '';
+    if (character === quote) quote = '';
+    else if (quote === '' && (character === '"' || character === "'")) quote = character;
+    else if (character === '\\' && isEscape(quote, line[at + 1])) {
+      at += 1;
+      word += line[at] ?? '';
+    } else word += character;
+  }
+  if (quote !== '') throw new InputError(where, `unclosed quote ${quote}`);
+  return { word, end: at };
+}
+
+function isEscape(quote: string, next: string | undefined): boolean {
+  if (next === undefined || quote === "'") return false;
+  return quote === '' || ESCAPABLE.has(next);
 }

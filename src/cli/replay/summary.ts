@@ -1,12 +1,10 @@
 /**
  * Renders the summary of a replay for a terminal: sentences, figures side by side, and sparklines of cost and nodes.
  */
-
 import type { LivesSummary } from '../../replay/lives/lives-result.ts';
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
-import { blocks, rowsOf, shortenTo } from './columns.ts';
 import { sentences } from './compare.ts';
 import { type Downsampling, downsample, rowsPerPoint } from './downsample.ts';
 import { FIGURES } from './figures.ts';
@@ -57,7 +55,7 @@ interface SummaryStyle {
 /** Width in a pipe, and maximum width, because wider lines are hard to read. */
 export const SUMMARY_WIDTH = 80;
 
-/** Width of the names beside sparklines. */
+/** Width of the names beside sparklines and columns. */
 const LABEL = 17;
 const GAP = 2;
 
@@ -187,3 +185,24 @@ function complaintsText(runs: readonly ReplayRun[], width: number): string {
   ]);
   return lines.length === 0 ? '' : ['ERRORS AND WARNINGS IN THE LOG', ...lines].join('\n');
 }
+
+const NARROWEST = 12;
+const WIDEST = 20;
+
+/** Splits columns into blocks that fit the width. */
+function blocks<T>(columns: readonly T[], width: number): readonly (readonly T[])[] {
+  const most = Math.max(1, Math.floor((width - LABEL) / (NARROWEST + GAP)));
+  return Array.from({ length: Math.ceil(columns.length / most) }, (_, index) =>
+    columns.slice(index * most, (index + 1) * most),
+  );
+}
+
+/** Returns a function that formats a row of a block. Longer cells are truncated. */
+function rowsOf(columns: number, width: number): (label: string, cells: readonly string[]) => string {
+  const column = Math.min(WIDEST, Math.floor((width - LABEL) / columns) - GAP);
+  return (label, cells) =>
+    `${label.padEnd(LABEL)}${cells.map((cell) => ' '.repeat(GAP) + shortenTo(cell, column).padStart(column)).join('')}`.trimEnd();
+}
+
+const shortenTo = (text: string, width: number): string =>
+  text.length > width ? `${text.slice(0, width - 1)}…` : text;

@@ -1,19 +1,30 @@
 /** Watches a live cluster for `karpenter top`, with read requests only. */
+
+import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, EVENT, POD } from '../../api/kinds.ts';
-import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { KubeReader } from '../../kube/client.ts';
+import type { KubeEvent, Pod } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
+import { familyOf } from '../../aws/amis/families.ts';
+import { nodeCharges } from '../../aws/pricing/node-charges.ts';
+import { billedPriceOf } from '../../engine/cost/account.ts';
+import { nodePrices } from '../../engine/cost/node-prices.ts';
+import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
+import type { InstanceType, PoolInput } from '../../engine/model.ts';
+import { NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
+import type { KubeReader, Store } from '../../kube/client.ts';
 import { startInformers } from '../../kube/informers.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { timeOf } from '../../lib/times.ts';
+import type { PricesOf } from '../../live/costs.ts';
 import type { LiveState } from '../../live/model.ts';
 import { LiveView } from '../../live/view.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { ClusterState } from '../../state/cluster.ts';
+import type { Manifest } from '../objects/read.ts';
 import { askOperator } from '../operator.ts';
 import type { TypesFor } from '../scenario.ts';
 import { OPERATOR_EVENTS } from '../snapshot/kinds.ts';
-import { EventReader } from './events.ts';
-import { billedPrices } from './prices.ts';
 
 const INTERVAL_MS = 5_000;
 /** Wait for the first lists. Kinds that are not readable must not delay the view for ever. */
@@ -116,4 +127,115 @@ function problemLog(problems: Map<string, string>): Logger {
   };
   const log: Logger = { ...silent, warn: store, error: store, with: () => log };
   return log;
+}
+
+/** End of a `DisruptionVerdict` event. */
+const CODE = / \[([a-z-]+)\]$/;
+
+type NotedView = Pick<LiveView, 'note'> & { readonly decisions: Pick<LiveView['decisions'], 'note'> };
+
+/** Returns false for events of an earlier pod with the same name, such as a pod of a StatefulSet. */
+function isCurrent(
+  { involvedObject: { kind, name, namespace, uid } }: KubeEvent,
+  pods: Pick<Store<Pod>, 'get'>,
+): boolean {
+  return kind !== 'Pod' || uid === undefined || pods.get({ name, namespace })?.metadata.uid === uid;
+}
+
+/** Passes new and repeated events of the operator to the view, oldest first. */
+export class EventReader {
+  verdicts: ReadonlyMap<string, Verdict> = new Map();
+  readonly #view: NotedView;
+  readonly #pods: Pick<Store<Pod>, 'get'>;
+  /** Counts of the events of the last list, by UID. */
+  #counts = new Map<string, number>();
+
+  constructor(view: NotedView, pods: Pick<Store<Pod>, 'get'>) {
+    this.#view = view;
+    this.#pods = pods;
+  }
+
+  read(events: readonly KubeEvent[]): void {
+    const inOrder = events.filter((event) => isCurrent(event, this.#pods)).sort((a, b) => atMs(a) - atMs(b));
+    const counts = new Map<string, number>();
+    for (const event of inOrder) {
+      const [uid, count] = [event.metadata.uid ?? event.metadata.name, event.count ?? 1];
+      counts.set(uid, count);
+      if (this.#counts.get(uid) !== count) this.#note(event);
+    }
+    this.#counts = counts;
+    this.verdicts = new Map(inOrder.flatMap(verdictIn));
+  }
+
+  #note({ involvedObject, ...event }: KubeEvent): void {
+    const { kind, name, namespace = 'default' } = involvedObject;
+    const { type, reason, message } = event;
+    const note = { object: { apiVersion: '', kind, metadata: { name, namespace } }, type, reason, message };
+    if (kind === 'Pod') this.#view.note(note);
+    else this.#view.decisions.note(note, atMs(event));
+  }
+}
+
+const atMs = ({ lastTimestamp, metadata }: Pick<KubeEvent, 'lastTimestamp' | 'metadata'>): number =>
+  timeOf(lastTimestamp ?? metadata.creationTimestamp) || 0;
+
+/** Returns the verdict in a `DisruptionVerdict` event. The event has no results of single methods. */
+function verdictIn({ reason, message, involvedObject }: KubeEvent): readonly (readonly [string, Verdict])[] {
+  const [end, code] = (reason === 'DisruptionVerdict' && CODE.exec(message)) || [];
+  if (end === undefined) return [];
+  const { name: node } = involvedObject;
+  return [[node, { node, code: code as VerdictCode, text: message.slice(0, -end.length), methods: [] }]];
+}
+
+/** Age after which instance types and prices are read again. */
+const AGE_MS = 5 * 60_000;
+
+interface PriceSources {
+  readonly cluster: ClusterState;
+  readonly nodeClasses: Pick<Store<EC2NodeClass>, 'list' | 'get'>;
+  readonly clock: Timepiece;
+  readonly types: TypesFor;
+}
+
+function billedPrices({ cluster, nodeClasses, clock, types }: PriceSources): PricesOf {
+  let known: { readonly readMs: number; readonly of: (pool: NodePool) => readonly InstanceType[] } | undefined;
+
+  async function typesOf(pool: NodePool): Promise<readonly InstanceType[]> {
+    const nowMs = monotonicMs(clock);
+    if (known === undefined || nowMs - known.readMs >= AGE_MS) {
+      const { nodes, nodePools } = cluster.stores;
+      const objects = [...nodeClasses.list(), ...nodePools.list(), ...nodes.list()];
+      const manifests = objects.map((object): Manifest => ({ object, where: `the cluster's ${object.kind}` }));
+      known = { readMs: nowMs, of: await types(manifests, clock.now()) };
+    }
+    return known.of(pool);
+  }
+
+  return async (nodePool, claims) => {
+    const input: PoolInput = {
+      nodePool,
+      instanceTypes: await typesOf(nodePool),
+      extras: { feeUsdPerHour: 0, ...chargesOf(nodeClasses.get(nodePool.spec.template.spec.nodeClassRef)) },
+    };
+    const nodes = claims.map((claim) => cluster.nodeOfClaim(claim));
+    const prices = nodePrices(
+      nodes.filter((node) => node !== undefined),
+      [input],
+    );
+    return nodes.map((node) => {
+      const price = prices.get(node?.providerId ?? '');
+      if (price === undefined) return undefined;
+      return { usdPerHour: billedPriceOf(price), surplusCreditsUsdPerHour: price.surplusUsdPerHour ?? 0 };
+    });
+  };
+}
+
+/** Returns no charges for NodeClasses with invalid fields. Their conditions report the fields. */
+function chargesOf(nodeClass: EC2NodeClass | undefined): NodeCharges {
+  if (nodeClass === undefined) return NO_CHARGES;
+  try {
+    return nodeCharges(nodeClass, familyOf(nodeClass), 0);
+  } catch {
+    return NO_CHARGES;
+  }
 }

@@ -11,9 +11,8 @@ import { objectField } from '../../replay/trace/fields.ts';
 import { SCALED_KINDS, TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { readObject } from '../../replay/trace/objects.ts';
 import type { ObjectRef, TraceEvent } from '../../replay/trace/trace.ts';
-import { InterruptedPods, isInterrupted } from './interrupted-pods.ts';
 import { jobObject } from './job-object.ts';
-import { lifeOf, type PodLife } from './pod-life.ts';
+import { InterruptedPods, isInterrupted, lifeOf, type PodLife } from './pod-life.ts';
 import { traceObject } from './redacted.ts';
 import { SelectorKeys } from './selector-keys.ts';
 

@@ -1,13 +1,24 @@
 /** Reports the results of the disruption methods as events, metrics and log entries. */
+
+import type { Pod } from '../../api/kubernetes.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { annotatedPods, protectionOf } from '../../engine/disruption/candidates/protection.ts';
 import type { MethodResult } from '../../engine/disruption/method.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
+import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { timestamp } from '../../lib/times.ts';
 import type { Pause } from '../../lib/yielding.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import {
+  DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED,
+  DO_NOT_DISRUPT_UNTIL,
+  INVALID_DO_NOT_DISRUPT_ANNOTATION,
+} from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { publishBlocked, publishBlockedPool, publishEvents, publishUnconsolidatable } from './disruption-events.ts';
 import { countTimeout, observeEvaluations, setAllowance } from './measures.ts';
-import { publishProtection } from './pod-events.ts';
 import { describe } from './queue.ts';
 import { managedPools } from './snapshots.ts';
 
@@ -69,5 +80,35 @@ function logScores(log: Logger, { evaluations = [], weighed = evaluations }: Met
     if (score === undefined) continue;
     const decision = approved ? 'approved' : 'rejected';
     log.debug('consolidation score', { nodepool: nodePool.metadata.name, score, approved, decision, ...figures });
+  }
+}
+
+/** Events on pods about their own do-not-disrupt annotation. */
+function publishProtection(events: EventRecorder, pods: readonly Pod[], nowMs: number): void {
+  for (const pod of annotatedPods(pods)) {
+    const event = eventFor(pod, nowMs);
+    if (event) events.publish(event);
+  }
+}
+
+function eventFor(pod: Pod, nowMs: number): EventNote | undefined {
+  const protection = protectionOf(pod, nowMs);
+  const uid = uidOf(pod);
+  switch (protection.kind) {
+    case 'invalid':
+      return eventOf(INVALID_DO_NOT_DISRUPT_ANNOTATION, pod, {
+        message: INVALID_DO_NOT_DISRUPT_ANNOTATION.message(protection.error),
+        dedupe: [uid, protection.error],
+      });
+    case 'until': {
+      const time = timestamp(protection.ms);
+      return eventOf(DO_NOT_DISRUPT_UNTIL, pod, { message: DO_NOT_DISRUPT_UNTIL.message(time), dedupe: [uid, time] });
+    }
+    case 'elapsed': {
+      const message = DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED.message();
+      return eventOf(DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED, pod, { message, dedupe: [uid] });
+    }
+    default:
+      return undefined;
   }
 }

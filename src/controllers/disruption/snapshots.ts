@@ -4,6 +4,8 @@
  * until the cluster changes in a way that can make a consolidation possible, which is Karpenter's rule, or until five minutes
  * have passed.
  */
+
+import { isDeepStrictEqual } from 'node:util';
 import { isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
@@ -28,7 +30,6 @@ import { nodeExtras } from '../node-extras.ts';
 import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { activePools, podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/solve-input.ts';
-import { isSamePool } from '../same-pool.ts';
 import type { DisruptionQueue } from './queue.ts';
 
 /** Time limit of one simulation. A pod without a place at the limit counts as stranded. */
@@ -289,3 +290,10 @@ function coversTheSame(input: MethodInput): Search['covers'] {
 /** The candidates, the number that each NodePool allows, and the NodePools that come first. */
 const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
   JSON.stringify([[...budgets], [...unseenPools], candidates.map(({ providerId }) => providerId)]);
+
+/** Returns true if the inputs are equal. Compares by identity, because NodePools and lists of instance types never change. */
+const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
+  pool.nodePool === other?.nodePool &&
+  pool.instanceTypes === other.instanceTypes &&
+  pool.deviceTemplates === other.deviceTemplates &&
+  isDeepStrictEqual(pool.extras, other.extras);

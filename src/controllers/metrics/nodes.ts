@@ -2,7 +2,6 @@
  * Gauges of the resources of each node and of the utilization of the cluster, measured every few seconds. The samples are
  * created during the scrape, because a large cluster has a hundred thousand of them.
  */
-
 import type { Gauge } from 'prom-client';
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import type { Resources, StateNode } from '../../engine/model.ts';
@@ -22,6 +21,9 @@ import { timeOf } from '../../lib/times.ts';
 import { yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import {
+  CLUSTER_STATE_NODE_COUNT,
+  CLUSTER_STATE_SYNCED,
+  CLUSTER_STATE_UNSYNCED_TIME_SECONDS,
   CLUSTER_UTILIZATION_PERCENT,
   NODES_ALLOCATABLE,
   NODES_CURRENT_LIFETIME_SECONDS,
@@ -35,7 +37,6 @@ import {
 import { differentSamples, type Labels, type Sample } from '../../observe/owned-series.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { clusterStateMetrics } from './cluster-state.ts';
 
 const INTERVAL_MS = 5_000;
 
@@ -181,5 +182,33 @@ function amountsOf(node: StateNode): Amounts {
     daemonRequests: addResources(...daemons.map(podRequests)),
     daemonLimits: addResources(...daemons.map(podLimits)),
     overhead: subtractResources(capacity, allocatable),
+  };
+}
+
+/** Time without sync after which an error is logged, and the interval between such errors. */
+const PATIENCE_MS = 30_000;
+const REPEAT_MS = 10_000;
+
+/** Returns a function to call every few seconds with the number of nodes. */
+function clusterStateMetrics({ clock, cluster, metrics }: Deps): (nodes: number, log: Logger) => void {
+  const count = metrics.gauge(CLUSTER_STATE_NODE_COUNT);
+  const synced = metrics.gauge(CLUSTER_STATE_SYNCED);
+  const unsynced = metrics.gauge(CLUSTER_STATE_UNSYNCED_TIME_SECONDS);
+  let syncedMs = monotonicMs(clock);
+  let loggedMs = Number.NEGATIVE_INFINITY;
+
+  return (nodes, log) => {
+    const nowMs = monotonicMs(clock);
+    const isSynced = cluster.synced();
+    if (isSynced) syncedMs = nowMs;
+    count.set(nodes);
+    synced.set(isSynced ? 1 : 0);
+    unsynced.set((nowMs - syncedMs) / 1_000);
+    if (nowMs - syncedMs <= PATIENCE_MS || nowMs - loggedMs < REPEAT_MS) return;
+    loggedMs = nowMs;
+    log.error('cluster state is not synced, no decisions are made', {
+      error: `not synced for ${Math.round((nowMs - syncedMs) / 1_000)}s`,
+      remedy: 'look for NodeClaims that are not launched and for kinds that cannot be listed',
+    });
   };
 }

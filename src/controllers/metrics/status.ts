@@ -1,19 +1,24 @@
 /** Measures and reports the conditions of the objects of one kind: gauges, durations, and one event per transition. */
 
+import type { Counter, Histogram } from 'prom-client';
 import { type Conditioned, type ConditionSet, initConditions } from '../../api/conditions.ts';
 import type { Kind } from '../../api/kinds.ts';
 import type { Condition } from '../../api/kubernetes.ts';
 import { type Key, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
 import { own } from '../../lib/own.ts';
+import { timeOf } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
-import { SHARED_STATUS_PREFIX, type StatusFields, statusPrefix } from '../../observe/metrics/status.ts';
+import {
+  SHARED_STATUS_PREFIX,
+  type StatusFields,
+  statusDeclarations,
+  statusPrefix,
+} from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { Labels, Sample } from '../../observe/owned-series.ts';
+import { differentSamples, type Labels, type Sample } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
-import { type ConditionMetrics, type ConditionSamples, conditionMetrics } from './condition-metrics.ts';
-import { lastedSeconds, type Transition, transitions, transitionText } from './conditions.ts';
 
 interface StatusOptions {
   /** Conditions of every object of the kind, even if they are not written yet. Default: none. */
@@ -171,3 +176,81 @@ const secondsSince = (time: string | undefined, nowMs: number): number =>
 
 /** Converts the name of an object label to the name of a metric label. */
 export const labelName = (label: string): string => label.replace(/[/.-]/g, '_');
+
+/**
+ * Samples of all objects, created during a scrape. The samples are not kept between scrapes, because there may be tens of
+ * thousands.
+ */
+interface ConditionSamples {
+  count(fixed: Labels | undefined): Iterable<readonly Sample[]>;
+  seconds(fixed: Labels | undefined): Iterable<readonly Sample[]>;
+  terminating(fixed: Labels | undefined): Iterable<readonly Sample[]>;
+}
+
+interface ConditionMetrics {
+  readonly transitions: Pick<Counter, 'inc'>;
+  readonly transitionSeconds: Pick<Histogram, 'observe'>;
+  readonly terminationSeconds: Pick<Histogram, 'observe'>;
+  /** Labels of every series of this form. They replace the labels of the object. */
+  readonly fixed: Labels | undefined;
+}
+
+interface ConditionMetricsOptions extends Pick<StatusFields, 'prefix' | 'buckets' | 'shown'> {
+  readonly metrics: Metrics;
+  /** Names of labels that are read from the object. */
+  readonly extra: readonly string[];
+  /** Labels of every series of this form. They replace the labels of the object. */
+  readonly fixed?: Labels;
+  readonly samples: ConditionSamples;
+}
+
+/** Status-condition metrics of one kind, in the form with the kind in the name and in the older form with labels for the kind. */
+function conditionMetrics({
+  metrics,
+  prefix,
+  extra,
+  fixed,
+  buckets,
+  shown,
+  samples,
+}: ConditionMetricsOptions): ConditionMetrics {
+  const declared = statusDeclarations({ prefix, labels: [...Object.keys(fixed ?? {}), ...extra], buckets, shown });
+  metrics.readAtScrape(declared.count, () => differentSamples(samples.count(fixed)));
+  metrics.readAtScrape(declared.seconds, () => differentSamples(samples.seconds(fixed)));
+  metrics.readAtScrape(declared.terminating, () => differentSamples(samples.terminating(fixed)));
+  return {
+    fixed,
+    transitions: metrics.counter(declared.transitions),
+    transitionSeconds: metrics.histogram(declared.transitionSeconds),
+    terminationSeconds: metrics.histogram(declared.terminationSeconds),
+  };
+}
+
+/** Computes the transitions of an object's conditions. Has no side effects. */
+interface Transition {
+  readonly condition: Condition;
+  /** Earlier condition. Undefined if the object did not have a condition of this type. */
+  readonly from: Condition | undefined;
+}
+
+/** Returns the conditions with a changed status or a new type. A new reason or message alone is not a transition. */
+function transitions(before: readonly Condition[], now: readonly Condition[]): readonly Transition[] {
+  return now.flatMap((condition): readonly Transition[] => {
+    const from = before.find(({ type }) => type === condition.type);
+    return from?.status === condition.status ? [] : [{ condition, from }];
+  });
+}
+
+/** Returns the text of a transition's event. */
+function transitionText({ condition, from }: Transition): string {
+  const text =
+    `Status condition transitioned, Type: ${condition.type}, Status: ${from?.status} -> ${condition.status}, ` +
+    `Reason: ${condition.reason ?? ''}`;
+  return condition.message ? `${text}, Message: ${condition.message}` : text;
+}
+
+/** Returns the duration of the earlier status in seconds, or undefined if a time is missing. */
+function lastedSeconds({ condition, from }: Transition): number | undefined {
+  const ms = timeOf(condition.lastTransitionTime) - timeOf(from?.lastTransitionTime);
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms) / 1_000;
+}

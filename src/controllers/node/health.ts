@@ -1,14 +1,16 @@
 /** Replaces nodes that stay unhealthy, unless so many are unhealthy that replacements would worsen the situation. */
 import type { Counter } from 'prom-client';
+import { getCondition } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Condition, Node } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
+import type { RepairPolicy } from '../../cloud/provider.ts';
 import { readDeadline } from '../../engine/drain/deadline.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { timestamp } from '../../lib/times.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { UNHEALTHY } from '../../observe/events/nodeclaims.ts';
 import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
@@ -19,7 +21,6 @@ import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
-import { ailmentOf, conditionsChanged, isRepairBlocked } from './repair.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;
 
@@ -117,4 +118,47 @@ export class NodeHealth implements Reconciler<Node> {
       image_id: claim.status?.imageID ?? '',
     });
   }
+}
+
+interface Ailment {
+  readonly condition: Condition;
+  /** Time from which the node may be replaced for this condition. */
+  readonly dueMs: number;
+}
+
+/** Returns the ailment of a node that is due first, or undefined for a healthy node. */
+export function ailmentOf(node: Node, policies: readonly RepairPolicy[]): Ailment | undefined {
+  const ailments = policies.flatMap((policy): readonly Ailment[] => {
+    const condition = getCondition(node, policy.conditionType);
+    if (condition === undefined || condition.status !== policy.conditionStatus) return [];
+    // a condition without a transition time is as old as its node
+    const since = condition.lastTransitionTime ?? node.metadata.creationTimestamp;
+    return [{ condition, dueMs: timeOf(since) + policy.tolerationMs }];
+  });
+  return ailments.sort((left, right) => left.dueMs - right.dueMs)[0];
+}
+
+/**
+ * Maximum share of unhealthy nodes of a NodePool or cluster. Above this share, repairs stop because the nodes are probably not
+ * the cause.
+ */
+const TOLERATED_SHARE = 0.2;
+
+/**
+ * Returns true if too many nodes are unhealthy to replace any. Counts all nodes that are unhealthy now, even before the end of
+ * their toleration.
+ */
+export function isRepairBlocked(nodes: readonly Node[], policies: readonly RepairPolicy[]): boolean {
+  const broken = nodes.filter((node) => ailmentOf(node, policies) !== undefined).length;
+  return broken > Math.ceil(nodes.length * TOLERATED_SHARE);
+}
+
+/** Returns true if a change of a node may affect its repair: a condition was added, removed, changed or renewed. */
+export function conditionsChanged(before: Node, now: Node): boolean {
+  const old = before.status?.conditions ?? [];
+  if (old.length !== (now.status?.conditions ?? []).length) return true;
+  return old.some((condition) => {
+    const current = getCondition(now, condition.type);
+    return current?.status !== condition.status || current.lastTransitionTime !== condition.lastTransitionTime;
+  });
 }

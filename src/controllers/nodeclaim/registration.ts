@@ -12,16 +12,18 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
+import type { CloudProvider } from '../../cloud/provider.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import { defined } from '../../lib/defined.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { UNREGISTERED_TAINT_MISSING } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
-import { askHooks, type HookResults } from './hooks.ts';
 import { recordRegistration } from './pool-health.ts';
 import { done, type LifecycleStep, type LifecycleStepResult, refreshCondition, withCondition } from './step.ts';
 
@@ -176,5 +178,45 @@ function markRegistered(node: Node): Node {
     ...node,
     metadata: { ...node.metadata, labels: { ...node.metadata.labels, [REGISTERED_LABEL]: 'true' } },
     spec: { ...node.spec, taints },
+  };
+}
+
+/** Runs the provider's registration hooks, which decide if a node that has joined may be registered. */
+interface HookResults {
+  /** NodeClaim with the labels that the hooks returned. */
+  readonly claim: NodeClaim;
+  /** Names of hooks that wait or failed, in the order of the provider. */
+  readonly pending: readonly string[];
+  /** Time until the first waiting hook must run again, in milliseconds. Undefined if no hook waits. */
+  readonly waitMs: number | undefined;
+  readonly error: Error | undefined;
+}
+
+/** Runs all hooks concurrently. Never throws: the result contains the errors of hooks. */
+export async function askHooks({ registrationHooks = [] }: CloudProvider, claim: NodeClaim): Promise<HookResults> {
+  const answers = await Promise.allSettled(registrationHooks.map((hook) => hook.ask(claim)));
+  const pending: string[] = [];
+  const waits: number[] = [];
+  const errors: Error[] = [];
+  let labels = claim.metadata.labels;
+  registrationHooks.forEach(({ name }, at) => {
+    const answer = answers[at];
+    if (answer?.status === 'fulfilled' && answer.value.done) {
+      labels = { ...labels, ...answer.value.labels };
+      return;
+    }
+    pending.push(name);
+    if (answer?.status === 'fulfilled' && !answer.value.done) waits.push(answer.value.waitMs);
+    if (answer?.status !== 'rejected') return;
+    const { reason } = answer;
+    errors.push(new Error(`registration hook "${name}" failed, ${messageOf(reason)}`, { cause: reason }));
+  });
+  const [first, ...more] = errors;
+  return {
+    claim:
+      labels === claim.metadata.labels ? claim : { ...claim, metadata: { ...claim.metadata, ...defined({ labels }) } },
+    pending,
+    waitMs: waits.length === 0 ? undefined : Math.min(...waits),
+    error: more.length === 0 ? first : new AggregateError(errors, errors.map(messageOf).join('; ')),
   };
 }

@@ -1,5 +1,4 @@
 /** The loop that launches nodes for pending pods. */
-
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -9,7 +8,7 @@ import { podKey } from '../../engine/pods.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { monotonicMs } from '../../lib/clock.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { NODECLAIMS_SECOND_ROUND } from '../../observe/metrics/nodeclaims.ts';
@@ -25,7 +24,6 @@ import type { TracedDecision } from '../traces/decision.ts';
 import { claimOf, withJoiningNodes } from './joining-nodes.ts';
 import type { LaunchBudget } from './launch-budget.ts';
 import type { PodVerdicts } from './pod-verdicts.ts';
-import { preferenceWarnings } from './preferences.ts';
 import {
   isWithheld,
   type ProvisioningMeasures,
@@ -300,4 +298,36 @@ export class Provisioner implements Singleton {
     if (event !== 'deleted' && !status?.providerID) return;
     if (this.#forBuffers.delete(metadata.name) && event !== 'deleted') this.#batcher.trigger(metadata.name);
   }
+}
+
+/** Logs preferences of pods that can prevent consolidation. Logs the same pods at most once per hour. */
+const AGAIN_MS = 60 * 60_000;
+const SHOWN = 10;
+
+const prefersDistance = ({ spec }: Pod): boolean =>
+  (spec.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).length > 0;
+
+const prefersSpread = ({ spec }: Pod): boolean =>
+  (spec.topologySpreadConstraints ?? []).some(({ whenUnsatisfiable }) => whenUnsatisfiable === 'ScheduleAnyway');
+
+const PREFERENCES: readonly { readonly has: (pod: Pod) => boolean; readonly message: string }[] = [
+  { has: prefersDistance, message: 'pod(s) have a preferred Anti-Affinity which can prevent consolidation' },
+  { has: prefersSpread, message: 'pod(s) have a preferred TopologySpreadConstraint which can prevent consolidation' },
+];
+
+type WarnOfPreferences = (pods: readonly Pod[], log: Logger) => void;
+
+function preferenceWarnings(clock: Timepiece): WarnOfPreferences {
+  const reportedMs = new Map<string, number>();
+  return (pods, log) => {
+    const nowMs = monotonicMs(clock);
+    for (const [id, ms] of reportedMs) if (nowMs - ms >= AGAIN_MS) reportedMs.delete(id);
+    for (const { has, message } of PREFERENCES) {
+      const names = pods.filter(has).map(podKey).sort();
+      const id = `${message} ${names.join(' ')}`;
+      if (names.length === 0 || reportedMs.has(id)) continue;
+      reportedMs.set(id, nowMs);
+      log.info(message, { pods: firstFew(names, SHOWN) });
+    }
+  };
 }

@@ -1,19 +1,19 @@
 /** Measures provisioning runs, and reports their results to users and to the cluster state. */
 import { randomUUID } from 'node:crypto';
 import { isTrue } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
+import type { KubeObject, Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { withCauses } from '../../engine/causes/plan-causes.ts';
 import { refusalMessage } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
-import type { IdlePool, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
+import type { IdlePool, LeftOut, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { noPools } from '../../engine/solver/misfits.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
-import { FAILED_SCHEDULING, POD_HELD } from '../../observe/events/pods.ts';
+import { FAILED_SCHEDULING, LEFT_OUT, POD_HELD } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
 import {
@@ -27,8 +27,8 @@ import {
   SCHEDULER_UNPACKED_NODEPOOLS,
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
 } from '../../observe/metrics/scheduler.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { reportLeftOut } from '../left-out.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
 import { idleNodePools, pendingPods } from './solve-input.ts';
 
@@ -253,4 +253,34 @@ export function provisioningMeasures({
       for (const [zone, count] of plan.effectiveZones ?? []) zones.set({ ...CONTROLLER, zone }, count);
     },
   };
+}
+
+/** Publishes an event on each object and logs it. */
+function reportLeftOut(
+  { cluster, events }: Pick<Deps, 'cluster' | 'events'>,
+  objects: readonly LeftOut[],
+  log: Logger,
+): void {
+  for (const object of objects) {
+    const { kind, namespace, name, text } = object;
+    const named = namespace === undefined ? { name } : { namespace, name };
+    log.error('ignoring an invalid object', { [kind]: named, error: text });
+    const found = objectOf(cluster, object);
+    if (found === undefined) continue;
+    const dedupe = [found.metadata.uid ?? name, text];
+    events.publish(eventOf(LEFT_OUT, found, { message: LEFT_OUT.message(text), dedupe }));
+  }
+}
+
+function objectOf({ stores }: ClusterState, { kind, ...ref }: LeftOut): KubeObject | undefined {
+  switch (kind) {
+    case 'NodePool':
+      return stores.nodePools.get(ref);
+    case 'Node':
+      return stores.nodes.get(ref);
+    case 'DaemonSet':
+      return stores.daemonSets.get(ref);
+    case 'Pod':
+      return stores.pods.get(ref);
+  }
 }

@@ -3,6 +3,7 @@
  * number of open traces is limited.
  */
 
+import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';
@@ -13,13 +14,12 @@ import type { Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { TRACES_SPANS } from '../../observe/metrics/traces.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { FinishedSpan, StepTraces, Tracer } from '../../observe/traces/tracer.ts';
+import type { FinishedSpan, Span, StepTraces, Tracer } from '../../observe/traces/tracer.ts';
 import type { Stores } from '../../state/stores.ts';
-import { instanceAttributes } from './attributes.ts';
+import { instanceAttributes, OUTCOME, REASON } from './attributes.ts';
 import { CommandTrace } from './command-trace.ts';
 import { type DecisionInput, type TracedDecision, tracedDecision } from './decision.ts';
 import { type Created, type PurchaseOutcome, PurchaseTrace } from './purchase-trace.ts';
-import { TerminationTrace } from './termination-trace.ts';
 
 /** Maximum time that a trace waits for pods after the node is ready. */
 const PATIENCE_MS = 5 * 60_000;
@@ -196,4 +196,54 @@ export class NodeTraces implements StepTraces {
     const [first] = open;
     if (first !== undefined) end(first[1], first[0]);
   }
+}
+
+/** Steps in their order, with the condition that ends each step. The last step ends with the NodeClaim. */
+const STEPS: readonly { readonly name: string; readonly condition?: string }[] = [
+  { name: 'drain', condition: 'Drained' },
+  { name: 'detach volumes', condition: 'VolumesDetached' },
+  { name: 'terminate instance' },
+];
+const LAST = STEPS.length - 1;
+
+/** Trace of a node termination: drain, detachment of volumes, and termination of the instance. */
+class TerminationTrace {
+  readonly #tracer: Tracer;
+  readonly #root: Span;
+  #step: { readonly at: number; readonly span: Span };
+
+  /** @param parent span of the command that disrupts the node; undefined for other reasons */
+  constructor(tracer: Tracer, claim: NodeClaim, nowMs: number, parent: Span | undefined) {
+    this.#tracer = tracer;
+    this.#root = tracer.start('terminate node', {
+      atMs: nowMs,
+      parent,
+      attributes: { ...instanceAttributes(claim), [REASON]: getCondition(claim, 'DisruptionReason')?.reason },
+    });
+    // an instance that never joined has nothing to drain
+    this.#step = this.#begin(isTrue(claim, 'Registered') ? 0 : LAST, nowMs);
+    this.changed(claim, nowMs);
+  }
+
+  changed(claim: NodeClaim, nowMs: number): void {
+    while (isOver(claim, STEPS[this.#step.at]?.condition)) {
+      this.#step.span.end(nowMs);
+      this.#step = this.#begin(this.#step.at + 1, nowMs);
+    }
+  }
+
+  end(nowMs: number, outcome: 'terminated' | 'not waited for' | 'operator stopped'): void {
+    this.#step.span.end(nowMs);
+    this.#root.set({ [OUTCOME]: outcome });
+    this.#root.end(nowMs);
+  }
+
+  #begin(at: number, nowMs: number): { readonly at: number; readonly span: Span } {
+    return { at, span: this.#tracer.start(STEPS[at]?.name ?? '', { atMs: nowMs, parent: this.#root }) };
+  }
+}
+
+function isOver(claim: NodeClaim, condition: string | undefined): boolean {
+  const status = condition && getCondition(claim, condition)?.status;
+  return status === 'True' || status === 'False';
 }

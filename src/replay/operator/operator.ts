@@ -1,5 +1,4 @@
 /** Controllers of the operator, for a cluster and an AWS in the same process. */
-
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { assemble } from '../../aws/assembly.ts';
@@ -13,7 +12,12 @@ import { MoveHistory } from '../../controllers/disruption/moves.ts';
 import { controllers } from '../../controllers/index.ts';
 import { LaunchBudget } from '../../controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from '../../controllers/provisioning/pod-verdicts.ts';
+import type { Candidate } from '../../engine/disruption/command.ts';
+import type { MethodInput, MethodResult } from '../../engine/disruption/method.ts';
+import type { DeclineCode } from '../../engine/disruption/reasons.ts';
+import { TriedSets } from '../../engine/disruption/tried-sets.ts';
 import { VerdictHistory } from '../../engine/disruption/verdicts.ts';
+import { localSimulationRunner, type SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { localSolver } from '../../engine-worker/solver.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
@@ -27,8 +31,7 @@ import type { Look } from '../../process/health.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import { OPERATOR_NAMESPACE } from '../trace/kinds.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
-import { PacedMemo } from './paced-memo.ts';
-import { pacedSimulations } from './paced-simulations.ts';
+import { FEW_NODES, PacedMemo } from './paced-memo.ts';
 
 const ignore = (): void => {};
 /** Methods of metrics of all types. */
@@ -179,3 +182,49 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   });
   return { deps, views, done };
 }
+
+/** Interval in a cluster of many nodes. */
+const KNOWN_FOR_MS = 30 * 60_000;
+
+/** Reasons for which a node is not disrupted although a command was found. */
+const WITH_COMMAND: ReadonlySet<DeclineCode | undefined> = new Set(['unbalanced', 'churn']);
+
+/** Simulates like an operator without engine workers, but avoids repeated simulations in clusters of many nodes. */
+export function pacedSimulations(now: () => number): SimulationRunner {
+  const local = localSimulationRunner({ now });
+  const tried = new TriedSets(KNOWN_FOR_MS);
+  return {
+    simulate: local.simulate,
+    emptiable: local.emptiable,
+    decide: async (input, method, methodInput, signal) => {
+      if (input.snapshot.nodes.length <= FEW_NODES) return local.decide(input, method, methodInput, signal);
+      if (method.consolidationType !== 'single') return local.decide(input, method, { ...methodInput, tried }, signal);
+      const asked = sparing(methodInput, tried);
+      const result = await local.decide(input, method, asked.input, signal);
+      for (const candidate of asked.simulated)
+        if (!hasCommand(candidate, result)) tried.add([candidate], methodInput.nowMs);
+      return result;
+    },
+  };
+}
+
+interface Sparing {
+  /** Input that skips the simulation of nodes that were already tried. */
+  readonly input: MethodInput;
+  /** Nodes of the simulations that were made. */
+  readonly simulated: readonly Candidate[];
+}
+
+function sparing(input: MethodInput, tried: TriedSets): Sparing {
+  const simulated: Candidate[] = [];
+  const simulate: MethodInput['simulate'] = async (candidates, options) => {
+    if (tried.has(candidates, input.nowMs)) return undefined;
+    simulated.push(...candidates);
+    return input.simulate(candidates, options);
+  };
+  return { input: { ...input, simulate }, simulated };
+}
+
+const hasCommand = (candidate: Candidate, { commands, reasons }: MethodResult): boolean =>
+  commands.some(({ candidates }) => candidates.includes(candidate)) ||
+  WITH_COMMAND.has(reasons?.get(candidate.providerId)?.code);

@@ -24,7 +24,7 @@ import { lifetimeRemaining } from '../../../src/engine/disruption/candidates/dis
 import { evaluateOverlays, overlaid } from '../../../src/engine/overlays.ts';
 import { templateClaim } from '../../../src/engine/static-pools.ts';
 import { stateNode } from '../../../src/state/node.ts';
-import { overdueNodes } from '../../../src/state/overdue-nodes.ts';
+import { overdueNodes } from '../../../src/state/snapshot.ts';
 import { extremesOf } from '../../support/extremes.ts';
 import { nodePool, planOf, pod, TYPES } from '../engine/build.ts';
 

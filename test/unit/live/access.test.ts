@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { admission, cookieFor } from '../../../src/live/access.ts';
+import { admission, cookieFor } from '../../../src/live/server.ts';
 
 const TOKEN = 'a-token-that-is-long-enough';
 const asked = (headers: Record<string, string>): IncomingMessage => ({ headers }) as unknown as IncomingMessage;

@@ -1,9 +1,10 @@
 /** Renders the sections of a replay's page. */
+
 import type { ReplayResult, ReplayRun } from '../../../replay/result.ts';
-import { sentences, unfinishedSentences } from '../compare.ts';
+import { costDifference, sentences, unfinishedSentences } from '../compare.ts';
 import { FIGURES, waitedPods } from '../figures.ts';
-import { amount, dateTime, dollars, spanText } from '../units.ts';
-import { type CardFigures, cardFigures } from './cards.ts';
+import { livesCost } from '../lives.ts';
+import { amount, dateTime, dollars, signedPercent, spanText } from '../units.ts';
 import { type Html, html } from './html.ts';
 import { type Plot, svgOf } from './plot.ts';
 import { shareTable } from './shares.ts';
@@ -191,4 +192,46 @@ function complaintsOf(runs: readonly ReplayRun[]): Html {
     ({ name, message, count, example }) =>
       html`<li><b>${name}</b>, ${count} ×: ${message}<br><code>${example}</code></li>`,
   )}</ul>`;
+}
+
+/** Relative difference below which two costs are shown as equal. */
+const SAME_SHARE = 0.0005;
+const NONE = '–';
+
+interface CardFigures {
+  readonly usd: number;
+  readonly difference?: { readonly text: string; readonly tone: 'same' | 'less' | 'more' };
+  readonly facts: readonly (readonly [name: string, value: string])[];
+}
+
+/** Returns the means of all lives if several lives were played, and otherwise the figures of the run. */
+function cardFigures({ lives }: ReplayResult, run: ReplayRun, first: ReplayRun): CardFigures {
+  const set = lives?.sets.find(({ name }) => name === run.name);
+  if (set?.mean !== undefined) {
+    const cost = livesCost(set);
+    return {
+      usd: set.mean.usd,
+      ...(cost && { difference: cost.isShown ? toneOf(cost.fraction) : { text: 'no difference shown', tone: 'same' } }),
+      facts: [
+        ['p95 wait', spanText(set.mean.waitingP95)],
+        ['Evictions', amount(set.mean.evictions)],
+        ['Nodes launched', amount(set.mean.nodesBought)],
+      ],
+    };
+  }
+  const difference = run === first ? undefined : costDifference(first, run);
+  return {
+    usd: run.cost.effectiveUsd,
+    ...(difference !== undefined && { difference: toneOf(difference) }),
+    facts: [
+      ['p95 wait', waitedPods(run.waiting) === 0 ? NONE : spanText(run.waiting.p95)],
+      ['Evictions', amount(run.evictions)],
+      ['Nodes, average', run.nodes.average.toFixed(1)],
+    ],
+  };
+}
+
+function toneOf(fraction: number): CardFigures['difference'] & object {
+  const tone = Math.abs(fraction) < SAME_SHARE ? 'same' : fraction < 0 ? 'less' : 'more';
+  return { text: signedPercent(fraction), tone };
 }

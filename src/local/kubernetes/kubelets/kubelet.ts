@@ -9,7 +9,7 @@ import { withConditions } from '../../conditions.ts';
 import type { Parts, Report } from '../../parts.ts';
 import { microTime } from '../apiserver/json.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
-import { devices, resourcesOf } from './capacity.ts';
+import { devices, resourcesOf, volumeLimitOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
 import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from './dra/driver-devices.ts';
 import { DriverPlugins, requireClaims } from './dra/driver-plugins.ts';
@@ -26,7 +26,6 @@ import {
   starting,
 } from './pod-status.ts';
 import type { KubeletConfig } from './userdata/index.ts';
-import { volumeLimitOf } from './volume-limit.ts';
 
 const LEASE_NAMESPACE = 'kube-node-lease';
 const RETRY_MS = 1_000;

@@ -1,5 +1,4 @@
 /** A scheduler with kube-scheduler's filters, scores, queue and messages. It does not support preemption. */
-
 import { getCondition } from '../../../api/conditions.ts';
 import type { ResourceClaim } from '../../../api/dra/objects.ts';
 import {
@@ -25,10 +24,9 @@ import { Cluster, isOver } from './cluster.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
 import { DEVICE_KINDS } from './devices/device-cluster.ts';
 import { type Reservation, releaseIdleClaim, reserveDevices } from './devices/reserve.ts';
-import { FILTERS, feasibleNodes } from './filters.ts';
+import { FILTERS, feasibleNodes, type Verdict } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
-import { Refusals } from './refusals.ts';
 import { bestNodes, type TieBreak } from './scores/index.ts';
 import type { NodeView } from './view.ts';
 
@@ -255,4 +253,39 @@ class Scheduler {
       this.#plan();
     }
   }
+}
+
+/** Refusals of pods, so that equal pods are not tried on the same nodes again. */
+type Refusal = Extract<Verdict, { readonly message: string }>;
+
+export class Refusals {
+  readonly #cluster: Pick<Cluster, 'version'>;
+  readonly #found = new Map<string, Refusal>();
+  #version = 0;
+
+  constructor(cluster: Pick<Cluster, 'version'>) {
+    this.#cluster = cluster;
+  }
+
+  /** Returns the refusal of an equal pod, if the cluster has not changed since. */
+  of(pod: Pod): Refusal | undefined {
+    if (this.#version !== this.#cluster.version || this.#found.size === 0) return undefined;
+    const face = faceOf(pod);
+    return face === undefined ? undefined : this.#found.get(face);
+  }
+
+  put(pod: Pod, refusal: Refusal): void {
+    const face = faceOf(pod);
+    if (face === undefined) return;
+    if (this.#version !== this.#cluster.version) this.#found.clear();
+    this.#version = this.#cluster.version;
+    this.#found.set(face, refusal);
+  }
+}
+
+/** Returns all fields that the filters read, or undefined if filters read objects other than nodes and their pods. */
+function faceOf({ metadata, spec }: Pod): string | undefined {
+  const readsOthers = (spec.volumes?.length ?? 0) + (spec.resourceClaims?.length ?? 0) > 0;
+  if (readsOthers || spec.affinity !== undefined) return undefined;
+  return JSON.stringify([metadata.namespace, metadata.labels, spec]);
 }

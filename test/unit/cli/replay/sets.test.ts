@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseManifests } from '../../../../src/cli/objects/read.ts';
-import { type SetsOptions, setsOf } from '../../../../src/cli/replay/sets.ts';
-import { wordsOf } from '../../../../src/cli/replay/words.ts';
+import { type SetsOptions, setsOf, wordsOf } from '../../../../src/cli/replay/sets.ts';
 
 const POOL = `
 apiVersion: karpenter.sh/v1

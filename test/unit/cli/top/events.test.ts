@@ -1,7 +1,7 @@
 /** Events of the operator in `karpenter top`. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { KubeEvent, Pod } from '../../../../src/api/kubernetes.ts';
-import { EventReader } from '../../../../src/cli/top/events.ts';
+import { EventReader } from '../../../../src/cli/top/watch.ts';
 
 const event = (name: string, more: Partial<KubeEvent> = {}): KubeEvent => ({
   apiVersion: 'v1',

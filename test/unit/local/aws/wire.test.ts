@@ -5,8 +5,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { decodeJson, encodeJson } from '../../../../src/local/aws/wire/json.ts';
 import { decodeQuery } from '../../../../src/local/aws/wire/query.ts';
+import { encodeXml, escapeXml } from '../../../../src/local/aws/wire/service.ts';
 import { operationShape } from '../../../../src/local/aws/wire/shape.ts';
-import { encodeXml, escapeXml } from '../../../../src/local/aws/wire/xml.ts';
 
 const decodeEc2 = (schema: unknown, query: string): Record<string, unknown> =>
   decodeQuery(operationShape(schema).input, new URLSearchParams(query), 'ec2');

@@ -5,7 +5,7 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
 import type { LocalInstance } from '../../../../src/local/aws/types.ts';
 import { Columns } from '../../../../src/replay/measure/columns.ts';
-import { Complaints } from '../../../../src/replay/measure/complaints.ts';
+import { Complaints } from '../../../../src/replay/measure/measure.ts';
 import { NodeLog } from '../../../../src/replay/measure/node-log.ts';
 import { PodLives } from '../../../../src/replay/measure/pod-lives.ts';
 import { SpendingMeter } from '../../../../src/replay/measure/spending.ts';

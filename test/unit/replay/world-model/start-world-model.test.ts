@@ -12,8 +12,7 @@ import { describe, expect, it } from '@jest/globals';
 import { openAws } from '../../../../src/local/aws/open-aws.ts';
 import type { AwsOptions, OpenAws } from '../../../../src/local/aws/options.ts';
 import { inProcessClients } from '../../../../src/replay/aws/in-process-clients.ts';
-import { pace } from '../../../../src/replay/world-model/interruptions.ts';
-import { awsOf, startWorldModel } from '../../../../src/replay/world-model/start-world-model.ts';
+import { awsOf, pace, startWorldModel } from '../../../../src/replay/world-model/start-world-model.ts';
 import { DEFAULT_WORLD, type WorldModel } from '../../../../src/replay/world-model/world-model.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 

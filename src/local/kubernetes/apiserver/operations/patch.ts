@@ -3,7 +3,17 @@ import jsonpatch from 'fast-json-patch';
 import { parse } from 'yaml';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, clone, isRecord, type Json } from '../json.ts';
-import { applyPatch } from '../patch/apply.ts';
+import { difference, type FieldSet, isEmptySet, union, withContainers } from '../patch/field-set.ts';
+import { compare, fieldsOf, mergeApplied, removeFields } from '../patch/fields.ts';
+import {
+  checkConflicts,
+  entriesOf,
+  entryFor,
+  isEntryOf,
+  manageable,
+  sortEntries,
+  type Writer,
+} from '../patch/managers.ts';
 import { mergePatch } from '../patch/merge.ts';
 import { shapeOf } from '../patch/shapes.ts';
 import { strategicPatch } from '../patch/strategic.ts';
@@ -140,4 +150,45 @@ function jsonPatch(target: unknown, patch: unknown): unknown {
     // A real server does not name the failed operation.
     throw new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   }
+}
+
+/**
+ * Server-side apply: a manager declares its desired fields. Fields that it declared before and no longer declares are
+ * removed.
+ */
+interface ApplyOptions {
+  readonly manager: string;
+  readonly force: boolean;
+  readonly subresource?: string | undefined;
+  readonly nowMs: number;
+}
+
+/** The manager does not own metadata if its configuration contains only identifying metadata. */
+const withoutBareMetadata = ({ 'f:metadata': metadata = {}, ...rest }: FieldSet): FieldSet =>
+  isEmptySet(metadata) ? rest : { ...rest, 'f:metadata': metadata };
+
+/**
+ * Applies a manager's configuration to the live object, or returns the object to create.
+ *
+ * @throws StatusError 409 if a changed field has another manager and `force` is not set
+ */
+function applyPatch(live: ApiObject | undefined, applied: Json, shape: Shape, options: ApplyOptions): ApiObject {
+  const { force, ...rest } = options;
+  const writer: Writer = { ...rest, operation: 'Apply' };
+  const entries = entriesOf(live);
+  const others = entries.filter((entry) => !isEntryOf(writer, entry));
+  const own = entries.find((entry) => isEntryOf(writer, entry));
+  const fields = withoutBareMetadata(fieldsOf(manageable(applied), shape));
+  // Fields remain if the manager still declares a part of them, including parts without a manager.
+  const dropped = difference(own?.fieldsV1 ?? {}, withContainers(fields));
+  // A manager of a part also owns the containers of this part.
+  const removable = others.reduce((set, other) => difference(set, withContainers(other.fieldsV1)), dropped);
+  const base = live && !isEmptySet(removable) ? removeFields(live, removable, shape) : live;
+  const merged = clone(mergeApplied(base ?? {}, applied, shape)) as ApiObject;
+  const { changed, removed } = compare(live ? manageable(live) : {}, manageable(merged), shape);
+  if (live && !force) checkConflicts(changed, others);
+  const lost = union(changed, removed);
+  const kept = others.map((other) => ({ ...other, fieldsV1: difference(other.fieldsV1, lost) }));
+  merged.metadata.managedFields = [...sortEntries([...kept, entryFor(writer, merged.apiVersion, fields, own)])];
+  return merged;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NodeOrder } from '../../../../../src/local/kubernetes/scheduler/node-order.ts';
+import { NodeOrder } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
 import { NodeSearch } from '../../../../../src/local/kubernetes/scheduler/node-search.ts';
 
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);

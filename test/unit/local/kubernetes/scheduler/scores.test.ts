@@ -1,13 +1,14 @@
 /** Scores of kube-scheduler's default profile. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
-import { bestNodes } from '../../../../../src/local/kubernetes/scheduler/scores/index.ts';
 import {
+  balancedAllocation,
+  bestNodes,
+  leastAllocated,
   preferredNodes,
   preferredTaints,
-} from '../../../../../src/local/kubernetes/scheduler/scores/node-preferences.ts';
+} from '../../../../../src/local/kubernetes/scheduler/scores/index.ts';
 import { podPreferences } from '../../../../../src/local/kubernetes/scheduler/scores/pod-preferences.ts';
-import { balancedAllocation, leastAllocated } from '../../../../../src/local/kubernetes/scheduler/scores/resources.ts';
 import type { Score } from '../../../../../src/local/kubernetes/scheduler/scores/score.ts';
 import { topologySpreadScore } from '../../../../../src/local/kubernetes/scheduler/scores/spread.ts';
 import { type ClusterShape, clusterOf, nodeView, type PodShape, podWith } from './fixtures.ts';
