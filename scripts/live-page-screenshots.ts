@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../src/api/kinds.ts';
 import type { KubeObject } from '../src/api/kubernetes.ts';
-import { startOperatorProcess } from '../src/cli/demo/operator.ts';
+import { startOperatorProcess } from '../src/cli/demo.ts';
 import { freePort } from '../src/cli/free-port.ts';
 import { machinesAt } from '../src/cli/machines.ts';
 import { startWorld, type World } from '../src/local/world.ts';

@@ -1,7 +1,8 @@
 /** The operator as a process: its log, its memory, its threads and its exit code. */
+
+import { WorkerSolver } from './engine-worker/engine-worker.ts';
 import { Suspects } from './engine-worker/supervision.ts';
 import { WorkerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
-import { WorkerSolver } from './engine-worker/worker-solver.ts';
 import { realClock } from './lib/clock.ts';
 import { type OperatorOptions, openLog, startOperator } from './main.ts';
 import { createLogger } from './observe/create-logger.ts';

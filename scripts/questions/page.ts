@@ -10,7 +10,7 @@ import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 import { runCommandLine } from '../../src/cli.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
-import { fitToAccount } from '../../src/replay/fitted.ts';
+import { fitToAccount } from '../../src/replay/run.ts';
 import { heading } from '../reference/markdown.ts';
 import { objectsOf, playScene, type Scene } from './scene.ts';
 

@@ -21,8 +21,8 @@ import {
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { own } from '../../src/lib/own.ts';
 import type { Look } from '../../src/process/health.ts';
-import { fitToAccount } from '../../src/replay/fitted.ts';
 import { play } from '../../src/replay/player.ts';
+import { fitToAccount } from '../../src/replay/run.ts';
 import type { TraceEvent } from '../../src/replay/trace/trace.ts';
 import { VirtualClock } from '../../src/replay/virtual-clock.ts';
 import { CLUSTER, openWorld } from '../../src/replay/world.ts';

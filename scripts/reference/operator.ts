@@ -1,8 +1,6 @@
 /** Reference pages of metrics, events and settings, generated from their declarations. */
 
-import { EVENT_AREAS } from '../../src/observe/events/catalogue.ts';
 import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from '../../src/observe/events/declaration.ts';
-import { METRIC_AREAS } from '../../src/observe/metrics/catalogue.ts';
 import {
   DURATION_BUCKETS,
   FEW_DURATION_BUCKETS,
@@ -13,7 +11,9 @@ import { TRACING_VARIABLES } from '../../src/observe/traces/settings.ts';
 import { AWS_GATES, CORE_GATES, type FeatureGate } from '../../src/process/feature-gates.ts';
 import { environmentName } from '../../src/process/options.ts';
 import { OPTIONS, VARIABLES } from '../../src/process/settings.ts';
+import { EVENT_AREAS } from './event-catalogue.ts';
 import { code, heading, markdownTable } from './markdown.ts';
+import { METRIC_AREAS } from './metric-catalogue.ts';
 
 const page = (lines: readonly string[]): string => `${lines.join('\n')}\n`;
 

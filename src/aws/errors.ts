@@ -2,8 +2,7 @@
 
 import { CreateFailed } from '../cloud/errors.ts';
 import { messageOf } from '../lib/error-message.ts';
-import { isThrottle } from './answers/throttles.ts';
-import { UnusableAnswer } from './answers/unusable.ts';
+import { isThrottle, UnusableAnswer } from './answers/unusable.ts';
 
 const NOT_FOUND = new Set([
   'InvalidCapacityReservationId.NotFound',

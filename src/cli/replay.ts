@@ -1,17 +1,16 @@
 /** Command `karpenter replay`. Replays the life of a cluster in virtual time with one or several sets of settings. */
-
-import { writeFileSync } from 'node:fs';
-import { Command, Option } from 'commander';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { ReplayResult } from '../replay/result.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { sizeFrom, wholeFrom } from './number-arguments.ts';
+import { InputError, messageOf } from './objects/errors.ts';
 import { formatted } from './render/output.ts';
 import { unfinishedSentences } from './replay/compare.ts';
-import { checkWritable, type Destination, destinationsOption, type Form, withSummary } from './replay/outputs.ts';
 import { pageOf } from './replay/page/page.ts';
-import { PARTS, type ReplayParts } from './replay/parts.ts';
-import { type PlayableSet, type PlayOptions, preparePlay } from './replay/play.ts';
+import { PARTS, type PlayableSet, type PlayOptions, preparePlay, type ReplayParts } from './replay/play.ts';
 import { progressLine } from './replay/progress.ts';
 import { SUMMARY_WIDTH, summaryText } from './replay/summary.ts';
 import { collect, filenameOption, priceBookOption, writeNotes } from './scenario.ts';
@@ -212,4 +211,63 @@ function leftText({ sets }: PlayableSet, result: ReplayResult): readonly string[
   const played = new Set(result.runs.map(({ name }) => name));
   const missing = sets.filter(({ name }) => !played.has(name)).map(({ name }) => name);
   return [...unfinishedSentences(result), ...(missing.length === 0 ? [] : [`not replayed: ${missing.join(', ')}`])];
+}
+
+/** Option `-o`: forms and destinations of a replay's output. */
+const FORMS = ['summary', 'json', 'yaml', 'html'] as const;
+type Form = (typeof FORMS)[number];
+
+interface Destination {
+  readonly form: Form;
+  /** Output file. Undefined for standard output. */
+  readonly file?: string;
+}
+
+/** Returns true for forms that cannot be printed on standard output. */
+const needsFile = (form: Form): boolean => form === 'html';
+
+/** @throws InvalidArgumentError */
+export function destination(text: string, before: readonly Destination[] = []): readonly Destination[] {
+  const [, name, file] = /^([^=]*)(?:=(.*))?$/s.exec(text) ?? [];
+  const form = FORMS.find((each) => each === name);
+  if (form === undefined || file === '')
+    throw new InvalidArgumentError(
+      `Expected ${FORMS.join(', ')}, or one of them with a file, for example html=replay.html.`,
+    );
+  if (file === undefined && needsFile(form)) throw new InvalidArgumentError(`Add a file name: ${form}=replay.${form}.`);
+  const given = { form, ...(file !== undefined && { file }) };
+  const clash = before.find((each) => each.file === file);
+  if (clash !== undefined)
+    throw new InvalidArgumentError(
+      `${clash.form} is already written to ${file === undefined ? 'standard output' : file}; choose another file.`,
+    );
+  return [...before, given];
+}
+
+const destinationsOption = (): Option =>
+  new Option(
+    '-o, --output <form>',
+    'summary, json or yaml, optionally with =FILE, or html=FILE for a page with plots; repeatable; the summary is printed unless another format is',
+  ).argParser(destination);
+
+/** Adds the summary if standard output is not used otherwise. */
+export const withSummary = (given: readonly Destination[] = []): readonly Destination[] =>
+  given.some(({ file, form }) => file === undefined || form === 'summary') ? given : [{ form: 'summary' }, ...given];
+
+/**
+ * Checks the output files before a long replay starts.
+ *
+ * @throws InputError if a file cannot be written
+ */
+function checkWritable(destinations: readonly Destination[]): void {
+  for (const { file } of destinations) {
+    if (file === undefined) continue;
+    try {
+      accessSync(dirname(file), constants.W_OK);
+    } catch (error) {
+      throw new InputError(file, `cannot be written: ${messageOf(error)}`, { cause: error });
+    }
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+      throw new InputError(file, 'is a folder; use a file name');
+  }
 }

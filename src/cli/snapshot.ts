@@ -2,17 +2,23 @@
  * Command `karpenter snapshot`. Writes the objects of a live cluster, without secrets, to one file for all commands
  * with `-f`.
  */
+
+import type { Writable } from 'node:stream';
 import { Command, Option } from 'commander';
 import { DEVICE_TAINT_RULE } from '../api/kinds.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
+import type { HttpKubeReader } from '../kube/http.ts';
+import { withoutManagedFields } from '../kube/trimmed-object.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
-import type { NotRead, SnapshotInfo } from './objects/snapshot-info.ts';
+import { type NotRead, SNAPSHOT_INFO, type SnapshotInfo } from './objects/snapshot-info.ts';
 import { counted, pluralOf } from './render/table.ts';
 import { writeNotes } from './scenario.ts';
 import { READ_KINDS } from './snapshot/kinds.ts';
-import { progressOn } from './snapshot/progress.ts';
-import { type Taken, takeSnapshot } from './snapshot/take.ts';
-import type { ListFormat } from './snapshot/write.ts';
+import { type Progress, progressOn } from './snapshot/progress.ts';
+import { type Gaps, readCluster } from './snapshot/read.ts';
+import { Redactor } from './snapshot/redact.ts';
+import { type ListFormat, ListWriter } from './snapshot/write.ts';
 
 interface Flags extends ClusterFlags {
   readonly namespace?: readonly string[];
@@ -123,3 +129,63 @@ export const snapshotCommand = (version: string): Command =>
         progress.done();
       }
     });
+
+/** Creates a snapshot: reads, redacts and writes the objects of a cluster page by page. */
+export interface SnapshotOptions {
+  readonly namespaces?: readonly string[];
+  readonly redact: boolean;
+  readonly output: ListFormat;
+  /** Version of the command line. */
+  readonly version: string;
+}
+
+export interface Taken {
+  readonly info: SnapshotInfo;
+  /** Number of objects by kind. */
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+/** Kinds that results require. At least one of them must be readable. */
+const NEEDED = ['NodePool', 'Node', 'Pod'];
+
+/** @throws Error if the cluster cannot be reached, or if neither nodes, pods nor NodePools can be read */
+export async function takeSnapshot(
+  client: HttpKubeReader,
+  to: Writable,
+  options: SnapshotOptions,
+  progress: Progress,
+): Promise<Taken> {
+  const { namespaces, redact, version } = options;
+  const takenAt = new Date().toISOString();
+  const { gitVersion } = (await client.raw('/version')) as { readonly gitVersion?: string };
+  const gaps: Gaps = { notServed: [], notRead: [] };
+  const redactor = new Redactor();
+  const writer = new ListWriter(to, options.output);
+  const counts = new Map<string, number>();
+  for await (const { kind, objects } of readCluster(client, { namespaces }, gaps)) {
+    counts.set(kind, (counts.get(kind) ?? 0) + objects.length);
+    progress.at(`reading ${pluralOf(kind)}: ${counts.get(kind)}`);
+    await writer.add(objects.map((object) => (redact ? redactor.redacted(object) : light(object))));
+  }
+  const refused = new Map(gaps.notRead.map(({ kind, why }) => [kind, why]));
+  if (NEEDED.every((kind) => refused.has(kind)))
+    throw new Error(
+      `the cluster cannot be read: ${refused.get('Pod')}; use a kubeconfig with the permissions listed by --help`,
+    );
+  const info: SnapshotInfo = {
+    ...SNAPSHOT_INFO,
+    metadata: { name: 'snapshot' },
+    takenAt,
+    version,
+    redacted: redact,
+    ...(gitVersion === undefined ? {} : { kubernetesVersion: gitVersion }),
+    ...(namespaces === undefined ? {} : { namespaces }),
+    ...gaps,
+  };
+  await writer.add([info]);
+  await writer.end();
+  return { info, counts };
+}
+
+/** Removes managed fields, which are as long as the object and are not used. */
+const light = (object: KubeObject): KubeObject => ({ ...object, metadata: withoutManagedFields(object.metadata) });

@@ -1,11 +1,18 @@
 /** Controllers of the operator, except the controllers of the cloud provider. */
-
+import { NODECLAIM_CONDITIONS, NODEPOOL_CONDITIONS } from '../api/conditions.ts';
+import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
+import type { Node } from '../api/kubernetes.ts';
+import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+import type { NodeClaim } from '../api/nodeclaim.ts';
 import { enabledMethods } from '../engine/disruption/review.ts';
 import { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
-import type { Controller } from '../kube/reconciler.ts';
+import { writeChanges } from '../kube/patch.ts';
+import { type Controller, type Reconciler, settled } from '../kube/reconciler.ts';
+import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
+import { concurrency } from './concurrency.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { openDevices } from './devicetemplates/index.ts';
@@ -17,8 +24,15 @@ import { DisruptionQueue } from './disruption/queue.ts';
 import { type DecisionMemo, Snapshots } from './disruption/snapshots.ts';
 import { Steering } from './disruption/steering.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
-import { metricsControllers } from './metrics/index.ts';
-import { nodeControllers } from './node/index.ts';
+import { endedSeries } from './metrics/ended-series.ts';
+import { nodePoolMetrics } from './metrics/nodepools.ts';
+import { NodeMetrics } from './metrics/nodes.ts';
+import { podMetrics } from './metrics/pods.ts';
+import { StatusMetrics } from './metrics/status.ts';
+import { EvictionQueue, Evictions } from './node/eviction-queue.ts';
+import { NodeHealth } from './node/health.ts';
+import { NodeTermination } from './node/node-termination.ts';
+import { nodeClassConditions, nodeClassKinds, nodeClassLabel } from './node-classes.ts';
 import { consistency } from './nodeclaim/consistency.ts';
 import { DisruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
@@ -28,19 +42,17 @@ import { NodeClaimLifecycle } from './nodeclaim/lifecycle.ts';
 import { podEvents } from './nodeclaim/pod-events.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
 import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
+import { readiness, registrationHealth, validation } from './nodepool/conditions.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
 import { requirementsOffered } from './nodepool/offered.ts';
-import { readiness } from './nodepool/readiness.ts';
-import { registrationHealth } from './nodepool/registration-health.ts';
-import { validation } from './nodepool/validation.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, PodBatcher, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
-import { staticHint } from './static/hint.ts';
 import { staticProvisioning } from './static/provisioning.ts';
+import { staticHint } from './static/static-claims.ts';
 
 /** Objects that other components share, or that replays and tests replace. */
 interface Parts {
@@ -121,4 +133,70 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     ...(devices?.keeper === undefined ? [] : [devices.keeper]),
     ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
+}
+
+/** Returns the controllers. Excludes cluster state if the settings disable its observability. */
+export function metricsControllers(deps: Deps): readonly Controller[] {
+  if (deps.settings.disableClusterStateObservability) return [endedSeries(deps)];
+  const nodeClasses = nodeClassKinds(deps.cloud);
+  const ownership = [...nodeClasses.map(nodeClassLabel), NODEPOOL_LABEL];
+  return [
+    podMetrics(deps),
+    new NodeMetrics(deps),
+    nodePoolMetrics(deps),
+    endedSeries(deps),
+    new StatusMetrics(deps, NODE_CLAIM, {
+      ...{ conditions: NODECLAIM_CONDITIONS, labels: ownership },
+      ...{ older: true, many: true },
+    }),
+    new StatusMetrics(deps, NODE_POOL, { conditions: NODEPOOL_CONDITIONS, older: true }),
+    ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
+    new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL], many: true }),
+    ...nodeClasses.map(
+      (kind) =>
+        new StatusMetrics(deps, kind, { conditions: nodeClassConditions(kind), older: true, buckets: 'library' }),
+    ),
+  ];
+}
+
+/** Controllers of Nodes. */
+export function nodeControllers(deps: Deps): readonly Controller[] {
+  const evictions = new Evictions(deps.clock);
+  // Registers the counter even if repairs are disabled, because alerts refer to it.
+  deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
+  const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
+  return [
+    new NodeTermination(deps, evictions),
+    new EvictionQueue(deps, evictions),
+    nodeHydration(deps),
+    ...(canRepair ? [new NodeHealth(deps)] : []),
+  ];
+}
+
+/** Adds the label with the name of the NodeClass to Nodes of older versions. */
+function nodeHydration({ client, cluster, settings }: Deps): Reconciler<Node> {
+  return {
+    name: 'node.hydration',
+    watches: NODE,
+    concurrency: concurrency(settings, { min: 1_000, max: 5_000 }),
+    backOff: { baseMs: 100, maxMs: 60_000 },
+    filter: (_, event) => event !== 'deleted',
+    triggers: [
+      {
+        kind: NODE_CLAIM,
+        keysFor: (claim, event) =>
+          event === 'deleted' ? [] : cluster.nodesOfClaim(claim as NodeClaim).map(({ metadata }) => metadata),
+      },
+    ],
+
+    async reconcile(node) {
+      const [claim, ...others] = cluster.claimsOfNode(node);
+      if (claim === undefined || others.length > 0) return settled;
+      const { nodeClassRef } = claim.spec;
+      const labels = { ...node.metadata.labels, [nodeClassLabel(nodeClassRef)]: nodeClassRef.name };
+      const hydrated = { ...node, metadata: { ...node.metadata, labels } };
+      await writeChanges(client, NODE, { before: node, after: hydrated }, { part: 'object' });
+      return settled;
+    },
+  };
 }

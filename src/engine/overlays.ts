@@ -1,7 +1,6 @@
 /** Applies NodeOverlays to instance types: other prices, and extended resources besides the known ones. */
 
-import type { NodeOverlay } from '../api/nodeoverlay.ts';
-import { nodeOverlayErrors } from '../api/nodeoverlay-validation.ts';
+import { type NodeOverlay, nodeOverlayErrors } from '../api/nodeoverlay.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { own, put } from '../lib/own.ts';
 import { compareText } from './instance-types.ts';

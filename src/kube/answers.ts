@@ -2,14 +2,12 @@
  * Validates successful responses of the API server. Any other response, such as a proxy's page or a truncated response, is a
  * failure and does not show which objects exist. Error messages never contain the response body, because it may hold secrets.
  */
-
 import { apiVersionOf, type Kind } from '../api/kinds.ts';
 import type { KubeList, KubeObject } from '../api/kubernetes.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { isObject } from '../lib/json-object.ts';
 import { parseJson } from '../lib/parse-json.ts';
 import { watchError } from './status.ts';
-import { isEarlier } from './versions.ts';
 
 /** Thrown if a response has a success status but does not come from the API server. */
 export class UnreadableAnswer extends Error {
@@ -96,4 +94,16 @@ function faultOfEvent(event: unknown): string | undefined {
   if (event.type === 'BOOKMARK') return undefined;
   const isKnown = ['ADDED', 'MODIFIED', 'DELETED'].includes(String(event.type));
   return isKnown && isText(event.object.metadata.name) ? undefined : 'its type is unknown, or its object has no name';
+}
+
+/** Resource versions of the API server. They are numbers that increase. */
+const NUMBER = /^\d{1,40}$/;
+
+/**
+ * Returns true if both versions are numbers and the first is smaller. It then belongs to an earlier state of an object or of a
+ * kind.
+ */
+export function isEarlier(version: string | undefined, than: string | undefined): boolean {
+  if (version === undefined || than === undefined || !NUMBER.test(version) || !NUMBER.test(than)) return false;
+  return BigInt(version) < BigInt(than);
 }

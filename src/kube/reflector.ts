@@ -13,13 +13,13 @@ import type { KubeObject } from '../api/kubernetes.ts';
 import { type Clock, monotonicMs } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
 import type { Logger } from '../observe/logger.ts';
+import { isEarlier } from './answers.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeReader, type WatchEvent } from './client.ts';
 import { pageCount } from './pages.ts';
 import type { ObjectStore } from './store.ts';
 import { ConnectionError } from './transport.ts';
 import { trimmedObject } from './trimmed-object.ts';
-import { isEarlier } from './versions.ts';
 
 interface ReflectorOptions<T extends KubeObject> {
   readonly client: KubeReader;

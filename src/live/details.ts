@@ -5,8 +5,8 @@ import type { Resources } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { podRequests } from '../engine/resources.ts';
 import type { ClusterState } from '../state/cluster.ts';
-import { type ShownCondition, shownConditions } from './conditions.ts';
 import type { LiveDecision, LiveNode } from './model.ts';
+import { type ShownCondition, shownConditions } from './pools.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 import type { LiveView } from './view.ts';
 

@@ -4,9 +4,9 @@ import type { EC2NodeClassStatus } from '../api/ec2-nodeclass.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { readableResources } from '../engine/resources.ts';
 import { own } from '../lib/own.ts';
+import { timeOf } from '../lib/times.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../state/stores.ts';
-import { type ShownCondition, shownConditions } from './conditions.ts';
 import type { LiveDecision } from './model.ts';
 import type { LiveView } from './view.ts';
 
@@ -174,3 +174,24 @@ export function nodeClassDetails(name: string, sources: ObjectSources): ClassDet
     decisions: sources.view.decisions.about(`${nodeClass.kind}/${name}`),
   };
 }
+
+/** Conditions of an object, as the page shows them. */
+export interface ShownCondition {
+  readonly kind: string;
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  /** Time of the last transition, in milliseconds since the epoch; 0 if it is unknown. */
+  readonly sinceMs: number;
+}
+
+export const shownConditions = (object: Conditioned | undefined): readonly ShownCondition[] =>
+  (object?.status?.conditions ?? []).map(({ type, status, reason = '', message = '', lastTransitionTime }) => ({
+    kind: object?.kind ?? '',
+    type,
+    status,
+    reason: reason === type ? '' : reason,
+    message,
+    sinceMs: timeOf(lastTransitionTime) || 0,
+  }));

@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 /** Structured logging in the JSON shape of the product's documentation; see `createLogger`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -14,3 +16,12 @@ export interface Logger {
 
 /** Logger without output. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, with: () => silent };
+
+/** Name of the controller that runs the current step, for metrics whose labels depend on a caller far up the stack. */
+const current = new AsyncLocalStorage<string>();
+
+/** Runs a step of a controller. All work that the step awaits has access to this name. */
+export const inController = <T>(name: string, step: () => T): T => current.run(name, step);
+
+/** Returns the name of the controller of the current step, or an empty text outside of steps. */
+export const currentController = (): string => current.getStore() ?? '';

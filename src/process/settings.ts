@@ -6,10 +6,9 @@ import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-
 import { quoted } from '../lib/quoted.ts';
 import type { MetricsView } from '../observe/metric-views.ts';
 import { parseTracing, type TracingSettings } from '../observe/traces/settings.ts';
-import { type Address, parseAddress } from './address.ts';
 import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
 import { readOptions, type Values } from './flags.ts';
-import { isLoopback } from './loopback.ts';
+import { type Address, isLoopback, parseAddress } from './loopback.ts';
 import { decimal, duration, environmentName, integer, SettingsError, text, toggle } from './options.ts';
 import { parseSchedulerConfig } from './scheduler-config.ts';
 

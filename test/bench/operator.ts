@@ -12,7 +12,7 @@ import { PodVerdicts } from '../../src/controllers/provisioning/pod-verdicts.ts'
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { PodBatcher } from '../../src/controllers/provisioning/triggers.ts';
 import { podKey } from '../../src/engine/pods.ts';
-import { WorkerSolver } from '../../src/engine-worker/worker-solver.ts';
+import { WorkerSolver } from '../../src/engine-worker/engine-worker.ts';
 import { openFence } from '../../src/kube/fence.ts';
 import { connect } from '../../src/kube/http.ts';
 import { startInformers } from '../../src/kube/informers.ts';

@@ -3,7 +3,7 @@
  * `test/operator/metrics.test.ts` compares scrapes with the same table.
  */
 import { describe, expect, it } from '@jest/globals';
-import { METRIC_AREAS } from '../../src/observe/metrics/catalogue.ts';
+import { METRIC_AREAS } from '../../scripts/reference/metric-catalogue.ts';
 import { recordedMetrics } from './recorded-metrics.ts';
 
 /** Metrics of Karpenter that cannot occur here: see the reference page. */

@@ -1,6 +1,5 @@
 /** AWS response without its required form. It must not be interpreted as missing or deleted objects. */
-
-import { isThrottle } from './throttles.ts';
+import { type Check, problemOf } from './checks.ts';
 
 /** Maximum length of a parser's or server's message in an error. */
 const MAX_TEXT = 200;
@@ -66,4 +65,37 @@ function withMessage(error: Error, message: string): Error {
     ...properties,
     message: { value: message, writable: true, configurable: true, enumerable: false },
   }) as Error;
+}
+
+/** Error codes of throttled requests. */
+const CODES: ReadonlySet<string> = new Set([
+  'RequestLimitExceeded',
+  'Throttling',
+  'ThrottlingException',
+  'TooManyRequestsException',
+]);
+
+export const isThrottle = (code: string): boolean => CODES.has(code);
+
+/** Called with the unusable items, at most once per page. */
+export type ReportUnusable = (error: UnusableAnswer, items: readonly unknown[]) => void;
+
+/** Returns the usable items of a response. An unusable item is left out, because items do not depend on each other. */
+export function usableItems<T>(call: Call, items: readonly T[], check: Check, report: ReportUnusable): readonly T[] {
+  const problems: string[] = [];
+  const unusable: T[] = [];
+  const usable = items.filter((item, at) => {
+    const problem = problemOf(check, item, `item ${at}`);
+    if (problem === undefined) return true;
+    problems.push(problem);
+    unusable.push(item);
+    return false;
+  });
+  const [first] = problems;
+  if (first !== undefined)
+    report(
+      new UnusableAnswer(call, problems.length === 1 ? first : `${first}, and ${problems.length - 1} more`),
+      unusable,
+    );
+  return usable;
 }

@@ -7,7 +7,7 @@ import {
   paginateDescribeInstanceTypes,
 } from '@aws-sdk/client-ec2';
 import { instanceType } from '../answers/instance-type.ts';
-import { type ReportUnusable, usableItems } from '../answers/items.ts';
+import { type ReportUnusable, usableItems } from '../answers/unusable.ts';
 import { pagesOf } from '../pages.ts';
 
 const TYPES_PER_PAGE = 100;

@@ -1,9 +1,8 @@
 /** On-demand prices from the AWS Price List. */
 import { type Filter, type PricingClient, paginateGetProducts } from '@aws-sdk/client-pricing';
-import { type Check, problemOf } from '../answers/checks.ts';
-import { type ReportUnusable, usableItems } from '../answers/items.ts';
+import { type Check, problemOf, text } from '../answers/checks.ts';
+import { type ReportUnusable, usableItems } from '../answers/unusable.ts';
 import { pagesOf } from '../pages.ts';
-import { priceText } from './price-text.ts';
 
 const filter = (Field: string, Value: string): Filter => ({ Type: 'TERM_MATCH', Field, Value });
 
@@ -112,3 +111,15 @@ export async function fetchOnDemandPrices(
   if (answers.some((prices) => prices.size === 0)) throw new Error('no on-demand pricing found');
   return new Map(answers.flatMap((prices) => [...prices]));
 }
+
+/** USD per hour, far above any price. */
+const HIGHEST = 1e6;
+
+/**
+ * Accepts a price as AWS writes it. A price of zero or below would always be preferred, and an implausibly high price
+ * never.
+ */
+export const priceText: Check = (field) => {
+  const price = Number(text(field));
+  if (!(price > 0 && price <= HIGHEST)) field.fail('is not a price');
+};

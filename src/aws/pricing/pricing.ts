@@ -6,12 +6,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { moment, structure, text } from '../answers/checks.ts';
-import { type ReportUnusable, usableItems } from '../answers/items.ts';
+import { type ReportUnusable, usableItems } from '../answers/unusable.ts';
 import { combineErrors } from '../errors.ts';
 import { pagesOf } from '../pages.ts';
 import { type FallbackPrices, fallbackPrices } from './fallback.ts';
-import { fetchOnDemandPrices } from './ondemand.ts';
-import { priceText } from './price-text.ts';
+import { fetchOnDemandPrices, priceText } from './ondemand.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 

@@ -2,12 +2,13 @@
  * Moves kubelet settings of NodePools before v1 to EC2NodeClasses. Each distinct block of settings needs its own
  * class.
  */
+
+import { dirname, sep } from 'node:path';
 import { isMap, type Pair, type YAMLMap } from 'yaml';
 import { ObjectEdit } from './edit.ts';
 import { plain } from './nodes.ts';
 import { type Notes, type Path, placeComment } from './notes.ts';
 import { addAfter, type FoundObject } from './objects.ts';
-import { closestTo } from './trees.ts';
 
 /** Converted NodePool or NodeClaim that refers to a class. */
 export interface ClassUser {
@@ -153,3 +154,22 @@ export function freeName(wanted: string, known: readonly FoundObject[]): string 
     if (!taken.has(name)) return name;
   }
 }
+
+/** Counts the leading folders that two paths share. */
+function countShared(a: string, b: string): number {
+  const [left, right] = [dirname(a).split(sep), dirname(b).split(sep)];
+  const differ = left.findIndex((part, index) => part !== right[index]);
+  return differ < 0 ? left.length : differ;
+}
+
+/** Returns the candidate with the closest path. Returns the first of several equal candidates. */
+function closestTo<T>(path: string, candidates: readonly T[], pathOf: (one: T) => string): T | undefined {
+  const rank = (one: T): number => (pathOf(one) === path ? Number.POSITIVE_INFINITY : countShared(pathOf(one), path));
+  return candidates.reduce<T | undefined>(
+    (best, one) => (best === undefined || rank(one) > rank(best) ? one : best),
+    undefined,
+  );
+}
+
+/** Returns true if two files are in the same folder. This means that they belong to the same set of manifests. */
+export const isBeside = (a: string, b: string): boolean => dirname(a) === dirname(b);

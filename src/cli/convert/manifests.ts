@@ -8,7 +8,7 @@ import { InputError } from '../objects/errors.ts';
 import { checkConverted } from './checked.ts';
 import type { SourceFile } from './documents.ts';
 import { ObjectEdit } from './edit.ts';
-import { type ClassUser, freeName, mergeKubelets } from './kubelet.ts';
+import { type ClassUser, freeName, isBeside, mergeKubelets } from './kubelet.ts';
 import { noteKustomizations, patchesIn } from './kustomize.ts';
 import { cleanMetadata, renameLabels } from './metadata.ts';
 import { type ClassOptions, cleanConvertedClass, convertBetaNodeClass, convertNodeTemplate } from './nodeclass.ts';
@@ -30,7 +30,6 @@ import { cleanClaimRequirements, TEMPLATE_SPEC } from './pool-template.ts';
 import { convertProvisioner, type PoolOptions, type PoolParts } from './provisioner.ts';
 import { convertRelease } from './releases.ts';
 import { AWS_V1, LABELS, V1 } from './renames.ts';
-import { isBeside } from './trees.ts';
 import { convertWorkload } from './workloads.ts';
 
 export interface ConvertOptions {

@@ -2,15 +2,18 @@
 import { availableParallelism } from 'node:os';
 import { readPriceBook } from '../../api/price-book/read.ts';
 import { defined } from '../../lib/defined.ts';
-import type { Progress, SettingsSet } from '../../replay/replay.ts';
+import type { Progress, Replay, SettingsSet } from '../../replay/replay.ts';
 import type { ReplayResult } from '../../replay/result.ts';
-import type { Trace, TraceEvent } from '../../replay/trace/trace.ts';
+import { readTrace } from '../../replay/trace/read.ts';
+import type { Trace, TraceEvent, TraceHeader } from '../../replay/trace/trace.ts';
+import { readWorld } from '../../replay/world-model/read-world.ts';
+import { DEFAULT_WORLD, type WorldModel } from '../../replay/world-model/world-model.ts';
 import { refuseOldVersions } from '../objects/old-versions.ts';
 import { readManifests } from '../objects/read.ts';
 import { unknownFields } from '../objects/stored.ts';
 import { readText } from '../objects/text.ts';
+import { generateFrom, isGenerated } from './generated.ts';
 import type { Beginning } from './objects.ts';
-import type { ReplayParts } from './parts.ts';
 import { setsOf } from './sets.ts';
 
 /** Returns the first `seconds` of a trace. Returns a shorter trace unchanged. */
@@ -119,3 +122,23 @@ export const runsAtOnce = (
   mostBytes = Number.POSITIVE_INFINITY,
   { cores, freeBytes }: Machine = thisMachine(),
 ): number => Math.max(1, Math.min(cores, Math.floor(Math.min(freeBytes, mostBytes) / RUN_BYTES)));
+
+/** Dependencies of the command: readers of traces and worlds, and the replay itself. Tests replace them. */
+export interface ReplayParts {
+  /** @throws Error with the file, the line and the field */
+  readonly openTrace: (source: string) => Promise<Trace>;
+  /**
+   * Reads a world for the time of a trace. Returns the default without a file.
+   *
+   * @throws Error with the file and the field
+   */
+  readonly openWorld: (file: string | undefined, header: TraceHeader) => Promise<WorldModel>;
+  readonly replay: Replay;
+}
+
+export const PARTS: ReplayParts = {
+  openTrace: async (source) => (isGenerated(source) ? generateFrom(source) : readTrace(source)),
+  openWorld: async (file, header) => (file === undefined ? DEFAULT_WORLD : readWorld(file, header)),
+  // loaded last, so that errors in the input are reported without delay
+  replay: async (options) => (await import('../../replay/replay.ts')).replay(options),
+};

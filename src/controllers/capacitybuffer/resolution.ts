@@ -27,7 +27,7 @@ import { after, type Key, type Outcome, type Reconciler, settled, type Trigger }
 import { keyOf } from '../../kube/store.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { Deps } from '../deps.ts';
-import { withCondition } from './conditions.ts';
+import { withCondition } from './results.ts';
 
 const REVIEW_MS = 30_000;
 

@@ -1,7 +1,9 @@
 /** Writes the results of a provisioning run to the capacity buffers. */
+
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
+import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
+import type { Condition, Pod } from '../../api/kubernetes.ts';
 import {
   type BufferOutcome,
   bufferKey,
@@ -12,10 +14,10 @@ import {
 import type { Plan } from '../../engine/model.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { timestamp } from '../../lib/times.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
-import { withCondition } from './conditions.ts';
 
 const AT_ONCE = 10;
 
@@ -61,3 +63,21 @@ export async function recordBuffers(
 }
 
 const isSame = (a: CapacityBuffer, b: CapacityBuffer): boolean => JSON.stringify(a.status) === JSON.stringify(b.status);
+
+/** Sets a condition. The transition time changes only if the status changes. */
+export function withCondition(buffer: CapacityBuffer, update: ConditionUpdate, nowMs: number): CapacityBuffer {
+  const { type, status, reason = type, message = '' } = update;
+  const before = getCondition(buffer, type);
+  const isSame = before?.status === status && before.lastTransitionTime !== undefined;
+  const condition: Condition = {
+    type,
+    status,
+    reason,
+    message: conditionMessage(message),
+    lastTransitionTime: isSame ? before.lastTransitionTime : timestamp(nowMs),
+    observedGeneration: buffer.metadata.generation ?? 0,
+  };
+  const others = (buffer.status?.conditions ?? []).filter((other) => other.type !== type);
+  const conditions = [...others, condition].sort((a, b) => (a.type < b.type ? -1 : 1));
+  return { ...buffer, status: { ...buffer.status, conditions } };
+}

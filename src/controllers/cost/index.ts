@@ -1,9 +1,12 @@
 /** Measures the cost of the nodes and keeps its history across restarts. */
 
+import { CostAccount } from '../../engine/cost/account.ts';
+import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostGroup, CostReport } from '../../engine/cost/report.ts';
 import { ConfigMapDocument } from '../../kube/config-map-document.ts';
 import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import { after, type Controller, type Outcome, type Singleton } from '../../kube/reconciler.ts';
+import { yielding } from '../../lib/yielding.ts';
 import type { CostHours, PoolCost } from '../../observe/history/cost-hours.ts';
 import {
   HISTORY_NAME,
@@ -15,7 +18,7 @@ import {
 import { NODEPOOLS_COST_USD_PER_HOUR } from '../../observe/metrics/nodepools.ts';
 import { OwnedSeries } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
-import { readCost } from './cost-reader.ts';
+import { poolInputs } from '../pool-inputs.ts';
 
 /** History, and the controller that saves it across restarts. The controller is undefined if no namespace is known. */
 export interface KeptHistory extends OperatorHistory {
@@ -97,3 +100,20 @@ const poolCost = (group: CostGroup): PoolCost => ({
 
 const costsOf = ({ groups }: CostReport): ReadonlyMap<string, PoolCost> =>
   new Map(groups.nodePool.map((group) => [group.name, poolCost(group)]));
+
+/** Computes in small steps. If prices of a NodePool are not available now, its nodes have no price. */
+export async function readCost(
+  deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
+): Promise<CostReport> {
+  const { cluster, clock, cloud } = deps;
+  const pools = await poolInputs(deps);
+  const nodes = cluster.nodes();
+  const prices = nodePrices(nodes, pools, cloud.commitments?.());
+  const account = new CostAccount();
+  const pause = yielding();
+  for (const node of nodes) {
+    account.add(node, prices.get(node.providerId));
+    await pause();
+  }
+  return account.report(clock.now());
+}

@@ -17,7 +17,7 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import { REQUIREMENTS_NOT_OFFERED } from '../../observe/events/nodepools.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
-import { nodeClassesOfPools } from './triggers.ts';
+import { nodeClassesOfPools } from './conditions.ts';
 
 const TYPE = 'RequirementsOffered';
 /** Time between two checks. Offerings change if subnets or the instance types of AWS change. */

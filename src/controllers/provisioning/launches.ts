@@ -20,9 +20,9 @@ import { timeOf } from '../../lib/times.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
-import { publishBoughtInVain, publishNotBound } from './not-bound.ts';
 import { affects, type Unproductive } from './pool-budget.ts';
 import { pendingPods } from './solve-input.ts';
+import { publishBoughtInVain, publishNotBound } from './unbound-pods.ts';
 import { volumeReader } from './volume-reader.ts';
 
 /** kube-scheduler has this long, from the node's initialization on, to bind the pod. */

@@ -7,8 +7,7 @@ import { after, type ReconcileContext, type Reconciler, settled } from '../../ku
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
-import { isStaticPool, staticClaims } from './static-claims.ts';
-import { claimsOfStaticPools } from './triggers.ts';
+import { claimsOfStaticPools, isStaticPool, staticClaims } from './static-claims.ts';
 
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;

@@ -11,8 +11,7 @@ import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
-import { isStaticPool, type StaticClaims, staticClaims } from './static-claims.ts';
-import { claimsOfStaticPools } from './triggers.ts';
+import { claimsOfStaticPools, isStaticPool, type StaticClaims, staticClaims } from './static-claims.ts';
 
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;

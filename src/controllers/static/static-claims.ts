@@ -1,7 +1,12 @@
-/** NodeClaims of a static NodePool, grouped by state. */
+/** Static NodePools: their NodeClaims grouped by state, the trigger of their controllers, and the report if their gate is off. */
 import { isTrue } from '../../api/conditions.ts';
+import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { poolNameOf, uidOf } from '../../api/object-fields.ts';
+import { type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { STATIC_CAPACITY_DISABLED } from '../../observe/events/nodepools.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 
@@ -44,3 +49,31 @@ export const isStaticPool = ({ cluster }: Pick<Deps, 'cluster'>, pool: NodePool)
   pool.spec.replicas !== undefined &&
   pool.metadata.deletionTimestamp === undefined &&
   cluster.manages(pool.spec.template.spec.nodeClassRef);
+
+/** Replaces the controllers of static NodePools if their feature gate is disabled. */
+export function staticHint(deps: Deps): Reconciler<NodePool> {
+  return {
+    name: 'static.hint',
+    watches: NODE_POOL,
+    filter: (pool, event) => event === 'added' && isStaticPool(deps, pool),
+
+    async reconcile(pool, { log }) {
+      const message = STATIC_CAPACITY_DISABLED.message();
+      log.info('ignoring static nodepool', { error: message });
+      const dedupe = [uidOf(pool)];
+      deps.events.publish(eventOf(STATIC_CAPACITY_DISABLED, pool, { message, dedupe }));
+      return settled;
+    },
+  };
+}
+
+/** Triggers a static NodePool if its NodeClaims are added, deleted or changed. */
+export const claimsOfStaticPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly Trigger[] => [
+  {
+    kind: NODE_CLAIM,
+    keysFor: ({ metadata }) => {
+      const name = poolNameOf({ metadata });
+      return cluster.stores.nodePools.get({ name })?.spec.replicas === undefined ? [] : [{ name }];
+    },
+  },
+];

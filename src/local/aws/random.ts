@@ -1,4 +1,5 @@
 /** Reproducible random numbers. The same seed results in the same prices, ids and faults. */
+import { pseudoRandom } from '../../engine/pseudo-random.ts';
 
 /** Returns a number in [0, 1) that depends only on the parts. It uses FNV-1a and the finalizer of MurmurHash3. */
 export function chance(...parts: readonly (string | number)[]): number {
@@ -21,15 +22,9 @@ export interface Random {
 
 const HEX = '0123456789abcdef';
 
-/** Creates a stream of numbers from a seed (mulberry32). */
+/** Creates a stream of numbers from a seed. */
 export function randomStream(seed: number): Random {
-  let state = seed >>> 0;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const next = pseudoRandom(seed);
   const hex = (digits: number): string => {
     let text = '';
     for (let digit = 0; digit < digits; digit++) text += HEX[Math.floor(next() * 16)];

@@ -1,8 +1,9 @@
 /** Waiting times of pods in a replay, and the number of pods that lose their node before they finish. */
+
+import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet } from '../../engine/pods.ts';
 import type { WaitingSummary } from '../result.ts';
-import { hasLostNode, phaseOf } from './pod-states.ts';
 
 interface Life {
   readonly createdMs: number;
@@ -102,3 +103,9 @@ export function distribution(sorted: ArrayLike<number>): Distribution {
     }
   return entries;
 }
+
+/** States of pods that a replay measures. */
+export const phaseOf = ({ status }: Pod): string => status?.phase ?? 'Pending';
+
+/** Returns true if the pod was ended by an eviction, by a taint, or by the deletion of its node. */
+export const hasLostNode = (pod: Pod): boolean => getCondition(pod, 'DisruptionTarget')?.status === 'True';

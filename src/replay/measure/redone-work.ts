@@ -4,7 +4,7 @@ import type { Resources } from '../../engine/model.ts';
 import { isOwnedByDaemonSet } from '../../engine/pods.ts';
 import { amountIn, podRequests } from '../../engine/resources.ts';
 import type { RedoneWork } from '../result.ts';
-import { hasLostNode, phaseOf } from './pod-states.ts';
+import { hasLostNode, phaseOf } from './pod-lives.ts';
 
 const HOUR_MS = 3_600_000;
 

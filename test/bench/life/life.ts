@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { NodeClaimRequirement } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
-import { PARTS } from '../../../src/cli/replay/parts.ts';
+import { PARTS } from '../../../src/cli/replay/play.ts';
 import { type Replay, replay, type SettingsSet } from '../../../src/replay/replay.ts';
 import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
 import type { Trace } from '../../../src/replay/trace/trace.ts';

@@ -1,6 +1,6 @@
 /** The table of docs/replay.md with the results of `npm run bench -- life`. */
 import { lifeRows } from '../../../src/cli/replay/lives.ts';
-import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/compare-lives.ts';
+import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
 import type { LifeAmount, LifeFigures, LivesSummary } from '../../../src/replay/lives/lives-result.ts';
 
 /** Lives of one trace with every setting. */

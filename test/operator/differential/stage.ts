@@ -20,7 +20,7 @@ import {
 } from '../../../src/api/kinds.ts';
 import { SHORTAGE_TTL_MS } from '../../../src/aws/offerings/unavailable.ts';
 import { reading } from '../../../src/cli/cluster.ts';
-import { takeSnapshot } from '../../../src/cli/snapshot/take.ts';
+import { takeSnapshot } from '../../../src/cli/snapshot.ts';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
 import { ruleBuiltCatalogue } from '../../../src/local/aws/catalogue/catalogue.ts';
 import type { Catalogue } from '../../../src/local/aws/options.ts';

@@ -1,9 +1,9 @@
 /** The operator in a separate process with its engine threads, on the clock of its parent. */
 import type { Worker } from 'node:worker_threads';
+import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
 import type { Solver } from '../../../src/engine-worker/solver.ts';
 import { Suspects } from '../../../src/engine-worker/supervision.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { realClock } from '../../../src/lib/clock.ts';
 import { type Operator, startOperator } from '../../../src/main.ts';
 import { errorText } from '../../../src/observe/error-text.ts';

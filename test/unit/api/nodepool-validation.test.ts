@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { restrictionText } from '../../../src/api/labels.ts';
-import { nodeOverlayErrors } from '../../../src/api/nodeoverlay-validation.ts';
+import { nodeOverlayErrors } from '../../../src/api/nodeoverlay.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 

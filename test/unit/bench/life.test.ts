@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parseSettings } from '../../../src/process/settings.ts';
-import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/compare-lives.ts';
+import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
 import type { LifeAmount, LifeFigures, LivesSummary } from '../../../src/replay/lives/lives-result.ts';
 import { readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
 import { BEGIN, END, type LivesOfTrace, lifeTable, togetherOf, withTable } from '../../bench/life/table.ts';

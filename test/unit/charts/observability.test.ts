@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
+import { METRICS } from '../../../scripts/reference/metric-catalogue.ts';
 import type { MetricDeclaration } from '../../../src/observe/metrics/declaration.ts';
 import { statusDeclarations, statusPrefix } from '../../../src/observe/metrics/status.ts';
 import { alerts, dashboards, labelsIn, queries, seriesIn } from '../../support/queries.ts';

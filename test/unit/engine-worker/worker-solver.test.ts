@@ -6,10 +6,10 @@ import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
 import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
+import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
 import { SentTypes } from '../../../src/engine-worker/instance-type-lists.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
 import { localSolver } from '../../../src/engine-worker/solver.ts';
-import { WorkerSolver } from '../../../src/engine-worker/worker-solver.ts';
 import { WorkerState } from '../../../src/engine-worker/worker-state.ts';
 import { World } from '../controllers/harness.ts';
 

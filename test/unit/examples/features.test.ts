@@ -1,8 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
-import { nodeOverlayErrors } from '../../../src/api/nodeoverlay-validation.ts';
+import { type NodeOverlay, nodeOverlayErrors } from '../../../src/api/nodeoverlay.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 import { readManifests } from '../../../src/cli/objects/read.ts';

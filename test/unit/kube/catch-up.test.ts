@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM } from '../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { catchUp } from '../../../src/kube/catch-up.ts';
 import type { KubeReader } from '../../../src/kube/client.ts';
+import { catchUp } from '../../../src/kube/lead.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { handFed, recordingLog } from './fakes.ts';
 

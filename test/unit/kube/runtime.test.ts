@@ -13,7 +13,7 @@ import {
 } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { ConnectionError } from '../../../src/kube/transport.ts';
-import { currentController } from '../../../src/observe/controller.ts';
+import { currentController } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { LiveDecisions } from '../../../src/live/decisions.ts';
+import { LiveDecisions } from '../../../src/live/view.ts';
 
 const object = (kind: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name: 'x' } });
 const MINUTE = 60_000;

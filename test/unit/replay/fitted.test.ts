@@ -1,7 +1,7 @@
 /** NodeClasses of other accounts, adapted to the account of the replay. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { fitToAccount } from '../../../src/replay/fitted.ts';
+import { fitToAccount } from '../../../src/replay/run.ts';
 
 const nodeClass = (spec: Record<string, unknown>) =>
   ({ apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'default' }, spec }) as KubeObject & {

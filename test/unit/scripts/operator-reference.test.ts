@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { EVENTS } from '../../../scripts/reference/event-catalogue.ts';
+import { METRICS } from '../../../scripts/reference/metric-catalogue.ts';
 import { eventsPage, metricsPage, settingsPage } from '../../../scripts/reference/operator.ts';
-import { EVENTS } from '../../../src/observe/events/catalogue.ts';
-import { METRICS } from '../../../src/observe/metrics/catalogue.ts';
 import { TRACING_VARIABLES } from '../../../src/observe/traces/settings.ts';
 import { AWS_GATES, CORE_GATES } from '../../../src/process/feature-gates.ts';
 import { environmentName } from '../../../src/process/options.ts';

@@ -1,4 +1,6 @@
 /** Shared conversions of groups: types, labels, taints, tags, images, networks. */
+
+import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import type { TaintEffect } from '../../../api/kubernetes.ts';
 import {
@@ -10,8 +12,10 @@ import {
   WELL_KNOWN_LABELS,
 } from '../../../api/labels.ts';
 import { put } from '../../../lib/own.ts';
+import { FAMILIES } from '../../../local/aws/catalogue/families.ts';
+import { instanceTypeInfo } from '../../../local/aws/catalogue/info.ts';
+import { apiName } from '../../../local/aws/catalogue/sizes.ts';
 import type { Path } from '../notes.ts';
-import { instanceSize } from './instance-sizes.ts';
 import { LABELS, type NodeGroup, TAINTS } from './node-group.ts';
 
 export function setInstanceTypes(group: NodeGroup, types: readonly string[]): void {
@@ -178,4 +182,29 @@ export function setSize(
 ) {
   if (max !== undefined) group.size.max = max;
   if (min !== undefined && min > 0) group.size.min = { nodes: min, field };
+}
+
+/** Sizes of instance types in the built-in catalogue. */
+interface InstanceSize {
+  readonly cpus: number;
+  readonly memoryMi: number;
+  readonly arch: 'amd64' | 'arm64';
+}
+
+let known: ReadonlyMap<string, InstanceSize> | undefined;
+
+const sizeOf = (info: InstanceTypeInfo): InstanceSize => ({
+  cpus: info.VCpuInfo?.DefaultVCpus ?? 0,
+  memoryMi: info.MemoryInfo?.SizeInMiB ?? 0,
+  arch: info.ProcessorInfo?.SupportedArchitectures?.includes('arm64') ? 'arm64' : 'amd64',
+});
+
+/** Returns undefined if the catalogue does not contain the type. */
+export function instanceSize(type: string): InstanceSize | undefined {
+  known ??= new Map(
+    FAMILIES.flatMap((family) =>
+      family.sizes.map((size) => [apiName(family, size), sizeOf(instanceTypeInfo(family, size))] as const),
+    ),
+  );
+  return known.get(type);
 }

@@ -1,13 +1,16 @@
 /** Converts EC2 launch templates to fields of NodePools and EC2NodeClasses. */
+
+import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import { INSTANCE_TENANCY_LABEL } from '../../../api/labels.ts';
 import type { Field } from '../../../lib/field.ts';
+import { decodeUserData, type KubeletConfig } from '../../../local/kubernetes/kubelets/userdata/index.ts';
+import { messageOf } from '../../objects/errors.ts';
 import type { Path } from '../notes.ts';
-import { addTags, addVolume, setCapacity, setImage, setInstanceTypes } from './common.ts';
+import { addLabels, addTags, addTaint, addVolume, setCapacity, setImage, setInstanceTypes } from './common.ts';
 import { mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
 import type { FindTemplate, ReferenceNames } from './inputs.ts';
 import { applyInstanceRequirements } from './instance-requirements.ts';
 import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
-import { applyUserData, bootstrapFamily } from './user-data.ts';
 
 type Apply = (group: NodeGroup, field: Field, path: Path) => void;
 
@@ -225,3 +228,62 @@ const tagsOf = (field: Field): Readonly<Record<string, string>> =>
       return [Key, Value];
     }),
   );
+
+/**
+ * Returns the AMI family that matches the bootstrap of the user data, or undefined if the user data contains no
+ * bootstrap.
+ */
+function bootstrapFamily(text: string): AmiFamily | undefined {
+  if (text.includes('/etc/eks/bootstrap.sh')) return 'AL2';
+  if (text.includes('node.eks.aws/')) return 'AL2023';
+  if (text.includes('[settings.kubernetes')) return 'Bottlerocket';
+  return text.includes('-EKSClusterName') ? 'Windows2022' : undefined;
+}
+
+/** Applies user data. If it cannot be read, adds a note instead of throwing InputError. */
+function applyUserData(group: NodeGroup, text: string, field: Path): void {
+  const at: Path = ['spec', 'userData'];
+  let config: KubeletConfig;
+  try {
+    config = decodeUserData(text);
+  } catch (error) {
+    group.onClass('lost', field, `the user data cannot be parsed: ${messageOf(error).split('\n', 1)[0]}`, at);
+    return;
+  }
+  if (bootstrapFamily(text) === undefined) {
+    group.nodeClass.userData = text;
+    group.onClass(
+      'assumed',
+      field,
+      'unchanged user data, merged with the user data of Karpenter; make sure that it does not start the kubelet',
+      at,
+    );
+    return;
+  }
+  applyKubelet(group, config, field);
+  group.onClass(
+    'lost',
+    field,
+    'the user data starts the kubelet, but Karpenter generates this part; labels, taints and kubelet settings were extracted ' +
+      'from it; add its other commands to userData',
+    at,
+  );
+}
+
+function applyKubelet(group: NodeGroup, config: KubeletConfig, field: Path): void {
+  addLabels(group, config.labels, field);
+  for (const { key, value, effect } of config.taints)
+    if (!key.startsWith('karpenter.sh/')) addTaint(group, { key, value, effect }, field);
+  const { maxPods, podsPerCore, kubeReserved, systemReserved, evictionHard } = config;
+  group.kubelet({
+    ...(maxPods === undefined ? {} : { maxPods }),
+    ...(podsPerCore === undefined ? {} : { podsPerCore }),
+    ...ifAny('kubeReserved', kubeReserved),
+    ...ifAny('systemReserved', systemReserved),
+    ...ifAny('evictionHard', evictionHard),
+  });
+  if (config.raid0) group.nodeClass.instanceStorePolicy = 'RAID0';
+}
+
+const ifAny = (name: string, map: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> =>
+  Object.keys(map).length === 0 ? {} : { [name]: map };

@@ -7,7 +7,7 @@ import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
 import { counted } from '../../render/table.ts';
 import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
-import { instanceSize } from './instance-sizes.ts';
+import { instanceSize } from './common.ts';
 import { DISRUPTION, LIMITS, type NodeGroup } from './node-group.ts';
 
 interface PoolOfGroups {

@@ -1,6 +1,7 @@
 /** Runs the instances of the local AWS as nodes of the local cluster. */
 
 import { NODE, POD } from '../../../api/kinds.ts';
+import { pseudoRandom } from '../../../engine/pseudo-random.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { InstanceState, LocalInstance, LocalInstances } from '../../aws/types.ts';
 import type { Caches } from '../../cache.ts';
@@ -28,17 +29,6 @@ export interface Kubelets {
   hang(instanceOrNode: string): void;
   /** Ends this fault. */
   resume(instanceOrNode: string): void;
-}
-
-/** Returns a small seeded generator (mulberry32). Equal seeds produce equal delays. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 const isSame = (left: string, right: string): boolean => left.replace(/\/$/, '') === right.replace(/\/$/, '');
@@ -88,7 +78,7 @@ class Machines {
     this.#signal = this.#parts.signal;
     this.#log = this.#parts.log;
     this.#options = { ...KUBELET_DEFAULTS, ...setup.options };
-    this.#random = seededRandom(this.#options.seed);
+    this.#random = pseudoRandom(this.#options.seed);
     this.#context = {
       parts: this.#parts,
       options: this.#options,

@@ -1,8 +1,12 @@
 /** Checks that the cost limit bounds the values that random kubelet expressions process. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { MOST_UNITS } from '../../../../src/aws/kubelet/expression-programs.ts';
-import { compileFailure, type InstanceTypeFacts, withMaxPods } from '../../../../src/aws/kubelet/expressions.ts';
+import {
+  compileFailure,
+  type InstanceTypeFacts,
+  MOST_UNITS,
+  withMaxPods,
+} from '../../../../src/aws/kubelet/expressions.ts';
 
 const M5_LARGE: InstanceTypeFacts = {
   vcpus: 2,

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readPriceBook } from '../../../../src/api/price-book/read.ts';
 import { importEntries } from '../../../../src/cli/prices/aws-answers.ts';
-import { mergeImported } from '../../../../src/cli/prices/merge.ts';
-import { pricesCommand, pricesFrom } from '../../../../src/cli/prices.ts';
+import { mergeImported, pricesCommand, pricesFrom } from '../../../../src/cli/prices.ts';
 
 // Responses as in the documentation of the AWS CLI.
 const PLANS = {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { objectDifferences } from '../../../../src/cli/replay/differences.ts';
+import { objectDifferences } from '../../../../src/cli/replay/sets.ts';
 
 const pool = (spec: unknown) => ({ apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'web' }, spec });
 

@@ -6,10 +6,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { parse } from 'yaml';
 import { OUTPUTS } from '../../../../scripts/reference/outputs/catalogue.ts';
 import { generateFrom } from '../../../../src/cli/replay/generated.ts';
-import { destination, withSummary } from '../../../../src/cli/replay/outputs.ts';
-import type { ReplayParts } from '../../../../src/cli/replay/parts.ts';
-import { runsAtOnce } from '../../../../src/cli/replay/play.ts';
-import { replayCommand, stoppable } from '../../../../src/cli/replay.ts';
+import { type ReplayParts, runsAtOnce } from '../../../../src/cli/replay/play.ts';
+import { destination, replayCommand, stoppable, withSummary } from '../../../../src/cli/replay.ts';
 import type { ReplayOptions } from '../../../../src/replay/replay.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD } from '../../../../src/replay/world-model/world-model.ts';

@@ -1,5 +1,5 @@
 /** Generated results of replays, of any length, that look like real results. */
-import { compareLives, figuresOf } from '../../../../src/replay/lives/compare-lives.ts';
+import { compareLives, figuresOf } from '../../../../src/replay/lives/life-runs.ts';
 import type { NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '../../../../src/replay/result.ts';
 
 const DAY = 86_400;

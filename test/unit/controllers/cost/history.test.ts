@@ -1,8 +1,7 @@
 /** The operator records costs and decisions across restarts. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { readCost } from '../../../../src/controllers/cost/cost-reader.ts';
-import { historyKeeper, type KeptHistory, openHistory } from '../../../../src/controllers/cost/index.ts';
+import { historyKeeper, type KeptHistory, openHistory, readCost } from '../../../../src/controllers/cost/index.ts';
 import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';

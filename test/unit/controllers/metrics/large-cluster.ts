@@ -7,7 +7,7 @@ import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { typesInUse } from '../../../../src/aws/offerings/metrics.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
-import { metricsControllers } from '../../../../src/controllers/metrics/index.ts';
+import { metricsControllers } from '../../../../src/controllers/index.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import type { MetricsView } from '../../../../src/observe/metric-views.ts';

@@ -5,7 +5,7 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } 
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
-import { metricsControllers } from '../../../../src/controllers/metrics/index.ts';
+import { metricsControllers } from '../../../../src/controllers/index.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';

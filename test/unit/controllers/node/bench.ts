@@ -14,7 +14,7 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
-import { nodeControllers } from '../../../../src/controllers/node/index.ts';
+import { nodeControllers } from '../../../../src/controllers/index.ts';
 import { ApiError, type DeleteOptions, type KubeClient, type Ref } from '../../../../src/kube/client.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';

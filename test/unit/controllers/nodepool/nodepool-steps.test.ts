@@ -13,12 +13,10 @@ import {
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { recordRegistration } from '../../../../src/controllers/nodeclaim/pool-health.ts';
+import { readiness, registrationHealth, validation } from '../../../../src/controllers/nodepool/conditions.ts';
 import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
 import { requirementsOffered } from '../../../../src/controllers/nodepool/offered.ts';
-import { readiness } from '../../../../src/controllers/nodepool/readiness.ts';
-import { registrationHealth } from '../../../../src/controllers/nodepool/registration-health.ts';
-import { validation } from '../../../../src/controllers/nodepool/validation.ts';
 import { PodVerdicts } from '../../../../src/controllers/provisioning/pod-verdicts.ts';
 import { limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
 import { ApiError } from '../../../../src/kube/client.ts';

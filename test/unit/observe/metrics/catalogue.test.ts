@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { METRICS } from '../../../../src/observe/metrics/catalogue.ts';
+import { METRICS } from '../../../../scripts/reference/metric-catalogue.ts';
 import { DURATION_BUCKETS } from '../../../../src/observe/metrics/declaration.ts';
 import { NODES_CREATED } from '../../../../src/observe/metrics/nodes.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';

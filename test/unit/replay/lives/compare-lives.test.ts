@@ -1,6 +1,6 @@
 /** Means of lives, and paired differences with their intervals. */
 import { describe, expect, it } from '@jest/globals';
-import { compareLives, comparePairs, figuresOf } from '../../../../src/replay/lives/compare-lives.ts';
+import { compareLives, comparePairs, figuresOf } from '../../../../src/replay/lives/life-runs.ts';
 import type { LifeFigures } from '../../../../src/replay/lives/lives-result.ts';
 import { sampleRun } from '../../cli/replay/results.ts';
 

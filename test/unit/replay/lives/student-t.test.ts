@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { studentT } from '../../../../src/replay/lives/compare-lives.ts';
+import { studentT } from '../../../../src/replay/lives/life-runs.ts';
 
 describe('studentT', () => {
   // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2

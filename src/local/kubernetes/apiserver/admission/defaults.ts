@@ -1,7 +1,6 @@
 /** Defaults of built-in objects as a real API server sets them. Each function changes its argument. */
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
-import { conditionTimes, missing, specOf } from './fill.ts';
-import { podDefaults, podStatusDefaults } from './pod-defaults.ts';
+import { conditionTimes, missing, podDefaults, podStatusDefaults, specOf } from './pod-defaults.ts';
 import { WORKLOAD_DEFAULTS } from './workload-defaults.ts';
 
 function service(object: ApiObject): void {

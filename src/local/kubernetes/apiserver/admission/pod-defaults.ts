@@ -1,7 +1,6 @@
 /** Defaults of pods and pod templates. */
 import { own } from '../../../../lib/own.ts';
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
-import { missing } from './fill.ts';
 
 /** Sets defaults that apply to pods and pod templates. */
 export function podSpecDefaults(spec: Json): void {
@@ -96,4 +95,21 @@ function qosClass(spec: Json): string {
     ['cpu', 'memory'].every((name) => own(limits, name) !== undefined && own(requests, name) === own(limits, name)),
   );
   return guaranteed ? 'Guaranteed' : 'Burstable';
+}
+
+/** Sets the fields that the target does not have. */
+export function missing(target: Json, defaults: Json): void {
+  for (const [name, value] of Object.entries(defaults)) if (target[name] === undefined) target[name] = value;
+}
+
+/** Returns the object's spec. Creates it if it is missing. */
+export function specOf(object: ApiObject): Json {
+  if (!isRecord(object.spec)) object.spec = {};
+  return record(object.spec);
+}
+
+/** Sets missing times of conditions to null, as the real server encodes them. */
+export function conditionTimes(object: ApiObject, ...times: readonly string[]): void {
+  for (const condition of records(record(object.status).conditions))
+    missing(condition, Object.fromEntries(times.map((time) => [time, null])));
 }

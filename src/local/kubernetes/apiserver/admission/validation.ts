@@ -2,14 +2,14 @@
  * Validation of objects before they are stored: metadata of all objects, and the most important rules of built-in
  * specs.
  */
+import { compareQuantities } from '../../../../api/quantity.ts';
+import { own } from '../../../../lib/own.ts';
 import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';
 import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requiredValue } from '../status.ts';
 import { claimCauses, claimStatusCauses, claimTemplateCauses, deviceClassCauses } from './device-claims.ts';
-import { labelCauses } from './labels.ts';
-import { labelKeyError, labelNameError, pathSegmentError, subdomainError } from './names.ts';
-import { podSpecCauses } from './pod-spec.ts';
+import { labelKeyError, labelNameError, labelValueError, pathSegmentError, subdomainError } from './names.ts';
 import { resourceSliceCauses } from './resource-slices.ts';
 
 /** Resources whose names must be DNS labels. */
@@ -258,4 +258,70 @@ const CHECKS: Readonly<Record<string, (object: ApiObject, old?: ApiObject) => Ca
 export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiObject, part?: 'status'): Cause[] {
   if (part === undefined || old === undefined) return CHECKS[resource.storage]?.(object, old) ?? [];
   return resource.storage === 'resourceclaims.resource.k8s.io' ? claimStatusCauses(object, old) : [];
+}
+
+/** @param path path of the spec in its object */
+function podSpecCauses(spec: unknown, path: string): Cause[] {
+  if (!isRecord(spec)) return [requiredValue(path)];
+  const containers = records(spec.containers);
+  if (containers.length === 0) return [requiredValue(`${path}.containers`)];
+  const seen = new Set<string>();
+  return [
+    ...containers.flatMap((c, i) => containerCauses(c, `${path}.containers[${i}]`, seen)),
+    ...records(spec.initContainers).flatMap((c, i) => containerCauses(c, `${path}.initContainers[${i}]`, seen)),
+    ...labelCauses(spec.nodeSelector, `${path}.nodeSelector`),
+  ];
+}
+
+function containerCauses(container: Json, path: string, seen: Set<string>): Cause[] {
+  const name = text(container.name);
+  const causes: Cause[] = [];
+  const wrong = name === '' ? undefined : labelNameError(name);
+  if (name === '') causes.push(requiredValue(`${path}.name`));
+  else if (wrong) causes.push(invalidValue(`${path}.name`, name, wrong));
+  else if (seen.has(name)) causes.push(duplicate(`${path}.name`, name));
+  seen.add(name);
+  if (text(container.image) === '') causes.push(requiredValue(`${path}.image`));
+  return [...causes, ...resourceCauses(record(container.resources), `${path}.resources`)];
+}
+
+function resourceCauses(resources: Json, path: string): Cause[] {
+  const [requests, limits] = [record(resources.requests), record(resources.limits)];
+  const causes = Object.entries(requests).flatMap(([name, request]) => {
+    const cause = requestCause(name, String(request), own(limits, name), path);
+    return cause === undefined ? [] : [cause];
+  });
+  const names = Object.keys({ ...requests, ...limits });
+  const needsMore = names.some(isHugePages) && !names.some((name) => name === 'cpu' || name === 'memory');
+  return needsMore ? [...causes, fieldForbidden(path, 'HugePages require cpu or memory')] : causes;
+}
+
+/** A request must not exceed its limit. If a resource cannot be overcommitted, both must be equal. */
+function requestCause(name: string, request: string, limit: unknown, path: string): Cause | undefined {
+  const isShared = !isExtended(name) && !isHugePages(name);
+  if (limit === undefined) {
+    const detail = 'Limit must be set for non overcommitable resources';
+    return isShared ? undefined : requiredValue(`${path}.limits`, detail);
+  }
+  const order = compareQuantities(request, String(limit));
+  if (isShared ? order <= 0 : order === 0) return undefined;
+  const rule = isShared ? 'less than or equal' : 'equal';
+  return invalidValue(`${path}.requests`, request, `must be ${rule} to ${name} limit of ${String(limit)}`);
+}
+
+/** Extended resources have the domain of their vendor as a prefix. */
+const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
+
+const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
+
+/** Checks of label maps. */
+function labelCauses(labels: unknown, path: string): Cause[] {
+  const causes: Cause[] = [];
+  for (const [key, value] of Object.entries(record(labels))) {
+    const wrongKey = labelKeyError(key);
+    if (wrongKey) causes.push(invalidValue(path, key, wrongKey));
+    const wrongValue = labelValueError(text(value));
+    if (wrongValue) causes.push(invalidValue(path, value, wrongValue));
+  }
+  return causes;
 }

@@ -1,7 +1,6 @@
 /** Defaults of Deployments, StatefulSets, Jobs and other workloads. Each function changes its argument. */
 import { type ApiObject, isRecord, type Json, record } from '../json.ts';
-import { conditionTimes, missing, specOf } from './fill.ts';
-import { podSpecDefaults } from './pod-defaults.ts';
+import { conditionTimes, missing, podSpecDefaults, specOf } from './pod-defaults.ts';
 
 /** Returns the pod template of a spec, with its defaults. */
 export function template(spec: Json): Json {

@@ -2,8 +2,7 @@
 
 import { parse } from 'smol-toml';
 import type { Taint } from '../../../../api/kubernetes.ts';
-import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
-import { hugePages } from './huge-pages.ts';
+import { hugePages, type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
 import { isNodeConfig, NODE_CONFIG_TYPE, nodeConfig } from './node-config.ts';
 import { anyScript, bootstrapScript, powershell } from './shell.ts';
 

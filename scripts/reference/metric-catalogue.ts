@@ -1,16 +1,16 @@
-/** Every metric that the operator declares, for tests and for the reference page. The registry does not need it. */
-import * as aws from './aws.ts';
-import type { MetricDeclaration } from './declaration.ts';
-import * as disruption from './disruption.ts';
-import * as kube from './kube.ts';
-import * as nodeClaims from './nodeclaims.ts';
-import * as nodePools from './nodepools.ts';
-import * as nodes from './nodes.ts';
-import * as pods from './pods.ts';
-import * as processMetrics from './process.ts';
-import * as scheduler from './scheduler.ts';
-import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from './status.ts';
-import * as traces from './traces.ts';
+/** Every metric that the operator declares, for the reference page and for tests. */
+import * as aws from '../../src/observe/metrics/aws.ts';
+import type { MetricDeclaration } from '../../src/observe/metrics/declaration.ts';
+import * as disruption from '../../src/observe/metrics/disruption.ts';
+import * as kube from '../../src/observe/metrics/kube.ts';
+import * as nodeClaims from '../../src/observe/metrics/nodeclaims.ts';
+import * as nodePools from '../../src/observe/metrics/nodepools.ts';
+import * as nodes from '../../src/observe/metrics/nodes.ts';
+import * as pods from '../../src/observe/metrics/pods.ts';
+import * as processMetrics from '../../src/observe/metrics/process.ts';
+import * as scheduler from '../../src/observe/metrics/scheduler.ts';
+import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from '../../src/observe/metrics/status.ts';
+import * as traces from '../../src/observe/metrics/traces.ts';
 
 interface MetricArea {
   readonly title: string;

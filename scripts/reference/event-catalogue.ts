@@ -1,13 +1,13 @@
-/** Every event that the operator publishes, for tests and for the reference page. */
-import * as aws from './aws.ts';
-import type { EventDeclaration } from './declaration.ts';
-import * as devices from './devices.ts';
-import * as disruption from './disruption.ts';
-import * as nodeClaims from './nodeclaims.ts';
-import * as nodePools from './nodepools.ts';
-import * as nodes from './nodes.ts';
-import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION } from './objects.ts';
-import * as pods from './pods.ts';
+/** Every event that the operator publishes, for the reference page and for tests. */
+import * as aws from '../../src/observe/events/aws.ts';
+import type { EventDeclaration } from '../../src/observe/events/declaration.ts';
+import * as devices from '../../src/observe/events/devices.ts';
+import * as disruption from '../../src/observe/events/disruption.ts';
+import * as nodeClaims from '../../src/observe/events/nodeclaims.ts';
+import * as nodePools from '../../src/observe/events/nodepools.ts';
+import * as nodes from '../../src/observe/events/nodes.ts';
+import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION } from '../../src/observe/events/objects.ts';
+import * as pods from '../../src/observe/events/pods.ts';
 
 interface EventArea {
   readonly title: string;
