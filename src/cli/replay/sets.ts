@@ -8,6 +8,7 @@ import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { own } from '../../lib/own.ts';
 import { quoted } from '../../lib/quoted.ts';
+import { shellWords } from '../../lib/shell-words.ts';
 import { mergePatch } from '../../local/kubernetes/apiserver/patch/merge.ts';
 import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '../../process/settings.ts';
 import type { SettingsSet } from '../../replay/replay.ts';
@@ -165,8 +166,8 @@ function patchManifests(manifests: readonly Manifest[], change: Patch, where: st
   });
 }
 
-/** Characters that a backslash escapes in double quotes. Before other characters, the backslash is literal. */
-const ESCAPABLE = new Set(['"', '\\', '$', '`']);
+/** Escaped characters and closed quotes. */
+const CLOSED = /\\[\s\S]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'/g;
 
 /**
  * Returns the words of a line.
@@ -175,43 +176,9 @@ const ESCAPABLE = new Set(['"', '\\', '$', '`']);
  * @throws InputError if a quote is not closed
  */
 export function wordsOf(line: string, where: string): readonly string[] {
-  const words: string[] = [];
-  for (let at = afterBlanks(line, 0); at < line.length; ) {
-    const { word, end } = wordAt(line, at, where);
-    words.push(word);
-    at = afterBlanks(line, end);
-  }
-  return words;
-}
-
-const isBlank = (character: string | undefined): boolean => character !== undefined && /\s/.test(character);
-
-function afterBlanks(line: string, from: number): number {
-  let at = from;
-  while (isBlank(line[at])) at += 1;
-  return at;
-}
-
-function wordAt(line: string, from: number, where: string): { readonly word: string; readonly end: number } {
-  let word = '';
-  let quote = '';
-  let at = from;
-  for (; at < line.length && (quote !== '' || !isBlank(line[at])); at += 1) {
-    const character = line[at] ?? '';
-    if (character === quote) quote = '';
-    else if (quote === '' && (character === '"' || character === "'")) quote = character;
-    else if (character === '\\' && isEscape(quote, line[at + 1])) {
-      at += 1;
-      word += line[at] ?? '';
-    } else word += character;
-  }
-  if (quote !== '') throw new InputError(where, `unclosed quote ${quote}`);
-  return { word, end: at };
-}
-
-function isEscape(quote: string, next: string | undefined): boolean {
-  if (next === undefined || quote === "'") return false;
-  return quote === '' || ESCAPABLE.has(next);
+  const [open] = /["']/.exec(line.replace(CLOSED, '')) ?? [];
+  if (open !== undefined) throw new InputError(where, `unclosed quote ${open}`);
+  return shellWords(line);
 }
 
 /** Maximum length of a value. Longer values are truncated. */

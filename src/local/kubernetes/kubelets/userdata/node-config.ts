@@ -4,8 +4,9 @@ import { parse } from 'yaml';
 import type { Taint } from '../../../../api/kubernetes.ts';
 import { isObject } from '../../../../lib/json-object.ts';
 import { own, put } from '../../../../lib/own.ts';
+import { shellWords } from '../../../../lib/shell-words.ts';
 import { type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
-import { configOfFlags, options, words } from './flags.ts';
+import { configOfFlags, options } from './flags.ts';
 
 export const NODE_CONFIG_TYPE = 'application/node.eks.aws';
 
@@ -47,7 +48,7 @@ function taintsOf(value: unknown): Taint[] {
  */
 export function nodeConfig(documents: readonly string[]): KubeletConfig {
   const { spec } = documents.map((text) => parse(text) as unknown).reduce(merge, {}) as NodeConfig;
-  const flags = configOfFlags(options((spec?.kubelet?.flags ?? []).flatMap(words)));
+  const flags = configOfFlags(options((spec?.kubelet?.flags ?? []).flatMap(shellWords)));
   const config = spec?.kubelet?.config ?? {};
   const maxPods = wholeNumber(config.maxPods) ?? flags.maxPods;
   const podsPerCore = wholeNumber(config.podsPerCore) ?? flags.podsPerCore;

@@ -1,7 +1,8 @@
 /** Shell scripts: EKS's bootstrap.sh, and custom scripts that start a kubelet. */
 import type { Taint } from '../../../../api/kubernetes.ts';
+import { shellWords } from '../../../../lib/shell-words.ts';
 import { type KubeletConfig, NO_CONFIG } from './config.ts';
-import { configOfFlags, options, words } from './flags.ts';
+import { configOfFlags, options } from './flags.ts';
 
 /** Taint with which custom images must register, because Karpenter cannot set it in their user data. */
 const UNREGISTERED: Taint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' };
@@ -36,12 +37,12 @@ function bootstrapArguments(args: readonly string[]): { flags: ReadonlyMap<strin
 export function bootstrapScript(script: string): KubeletConfig | undefined {
   const line = commands(script).find((command) => /(^|\s)\/etc\/eks\/bootstrap\.sh\s/.test(command));
   if (line === undefined) return undefined;
-  const all = words(line);
+  const all = shellWords(line);
   const { flags, rest } = bootstrapArguments(all.slice(all.indexOf('/etc/eks/bootstrap.sh') + 1));
   const endpoint = flags.get('apiserver-endpoint');
   const [clusterName] = rest;
   return {
-    ...configOfFlags(options(words(flags.get('kubelet-extra-args') ?? ''))),
+    ...configOfFlags(options(shellWords(flags.get('kubelet-extra-args') ?? ''))),
     ...(clusterName === undefined ? {} : { clusterName }),
     ...(endpoint === undefined ? {} : { endpoint }),
     raid0: flags.get('local-disks') === 'raid0',
@@ -53,7 +54,7 @@ export function bootstrapScript(script: string): KubeletConfig | undefined {
  * a custom AMI family must do.
  */
 export function anyScript(script: string): KubeletConfig {
-  const flags = new Map(commands(script).flatMap((command) => [...options(words(command))]));
+  const flags = new Map(commands(script).flatMap((command) => [...options(shellWords(command))]));
   const config = configOfFlags(flags);
   return flags.has('register-with-taints') ? config : { ...NO_CONFIG, ...config, taints: [UNREGISTERED] };
 }
@@ -65,7 +66,7 @@ export function powershell(script: string): KubeletConfig | undefined {
   const clusterName = parameter('EKSClusterName');
   const endpoint = parameter('APIServerEndpoint');
   return {
-    ...configOfFlags(options(words(parameter('KubeletExtraArgs') ?? ''))),
+    ...configOfFlags(options(shellWords(parameter('KubeletExtraArgs') ?? ''))),
     ...(clusterName === undefined ? {} : { clusterName }),
     ...(endpoint === undefined ? {} : { endpoint }),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { words } from '../../../../../src/local/kubernetes/kubelets/userdata/flags.ts';
+import { shellWords } from '../../../../../src/lib/shell-words.ts';
 import { decodeUserData } from '../../../../../src/local/kubernetes/kubelets/userdata/index.ts';
 
 const mime = (...parts: readonly [type: string, body: string][]): string =>
@@ -202,7 +202,7 @@ describe('words', () => {
     ['a \\\n  b', ['a', 'b']],
     ["empty '' word", ['empty', '', 'word']],
   ])('splits %j', (text, expected) => {
-    expect(words(text)).toEqual(expected);
+    expect(shellWords(text)).toEqual(expected);
   });
 });
 
