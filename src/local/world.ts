@@ -33,7 +33,7 @@ export interface WorldOptions {
   /** Number of initial nodes that no autoscaler manages, for the operator's pods. Default 0. */
   readonly systemNodes?: number;
   /** Delays of EC2 instances, in this world's time. */
-  readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'consistencyDelayMs' | 'terminatedVisibleMs'>;
+  readonly instances?: Pick<AwsOptions, 'startDelayMs' | 'stopDelayMs' | 'terminatedVisibleMs'>;
   /** Family of the addresses of services, pods and nodes. Default: IPv4. */
   readonly ipFamily?: IpFamily | undefined;
   /** Further options of the AWS account. */

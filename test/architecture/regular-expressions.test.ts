@@ -19,7 +19,7 @@ interface Found {
 
 /** Files that compile expressions from texts, with the reason why users cannot supply these texts. */
 const COMPILED: Readonly<Record<string, string>> = {
-  'aws/answers/unread.ts': 'of names of elements that stand in the file; its test has what takes longest',
+  'aws/answers/checked.ts': 'of names of elements that stand in the file; its test has what takes longest',
   'local/kubernetes/kubelets/userdata/index.ts': 'of names of headers that stand in the file',
   'local/kubernetes/kubelets/userdata/shell.ts': 'of names of parameters that stand in the file',
 };

@@ -1,4 +1,5 @@
 /** A controller in Go with controller-runtime's client and caches, on the local API server and on a real one. */
+
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { customResourceDefinitions } from '../../src/api/crds.ts';
 import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
+import { failRequests } from '../support/api-server-faults.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';
@@ -115,10 +117,10 @@ describe('a controller in Go', () => {
     const struck: string[] = [];
     const strike = (place: string): void => {
       struck.push(place);
-      local.faults.expireHistory();
-      local.faults.dropWatches();
+      local.expireHistory();
+      local.dropWatches();
     };
-    const end = local.faults.failRequests({
+    const end = failRequests(local, {
       match: ({ method }) => {
         if (method !== 'POST' && method !== 'DELETE') return false;
         counts[method] += 1;

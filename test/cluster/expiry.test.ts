@@ -25,7 +25,7 @@ describe('expired resource versions', () => {
     local = await startApiServer({ clock: steadyClock() });
     both = await Promise.all([
       begin(serverAt(plane.url, plane.credentials), forgetAll),
-      begin(serverAt(local.url), async () => local.faults.expireHistory()),
+      begin(serverAt(local.url), async () => local.expireHistory()),
     ]);
   }, 180_000);
   afterAll(async () => {

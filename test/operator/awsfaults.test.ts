@@ -1,7 +1,9 @@
 /** AWS faults: launches happen exactly once, instances do not leak, and the operator recovers afterwards. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { getCondition } from '../../src/api/conditions.ts';
 import type { FaultRule } from '../../src/local/aws/fault-rules.ts';
+import { ec2RateLimiter } from '../support/ec2-rate-limits.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, pool } from './pools.ts';
 
@@ -15,7 +17,7 @@ let bought: Set<string>;
 let stopCounting: () => void;
 
 beforeAll(async () => {
-  scenario = await startScenario({ ...BRISK, timeScale: 20, aws: { rateLimits: true } });
+  scenario = await startScenario({ ...BRISK, timeScale: 20, aws: { rateLimiter: ec2RateLimiter } });
   await scenario.apply(
     ...scenario.example('ec2nodeclass.yaml'),
     pool({ consolidationPolicy: 'WhenEmpty', consolidateAfter: '10s' }),

@@ -107,7 +107,7 @@ export interface ScenarioOptions extends WorldOptions {
 export interface ScenarioWorld extends Surroundings {
   readonly kube: Omit<Surroundings['kube'], 'client'> & {
     readonly client: KubeApi;
-    readonly server: Pick<LocalApiServer, 'faults'>;
+    readonly server: LocalApiServer;
     /** Certificate of an API server with TLS. */
     readonly certificate?: Certificate;
   };

@@ -1,9 +1,11 @@
 /** The operator loses its connection, its process or its lease, without any loss in the cluster. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LEASE } from '../../src/api/kinds.ts';
+import { failRequests } from '../support/api-server-faults.ts';
 import { crashableOperator } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
@@ -34,12 +36,12 @@ const expectNothingLeaked = async (): Promise<void> => {
 describe('the connection to the API server', () => {
   it('can drop together with its watch history during provisioning', async () => {
     await setUp();
-    const { faults } = scenario.world.kube.server;
+    const { server } = scenario.world.kube;
     await scenario.apply(deployment('web', 12));
     // Repeats this while NodeClaims are created, launched and registered.
     for (let round = 0; round < 6; round += 1) {
-      faults.expireHistory();
-      faults.dropWatches();
+      server.expireHistory();
+      server.dropWatches();
       await scenario.pass(2_000);
     }
     await scenario.until('12 running pods', async () => (await scenario.running('web')).length === 12);
@@ -50,13 +52,13 @@ describe('the connection to the API server', () => {
 
   it('can be refused for some time', async () => {
     await setUp();
-    scenario.world.kube.server.faults.failRequests({
+    failRequests(scenario.world.kube.server, {
       match: /nodeclaims/,
       status: 503,
       reason: 'ServiceUnavailable',
       times: 8,
     });
-    scenario.world.kube.server.faults.failRequests({
+    failRequests(scenario.world.kube.server, {
       match: /nodeclaims/,
       status: 429,
       reason: 'TooManyRequests',

@@ -1,6 +1,8 @@
 /** Random faults and actions during hours of cluster life: in instances, in AWS, in the API server, and by users. */
+
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { failRequests } from '../support/api-server-faults.ts';
 import type { CrashableOperator } from './crashable-operator.ts';
 import type { Scenario } from './harness.ts';
 import { type PoolShape, pool } from './pools.ts';
@@ -171,9 +173,9 @@ export function kubeTroubles({ scenario, operator, roll, pass }: Life): Troubles
   let mend = (): void => undefined;
   return {
     watches() {
-      const { faults } = scenario().world.kube.server;
-      faults.expireHistory();
-      faults.dropWatches();
+      const { server } = scenario().world.kube;
+      server.expireHistory();
+      server.dropWatches();
       return 'watches drop';
     },
     requests() {
@@ -184,7 +186,7 @@ export function kubeTroubles({ scenario, operator, roll, pass }: Life): Troubles
       // scaling requests of the world are users' requests, which users would retry
       const match = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
         left > 0 && !path.includes('/deployments') && method.startsWith(wanted) && roll.upTo(4) === 0 && left-- > 0;
-      mend = scenario().world.kube.server.faults.failRequests({ status, match });
+      mend = failRequests(scenario().world.kube.server, { status, match });
       return `${status} for 30 requests ${wanted}`;
     },
     serve() {

@@ -190,7 +190,7 @@ const EC2: Readonly<Record<string, Check>> = {
   DescribeInstanceTypeOfferings: structure<DescribeInstanceTypeOfferingsCommandOutput>({
     InstanceTypeOfferings: list(structure<InstanceTypeOffering>({ InstanceType: text, Location: text })),
   }),
-  // An unusable price must not affect the other prices: see pricing/spot.ts.
+  // An unusable price must not affect the other prices: see pricing/pricing.ts.
   DescribeSpotPriceHistory: structure<DescribeSpotPriceHistoryCommandOutput>({ SpotPriceHistory: list(anything) }),
   DescribeCapacityReservations: structure<DescribeCapacityReservationsCommandOutput>({
     CapacityReservations: list(reservation),

@@ -1,6 +1,5 @@
 /** Result of one call to a handler, after rate limits and faults, without the wire format. */
 import { type Disturbance, throttlingError } from './faults.ts';
-import { EC2_RATE_LIMITS, rateLimiter } from './rate-limits.ts';
 import type { Account } from './state/account.ts';
 import { AwsError } from './wire/error.ts';
 import { type Call, operationOf, type Service } from './wire/service.ts';
@@ -16,9 +15,7 @@ export interface Carried {
 export type Carry = (service: Service, action: string, input: object, call: Call) => Promise<Carried>;
 
 export function carrier(account: Account): Carry {
-  const { rateLimits = false } = account.options;
-  const admits =
-    rateLimits === false ? () => true : rateLimiter(account.clock, rateLimits === true ? EC2_RATE_LIMITS : rateLimits);
+  const admits = account.options.rateLimiter?.(account.clock) ?? (() => true);
 
   return async (service, action, input, call) => {
     const failed = account.calls.record(service.name, action, input, account.clock.now());

@@ -11,6 +11,7 @@ import { eventRecorder } from '../../../src/kube/recorder.ts';
 import { realClock, steadyClock } from '../../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import { silent } from '../../../src/observe/logger.ts';
+import { failRequests } from '../../support/api-server-faults.ts';
 import { recordingLog } from './fakes.ts';
 
 // back-off of seconds passes in milliseconds
@@ -76,10 +77,10 @@ describe('against an API server', () => {
       if (!found) await client.create(NODE, node(name));
       else if (round % 3 === 0) await client.delete(NODE, { name });
       else await client.patch(NODE, { name }, { metadata: { labels: { round: String(round) } } });
-      if (round % 10 === 4) server.faults.dropWatches();
+      if (round % 10 === 4) server.dropWatches();
       if (round % 20 === 9) {
-        server.faults.expireHistory();
-        server.faults.dropWatches();
+        server.expireHistory();
+        server.dropWatches();
       }
     }
     await client.create(NODE, node('last'));
@@ -102,7 +103,7 @@ describe('against an API server', () => {
   });
 
   it('informers wait for a server that fails at first', async () => {
-    server.faults.failRequests({ match: /GET \/api\/v1\/nodes/, status: 500, times: 3 });
+    failRequests(server, { match: /GET \/api\/v1\/nodes/, status: 500, times: 3 });
     const store = informers.store(NODE);
     await client.create(NODE, node('a'));
     await informers.synced();

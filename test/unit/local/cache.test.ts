@@ -47,7 +47,7 @@ describe('a cache', () => {
     await cache.synced;
     await cluster.node('a', { schedulable: false });
     await cluster.until('the first', async () => told.length === 1);
-    cluster.server.faults.dropWatches();
+    cluster.server.dropWatches();
     await cluster.node('b', { schedulable: false });
     await cluster.until('the second', async () => told.length === 2);
     expect(told).toEqual(['a came', 'b came']);
@@ -58,10 +58,10 @@ describe('a cache', () => {
     await cluster.node('b', { schedulable: false });
     const { cache, told } = open();
     await cache.synced;
-    cluster.server.faults.dropWatches();
+    cluster.server.dropWatches();
     await cluster.client.delete(NODE, { name: 'a' });
     await cluster.node('c', { schedulable: false });
-    cluster.server.faults.expireHistory();
+    cluster.server.expireHistory();
     await cluster.until('the new list', async () => names(cache).join() === 'b,c');
     expect(told.slice().sort()).toEqual(['a came', 'a went', 'b came', 'c came']);
   });

@@ -5,7 +5,7 @@ import type { Machine, MachineInterface } from '../state/machines.ts';
 import type { StoredReservation } from '../state/stored.ts';
 import type { Pool, Tags, Volume } from '../types.ts';
 import type { LaunchPlan, LaunchRequest } from './plan.ts';
-import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor } from './room.ts';
+import { checkSpotRole, checkSpread, choosePartition, reservationFor } from './room.ts';
 
 /**
  * Allocates capacity, quota and an address, and starts the instance.
@@ -14,7 +14,6 @@ import { checkQuota, checkSpotRole, checkSpread, choosePartition, reservationFor
 export function launch(account: Account, plan: LaunchPlan, reservationId: string): Machine {
   const pool = { instanceType: plan.instanceType, zone: plan.subnet.zone, capacityType: plan.capacityType };
   checkSpotRole(account, plan.capacityType);
-  checkQuota(account, plan);
   checkSpread(account, plan);
   const shortage = account.faults.shortage(pool);
   if (shortage) throw shortage;
@@ -42,7 +41,7 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
   const volumes = newVolumes(account, plan);
   const volumeTags = request.tags('volume');
   const hidden = account.faults.hidden({ instanceType: plan.instanceType, zone: subnet.zone, capacityType });
-  const visibleAt = now + (account.options.consistencyDelayMs ?? 0) + hidden.machineMs;
+  const visibleAt = now + hidden.machineMs;
   const id = account.random.id('i');
   return {
     id,

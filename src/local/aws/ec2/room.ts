@@ -1,4 +1,4 @@
-/** Checks if a planned instance can be launched: roles, quotas, placement groups and reservations. */
+/** Checks if a planned instance can be launched: roles, placement groups and reservations. */
 import type { Account } from '../state/account.ts';
 import { isAlive } from '../state/machines.ts';
 import type { StoredReservation } from '../state/stored.ts';
@@ -16,26 +16,6 @@ export function checkSpotRole(account: Account, capacityType: CapacityType): voi
     'The provided credentials do not have permission to create the service-linked role for EC2 Spot Instances.',
     403,
   );
-}
-
-export function checkQuota(account: Account, { capacityType, info }: LaunchPlan): void {
-  const { quotas } = account.options;
-  const isSpot = capacityType === 'spot';
-  const limit = isSpot ? quotas?.spotVcpus : quotas?.onDemandVcpus;
-  if (limit === undefined) return;
-  const used = account.machines
-    .all()
-    .filter((machine) => isAlive(machine) && (machine.capacityType === 'spot') === isSpot)
-    .reduce((sum, machine) => sum + (machine.hardware.VCpuInfo?.DefaultVCpus ?? 0), 0);
-  if (used + (info.VCpuInfo?.DefaultVCpus ?? 0) <= limit) return;
-  throw isSpot
-    ? new AwsError('MaxSpotInstanceCountExceeded', 'Max spot instance count exceeded')
-    : new AwsError(
-        'VcpuLimitExceeded',
-        `You have requested more vCPU capacity than your current vCPU limit of ${limit} allows for the instance bucket ` +
-          'that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to ' +
-          'request an adjustment to this limit.',
-      );
 }
 
 /** Returns the reservation of the request, or an open reservation with free capacity unless the request opts out. */

@@ -34,22 +34,33 @@ export interface LocalApiServer {
   install(crd: unknown): ApiObject;
   /** The same operations within the process, without HTTP. */
   readonly objects: Objects;
-  readonly faults: Faults;
+  /** Closes the connection of every open watch. */
+  dropWatches(): void;
+  /** Discards the history. Watches and list pages from older revisions then receive 410 Gone. */
+  expireHistory(): void;
+  /** Called before each request. A StatusError that it throws is the response. */
+  intercept: ((request: RequestView) => Promise<void>) | undefined;
+}
+
+/** A request without its body. The path has no query. */
+export interface RequestView {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
 }
 
 /** Starts a server with the namespaces, priority classes and services of every cluster. */
 export async function startApiServer(options: ApiServerOptions): Promise<LocalApiServer> {
   const { core, objects, install, stop } = openApi(options);
   const watches = createWatches(options.bookmarkIntervalMs ?? 10_000);
-  const faults = createFaults({ dropWatches: () => watches.drop(), expireHistory: () => core.store.expireHistory() });
   const server = createServer((request, response) => {
-    void serve({ core, watches, faults }, request, response);
+    void serve({ core, watches, local }, request, response);
   });
   // otherwise informers of many kinds would have to share few sockets
   server.keepAliveTimeout = 60_000;
   const port = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
   const url = `http://127.0.0.1:${port}`;
-  return {
+  const local: LocalApiServer = {
     url,
     port,
     kubeconfig: () => kubeconfig(url),
@@ -63,8 +74,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
     },
     install,
     objects,
-    faults,
+    dropWatches: () => watches.drop(),
+    expireHistory: () => core.store.expireHistory(),
+    intercept: undefined,
   };
+  return local;
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {
@@ -80,11 +94,11 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 interface Serving {
   readonly core: Core;
   readonly watches: Watches;
-  readonly faults: FaultSwitches;
+  readonly local: Pick<LocalApiServer, 'intercept'>;
 }
 
 async function serve(
-  { core, watches, faults }: Serving,
+  { core, watches, local }: Serving,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -95,9 +109,7 @@ async function serve(
     const body = await bodyOf(request);
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://localhost');
     const method = request.method ?? 'GET';
-    if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
-    const failure = faults.failureOf({ method, path, query });
-    if (failure) throw failure;
+    await local.intercept?.({ method, path, query });
     route({ core, method, path, query, request, response, body, wanted: negotiate(acceptOf(request, path)) }, watches);
   } catch (error) {
     if (response.headersSent) response.destroy();
@@ -140,87 +152,4 @@ function kubeconfig(url: string): string {
     'current-context: local',
     '',
   ].join('\n');
-}
-
-/** Faults that tests inject to observe the reaction of clients. */
-interface RequestView {
-  readonly method: string;
-  /** Without the query. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-}
-
-interface FailureOptions {
-  /** A regular expression is matched against `METHOD /path?query`. */
-  readonly match?: RegExp | ((request: RequestView) => boolean);
-  /** HTTP status; default 500. */
-  readonly status?: number;
-  /** Reason of the Status. Default: the reason of the HTTP status. */
-  readonly reason?: string;
-  readonly message?: string;
-  /** Number of requests that fail. Default: all until the fault is cleared. */
-  readonly times?: number;
-  readonly retryAfterSeconds?: number;
-}
-
-interface Faults {
-  /** Closes the connection of every open watch. */
-  dropWatches(): void;
-  /** Discards the history. Watches and list pages from older revisions then receive 410 Gone. */
-  expireHistory(): void;
-  /** Makes matching requests fail. Returns a function that ends the fault. */
-  failRequests(options: FailureOptions): () => void;
-  /** Ends all faults of `failRequests`. */
-  clear(): void;
-  /** Real milliseconds by which each request is delayed. */
-  latencyMs: number;
-}
-
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  409: 'Conflict',
-  410: 'Expired',
-  422: 'Invalid',
-  429: 'TooManyRequests',
-  500: 'InternalError',
-  503: 'ServiceUnavailable',
-  504: 'Timeout',
-};
-
-interface FaultSwitches extends Faults {
-  /** Returns the fault that applies to this request, if any, and counts it. */
-  failureOf(request: RequestView): StatusError | undefined;
-}
-
-function createFaults(actions: Pick<Faults, 'dropWatches' | 'expireHistory'>): FaultSwitches {
-  const failures = new Set<{ readonly options: FailureOptions; left: number }>();
-  const matches = (match: FailureOptions['match'], request: RequestView): boolean => {
-    if (match === undefined) return true;
-    if (typeof match === 'function') return match(request);
-    return match.test(`${request.method} ${request.path}${request.query.size > 0 ? `?${request.query}` : ''}`);
-  };
-  return {
-    ...actions,
-    latencyMs: 0,
-    failRequests: (options) => {
-      const failure = { options, left: options.times ?? Number.POSITIVE_INFINITY };
-      failures.add(failure);
-      return () => failures.delete(failure);
-    },
-    clear: () => failures.clear(),
-    failureOf: (request) => {
-      for (const failure of failures) {
-        if (!matches(failure.options.match, request)) continue;
-        if (--failure.left <= 0) failures.delete(failure);
-        const { status = 500, message, retryAfterSeconds } = failure.options;
-        const reason = failure.options.reason ?? REASONS[status] ?? 'InternalError';
-        const details = retryAfterSeconds === undefined ? undefined : { retryAfterSeconds };
-        return new StatusError(status, reason, message ?? `Injected failure: ${reason}`, details);
-      }
-      return undefined;
-    },
-  };
 }

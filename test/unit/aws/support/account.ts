@@ -1,4 +1,5 @@
 /** The provider on the local AWS, over real HTTP, with Kubernetes objects in memory. */
+
 import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
 import { awsProvider } from '../../../../src/aws/index.ts';
@@ -14,6 +15,7 @@ import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts'
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
+import { ec2RateLimiter } from '../../../support/ec2-rate-limits.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { FakeKube } from './kube.ts';
 
@@ -91,7 +93,7 @@ export class Account {
       clusterName: CLUSTER,
       startDelayMs: 10,
       stopDelayMs,
-      rateLimits,
+      ...(rateLimits ? { rateLimiter: ec2RateLimiter } : {}),
       catalogue,
     });
     const account = new Account(aws, clock, flags);

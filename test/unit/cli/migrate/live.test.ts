@@ -1,4 +1,5 @@
 /** `karpenter migrate status` against the local world: its API server and its AWS, over HTTP. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,7 @@ import type { Status } from '../../../../src/cli/migrate/status.ts';
 import { migrateCommand } from '../../../../src/cli/migrate.ts';
 import { openFence } from '../../../../src/kube/fence.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
+import { failRequests } from '../../../support/api-server-faults.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
 import { connect } from '../../../support/kube-api.ts';
@@ -125,7 +127,7 @@ describe('migrate status of a live cluster', () => {
 
   it('reports denied requests as unknown and continues', async () => {
     await populate('1.14.1');
-    world.kube.server.faults.failRequests({
+    failRequests(world.kube.server, {
       match: /\/pods\?|validatingwebhook|configmaps/,
       status: 403,
       message: 'forbidden',

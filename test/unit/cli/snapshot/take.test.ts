@@ -1,4 +1,5 @@
 /** `karpenter snapshot` against the local API server, over HTTP. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,6 +18,7 @@ import { type SnapshotOptions, snapshotNotes, type Taken, takeSnapshot } from '.
 import { connectReader } from '../../../../src/kube/http.ts';
 import { realClock } from '../../../../src/lib/clock.ts';
 import { startWorld, type World } from '../../../../src/local/world.ts';
+import { failRequests } from '../../../support/api-server-faults.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { strictly } from '../../scripts/strictly.ts';
 import { SECRET } from './secrets.ts';
@@ -172,12 +174,12 @@ describe('a snapshot', () => {
 
   it('skips forbidden kinds, and commands that need them report that', async () => {
     await populate();
-    world.kube.server.faults.failRequests({
+    failRequests(world.kube.server, {
       match: /poddisruptionbudgets/,
       status: 403,
       message: 'pdbs are forbidden',
     });
-    world.kube.server.faults.failRequests({ match: /validatingwebhook/, status: 403, message: 'no webhooks' });
+    failRequests(world.kube.server, { match: /validatingwebhook/, status: 403, message: 'no webhooks' });
     const taken = await snapshot();
     const info = taken.info as SnapshotInfo;
     expect(info.notRead).toEqual([
@@ -199,7 +201,7 @@ describe('a snapshot', () => {
   });
 
   it('fails if all kinds are forbidden', async () => {
-    world.kube.server.faults.failRequests({ match: /nodepools|nodes|pods/, status: 403, message: 'forbidden to you' });
+    failRequests(world.kube.server, { match: /nodepools|nodes|pods/, status: 403, message: 'forbidden to you' });
     expect((await snapshot()).error?.message).toMatch(
       /^the cluster cannot be read: forbidden to you; use a kubeconfig/,
     );
@@ -207,7 +209,7 @@ describe('a snapshot', () => {
 
   it('that is incomplete is rejected by every command', async () => {
     await populate();
-    world.kube.server.faults.failRequests({ match: /GET .*\/pods\?/, status: 400, message: 'broken' });
+    failRequests(world.kube.server, { match: /GET .*\/pods\?/, status: 400, message: 'broken' });
     for (const output of ['yaml', 'json'] as const) {
       const { error, text } = await snapshot({ output });
       expect(error?.message).toBe('broken');
@@ -220,7 +222,7 @@ describe('a snapshot', () => {
     for (let at = 0; at < 510; at++)
       await world.kube.client.create(NODE, { apiVersion: 'v1', kind: 'Node', metadata: { name: `node-${at}` } });
     const limits: unknown[] = [];
-    world.kube.server.faults.failRequests({
+    failRequests(world.kube.server, {
       match: ({ path, query }) => {
         if (!path.endsWith('/nodes')) return false;
         limits.push(query.get('limit'));

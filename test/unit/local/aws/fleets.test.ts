@@ -229,19 +229,3 @@ describe('an instant fleet', () => {
     expect(fixture.aws.instances.list()).toEqual([]);
   });
 });
-
-describe('quotas', () => {
-  it('limit the vCPUs of on-demand and of spot instances', async () => {
-    const bounded = await startFixture({ quotas: { onDemandVcpus: 4, spotVcpus: 2 } });
-    try {
-      const name = await bounded.template();
-      const onDemand = await bounded.fleet({ template: name, types: ['m5.large'], count: 3 });
-      expect(instanceIds(onDemand)).toHaveLength(2);
-      expect(onDemand.Errors?.[0]?.ErrorCode).toBe('VcpuLimitExceeded');
-      const spots = await bounded.fleet({ template: name, types: ['m5.large'], count: 2, market: 'spot' });
-      expect(spots.Errors?.[0]?.ErrorCode).toBe('MaxSpotInstanceCountExceeded');
-    } finally {
-      await bounded.close();
-    }
-  });
-});

@@ -81,7 +81,8 @@ describe('an instance', () => {
   });
 
   it('is unknown to reads and tagging until it is visible', async () => {
-    const slow = await startFixture({ consistencyDelayMs: 2_000 });
+    const slow = await startFixture();
+    slow.aws.faults.add({ kind: 'invisible', ms: 2_000 });
     try {
       const id = await buy(slow);
       const tag = new CreateTagsCommand({ Resources: [id], Tags: [{ Key: 'a', Value: 'b' }] });

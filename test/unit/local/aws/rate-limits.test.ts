@@ -1,7 +1,7 @@
 import { DescribeSubnetsCommand } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { EC2_RATE_LIMITS, type RateLimits, rateLimiter } from '../../../../src/local/aws/rate-limits.ts';
+import { EC2_RATE_LIMITS, type RateLimits, rateLimiter } from '../../../support/ec2-rate-limits.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { codeOf, startFixture } from './fixture.ts';
 
@@ -64,11 +64,11 @@ describe('rate limits', () => {
   });
 
   it('are disabled by default', async () => {
-    for (const [rateLimits, calls] of [
+    for (const [limits, calls] of [
       [undefined, 3],
       [SMALL, 2],
     ] as const) {
-      const fixture = await startFixture(rateLimits === undefined ? {} : { rateLimits });
+      const fixture = await startFixture(limits && { rateLimiter: (clock) => rateLimiter(clock, limits) });
       const answers: string[] = [];
       for (let n = 0; n < 3; n++) {
         const call = fixture.ec2.send(new DescribeSubnetsCommand({}));

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { failRequests } from '../../../../support/api-server-faults.ts';
 import { type Body, deployment, eventually, PODS, pod, type TestServer, testServer } from './client.ts';
 
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
@@ -362,7 +363,7 @@ describe('objects of the local API server', () => {
   });
 
   it('injects failures with Retry-After', async () => {
-    api.server.faults.failRequests({ match: /^GET .*\/pods/, status: 429, times: 1, retryAfterSeconds: 3 });
+    failRequests(api.server, { match: /^GET .*\/pods/, status: 429, times: 1, retryAfterSeconds: 3 });
     const failed = await api.call('GET', PODS);
     expect(failed).toMatchObject({ status: 429, body: { reason: 'TooManyRequests' } });
     expect(failed.headers.get('retry-after')).toBe('3');

@@ -59,7 +59,7 @@ describe('lists and watches of the local API server', () => {
     ]);
     expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
     await api.ok('DELETE', `${PODS}/bb`);
-    api.server.faults.expireHistory();
+    api.server.expireHistory();
     const late = await api.call('GET', `${PODS}?limit=2&continue=${token}`);
     expect(late).toMatchObject({ status: 410, body: { reason: 'Expired' } });
   });
@@ -106,7 +106,7 @@ describe('lists and watches of the local API server', () => {
   it('ends a watch from an expired revision with 410', async () => {
     const { metadata } = await api.ok('GET', PODS);
     await api.patch('merge-patch+json', `${PODS}/b`, { metadata: { annotations: { at: 'once' } } });
-    api.server.faults.expireHistory();
+    api.server.expireHistory();
     const [event] = await api.watch(`${PODS}?watch=true&resourceVersion=${metadata.resourceVersion}`, count(1));
     expect(event).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
   });
@@ -207,9 +207,9 @@ describe('lists and watches of the local API server', () => {
         () => seen,
         (events) => events.includes('add live'),
       );
-      api.server.faults.dropWatches();
+      api.server.dropWatches();
       await api.ok('POST', PODS, pod('missed'));
-      api.server.faults.expireHistory();
+      api.server.expireHistory();
       await api.ok('DELETE', `${PODS}/live`);
       await eventually(
         () => seen,

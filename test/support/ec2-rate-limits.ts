@@ -5,8 +5,9 @@
  * @see https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
  */
 
-import type { Clock } from '../../lib/clock.ts';
-import { own } from '../../lib/own.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { own } from '../../src/lib/own.ts';
+import type { RateLimiter } from '../../src/local/aws/options.ts';
 
 export interface TokenBucket {
   /** Capacity of this bucket. */
@@ -44,8 +45,8 @@ export const EC2_RATE_LIMITS: RateLimits = {
   },
 };
 
-/** Takes the tokens of a call. Returns false without taking any if there are too few. */
-export type RateLimiter = (action: string, input: Readonly<Record<string, unknown>>) => boolean;
+/** Limits the calls of an account to the rates that AWS publishes. */
+export const ec2RateLimiter = (clock: Clock): RateLimiter => rateLimiter(clock, EC2_RATE_LIMITS);
 
 export function rateLimiter(clock: Clock, limits: RateLimits): RateLimiter {
   const levels = new Map<string, { tokens: number; atMs: number }>();
