@@ -3,6 +3,7 @@
  * with `-f`.
  */
 
+import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { Command, Option } from 'commander';
 import { DEVICE_TAINT_RULE } from '../api/kinds.ts';
@@ -13,12 +14,12 @@ import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
 import { type NotRead, SNAPSHOT_INFO, type SnapshotInfo } from './objects/snapshot-info.ts';
 import { counted, pluralOf } from './render/table.ts';
+import { yamlText } from './render/yaml.ts';
 import { writeNotes } from './scenario.ts';
 import { READ_KINDS } from './snapshot/kinds.ts';
 import { type Progress, progressOn } from './snapshot/progress.ts';
 import { type Gaps, readCluster } from './snapshot/read.ts';
 import { Redactor } from './snapshot/redact.ts';
-import { type ListFormat, ListWriter } from './snapshot/write.ts';
 
 interface Flags extends ClusterFlags {
   readonly namespace?: readonly string[];
@@ -189,3 +190,59 @@ export async function takeSnapshot(
 
 /** Removes managed fields, which are as long as the object and are not used. */
 const light = (object: KubeObject): KubeObject => ({ ...object, metadata: withoutManagedFields(object.metadata) });
+
+/** Writes objects one by one as a List, because a cluster may be larger than the memory. */
+type ListFormat = 'yaml' | 'json';
+
+/** Texts before, between and after the items of a list. */
+interface Form {
+  readonly head: string;
+  readonly separator: string;
+  readonly foot: string;
+  readonly item: (object: KubeObject) => string;
+}
+
+/** Forms of the list. `kind` is the last field, so that commands reject a truncated file, which has no kind. */
+const FORMS: Readonly<Record<ListFormat, Form>> = {
+  yaml: {
+    head: 'apiVersion: v1\nitems:\n',
+    separator: '',
+    foot: 'kind: List\nmetadata:\n  resourceVersion: ""\n',
+    // long lines are not folded, because a fold would split messages
+    item: (object) => yamlText([object], { lineWidth: 0 }),
+  },
+  json: {
+    head: '{"apiVersion":"v1","items":[\n',
+    separator: ',\n',
+    foot: '\n],"kind":"List","metadata":{"resourceVersion":""}}\n',
+    item: (object) => JSON.stringify(object),
+  },
+};
+
+class ListWriter {
+  readonly #output: Writable;
+  readonly #form: Form;
+  #count = 0;
+
+  constructor(output: Writable, format: ListFormat) {
+    this.#output = output;
+    this.#form = FORMS[format];
+  }
+
+  /** Resolves after the reader has consumed the objects. */
+  async add(objects: readonly KubeObject[]): Promise<void> {
+    for (const object of objects) {
+      const before = this.#count === 0 ? this.#form.head : this.#form.separator;
+      this.#count += 1;
+      await this.#write(before + this.#form.item(object));
+    }
+  }
+
+  end(): Promise<void> {
+    return this.#write(this.#count === 0 ? this.#form.head + this.#form.foot : this.#form.foot);
+  }
+
+  async #write(text: string): Promise<void> {
+    if (!this.#output.write(text)) await once(this.#output, 'drain');
+  }
+}

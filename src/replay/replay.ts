@@ -8,7 +8,7 @@ import type { ReplayResult } from './result.ts';
 import { collectEarly, replayMemory } from './threads/memory.ts';
 import type { RunProgress } from './threads/protocol.ts';
 import { runInThread } from './threads/run-in-thread.ts';
-import { worldSummary } from './world-model/world-summary.ts';
+import { worldSummary } from './world-model/world-model.ts';
 
 export type { ReplayOptions, ReplayProgress as Progress, SettingsSet } from './options.ts';
 

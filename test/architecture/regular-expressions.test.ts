@@ -21,7 +21,7 @@ interface Found {
 const COMPILED: Readonly<Record<string, string>> = {
   'aws/answers/checked.ts': 'of names of elements that stand in the file; its test has what takes longest',
   'local/kubernetes/kubelets/userdata/index.ts': 'of names of headers that stand in the file',
-  'local/kubernetes/kubelets/userdata/shell.ts': 'of names of parameters that stand in the file',
+  'local/kubernetes/kubelets/userdata/flags.ts': 'of names of parameters that stand in the file',
 };
 
 const literals: Found[] = [];

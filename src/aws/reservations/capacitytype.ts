@@ -4,7 +4,7 @@
  * for correct prices and consolidation. The reverse change is never made: an instance that uses an open reservation
  * keeps its label.
  */
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
@@ -14,7 +14,7 @@ import {
   REGISTERED_LABEL,
 } from '../../api/labels.ts';
 import type { Informers, KubeClient } from '../../kube/client.ts';
-import { writeChanges } from '../../kube/patch.ts';
+import { deleteExactly, writeChanges } from '../../kube/patch.ts';
 import { after, Requeue, type Singleton } from '../../kube/reconciler.ts';
 import { rejections } from '../../lib/rejections.ts';
 import { combineErrors } from '../errors.ts';
@@ -77,6 +77,42 @@ export const reservedCapacityType = (client: KubeClient, informers: Informers, i
     const failed = rejections(results);
     if (failed.length > 0 && failed.every((error) => error instanceof Requeue)) throw failed[0];
     if (failed.length > 0) throw combineErrors('updating capacity types', failed);
+    return after(PERIOD_MS);
+  },
+});
+
+/** Deletes NodeClaims on a capacity block that is about to end, while there is time to move their pods. */
+export const reservationExpiration = (client: KubeClient, informers: Informers): Singleton => ({
+  name: 'capacityreservation.expiration',
+  singleton: true,
+  backOff: { baseMs: 1000, maxMs: PERIOD_MS },
+  async reconcile({ log }) {
+    const expiring = new Set(
+      informers
+        .store(EC2_NODE_CLASS)
+        .list()
+        .flatMap(({ status }) => status?.capacityReservations ?? [])
+        .filter(({ state }) => state === 'expiring')
+        .map(({ id }) => id),
+    );
+    const ending = informers
+      .store(NODE_CLAIM)
+      .list()
+      .filter(
+        ({ metadata: { labels, deletionTimestamp } }) =>
+          deletionTimestamp === undefined && expiring.has(labels?.[CAPACITY_RESERVATION_ID_LABEL] ?? ''),
+      );
+    const results = await Promise.allSettled(
+      ending.map(async (claim) => {
+        if (!(await deleteExactly(client, NODE_CLAIM, claim))) return;
+        log.info('initiating delete from capacity block expiration', {
+          NodeClaim: { name: claim.metadata.name },
+          'capacity-reservation-id': claim.metadata.labels?.[CAPACITY_RESERVATION_ID_LABEL],
+        });
+      }),
+    );
+    const failed = rejections(results);
+    if (failed.length > 0) throw combineErrors('deleting the NodeClaims of expiring capacity reservations', failed);
     return after(PERIOD_MS);
   },
 });

@@ -1,5 +1,6 @@
 /** Controllers of the operator, for a cluster and an AWS in the same process. */
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
+import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { assemble } from '../../aws/assembly.ts';
 import type { Clients } from '../../aws/clients.ts';
@@ -9,29 +10,34 @@ import { debugViews } from '../../controllers/debug-views.ts';
 import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
 import { MoveHistory } from '../../controllers/disruption/moves.ts';
+import { DecisionMemo, type DisruptionSnapshot } from '../../controllers/disruption/snapshots.ts';
 import { controllers } from '../../controllers/index.ts';
 import { LaunchBudget } from '../../controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from '../../controllers/provisioning/pod-verdicts.ts';
+import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { Candidate } from '../../engine/disruption/command.ts';
-import type { MethodInput, MethodResult } from '../../engine/disruption/method.ts';
+import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import type { DeclineCode } from '../../engine/disruption/reasons.ts';
 import { TriedSets } from '../../engine/disruption/tried-sets.ts';
 import { VerdictHistory } from '../../engine/disruption/verdicts.ts';
+import type { StateNode } from '../../engine/model.ts';
+import { isReschedulable } from '../../engine/pods.ts';
 import { localSimulationRunner, type SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { localSolver } from '../../engine-worker/solver.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { defined } from '../../lib/defined.ts';
+import { remembering } from '../../lib/remembering.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { Look } from '../../process/health.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import { OPERATOR_NAMESPACE } from '../trace/kinds.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
-import { FEW_NODES, PacedMemo } from './paced-memo.ts';
 
 const ignore = (): void => {};
 /** Methods of metrics of all types. */
@@ -228,3 +234,68 @@ function sparing(input: MethodInput, tried: TriedSets): Sparing {
 const hasCommand = (candidate: Candidate, { commands, reasons }: MethodResult): boolean =>
   commands.some(({ candidates }) => candidates.includes(candidate)) ||
   WITH_COMMAND.has(reasons?.get(candidate.providerId)?.code);
+
+/** Largest number of nodes at which a replay searches as often as the operator. */
+export const FEW_NODES = 15;
+/** Interval of swap searches, which take longest and save least. */
+const SWAPS_EVERY_MS = 30 * 60_000;
+const LEAST_MS = 10_000;
+const PER_NODE_MS = 600;
+
+/** Returns the interval between a search without a command and the method's next search. */
+const pauseMs = ({ consolidationType }: Method, nodes: number): number =>
+  consolidationType === 'swap' && nodes > FEW_NODES ? SWAPS_EVERY_MS : Math.max(LEAST_MS, nodes * PER_NODE_MS);
+
+/** Minimum intervals between disruption searches in a replay, where each search costs real time. */
+export class PacedMemo extends DecisionMemo {
+  readonly #now: () => number;
+  /** Times of the next searches, by method. */
+  readonly #searchFromMs = new Map<string, number>();
+  /** Methods that this pass skips because no node is empty or drifted. */
+  #spared: readonly Method[] = [];
+  /** Number of all methods. */
+  #count = 0;
+  /** Snapshot of the last pass in which no method found a command. */
+  #seen: DisruptionSnapshot | undefined;
+
+  constructor(cluster: Pick<ClusterState, 'consolidationState'>, now: () => number) {
+    super(cluster);
+    this.#now = now;
+  }
+
+  override due(methods: readonly Method[], snapshot: DisruptionSnapshot): readonly Method[] {
+    this.#spared = [];
+    if (this.#seen === snapshot) return [];
+    const nowMs = this.#now();
+    const open = methods.filter(({ name, isSearch }) => !isSearch || nowMs >= (this.#searchFromMs.get(name) ?? 0));
+    const isAsked = snapshot.nodes.some(isEasy) ? () => true : isConsolidation;
+    this.#spared = open.filter((method) => !isAsked(method));
+    this.#count = methods.length;
+    return open.filter(isAsked);
+  }
+
+  override passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionSnapshot): void {
+    super.passed(isOver, snapshot);
+    const nowMs = this.#now();
+    const all = new Map([...this.#spared.map((method) => [method, true] as const), ...isOver]);
+    for (const [method, over] of all)
+      if (over) this.#putOff(method, snapshot, nowMs);
+      else this.#searchFromMs.delete(method.name);
+    if (all.size === this.#count && [...all.values()].every(Boolean)) this.#seen = snapshot;
+  }
+
+  #putOff(method: Method, { nodes }: DisruptionSnapshot, nowMs: number): void {
+    this.#searchFromMs.set(method.name, nowMs + pauseMs(method, nodes.length));
+  }
+}
+
+/** Returns true for consolidation methods. Other methods need a node that is empty or drifted. */
+const isConsolidation = ({ isSearch, consolidationType }: Method): boolean =>
+  isSearch === true && consolidationType !== '';
+
+/** Returns true if a node may be disrupted without a search: it is empty and consolidatable, or drifted. */
+const isEasy = remembering(({ nodeClaim, pods }: StateNode): boolean => {
+  if (nodeClaim === undefined) return false;
+  const isEmpty = rescheduleCost(pods.filter(isReschedulable)) <= BASE_COST;
+  return isTrue(nodeClaim, 'Drifted') || (isEmpty && isTrue(nodeClaim, 'Consolidatable'));
+});

@@ -1,8 +1,7 @@
 /** Loops with urgent work after an outage of AWS or the API server. Failures must not extend their waits. */
 import { describe, expect, it } from '@jest/globals';
 import type { Instances } from '../../../src/aws/instances/instances.ts';
-import { reservedCapacityType } from '../../../src/aws/reservations/capacitytype.ts';
-import { reservationExpiration } from '../../../src/aws/reservations/expiration.ts';
+import { reservationExpiration, reservedCapacityType } from '../../../src/aws/reservations/capacitytype.ts';
 import { zonalShiftController } from '../../../src/aws/zonalshift/controller.ts';
 import type { ZonalShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';

@@ -1,6 +1,7 @@
-/** Converts images of eksctl's node groups. */
+/** Converts images and kubelet settings of eksctl's node groups. */
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import type { Field } from '../../../lib/field.ts';
+import type { Path } from '../notes.ts';
 import { setAlias, setImage, setOs } from './common.ts';
 import { looseTextOf, textOf } from './fields.ts';
 import type { NodeGroup } from './node-group.ts';
@@ -52,4 +53,32 @@ export function eksctlImage(group: NodeGroup, field: Field): void {
         : `${family} is not supported; al2023@latest is used instead`;
     setAlias(group, `${alias}@latest`, { field: family === undefined ? [] : ['amiFamily'], text });
   }
+}
+
+/** Settings that EC2NodeClasses have, too. */
+const KNOWN = new Set([
+  'clusterDNS',
+  'maxPods',
+  'podsPerCore',
+  'systemReserved',
+  'kubeReserved',
+  'evictionHard',
+  'evictionSoft',
+  'evictionSoftGracePeriod',
+  'evictionMaxPodGracePeriod',
+  'imageGCHighThresholdPercent',
+  'imageGCLowThresholdPercent',
+  'cpuCFSQuota',
+]);
+
+export function eksctlKubelet(group: NodeGroup, field: Field, path: Path): void {
+  const keys = field.keys();
+  group.kubelet(Object.fromEntries(keys.filter((key) => KNOWN.has(key)).map((key) => [key, field.at(key).value])));
+  for (const key of keys.filter((each) => !KNOWN.has(each)))
+    group.onClass(
+      'lost',
+      [...path, key],
+      `${key} is not a field of spec.kubelet; set it in userData for AL2023 and Bottlerocket`,
+      ['spec', 'kubelet'],
+    );
 }

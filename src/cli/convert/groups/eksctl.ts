@@ -16,8 +16,7 @@ import {
   useClusterSecurityGroup,
 } from './common.ts';
 import type { DocumentPart } from './document-part.ts';
-import { eksctlImage } from './eksctl-images.ts';
-import { eksctlKubelet } from './eksctl-kubelet.ts';
+import { eksctlImage, eksctlKubelet } from './eksctl-images.ts';
 import { looseTextOf, mapOf, nameOfArn, textOf, textsOf } from './fields.ts';
 import { applyInstanceSelector } from './instance-requirements.ts';
 import { NodeGroup, REQUIREMENTS } from './node-group.ts';

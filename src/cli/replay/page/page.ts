@@ -5,11 +5,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { LivesSummary } from '../../../replay/lives/lives-result.ts';
-import type { ReplayResult } from '../../../replay/result.ts';
+import type { NodeEvent, ReplayResult, ReplayRun } from '../../../replay/result.ts';
 import { lifeRows } from '../lives.ts';
 import { amount, dateTime, spanText } from '../units.ts';
 import { Html, html, json } from './html.ts';
-import { type Log, type LogEntry, logOf } from './log.ts';
 import { BOX, type Plot } from './plot.ts';
 import { timePlots, waitPlot } from './plots.ts';
 import { breakdowns, figureOf, headerOf, legendOf, settingsOf, summaryTable, verdictOf } from './sections.ts';
@@ -207,4 +206,39 @@ function pageData(
     plots: [...ofTime, ...(ofWaits === undefined ? [] : [ofWaits])],
     log,
   };
+}
+
+/** Maximum number of events of all runs together. This is enough for a month of fifty nodes. */
+const MOST_EVENTS = 4_000;
+
+/** Time in seconds, run, indexes of words in {@link Log.words}, name, and price. */
+type LogEntry = readonly [at: number, run: number, words: readonly number[], name: string, usdPerHour: number];
+
+interface Log {
+  /** Repeated texts: kinds of events, NodePools, instance types, zones, capacity types, reasons. */
+  readonly words: readonly string[];
+  /** Events in order of time. */
+  readonly entries: readonly LogEntry[];
+  /** Number of events of all runs, including omitted events. */
+  readonly total: number;
+}
+
+/** Builds the log. All runs have the same maximum number of events, and later events are omitted. */
+export function logOf(runs: readonly ReplayRun[]): Log {
+  const each = Math.floor(MOST_EVENTS / Math.max(1, runs.length));
+  const places = new Map<string, number>();
+  const placeOf = (word: string): number => {
+    const known = places.get(word) ?? places.size;
+    places.set(word, known);
+    return known;
+  };
+  const entryOf = (run: number, event: NodeEvent): LogEntry => {
+    const { at, what, name, nodePool, instanceType, zone, capacityType, reason = '', usdPerHour } = event;
+    const words = [what, nodePool, instanceType, zone, capacityType, reason].map(placeOf);
+    return [Math.round(at), run, words, name, Number(usdPerHour.toFixed(4))];
+  };
+  const entries = runs
+    .flatMap(({ log }, run) => log.slice(0, each).map((event) => entryOf(run, event)))
+    .sort(([a, runA], [b, runB]) => a - b || runA - runB);
+  return { words: [...places.keys()], entries, total: runs.reduce((sum, { log }) => sum + log.length, 0) };
 }

@@ -1,7 +1,6 @@
 /** Controllers of kube-controller-manager that a cluster with an autoscaler requires. */
 import type { Parts } from '../../parts.ts';
-import { type NodeLifecycleOptions, startNodeLifecycle } from './node-lifecycle.ts';
-import { startPodGc } from './pod-gc.ts';
+import { type NodeLifecycleOptions, startNodeLifecycle, startPodGc } from './node-lifecycle.ts';
 import { startResourceClaims } from './resource-claims.ts';
 import { startVolumes } from './volumes.ts';
 import { startDaemonSets } from './workloads/daemonset.ts';

@@ -2,7 +2,6 @@
  * Sets the Ready condition of nodes with a silent kubelet to Unknown, updates taints according to the Ready condition,
  * and evicts pods because of NoExecute taints.
  */
-
 import { getCondition } from '../../../api/conditions.ts';
 import { LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
@@ -12,9 +11,10 @@ import type { Clock } from '../../../lib/clock.ts';
 import { sameJson } from '../../../lib/json-object.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Cache } from '../../cache.ts';
-import type { ObjectClient } from '../../client.ts';
+import { isGone, type ObjectClient } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
+import { isOver } from '../scheduler/cluster.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { deletePod, isActive, nodeNameOf } from './workloads/pods.ts';
 
@@ -228,4 +228,55 @@ class NodeLifecycle {
     await deletePod(this.#parts, pod);
     return undefined;
   }
+}
+
+/** Delay after the disappearance of a node, so that a late watch event does not delete pods. */
+const QUARANTINE_MS = 5_000;
+
+/** Deletes pods that no kubelet will terminate: their node is gone, or they are being deleted and were never bound. */
+export async function startPodGc(parts: Parts): Promise<void> {
+  const { client, caches, clock } = parts;
+  const pods = caches.of(POD);
+  const nodes = caches.of(NODE);
+
+  const fail = async (pod: Pod): Promise<void> => {
+    const message = 'PodGC: node no longer exists';
+    const change = { type: 'DisruptionTarget', status: 'True', reason: 'DeletionByPodGC', message } as const;
+    const conditions = withConditions(pod.status?.conditions, [change], timestamp(clock.now()));
+    try {
+      const patch = { status: { phase: 'Failed', conditions } };
+      await client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  };
+
+  const loop = startLoop({
+    ...parts,
+    name: 'pod garbage',
+    async reconcile(key) {
+      const pod = pods.get(refOf(key));
+      if (!pod) return;
+      if (!pod.spec.nodeName) {
+        if (pod.metadata.deletionTimestamp) await deletePod(parts, pod, 0);
+        return;
+      }
+      if (nodes.get({ name: pod.spec.nodeName })) return;
+      if (await client.find(NODE, { name: pod.spec.nodeName })) return;
+      if (!isOver(pod)) await fail(pod);
+      await deletePod(parts, pod, 0);
+    },
+  });
+  pods.subscribe((now) => {
+    if (!now) return;
+    const orphaned = now.spec.nodeName !== undefined && !nodes.get({ name: now.spec.nodeName });
+    const unassigned = !now.spec.nodeName && now.metadata.deletionTimestamp !== undefined;
+    if (unassigned) loop.add(keyOf(now.metadata));
+    else if (orphaned) loop.add(keyOf(now.metadata), QUARANTINE_MS);
+  });
+  nodes.subscribe((now, before) => {
+    if (now || !before) return;
+    for (const pod of pods.by(nodeNameOf, before.metadata.name)) loop.add(keyOf(pod.metadata), QUARANTINE_MS);
+  });
+  await Promise.all([pods.synced, nodes.synced]);
 }

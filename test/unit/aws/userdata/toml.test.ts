@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'smol-toml';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
+import { tomlText } from '../../../../src/aws/userdata/bottlerocket.ts';
 import { InvalidUserData } from '../../../../src/aws/userdata/input.ts';
-import { tomlText } from '../../../../src/aws/userdata/toml.ts';
 import { renderUserData } from '../../../../src/aws/userdata/userdata.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';

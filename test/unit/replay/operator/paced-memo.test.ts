@@ -7,7 +7,7 @@ import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.t
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
-import { FEW_NODES, PacedMemo } from '../../../../src/replay/operator/paced-memo.ts';
+import { FEW_NODES, PacedMemo } from '../../../../src/replay/operator/operator.ts';
 import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
 
 const METHODS = [emptiness, drift, singleNode, swap];

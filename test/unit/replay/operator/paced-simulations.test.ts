@@ -4,8 +4,7 @@ import type { Method, MethodInput, MethodResult } from '../../../../src/engine/d
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
 import type { SimulationInput, SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
-import { pacedSimulations } from '../../../../src/replay/operator/operator.ts';
-import { FEW_NODES } from '../../../../src/replay/operator/paced-memo.ts';
+import { FEW_NODES, pacedSimulations } from '../../../../src/replay/operator/operator.ts';
 import { methodInputOf, NOW, pod } from '../../engine/disruption/objects.ts';
 
 const MINUTE = 60_000;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DEFAULT_WORLD, type WorldModel } from '../../../../src/replay/world-model/world-model.ts';
-import { worldSummary } from '../../../../src/replay/world-model/world-summary.ts';
+import { DEFAULT_WORLD, type WorldModel, worldSummary } from '../../../../src/replay/world-model/world-model.ts';
 
 const says = (change: Partial<WorldModel>) => worldSummary({ ...DEFAULT_WORLD, ...change }).says;
 const price = (instanceType: string, at: number) => ({ at, instanceType, zone: 'us-west-2a', usdPerHour: 0.1 });

@@ -1,10 +1,12 @@
 /** Reads a machine's user data as its image does. */
-
-import { parse } from 'smol-toml';
+import { parse as parseToml } from 'smol-toml';
+import { parse } from 'yaml';
 import type { Taint } from '../../../../api/kubernetes.ts';
+import { isObject } from '../../../../lib/json-object.ts';
+import { own, put } from '../../../../lib/own.ts';
+import { shellWords } from '../../../../lib/shell-words.ts';
 import { hugePages, type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
-import { isNodeConfig, NODE_CONFIG_TYPE, nodeConfig } from './node-config.ts';
-import { anyScript, bootstrapScript, powershell } from './shell.ts';
+import { anyScript, bootstrapScript, configOfFlags, options, powershell } from './flags.ts';
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -14,7 +16,7 @@ const tableOf = (value: unknown): Table =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Table) : {};
 
 /** Each key of `node-taints` has one `value:Effect` or a list of them. */
-function taintsOf(table: Table): Taint[] {
+function taintsOfTable(table: Table): Taint[] {
   return Object.entries(table).flatMap(([key, written]) =>
     (Array.isArray(written) ? written : [written]).map((one) => {
       const text = String(one);
@@ -26,7 +28,7 @@ function taintsOf(table: Table): Taint[] {
 
 /** @throws Error if the text is not valid TOML or a taint is malformed */
 function bottlerocket(text: string): KubeletConfig {
-  const settings = tableOf(parse(text).settings);
+  const settings = tableOf(parseToml(text).settings);
   const kubernetes = tableOf(settings.kubernetes);
   const maxPods = wholeNumber(kubernetes['max-pods']);
   const [name, endpoint] = [kubernetes['cluster-name'], kubernetes['api-server']];
@@ -34,7 +36,7 @@ function bottlerocket(text: string): KubeletConfig {
     ...(typeof name === 'string' ? { clusterName: name } : {}),
     ...(typeof endpoint === 'string' ? { endpoint } : {}),
     labels: stringMap(kubernetes['node-labels']),
-    taints: taintsOf(tableOf(kubernetes['node-taints'])),
+    taints: taintsOfTable(tableOf(kubernetes['node-taints'])),
     kubeReserved: stringMap(kubernetes['kube-reserved']),
     systemReserved: stringMap(kubernetes['system-reserved']),
     evictionHard: stringMap(kubernetes['eviction-hard']),
@@ -112,4 +114,63 @@ function kubeletSettings(text: string): KubeletConfig {
     if (known) return known;
   }
   return anyScript(parts.map(({ body }) => body).join('\n'));
+}
+
+/** The NodeConfig of AL2023's nodeadm. */
+const NODE_CONFIG_TYPE = 'application/node.eks.aws';
+
+interface NodeConfig {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly spec?: {
+    readonly cluster?: { readonly name?: string; readonly apiServerEndpoint?: string };
+    readonly instance?: { readonly localStorage?: { readonly strategy?: string } };
+    readonly kubelet?: { readonly config?: Readonly<Record<string, unknown>>; readonly flags?: readonly string[] };
+  };
+}
+
+const isNodeConfig = (text: string): boolean =>
+  /^kind:\s*NodeConfig\s*$/m.test(text) && /^apiVersion:\s*node\.eks\.aws\//m.test(text);
+
+/** Merges NodeConfigs as the node does: maps recursively, other values by replacement. */
+function merge(left: unknown, right: unknown): unknown {
+  if (!isObject(left) || !isObject(right)) return right ?? left;
+  const merged: Record<string, unknown> = { ...left };
+  for (const [key, value] of Object.entries(right)) {
+    const before = own(merged, key);
+    const isAdded = key === 'flags' && Array.isArray(before) && Array.isArray(value);
+    put(merged, key, isAdded ? [...before, ...value] : merge(before, value));
+  }
+  return merged;
+}
+
+function taintsOf(value: unknown): Taint[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((one: { key?: string; value?: string; effect?: string }) =>
+    taintOf(one.key ?? '', one.value ?? '', one.effect ?? '', JSON.stringify(one)),
+  );
+}
+
+/**
+ * Reads NodeConfig documents. Later documents have precedence.
+ * @throws Error if a document is not valid YAML or a taint is malformed
+ */
+function nodeConfig(documents: readonly string[]): KubeletConfig {
+  const { spec } = documents.map((text) => parse(text) as unknown).reduce(merge, {}) as NodeConfig;
+  const flags = configOfFlags(options((spec?.kubelet?.flags ?? []).flatMap(shellWords)));
+  const config = spec?.kubelet?.config ?? {};
+  const maxPods = wholeNumber(config.maxPods) ?? flags.maxPods;
+  const podsPerCore = wholeNumber(config.podsPerCore) ?? flags.podsPerCore;
+  return {
+    ...flags,
+    ...(spec?.cluster?.name === undefined ? {} : { clusterName: spec.cluster.name }),
+    ...(spec?.cluster?.apiServerEndpoint === undefined ? {} : { endpoint: spec.cluster.apiServerEndpoint }),
+    taints: [...taintsOf(config.registerWithTaints), ...flags.taints],
+    kubeReserved: { ...stringMap(config.kubeReserved), ...flags.kubeReserved },
+    systemReserved: { ...stringMap(config.systemReserved), ...flags.systemReserved },
+    evictionHard: { ...stringMap(config.evictionHard), ...flags.evictionHard },
+    raid0: spec?.instance?.localStorage?.strategy === 'RAID0',
+    ...(maxPods === undefined ? {} : { maxPods }),
+    ...(podsPerCore === undefined ? {} : { podsPerCore }),
+  };
 }

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { html, json } from '../../../../../src/cli/replay/page/html.ts';
-import { logOf } from '../../../../../src/cli/replay/page/log.ts';
-import { pageOf } from '../../../../../src/cli/replay/page/page.ts';
+import { logOf, pageOf } from '../../../../../src/cli/replay/page/page.ts';
 import { timePlots, waitPlot } from '../../../../../src/cli/replay/page/plots.ts';
 import { timeTicks, valueTicks, waitTicks } from '../../../../../src/cli/replay/page/scale.ts';
 import type { ReplayResult } from '../../../../../src/replay/result.ts';
