@@ -4,7 +4,7 @@
  * because one region has hundreds of megabytes.
  */
 
-/** Filters that the operator also uses for the Pricing API, see src/aws/pricing/ondemand.ts. */
+/** Filters that the operator also uses for the Pricing API, see src/aws/pricing/pricing.ts. */
 const WANTED: Readonly<Record<string, readonly string[]>> = {
   instanceType: [],
   operatingSystem: ['Linux'],

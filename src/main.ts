@@ -46,7 +46,7 @@ import { reportSeries } from './observe/scrape.ts';
 import { Closers } from './process/closers.ts';
 import { type Endpoints, type Look, serveEndpoints } from './process/health.ts';
 import { metricPage } from './process/metric-pages.ts';
-import { showBuild } from './process/runtime-metrics.ts';
+import { showBuild } from './process/process-watch.ts';
 import { parseSettings, type Settings, SettingsError } from './process/settings.ts';
 import { Start } from './process/start.ts';
 import { VERSION } from './version.ts';

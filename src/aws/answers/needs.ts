@@ -259,7 +259,7 @@ export const NEEDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = 
     }),
   },
   Pricing: {
-    // An unusable price must not affect the other prices: see pricing/ondemand.ts.
+    // An unusable price must not affect the other prices: see pricing/pricing.ts.
     GetProducts: structure<GetProductsCommandOutput>({ PriceList: list(anything) }),
   },
   SQS: {

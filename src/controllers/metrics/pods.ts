@@ -1,16 +1,31 @@
 /** Metrics of pods: location, and the time until they are scheduled and started. */
+
 import { getCondition } from '../../api/conditions.ts';
 import { POD } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { nodeNameOf } from '../../api/object-fields.ts';
-import { podKey } from '../../engine/pods.ts';
+import { isTerminal, podKey } from '../../engine/pods.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { PODS_STATE } from '../../observe/metrics/pods.ts';
-import type { Labels, Sample } from '../../observe/owned-series.ts';
+import { timeOf } from '../../lib/times.ts';
+import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
+import {
+  PODS_BOUND_DURATION_SECONDS,
+  PODS_PROVISIONING_BOUND_DURATION_SECONDS,
+  PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS,
+  PODS_PROVISIONING_STARTUP_DURATION_SECONDS,
+  PODS_PROVISIONING_UNBOUND_TIME_SECONDS,
+  PODS_PROVISIONING_UNSTARTED_TIME_SECONDS,
+  PODS_STARTUP_DURATION_SECONDS,
+  PODS_STATE,
+  PODS_UNBOUND_TIME_SECONDS,
+  PODS_UNSTARTED_TIME_SECONDS,
+} from '../../observe/metrics/pods.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import { type Labels, OwnedSeries, type Sample } from '../../observe/owned-series.ts';
 import type { ClusterState } from '../../state/cluster.ts';
+import type { PodTiming } from '../../state/pod-timings.ts';
 import type { Deps } from '../deps.ts';
-import { PodWaits } from './pod-waits.ts';
 
 const INTERVAL_MS = 30_000;
 
@@ -60,4 +75,138 @@ function stateLabels(pod: Pod, { stores }: ClusterState): Labels {
     ready: String(getCondition(pod, 'Ready')?.status === 'True'),
     managed: String(labels[NODEPOOL_LABEL] !== undefined),
   };
+}
+
+/**
+ * Measures the waiting time of pods, from their creation and from the first placement. A pod counts only if this process
+ * observed it as pending, so that a restart does not measure old pods again.
+ */
+interface Observed {
+  readonly uid: string | undefined;
+  isStarted: boolean;
+  isBound: boolean;
+}
+
+/** Metrics of one kind of wait: a gauge during the wait, and a distribution of completed waits. */
+interface Wait {
+  readonly lasting: OwnedSeries;
+  readonly ended: { observe(seconds: number): void };
+}
+
+export class PodWaits {
+  readonly #startup: Wait;
+  readonly #bound: Wait;
+  readonly #provisioningStartup: Wait;
+  readonly #provisioningBound: Wait;
+  readonly #undecided: OwnedSeries;
+  /** Pods with waits that are not completed. */
+  readonly #tracked = new Map<string, Observed>();
+
+  constructor(metrics: Metrics) {
+    const lasting = (declaration: GaugeDeclaration): OwnedSeries => new OwnedSeries(metrics, declaration);
+    this.#startup = {
+      lasting: lasting(PODS_UNSTARTED_TIME_SECONDS),
+      ended: metrics.summary(PODS_STARTUP_DURATION_SECONDS),
+    };
+    this.#bound = {
+      lasting: lasting(PODS_UNBOUND_TIME_SECONDS),
+      ended: metrics.histogram(PODS_BOUND_DURATION_SECONDS),
+    };
+    this.#provisioningStartup = {
+      lasting: lasting(PODS_PROVISIONING_UNSTARTED_TIME_SECONDS),
+      ended: metrics.histogram(PODS_PROVISIONING_STARTUP_DURATION_SECONDS),
+    };
+    this.#provisioningBound = {
+      lasting: lasting(PODS_PROVISIONING_UNBOUND_TIME_SECONDS),
+      ended: metrics.histogram(PODS_PROVISIONING_BOUND_DURATION_SECONDS),
+    };
+    this.#undecided = lasting(PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS);
+  }
+
+  /** Records the waits of a pod. Returns true if the pod still waits, so that its gauges change with time. */
+  observe(pod: Pod, timing: PodTiming, nowMs: number): boolean {
+    const key = podKey(pod);
+    const { uid } = pod.metadata;
+    const isUndecided = this.#observeDecision(pod, timing, nowMs);
+    const known = this.#tracked.get(key);
+    const isSame = known?.uid === uid;
+    if (!isSame && pod.status?.phase !== 'Pending') return isUndecided;
+    const observed = known && isSame ? known : { uid, isStarted: false, isBound: false };
+    this.#tracked.set(key, observed);
+    this.#observeStartup(pod, observed, timing, nowMs);
+    this.#observeBinding(pod, observed, timing, nowMs);
+    // a pod never becomes pending again
+    if (observed.isBound && observed.isStarted) this.#tracked.delete(key);
+    return isUndecided || !observed.isBound || !(observed.isStarted || isTerminal(pod));
+  }
+
+  forget(key: string): void {
+    this.#tracked.delete(key);
+    const waits = [this.#startup, this.#bound, this.#provisioningStartup, this.#provisioningBound];
+    for (const { lasting } of waits) lasting.remove(key);
+    this.#undecided.remove(key);
+  }
+
+  #observeDecision(pod: Pod, { acknowledgedMs, decidedMs }: PodTiming, nowMs: number): boolean {
+    const isOpen = decidedMs === undefined && !pod.spec.nodeName && !isTerminal(pod);
+    const samples = isOpen && acknowledgedMs !== undefined ? [sample(pod, nowMs - acknowledgedMs)] : [];
+    this.#undecided.set(podKey(pod), samples);
+    return isOpen;
+  }
+
+  #observeStartup(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {
+    if (observed.isStarted) return;
+    const createdMs = knownTimeOf(pod.metadata.creationTimestamp);
+    const ready = getCondition(pod, 'Ready');
+    if (pod.status?.phase !== 'Pending' && ready?.status === 'True') {
+      observed.isStarted = true;
+      const readyMs = knownTimeOf(ready.lastTransitionTime) ?? nowMs;
+      end(this.#startup, pod, createdMs, readyMs);
+      end(this.#provisioningStartup, pod, schedulableMs, readyMs);
+    } else if (isTerminal(pod)) {
+      this.#startup.lasting.remove(podKey(pod));
+      this.#provisioningStartup.lasting.remove(podKey(pod));
+    } else {
+      last(this.#startup, pod, createdMs, nowMs);
+      last(this.#provisioningStartup, pod, schedulableMs, nowMs);
+    }
+  }
+
+  #observeBinding(pod: Pod, observed: Observed, { schedulableMs }: PodTiming, nowMs: number): void {
+    if (observed.isBound) return;
+    const createdMs = knownTimeOf(pod.metadata.creationTimestamp);
+    const scheduled = getCondition(pod, 'PodScheduled');
+    if (scheduled?.status !== 'True') {
+      last(this.#bound, pod, createdMs, nowMs);
+      last(this.#provisioningBound, pod, schedulableMs, nowMs);
+      return;
+    }
+    for (const { lasting } of [this.#bound, this.#provisioningBound]) lasting.remove(podKey(pod));
+    if (pod.status?.phase === 'Pending') return;
+    observed.isBound = true;
+    const boundMs = knownTimeOf(scheduled.lastTransitionTime) ?? nowMs;
+    end(this.#bound, pod, createdMs, boundMs);
+    end(this.#provisioningBound, pod, schedulableMs, boundMs);
+  }
+}
+
+/** Updates the gauge of a wait that is not completed. */
+function last({ lasting }: Wait, pod: Pod, sinceMs: number | undefined, nowMs: number): void {
+  lasting.set(podKey(pod), sinceMs === undefined ? [] : [sample(pod, nowMs - sinceMs)]);
+}
+
+/** Records a completed wait. */
+function end({ lasting, ended }: Wait, pod: Pod, sinceMs: number | undefined, endMs: number): void {
+  lasting.remove(podKey(pod));
+  if (sinceMs !== undefined) ended.observe(Math.max(0, endMs - sinceMs) / 1_000);
+}
+
+const sample = ({ metadata }: Pod, ms: number) => ({
+  labels: { name: metadata.name, namespace: metadata.namespace ?? '' },
+  value: Math.max(0, ms) / 1_000,
+});
+
+function knownTimeOf(text: string | undefined): number | undefined {
+  const ms = timeOf(text);
+  return Number.isNaN(ms) ? undefined : ms;
 }

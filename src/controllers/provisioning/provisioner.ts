@@ -15,7 +15,7 @@ import { NODECLAIMS_SECOND_ROUND } from '../../observe/metrics/nodeclaims.ts';
 import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
-import { recordBuffers } from '../capacitybuffer/results.ts';
+import { recordBuffers } from '../capacitybuffer/resolution.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';

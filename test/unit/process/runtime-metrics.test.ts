@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { runtimeMetrics, showBuild } from '../../../src/process/runtime-metrics.ts';
+import { runtimeMetrics, showBuild } from '../../../src/process/process-watch.ts';
 
 const metrics = createMetrics();
 /** Script of a worker that is busy without a pause after its first message. */

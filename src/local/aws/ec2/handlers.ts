@@ -4,8 +4,7 @@ import type { CreateFleetRequest, RunInstancesRequest } from '@aws-sdk/client-ec
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';
 import type { Handlers } from '../wire/service.ts';
-import * as capacityChanges from './capacity-changes.ts';
-import * as capacity from './describe-capacity.ts';
+import * as capacity from './capacity.ts';
 import { describeImages } from './describe-images.ts';
 import * as machines from './describe-machines.ts';
 import * as network from './describe-network.ts';
@@ -52,17 +51,17 @@ export function ec2Handlers(account: Account): Handlers {
     DescribeTags: read(tags.describeTags),
     DescribeVolumes: read(machines.describeVolumes),
     DescribeVpcs: read(network.describeVpcs),
-    CancelCapacityReservation: write(capacityChanges.cancelCapacityReservation),
+    CancelCapacityReservation: write(capacity.cancelCapacityReservation),
     CopyImage: write(imageChanges.copyImage),
-    CreateCapacityReservation: write(capacityChanges.createCapacityReservation),
+    CreateCapacityReservation: write(capacity.createCapacityReservation),
     CreateFleet: write((owner, input: CreateFleetRequest) => once(owner, 'CreateFleet', input, createFleet)),
-    CreateInterruptibleCapacityReservationAllocation: write(capacityChanges.createInterruptibleAllocation),
+    CreateInterruptibleCapacityReservationAllocation: write(capacity.createInterruptibleAllocation),
     CreateLaunchTemplate: write(templates.createLaunchTemplate),
-    CreatePlacementGroup: write(capacityChanges.createPlacementGroup),
+    CreatePlacementGroup: write(capacity.createPlacementGroup),
     CreateSecurityGroup: write(networkChanges.createSecurityGroup),
     CreateTags: write(tags.createTags),
     DeleteLaunchTemplate: write(templates.deleteLaunchTemplate),
-    DeletePlacementGroup: write(capacityChanges.deletePlacementGroup),
+    DeletePlacementGroup: write(capacity.deletePlacementGroup),
     DeleteSecurityGroup: write(networkChanges.deleteSecurityGroup),
     DeleteTags: write(tags.deleteTags),
     DisableImageDeprecation: write(imageChanges.disableImageDeprecation),

@@ -5,7 +5,7 @@ import type { Condition, Pod } from '../../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { pricesOf } from '../../../../src/controllers/metrics/cost.ts';
-import { PodWaits } from '../../../../src/controllers/metrics/pod-waits.ts';
+import { PodWaits } from '../../../../src/controllers/metrics/pods.ts';
 import { StatusMetrics } from '../../../../src/controllers/metrics/status.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';

@@ -3,7 +3,7 @@
 import type { Pod, TopologySpreadConstraint } from '../../../../api/kubernetes.ts';
 import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../api/labels.ts';
 import { own } from '../../../../lib/own.ts';
-import { constraintsOf, domainsOf, podsOf } from '../spread.ts';
+import { constraintsOf, domainsOf, podsOf } from '../filters.ts';
 import type { ClusterView, NodeView } from '../view.ts';
 import { BEST, maximum, type Score } from './score.ts';
 

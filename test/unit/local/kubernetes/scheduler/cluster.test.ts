@@ -19,8 +19,8 @@ import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-p
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
 import { DomainCounts, type Place } from '../../../../../src/local/kubernetes/scheduler/domain-counts.ts';
+import { domainsOf } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { Refusals } from '../../../../../src/local/kubernetes/scheduler/index.ts';
-import { domainsOf } from '../../../../../src/local/kubernetes/scheduler/spread.ts';
 import type { ClusterView, NodeView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
 import { podWith } from './fixtures.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PodAffinityTerm, TopologySpreadConstraint } from '../../../../../src/api/kubernetes.ts';
+import { topologySpread } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { interPodAffinity } from '../../../../../src/local/kubernetes/scheduler/pod-affinity.ts';
-import { topologySpread } from '../../../../../src/local/kubernetes/scheduler/spread.ts';
 import { clusterOf, nodeView, outcome, type PodShape, podWith, refusal } from './fixtures.ts';
 
 const web = { app: 'web' };

@@ -1,7 +1,8 @@
-/** Creates and deletes capacity reservations and placement groups. */
+/** Creates, describes and deletes capacity reservations and placement groups. */
 import type {
   CancelCapacityReservationRequest,
   CancelCapacityReservationResult,
+  CapacityReservation,
   CreateCapacityReservationRequest,
   CreateCapacityReservationResult,
   CreateInterruptibleCapacityReservationAllocationRequest,
@@ -9,15 +10,19 @@ import type {
   CreatePlacementGroupRequest,
   CreatePlacementGroupResult,
   DeletePlacementGroupRequest,
+  DescribeCapacityReservationsRequest,
+  DescribeCapacityReservationsResult,
+  DescribePlacementGroupsRequest,
+  DescribePlacementGroupsResult,
 } from '@aws-sdk/client-ec2';
+import { applyFilters, page } from '../filters.ts';
 import { type Account, zoneId } from '../state/account.ts';
 import { addPlacementGroup, addReservation } from '../state/additions.ts';
 import { isAlive } from '../state/machines.ts';
 import { AwsError, invalidValue, missingParameter } from '../wire/error.ts';
-import { describeCapacityReservations, describePlacementGroups } from './describe-capacity.ts';
 import { refuseDryRun } from './dry-run.ts';
-import { notFound } from './ids.ts';
-import { specifiedTags } from './tags.ts';
+import { byIds, notFound } from './ids.ts';
+import { specifiedTags, tagList } from './tags.ts';
 
 export function createCapacityReservation(
   account: Account,
@@ -157,4 +162,58 @@ export function deletePlacementGroup(account: Account, input: DeletePlacementGro
   refuseDryRun(input);
   account.placementGroups.delete(group.id);
   return {};
+}
+
+export function describeCapacityReservations(
+  account: Account,
+  input: DescribeCapacityReservationsRequest,
+): DescribeCapacityReservationsResult {
+  const reservations = byIds(account.reservations.values(), input.CapacityReservationIds, 'cr', (each) => each.id);
+  const found = applyFilters(
+    reservations,
+    input.Filters,
+    {
+      'instance-type': (each) => each.instanceType,
+      'owner-id': (each) => each.facts.OwnerId,
+      'instance-platform': (each) => each.facts.InstancePlatform,
+      'availability-zone': (each) => each.zone,
+      tenancy: (each) => each.facts.Tenancy,
+      state: (each) => each.facts.State,
+      'instance-match-criteria': (each) => each.facts.InstanceMatchCriteria,
+    },
+    (each) => each.tags,
+  );
+  const { items, next } = page(found, input, { max: 1000 });
+  return {
+    CapacityReservations: items.map(
+      (each): CapacityReservation => ({
+        ...each.facts,
+        AvailableInstanceCount: each.available,
+        Tags: tagList(each.tags),
+      }),
+    ),
+    NextToken: next,
+  };
+}
+
+export function describePlacementGroups(
+  account: Account,
+  input: DescribePlacementGroupsRequest,
+): DescribePlacementGroupsResult {
+  const groups = byIds(account.placementGroups.values(), input.GroupIds, 'pg', (group) => group.id);
+  const unknown = input.GroupNames?.find((name) => !groups.some((group) => group.name === name));
+  if (unknown) throw new AwsError('InvalidPlacementGroup.Unknown', `The Placement Group '${unknown}' is unknown.`);
+  const named = groups.filter((group) => !input.GroupNames?.length || input.GroupNames.includes(group.name));
+  const found = applyFilters(
+    named,
+    input.Filters,
+    {
+      'group-name': (group) => group.name,
+      'group-arn': (group) => group.facts.GroupArn,
+      state: (group) => group.facts.State,
+      strategy: (group) => group.facts.Strategy,
+    },
+    (group) => group.tags,
+  );
+  return { PlacementGroups: found.map((group) => ({ ...group.facts, Tags: tagList(group.tags) })) };
 }
