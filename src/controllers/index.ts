@@ -1,18 +1,14 @@
 /** Controllers of the operator, except the controllers of the cloud provider. */
 import { NODECLAIM_CONDITIONS, NODEPOOL_CONDITIONS } from '../api/conditions.ts';
 import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
-import type { Node } from '../api/kubernetes.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
 import { enabledMethods } from '../engine/disruption/review.ts';
 import { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
-import { writeChanges } from '../kube/patch.ts';
-import { type Controller, type Reconciler, settled } from '../kube/reconciler.ts';
+import type { Controller } from '../kube/reconciler.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
-import { concurrency } from './concurrency.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { openDevices } from './devicetemplates/index.ts';
@@ -37,15 +33,14 @@ import { consistency } from './nodeclaim/consistency.ts';
 import { DisruptionConditions } from './nodeclaim/disruption.ts';
 import { expiration } from './nodeclaim/expiration.ts';
 import { garbageCollection, stateGarbageCollection } from './nodeclaim/garbage-collection.ts';
-import { nodeClaimHydration } from './nodeclaim/hydration.ts';
+import { nodeClaimHydration, nodeHydration } from './nodeclaim/hydration.ts';
 import { NodeClaimLifecycle } from './nodeclaim/lifecycle.ts';
 import { podEvents } from './nodeclaim/pod-events.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
 import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
-import { readiness, registrationHealth, validation } from './nodepool/conditions.ts';
+import { readiness, registrationHealth, requirementsOffered, validation } from './nodepool/conditions.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
-import { requirementsOffered } from './nodepool/offered.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
@@ -171,32 +166,4 @@ export function nodeControllers(deps: Deps): readonly Controller[] {
     nodeHydration(deps),
     ...(canRepair ? [new NodeHealth(deps)] : []),
   ];
-}
-
-/** Adds the label with the name of the NodeClass to Nodes of older versions. */
-function nodeHydration({ client, cluster, settings }: Deps): Reconciler<Node> {
-  return {
-    name: 'node.hydration',
-    watches: NODE,
-    concurrency: concurrency(settings, { min: 1_000, max: 5_000 }),
-    backOff: { baseMs: 100, maxMs: 60_000 },
-    filter: (_, event) => event !== 'deleted',
-    triggers: [
-      {
-        kind: NODE_CLAIM,
-        keysFor: (claim, event) =>
-          event === 'deleted' ? [] : cluster.nodesOfClaim(claim as NodeClaim).map(({ metadata }) => metadata),
-      },
-    ],
-
-    async reconcile(node) {
-      const [claim, ...others] = cluster.claimsOfNode(node);
-      if (claim === undefined || others.length > 0) return settled;
-      const { nodeClassRef } = claim.spec;
-      const labels = { ...node.metadata.labels, [nodeClassLabel(nodeClassRef)]: nodeClassRef.name };
-      const hydrated = { ...node, metadata: { ...node.metadata, labels } };
-      await writeChanges(client, NODE, { before: node, after: hydrated }, { part: 'object' });
-      return settled;
-    },
-  };
 }

@@ -12,7 +12,16 @@ import { type ClassUser, freeName, isBeside, mergeKubelets } from './kubelet.ts'
 import { noteKustomizations, patchesIn } from './kustomize.ts';
 import { cleanMetadata, renameLabels } from './metadata.ts';
 import { type ClassOptions, cleanConvertedClass, convertBetaNodeClass, convertNodeTemplate } from './nodeclass.ts';
-import { BETA_EXPIRY, convertBetaNodePool, convertBetaSpec, convertedKubelet, hasLeftovers } from './nodepool.ts';
+import {
+  BETA_EXPIRY,
+  convertBetaNodePool,
+  convertBetaSpec,
+  convertedKubelet,
+  convertProvisioner,
+  hasLeftovers,
+  type PoolOptions,
+  type PoolParts,
+} from './nodepool.ts';
 import {
   dropUnusedAnchors,
   emptyMap,
@@ -27,7 +36,6 @@ import { Notes, type Path } from './notes.ts';
 import { addAfter, type FoundObject, leaveOut, objectsIn, replace, retypeList } from './objects.ts';
 import { templateRemedy } from './placeholders.ts';
 import { cleanClaimRequirements, TEMPLATE_SPEC } from './pool-template.ts';
-import { convertProvisioner, type PoolOptions, type PoolParts } from './provisioner.ts';
 import { convertRelease } from './releases.ts';
 import { AWS_V1, LABELS, V1 } from './renames.ts';
 import { convertWorkload } from './workloads.ts';

@@ -1,5 +1,6 @@
-/** Adds the label with the name of the NodeClass to NodeClaims that older versions created. */
-import { NODE_CLAIM } from '../../api/kinds.ts';
+/** Adds the label with the name of the NodeClass to NodeClaims and Nodes that older versions created. */
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
@@ -20,6 +21,34 @@ export function nodeClaimHydration({ client, cluster, settings }: Deps): Reconci
       const labels = { ...claim.metadata.labels, [nodeClassLabel(claim.spec.nodeClassRef)]: name };
       const versions = { before: claim, after: { ...claim, metadata: { ...claim.metadata, labels } } };
       await writeChanges(client, NODE_CLAIM, versions, { part: 'object' });
+      return settled;
+    },
+  };
+}
+
+/** Adds the label with the name of the NodeClass to Nodes of older versions. */
+export function nodeHydration({ client, cluster, settings }: Deps): Reconciler<Node> {
+  return {
+    name: 'node.hydration',
+    watches: NODE,
+    concurrency: concurrency(settings, { min: 1_000, max: 5_000 }),
+    backOff: { baseMs: 100, maxMs: 60_000 },
+    filter: (_, event) => event !== 'deleted',
+    triggers: [
+      {
+        kind: NODE_CLAIM,
+        keysFor: (claim, event) =>
+          event === 'deleted' ? [] : cluster.nodesOfClaim(claim as NodeClaim).map(({ metadata }) => metadata),
+      },
+    ],
+
+    async reconcile(node) {
+      const [claim, ...others] = cluster.claimsOfNode(node);
+      if (claim === undefined || others.length > 0) return settled;
+      const { nodeClassRef } = claim.spec;
+      const labels = { ...node.metadata.labels, [nodeClassLabel(nodeClassRef)]: nodeClassRef.name };
+      const hydrated = { ...node, metadata: { ...node.metadata, labels } };
+      await writeChanges(client, NODE, { before: node, after: hydrated }, { part: 'object' });
       return settled;
     },
   };

@@ -1,11 +1,19 @@
-/** Conditions of NodePools: readiness of the NodeClass, validation, and health of registrations. */
-import { getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
+/** Conditions of NodePools: NodeClass, validation, registrations, and requirements that are offered. */
+import { getCondition, isFalse, isTrue, NODEPOOL_CONDITIONS, READY, setCondition } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import { normalizeLabel, unknownValues } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nodeClassReadiness, validationOf } from '../../api/nodepool-readiness.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { causeText } from '../../engine/causes/cause.ts';
+import { instanceTypeCause } from '../../engine/causes/instance-type-cause.ts';
+import type { InstanceType } from '../../engine/model.ts';
+import { templateRequirements } from '../../engine/node-template.ts';
+import { Requirements } from '../../engine/requirements.ts';
 import { writeChanges } from '../../kube/patch.ts';
-import { type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
+import { after, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { REQUIREMENTS_NOT_OFFERED } from '../../observe/events/nodepools.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass, isSame, nodeClassKinds } from '../node-classes.ts';
@@ -53,7 +61,7 @@ export function validation({ client, clock, cluster }: Deps): Reconciler<NodePoo
   };
 }
 
-const TYPE = 'NodeRegistrationHealthy';
+const REGISTRATION_HEALTHY = 'NodeRegistrationHealthy';
 
 /** Clears the registration results of a NodePool if the NodePool or its NodeClass changes, and restores them after a restart. */
 export function registrationHealth(deps: Deps): Reconciler<NodePool> {
@@ -62,8 +70,8 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
 
   function recall(pool: NodePool, uid: string): void {
     if (health.status(uid) !== 'unknown') return;
-    const condition = getCondition(pool, TYPE);
-    if (isTrue(pool, TYPE)) health.record(uid, true);
+    const condition = getCondition(pool, REGISTRATION_HEALTHY);
+    if (isTrue(pool, REGISTRATION_HEALTHY)) health.record(uid, true);
     if (condition?.status === 'False') for (let failures = 0; failures < 2; failures += 1) health.record(uid, false);
   }
 
@@ -79,13 +87,13 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
       const { uid, generation } = pool.metadata;
       const nodeClassGeneration = nodeClass?.metadata.generation;
       if (uid === undefined || nodeClassGeneration === undefined) return settled;
-      const condition = getCondition(pool, TYPE);
+      const condition = getCondition(pool, REGISTRATION_HEALTHY);
       const isOutdated =
         condition === undefined ||
         condition.observedGeneration !== generation ||
         pool.status?.nodeClassObservedGeneration !== nodeClassGeneration;
       const unknown = {
-        type: TYPE,
+        type: REGISTRATION_HEALTHY,
         status: 'Unknown',
         reason: 'AwaitingReconciliation',
         message: 'object is awaiting reconciliation',
@@ -116,4 +124,54 @@ export function nodeClassesOfPools({ cloud, cluster }: Deps): readonly Trigger[]
         })
         .map((pool) => ({ name: pool.metadata.name })),
   }));
+}
+
+/**
+ * Reports NodePools with requirements that no instance type or zone of the NodeClass can satisfy, for example zones of another
+ * region. Capacity that is only sold out does not count.
+ */
+const REQUIREMENTS_OFFERED = 'RequirementsOffered';
+/** Time between two checks. Offerings change if subnets or the instance types of AWS change. */
+const PERIOD_MS = 5 * 60_000;
+
+export function requirementsOffered(deps: Deps): Reconciler<NodePool> {
+  const { client, clock, cloud, cluster, events, settings } = deps;
+
+  /** Returns the cause for which the NodePool can never launch a node, if its instance types are known. */
+  async function causeFor(pool: NodePool): Promise<string | undefined> {
+    // other controllers report that instance types cannot be listed
+    const types = await cloud.instanceTypes(pool).catch((): readonly InstanceType[] => []);
+    if (types.length === 0) return undefined;
+    const poolRequirements = templateRequirements(pool);
+    const cause = instanceTypeCause({
+      ...{ pool, poolRequirements, types, podRequirements: Requirements.EMPTY, requests: {} },
+    });
+    return cause === undefined || cause.code === 'sold-out' ? undefined : causeText(cause);
+  }
+
+  return {
+    name: 'nodepool.offered',
+    watches: NODE_POOL,
+    concurrency: concurrency(settings, { min: 10, max: 1000 }),
+    filter: (pool) => cluster.manages(pool.spec.template.spec.nodeClassRef),
+    triggers: nodeClassesOfPools(deps),
+
+    async reconcile(pool) {
+      if (!isTrue(pool, READY) || pool.metadata.deletionTimestamp) return after(PERIOD_MS);
+      const message = await causeFor(pool);
+      // the condition is absent while a NodePool has never had this error
+      if (message === undefined && getCondition(pool, REQUIREMENTS_OFFERED) === undefined) return after(PERIOD_MS);
+      const update =
+        message === undefined
+          ? ({ type: REQUIREMENTS_OFFERED, status: 'True' } as const)
+          : ({ type: REQUIREMENTS_OFFERED, status: 'False', reason: 'RequirementsNotOffered', message } as const);
+      const changed = setCondition(pool, NODEPOOL_CONDITIONS, update, clock.now());
+      await writeChanges(client, NODE_POOL, { before: pool, after: changed }, { part: 'status', lock: true });
+      if (message !== undefined) {
+        const note = { message: REQUIREMENTS_NOT_OFFERED.message(message), dedupe: [uidOf(pool)] };
+        events.publish(eventOf(REQUIREMENTS_NOT_OFFERED, pool, note));
+      }
+      return after(isFalse(changed, REQUIREMENTS_OFFERED) ? PERIOD_MS / 5 : PERIOD_MS);
+    },
+  };
 }

@@ -13,10 +13,14 @@ import {
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { recordRegistration } from '../../../../src/controllers/nodeclaim/pool-health.ts';
-import { readiness, registrationHealth, validation } from '../../../../src/controllers/nodepool/conditions.ts';
+import {
+  readiness,
+  registrationHealth,
+  requirementsOffered,
+  validation,
+} from '../../../../src/controllers/nodepool/conditions.ts';
 import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
-import { requirementsOffered } from '../../../../src/controllers/nodepool/offered.ts';
 import { PodVerdicts } from '../../../../src/controllers/provisioning/pod-verdicts.ts';
 import { limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
