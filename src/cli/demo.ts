@@ -195,7 +195,7 @@ const STOP_MS = 10_000;
  * Returns the operator's entry point: its bundle beside the bundle of the command line, or TypeScript in a checkout.
  */
 const entry = (): string =>
-  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../program.ts' : '../operator/main.js', import.meta.url));
+  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../program.ts' : '../operator/main.js', import.meta.url));
 
 const lastLines = (file: string, count: number): string =>
   readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
