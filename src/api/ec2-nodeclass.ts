@@ -341,7 +341,6 @@ const ec2NodeClassStatus = object(
 
 export type {
   AmiSelectorTerm,
-  CapacityReservationSelectorTerm,
   SecurityGroupSelectorTerm,
   SubnetSelectorTerm,
 } from './ec2-selectors.ts';

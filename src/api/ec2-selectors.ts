@@ -174,5 +174,4 @@ export const amiSelectorTerms = list(
 
 export type SubnetSelectorTerm = Declared<typeof subnetSelectorTerms>[number];
 export type SecurityGroupSelectorTerm = Declared<typeof securityGroupSelectorTerms>[number];
-export type CapacityReservationSelectorTerm = Declared<typeof capacityReservationSelectorTerms>[number];
 export type AmiSelectorTerm = Declared<typeof amiSelectorTerms>[number];

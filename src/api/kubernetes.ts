@@ -147,7 +147,7 @@ export interface TopologySpreadConstraint {
   readonly matchLabelKeys?: readonly string[];
 }
 
-export interface ContainerPort {
+interface ContainerPort {
   readonly containerPort?: number;
   readonly hostPort?: number;
   readonly hostIP?: string;

@@ -53,7 +53,7 @@ export async function nodeClassDrift(
  * Reports whether the settings of the NodeClass changed. Missing hashes and hashes of different versions are not
  * compared.
  */
-export function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean {
+function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean {
   const ours = claim.metadata.annotations ?? {};
   const wanted = nodeClass.metadata.annotations ?? {};
   const [hash, wantedHash] = [ours[EC2_NODECLASS_HASH_ANNOTATION], wanted[EC2_NODECLASS_HASH_ANNOTATION]];

@@ -9,9 +9,7 @@ import { instrument } from './instrument.ts';
 import type { AwsOptions, AwsProvider } from './options.ts';
 import { failedStart, REGION_REMEDY } from './start/start-remedies.ts';
 
-export { assemble } from './assembly.ts';
-export type { Clients } from './clients.ts';
-export type { AwsOptions, AwsProvider, AwsSettings } from './options.ts';
+export type { AwsOptions, AwsProvider } from './options.ts';
 export { AwsStart } from './start/aws-start.ts';
 
 /** @throws Error if EC2 is unreachable or rejects the call */

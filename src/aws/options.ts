@@ -13,7 +13,7 @@ import type { PoolOfferings } from './offerings/report.ts';
 import type { AwsStart } from './start/aws-start.ts';
 
 /** Settings of the provider, which the process's settings satisfy. */
-export interface AwsSettings {
+interface AwsSettings {
   readonly clusterName: string;
   /** If it is empty, the endpoint is read from EKS. */
   readonly clusterEndpoint: string;

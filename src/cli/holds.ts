@@ -17,7 +17,7 @@ interface PublishedHold {
  *
  * @throws Error with a remedy if the operator cannot be reached
  */
-export async function holdsAt(server: string): Promise<ReadonlyMap<string, PublishedHold>> {
+async function holdsAt(server: string): Promise<ReadonlyMap<string, PublishedHold>> {
   const holds = await askOperator<readonly PublishedHold[]>(server, '/debug/holds');
   return new Map(holds.map((hold) => [hold.pod, hold]));
 }

@@ -12,7 +12,7 @@ const METRICS_PORT = 'http-metrics';
 const DEFAULT_PORT = 8080;
 
 /** Returns the pod of the leader, or the reason why it is unknown. */
-export async function leaderPod(client: Pick<HttpKubeReader, 'list' | 'find'>): Promise<Pod | string> {
+async function leaderPod(client: Pick<HttpKubeReader, 'list' | 'find'>): Promise<Pod | string> {
   try {
     const { items } = await client.list(LEASE, { fieldSelector: `metadata.name=${LEASE_NAME}` });
     const [lease] = items;

@@ -67,7 +67,7 @@ export interface WhatIfAnswer {
 }
 
 /** The change is invalid. The message names the object and the remedy. */
-export class WhatIfError extends Error {
+class WhatIfError extends Error {
   override readonly name = 'WhatIfError';
 }
 

@@ -7,7 +7,7 @@ import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resourc
 import { yielding } from '../lib/yielding.ts';
 
 /** Form in which an offering is sent. */
-export type OfferingForm = Omit<Offering, 'requirements'> & { readonly requirements: number };
+type OfferingForm = Omit<Offering, 'requirements'> & { readonly requirements: number };
 
 /** Part that a worker must store under a number. It refers to other parts by their numbers, and these parts were sent before. */
 export type TypePart =

@@ -103,7 +103,7 @@ export interface DecideRequest
 }
 
 /** A simulation without the data that the operator already has. */
-export type SerializedSimulation = Omit<Simulation, 'pools'>;
+type SerializedSimulation = Omit<Simulation, 'pools'>;
 
 export type SerializedEvaluation = Omit<Evaluation, 'nodePool'> & { readonly nodePool: string };
 

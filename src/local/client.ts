@@ -5,7 +5,7 @@ import { ApiError, type Ref } from '../kube/client.ts';
 
 export { ApiError } from '../kube/client.ts';
 
-export interface PatchOptions {
+interface PatchOptions {
   readonly subresource?: 'status';
   /** Default `merge`. */
   readonly type?: 'merge' | 'strategic' | 'json';

@@ -74,7 +74,7 @@ const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[
  * Returns the newest active pod of a DaemonSet, because this pod includes the changes of admission. Without an active pod, builds
  * a pod from the template. Returns the same object for the same input, so that the engine can cache its results by object.
  */
-export function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
+function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
   const newest = newestActive(pods);
   const affinity = daemonSet.spec.template.spec.affinity?.nodeAffinity;
   return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);

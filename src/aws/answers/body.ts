@@ -2,7 +2,7 @@
 import { type Call, UnusableAnswer } from './unusable.ts';
 
 /** Several times the size of the largest page of any call. */
-export const MAX_BODY_BYTES = 32 * 2 ** 20;
+const MAX_BODY_BYTES = 32 * 2 ** 20;
 
 const XML_SERVICES: ReadonlySet<string> = new Set(['EC2', 'IAM', 'STS']);
 

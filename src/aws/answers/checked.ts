@@ -30,7 +30,7 @@ export interface Stacked {
   };
 }
 
-export const callOf = ({ clientName = '', commandName = '' }: Context): Call => ({
+const callOf = ({ clientName = '', commandName = '' }: Context): Call => ({
   service: clientName.replace(/Client$/, ''),
   operation: commandName.replace(/Command$/, ''),
 });

@@ -57,7 +57,7 @@ export function isQuantity(text: string): boolean {
 }
 
 /** Describes the fields with values of a wrong type. */
-export const typeErrors = (raw: RawKubelet): readonly string[] =>
+const typeErrors = (raw: RawKubelet): readonly string[] =>
   Object.entries(MANAGED_FIELDS)
     .filter(([field, [, holds]]) => raw[field] !== undefined && raw[field] !== null && !holds(raw[field]))
     .map(([field, [expected]]) => `spec.kubelet.${field}: must be ${expected}`);

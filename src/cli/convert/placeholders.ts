@@ -18,9 +18,7 @@ export const substituted = (text: string, variables: Variables): string =>
       });
 
 /** Returns the names of the placeholders in a text. */
-export const placeholdersIn = (text: string): readonly string[] => [
-  ...new Set([...text.matchAll(PLACEHOLDER)].map(nameIn)),
-];
+const placeholdersIn = (text: string): readonly string[] => [...new Set([...text.matchAll(PLACEHOLDER)].map(nameIn))];
 
 /** Returns the remedy for a template: the options that set its placeholders. */
 export function templateRemedy(text: string): string {

@@ -59,9 +59,9 @@ const kind = (group: string, version: string, name: string): Kind => ({
 });
 
 /** Kinds of Karpenter's versions before v1. */
-export const PROVISIONER = kind('karpenter.sh', 'v1alpha5', 'Provisioner');
-export const MACHINE = kind('karpenter.sh', 'v1alpha5', 'Machine');
-export const AWS_NODE_TEMPLATE = kind('karpenter.k8s.aws', 'v1alpha1', 'AWSNodeTemplate');
+const PROVISIONER = kind('karpenter.sh', 'v1alpha5', 'Provisioner');
+const MACHINE = kind('karpenter.sh', 'v1alpha5', 'Machine');
+const AWS_NODE_TEMPLATE = kind('karpenter.k8s.aws', 'v1alpha1', 'AWSNodeTemplate');
 
 const beta = (of: Kind): Kind => ({ ...of, version: 'v1beta1' });
 

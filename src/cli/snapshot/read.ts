@@ -43,7 +43,7 @@ const WEBHOOKS: readonly Kind[] = (['Mutating', 'Validating'] as const).map((typ
   namespaced: false,
 }));
 
-export const REFUSED = 'objects of older versions cannot be detected';
+const REFUSED = 'objects of older versions cannot be detected';
 
 /** @throws Error if the API server cannot be reached, or the connection fails */
 export async function* readCluster(client: Client, options: ReadOptions, gaps: Gaps): AsyncGenerator<Page> {

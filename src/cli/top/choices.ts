@@ -1,8 +1,8 @@
 /** Choices of the user in `karpenter top`: sort order, groups, filter, and the selected row. */
 import type { LiveNode, LiveState, PendingPod } from '../../live/model.ts';
 
-export const SORTS = ['price', 'cpu', 'memory', 'pods', 'age', 'name'] as const;
-export const GROUPS = ['NodePool', 'zone', 'capacity type', 'instance type', 'none'] as const;
+const SORTS = ['price', 'cpu', 'memory', 'pods', 'age', 'name'] as const;
+const GROUPS = ['NodePool', 'zone', 'capacity type', 'instance type', 'none'] as const;
 type Sort = (typeof SORTS)[number];
 type Group = (typeof GROUPS)[number];
 

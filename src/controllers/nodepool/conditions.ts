@@ -112,7 +112,7 @@ export function registrationHealth(deps: Deps): Reconciler<NodePool> {
 }
 
 /** Triggers the NodePools that refer to a changed NodeClass. */
-export function nodeClassesOfPools({ cloud, cluster }: Deps): readonly Trigger[] {
+function nodeClassesOfPools({ cloud, cluster }: Deps): readonly Trigger[] {
   return nodeClassKinds(cloud).map((kind) => ({
     kind,
     keysFor: ({ metadata }) =>

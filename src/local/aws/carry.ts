@@ -5,7 +5,7 @@ import { AwsError } from './wire/error.ts';
 import { type Call, operationOf, type Service } from './wire/service.ts';
 import type { OperationShape } from './wire/shape.ts';
 
-export interface Carried {
+interface Carried {
   /** Output in the SDK's types. It has no meaning if the response is lost. */
   readonly output: unknown;
   readonly broken: Disturbance['broken'];

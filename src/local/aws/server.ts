@@ -7,7 +7,7 @@ import { openAt } from './open-aws.ts';
 import type { AwsOptions, LocalAws } from './options.ts';
 import type { HttpAnswer, HttpRequest } from './wire/service.ts';
 
-export type { AwsOptions, Catalogue, LocalAws, Seed, Zone } from './options.ts';
+export type { AwsOptions, LocalAws } from './options.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
 /** Limit that is far above the size of any supported request. */

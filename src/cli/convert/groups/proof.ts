@@ -21,7 +21,7 @@ export interface ProofOptions {
   readonly nowMs?: number;
 }
 
-export interface Cost {
+interface Cost {
   readonly nodes: number;
   /** Price of instances and of their surplus CPU credits. */
   readonly usdPerHour: number;

@@ -4,7 +4,7 @@
  * `lg` is large, `xl` is xlarge, and a number N is Nxlarge.
  */
 
-export type Maker = 'Intel' | 'AMD' | 'AWS';
+type Maker = 'Intel' | 'AMD' | 'AWS';
 
 /** Network interfaces and addresses per size; see `catalogue/network.ts`. */
 export type EniPattern = 'A' | 'B' | 'C' | 'N' | 'T';
@@ -12,7 +12,7 @@ export type EniPattern = 'A' | 'B' | 'C' | 'N' | 'T';
 /** Baseline bandwidth per size; see `catalogue/network.ts`. */
 export type BandwidthClass = 'm5' | '6' | 'graviton' | '8i' | 'c6gn' | 'c7gn' | '6in' | 'gpu' | 'burst';
 
-export interface Gpu {
+interface Gpu {
   readonly name: string;
   readonly maker: 'NVIDIA' | 'AMD';
   readonly memoryMiB: number;
@@ -20,7 +20,7 @@ export interface Gpu {
   readonly counts?: Readonly<Record<string, number>>;
 }
 
-export interface Neuron {
+interface Neuron {
   readonly name: string;
   readonly coresPerDevice: number;
   readonly memoryMiB: number;

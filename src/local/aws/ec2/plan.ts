@@ -82,7 +82,7 @@ export function planLaunch(account: Account, request: LaunchRequest): LaunchPlan
 }
 
 /** Returns the current price of a pool in USD per hour. Reserved capacity costs the on-demand price. */
-export function priceOf(account: Account, type: string, zone: string, capacityType: CapacityType): number | undefined {
+function priceOf(account: Account, type: string, zone: string, capacityType: CapacityType): number | undefined {
   return capacityType === 'spot'
     ? account.catalogue.spotUsd(type, zone, account.clock.now())
     : account.catalogue.onDemandUsd(type);

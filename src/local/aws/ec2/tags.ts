@@ -23,7 +23,7 @@ const MAX_VALUE = 256;
 export const tagList = (tags: Tags): Tag[] => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
 
 /** @throws AwsError for keys and values that EC2 refuses */
-export function tagRecord(tags: readonly Tag[] | undefined): Tags {
+function tagRecord(tags: readonly Tag[] | undefined): Tags {
   const record: Record<string, string> = {};
   for (const { Key: key, Value: value = '' } of tags ?? []) {
     if (!key || key.length > MAX_KEY) {

@@ -21,7 +21,7 @@ import type {
 } from './stored.ts';
 
 /** Stored response to a request with a client token. */
-export interface RememberedAnswer {
+interface RememberedAnswer {
   readonly fingerprint: string;
   readonly answer: unknown;
 }

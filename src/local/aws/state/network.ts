@@ -83,7 +83,7 @@ export function addressPool(subnetId: string, cidr: string, limit = Number.POSIT
   };
 }
 
-export function parseCidr(cidr: string): { readonly base: number; readonly size: number } {
+function parseCidr(cidr: string): { readonly base: number; readonly size: number } {
   const match = /^(\d+\.\d+\.\d+\.\d+)\/(\d+)$/.exec(cidr);
   const bits = Number(match?.[2]);
   if (!match?.[1] || bits < 8 || bits > 28) throw new RangeError(`Cannot use CIDR "${cidr}"; use a.b.c.d/8 to /28`);

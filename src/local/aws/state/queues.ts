@@ -18,7 +18,7 @@ export interface StoredMessage {
   receipt: string | undefined;
 }
 
-export interface ReceiveRequest {
+interface ReceiveRequest {
   readonly max: number;
   readonly waitMs: number;
   readonly visibilityMs: number;

@@ -45,7 +45,7 @@ export interface StoredPlacementGroup {
   tags: Tags;
 }
 
-export interface RolePolicy {
+interface RolePolicy {
   readonly document: string;
   /** IDs of the faults that make denied actions fail. */
   readonly faults: readonly string[];

@@ -16,7 +16,7 @@ export interface Call {
 // biome-ignore lint/suspicious/noExplicitAny: the input has the type of the action's shape; each handler declares its own type
 export type Handlers = Readonly<Record<string, (input: any, call: Call) => unknown>>;
 
-export type Protocol = 'ec2' | 'query' | 'json-1.0' | 'json-1.1' | 'rest-json';
+type Protocol = 'ec2' | 'query' | 'json-1.0' | 'json-1.1' | 'rest-json';
 
 export interface Service {
   readonly name: string;

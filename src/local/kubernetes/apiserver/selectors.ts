@@ -8,7 +8,7 @@ import { at, list, record, records, text } from './json.ts';
 import type { Resource } from './resources/registry.ts';
 import { badRequest } from './status.ts';
 
-export type Labels = Readonly<Record<string, unknown>>;
+type Labels = Readonly<Record<string, unknown>>;
 type Match = (labels: Labels) => boolean;
 
 const KEY = /^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;

@@ -61,7 +61,7 @@ export const isStatus = (error: unknown, reason: string): boolean =>
   error instanceof StatusError && error.reason === reason;
 
 /** Returns the name with its group: `nodepools.karpenter.sh`, or `pods` in the core group. */
-export const qualifiedName = ({ group, plural }: Subject): string => (group === '' ? plural : `${plural}.${group}`);
+const qualifiedName = ({ group, plural }: Subject): string => (group === '' ? plural : `${plural}.${group}`);
 const qualifiedKind = ({ group, kind }: Subject): string => (group === '' ? kind : `${kind}.${group}`);
 const about = (subject: Subject, name: string): StatusDetails => ({
   name,

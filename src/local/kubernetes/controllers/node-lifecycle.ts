@@ -34,7 +34,7 @@ const PRESSURE: Readonly<Record<string, string>> = {
 };
 
 /** Returns the taints that follow from a node's state. */
-export function wantedTaints(node: Node): readonly Taint[] {
+function wantedTaints(node: Node): readonly Taint[] {
   const taints: Taint[] = [];
   const add = (key: string, ...effects: Taint['effect'][]): void => {
     for (const effect of effects) taints.push({ key, effect });

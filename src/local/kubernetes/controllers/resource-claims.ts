@@ -12,7 +12,7 @@ import { CLAIM_FINALIZER } from '../scheduler/devices/reserve.ts';
 import { type Loop, startLoop } from './loop.ts';
 
 /** Annotation of a claim with the name of the entry in the pod's `resourceClaims`. */
-export const POD_CLAIM_NAME = 'resource.kubernetes.io/pod-claim-name';
+const POD_CLAIM_NAME = 'resource.kubernetes.io/pod-claim-name';
 /** Names have at most 63 characters; the API server adds a suffix. */
 const LONGEST_PREFIX = 57;
 

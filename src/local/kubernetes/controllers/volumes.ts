@@ -16,7 +16,7 @@ const EBS_DRIVER = 'ebs.csi.aws.com';
 const BOUND_BY = 'pv.kubernetes.io/bind-completed';
 
 /** Returns the volume that a storage class provisions for a claim in a zone. */
-export function provisionedVolume(
+function provisionedVolume(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass & { readonly reclaimPolicy?: string },
   zone: string | undefined,

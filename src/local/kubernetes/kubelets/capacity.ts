@@ -24,7 +24,7 @@ export interface Resources {
  * Returns the maximum number of pods for the addresses of the first network card: one per secondary address, and two on
  * the host network.
  */
-export function maxPodsOfNetwork({ NetworkInfo: network }: LocalInstance['hardware']): number {
+function maxPodsOfNetwork({ NetworkInfo: network }: LocalInstance['hardware']): number {
   const card = network?.NetworkCards?.[network.DefaultNetworkCardIndex ?? 0];
   const interfaces = card?.MaximumNetworkInterfaces ?? network?.MaximumNetworkInterfaces ?? 0;
   return interfaces > 0 ? interfaces * ((network?.Ipv4AddressesPerInterface ?? 1) - 1) + 2 : 110;

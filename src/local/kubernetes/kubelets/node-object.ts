@@ -14,8 +14,8 @@ import type { LocalInstance } from '../../aws/types.ts';
 import type { Resources } from './capacity.ts';
 import type { KubeletConfig } from './userdata/index.ts';
 
-export const EBS_DRIVER = 'ebs.csi.aws.com';
-export const EBS_ZONE_LABEL = 'topology.ebs.csi.aws.com/zone';
+const EBS_DRIVER = 'ebs.csi.aws.com';
+const EBS_ZONE_LABEL = 'topology.ebs.csi.aws.com/zone';
 
 /** Initial taint of every node. It is removed when the node is Ready. */
 export const NOT_READY: Taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };

@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /** Counted pods of a node, and its domain. */
-export interface Part {
+interface Part {
   readonly domain: string;
   readonly pods: number;
 }

@@ -29,7 +29,7 @@ export function reaches(volume: PersistentVolume, node: Node): boolean {
 }
 
 /** Reports whether a new volume of the class may be provisioned for the node. */
-export function allowsTopology(storageClass: StorageClass, node: Node): boolean {
+function allowsTopology(storageClass: StorageClass, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   const terms = storageClass.allowedTopologies ?? [];
   return (

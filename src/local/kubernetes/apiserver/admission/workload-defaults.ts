@@ -3,7 +3,7 @@ import { type ApiObject, isRecord, type Json, record } from '../json.ts';
 import { conditionTimes, missing, podSpecDefaults, specOf } from './pod-defaults.ts';
 
 /** Returns the pod template of a spec, with its defaults. */
-export function template(spec: Json): Json {
+function template(spec: Json): Json {
   const found = record(spec.template);
   if (isRecord(found.spec)) podSpecDefaults(found.spec);
   return found;

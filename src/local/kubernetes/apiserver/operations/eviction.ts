@@ -16,7 +16,7 @@ export const isReady = (pod: ApiObject): boolean =>
   records(at(pod, 'status', 'conditions')).some(({ type, status }) => type === 'Ready' && status === 'True');
 
 /** Returns the budgets that select a pod. */
-export function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
+function budgetsOf(core: Core, pod: ApiObject): readonly Entry[] {
   return core.store
     .list(BUDGETS, pod.metadata.namespace)
     .filter(({ object }) => objectSelector(at(object, 'spec', 'selector'))(pod.metadata.labels ?? {}));

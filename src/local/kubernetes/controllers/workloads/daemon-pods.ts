@@ -19,7 +19,7 @@ const TOLERATIONS: readonly Toleration[] = [
 ];
 const HOST_NETWORK = exists('node.kubernetes.io/network-unavailable', 'NoSchedule');
 
-export function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): readonly Toleration[] {
+function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): readonly Toleration[] {
   return [...tolerations, ...TOLERATIONS, ...(hostNetwork ? [HOST_NETWORK] : [])];
 }
 

@@ -86,7 +86,7 @@ const SCORES: readonly (readonly [weight: number, score: Score])[] = [
 export type TieBreak = (pod: Pod, node: NodeView) => number | string;
 
 /** Returns the score of each node. */
-export function totalScores(pod: Pod, nodes: readonly NodeView[], cluster: ClusterView): readonly number[] {
+function totalScores(pod: Pod, nodes: readonly NodeView[], cluster: ClusterView): readonly number[] {
   const totals = nodes.map(() => 0);
   for (const [weight, score] of SCORES) {
     const rated = score(pod, cluster, nodes);
