@@ -1,69 +1,62 @@
 /** Events of EC2: interruptions, launches, EC2NodeClasses. */
 import { event, MINUTE } from './declaration.ts';
 
-const NODE = ['NodeClaim', 'Node'] as const;
-const KEY = 'uid of the object';
+/** Published once per NodeClaim and once per Node in the period. */
+const OF_NODE = { about: ['NodeClaim', 'Node'], key: 'uid of the object' } as const;
 
 export const SPOT_INTERRUPTED = event({
   reason: 'SpotInterrupted',
   type: 'Warning',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'EC2 interrupts the spot instance in two minutes. Its NodeClaim is deleted.',
-  key: KEY,
   message: () => 'Spot interruption warning was triggered',
 });
 
 export const CAPACITY_RESERVATION_INSTANCE_INTERRUPTED = event({
   reason: 'CapacityReservationInstanceInterrupted',
   type: 'Warning',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'EC2 reclaims the instance of an interruptible capacity reservation. Its NodeClaim is deleted.',
-  key: KEY,
   message: () => 'Capacity Reservation interruption warning was triggered',
 });
 
 export const SPOT_REBALANCE_RECOMMENDATION = event({
   reason: 'SpotRebalanceRecommendation',
   type: 'Normal',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'EC2 reports a high risk of an interruption of the spot instance. No action is taken.',
-  key: KEY,
   message: () => 'Spot rebalance recommendation was triggered',
 });
 
 export const INSTANCE_UNHEALTHY = event({
   reason: 'InstanceUnhealthy',
   type: 'Warning',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'EC2 reports that the instance is impaired, or schedules maintenance. Its NodeClaim is deleted.',
-  key: KEY,
   message: () => 'An unhealthy warning was triggered for the instance',
 });
 
 export const INSTANCE_STOPPING = event({
   reason: 'InstanceStopping',
   type: 'Warning',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'The instance is being stopped. Its NodeClaim is deleted.',
-  key: KEY,
   message: () => 'Instance is stopping',
 });
 
 export const INSTANCE_TERMINATING = event({
   reason: 'InstanceTerminating',
   type: 'Warning',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'The instance is being terminated by another client. Its NodeClaim is deleted.',
-  key: KEY,
   message: () => 'Instance is terminating',
 });
 
 export const TERMINATING_ON_INTERRUPTION = event({
   reason: 'TerminatingOnInterruption',
   type: 'Warning',
-  about: NODE,
+  ...OF_NODE,
   meaning: 'The NodeClaim was deleted because of a message of EC2 about its instance.',
-  key: KEY,
   message: (kind: 'NodeClaim' | 'Node') => `Interruption triggered termination for the ${kind}`,
 });
 

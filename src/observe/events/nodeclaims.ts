@@ -1,30 +1,33 @@
 /** Events of NodeClaims and of their Nodes. */
 import { event, MINUTE } from './declaration.ts';
 
+/** Published once per NodeClaim in the period. */
+const OF_CLAIM = { about: ['NodeClaim'], key: 'uid of the NodeClaim' } as const;
+
+/** Published once per NodeClaim and once per Node in the period. */
+const OF_CLAIM_AND_NODE = { about: ['NodeClaim', 'Node'], key: 'uid of the object' } as const;
+
 export const INSUFFICIENT_CAPACITY_ERROR = event({
   reason: 'InsufficientCapacityError',
   type: 'Warning',
-  about: ['NodeClaim'],
+  ...OF_CLAIM,
   meaning: 'No instance can be launched for the NodeClaim now. It is deleted, and its pods are scheduled again.',
-  key: 'uid of the NodeClaim',
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
 
 export const NODE_CLASS_NOT_READY = event({
   reason: 'NodeClassNotReady',
   type: 'Warning',
-  about: ['NodeClaim'],
+  ...OF_CLAIM,
   meaning: "The NodeClaim's EC2NodeClass is not ready. The NodeClaim is deleted, and its pods are scheduled again.",
-  key: 'uid of the NodeClaim',
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
 
 export const NOT_JOINED = event({
   reason: 'NotJoined',
   type: 'Warning',
-  about: ['NodeClaim'],
+  ...OF_CLAIM,
   meaning: 'The instance was launched two minutes ago, and its Node has not registered.',
-  key: 'uid of the NodeClaim',
   windowMs: 5 * MINUTE,
   message: (progress: string, name: string, first: string, command: string) =>
     `${progress}. Most probable cause: ${first}; check it with: ${command}. karpenter explain nodeclaim ${name} lists all causes`,
@@ -33,9 +36,8 @@ export const NOT_JOINED = event({
 export const UNREGISTERED_TAINT_MISSING = event({
   reason: 'UnregisteredTaintMissing',
   type: 'Warning',
-  about: ['NodeClaim'],
+  ...OF_CLAIM,
   meaning: 'The Node joined without the taint that prevents scheduling until it is registered.',
-  key: 'uid of the NodeClaim',
   message: (taint: string) =>
     `Missing ${taint} taint which prevents registration related race conditions on Karpenter-managed nodes`,
 });
@@ -71,9 +73,8 @@ export const TERMINATION_GRACE_PERIOD_EXPIRING = event({
 export const EXPIRED = event({
   reason: 'Expired',
   type: 'Normal',
-  about: ['NodeClaim', 'Node'],
+  ...OF_CLAIM_AND_NODE,
   meaning: 'The NodeClaim is deleted because it has reached its expireAfter.',
-  key: 'uid of the object',
   message: (expireAfter: string | undefined) =>
     `Deleting the NodeClaim: it has reached its expireAfter of ${expireAfter}`,
 });
@@ -81,36 +82,32 @@ export const EXPIRED = event({
 export const LAUNCH_TIMEOUT = event({
   reason: 'LaunchTimeout',
   type: 'Warning',
-  about: ['NodeClaim', 'Node'],
+  ...OF_CLAIM_AND_NODE,
   meaning: 'The NodeClaim is deleted because no instance could be launched for it in time.',
-  key: 'uid of the object',
   message: (within: string) => `Deleting the NodeClaim: no instance was launched within ${within}`,
 });
 
 export const REGISTRATION_TIMEOUT = event({
   reason: 'RegistrationTimeout',
   type: 'Warning',
-  about: ['NodeClaim', 'Node'],
+  ...OF_CLAIM_AND_NODE,
   meaning: 'The NodeClaim is deleted because its instance did not join the cluster in time.',
-  key: 'uid of the object',
   message: (within: string) => `Deleting the NodeClaim: no node joined the cluster within ${within}`,
 });
 
 export const GARBAGE_COLLECTED = event({
   reason: 'GarbageCollected',
   type: 'Warning',
-  about: ['NodeClaim', 'Node'],
+  ...OF_CLAIM_AND_NODE,
   meaning: 'The NodeClaim is deleted because its instance no longer exists.',
-  key: 'uid of the object',
   message: (providerID: string | undefined) => `Deleting the NodeClaim: its instance ${providerID} is gone`,
 });
 
 export const UNHEALTHY = event({
   reason: 'Unhealthy',
   type: 'Warning',
-  about: ['NodeClaim', 'Node'],
+  ...OF_CLAIM_AND_NODE,
   meaning: 'The NodeClaim is deleted because its Node has been unhealthy for too long (feature gate NodeRepair).',
-  key: 'uid of the object',
   message: (type: string, status: string, since: string | undefined) =>
     `Deleting the NodeClaim: condition ${type} of its node has been ${status} since ${since}`,
 });

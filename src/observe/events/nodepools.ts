@@ -1,12 +1,14 @@
 /** Events of NodePools. */
 import { event, MINUTE } from './declaration.ts';
 
+/** Published once per NodePool in the period. */
+const OF_POOL = { about: ['NodePool'], key: 'uid of the NodePool' } as const;
+
 export const NO_COMPATIBLE_INSTANCE_TYPES = event({
   reason: 'NoCompatibleInstanceTypes',
   type: 'Warning',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning: 'No available instance type matches the requirements of the NodePool.',
-  key: 'uid of the NodePool',
   windowMs: MINUTE,
   message: (dueToMinValues: boolean) =>
     `NodePool requirements filtered out all compatible available instance types${
@@ -17,9 +19,8 @@ export const NO_COMPATIBLE_INSTANCE_TYPES = event({
 export const REQUIREMENTS_NOT_OFFERED = event({
   reason: 'RequirementsNotOffered',
   type: 'Warning',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning: 'No instance type or zone can satisfy the requirements of the NodePool. The message names the requirement.',
-  key: 'uid of the NodePool',
   windowMs: 10 * MINUTE,
   message: (text: string) => text,
 });
@@ -27,10 +28,9 @@ export const REQUIREMENTS_NOT_OFFERED = event({
 export const LIMIT_REACHED = event({
   reason: 'LimitReached',
   type: 'Warning',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning:
     'The limits of the NodePool stop the launch of nodes for pending pods. The message has the usage and the limits.',
-  key: 'uid of the NodePool',
   windowMs: 10 * MINUTE,
   message: (text: string) => text,
 });
@@ -49,36 +49,32 @@ export const LAUNCHES_UNPRODUCTIVE = event({
 export const STATIC_CAPACITY_DISABLED = event({
   reason: 'StaticCapacityDisabled',
   type: 'Warning',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning: 'The NodePool has spec.replicas, but the feature gate StaticCapacity is disabled.',
-  key: 'uid of the NodePool',
   message: () => 'spec.replicas has no effect: the operator runs without the feature gate StaticCapacity',
 });
 
 export const OFFERINGS_UNAVAILABLE = event({
   reason: 'OfferingsUnavailable',
   type: 'Warning',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning: 'No offering of the NodePool is available. The message has the reason.',
-  key: 'uid of the NodePool',
   message: (why: string, offerings: string) => `${why}: ${offerings}`,
 });
 
 export const OFFERINGS_AVAILABLE = event({
   reason: 'OfferingsAvailable',
   type: 'Normal',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning: 'Offerings are available again after OfferingsUnavailable.',
-  key: 'uid of the NodePool',
   message: (available: number) => `${available} offerings that this NodePool allows are available again`,
 });
 
 export const OFFERINGS_SHORT = event({
   reason: 'OfferingsShort',
   type: 'Normal',
-  about: ['NodePool'],
+  ...OF_POOL,
   meaning: 'Some offerings of the NodePool are not available.',
-  key: 'uid of the NodePool',
   message: (available: number, all: number, missing: string) =>
     `${available} of ${all} offerings that this NodePool allows are available now: ${missing}`,
 });
