@@ -5,11 +5,17 @@ const FAULTS =
   'the local API server fails on demand; for a real one see faults.test.ts and stale.test.ts in test/cluster';
 
 const AWS = 'it tests AWS, which is local here as well, and its delays would take real time';
-const ENOUGH = 'each crash takes half a minute of real time; the tests that run include each part of a replacement';
+const ENOUGH =
+  'each crash takes a minute of real time; those that run kill the operator with a replacement, and in a drain';
+const SAME_READS = 'the server only returns the objects that the first test of the file reads as well';
+const STEERING = 'it waits minutes for marks; the tests that run include the patches that set and remove them';
+const COLLECTOR = 'it tests the collector of traces, which is local here as well';
 const SPREADS = 'kube-scheduler may bind the pods to other nodes than the engine planned';
+const DECISION = 'it tests a decision of the engine; another test of its file sends the same requests and runs here';
+const SETTING =
+  'it changes a price or a policy of the engine; consolidation.test.ts sends the same requests and runs here';
 /** Tests that kill the operator while it replaces a single node. */
 const REPLACING = 'an operator that is killed while it replaces a node';
-const REPLACING_SEVERAL = 'an operator that is killed while it replaces several nodes by one';
 
 export interface LeftOut {
   /** Name of the file in `test/operator`. */
@@ -22,21 +28,29 @@ export interface LeftOut {
 export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'awsfaults.test.ts', why: AWS },
   { file: 'awshealth.test.ts', why: AWS },
+  { file: 'balanced.test.ts', why: SETTING },
   { file: 'buffers.test.ts', test: 'a CapacityBuffer of a PodTemplate', why: WAITS },
   { file: 'capacity.test.ts', test: 'a shortage of the cheapest offering', why: WAITS },
   { file: 'capacity.test.ts', test: 'a shortage of all offerings', why: WAITS },
   { file: 'capacity.test.ts', test: 'an instance that never joins', why: WAITS },
   { file: 'consolidation.test.ts', test: 'an interruption during a consolidation of the replacement', why: WAITS },
+  { file: 'consolidation.test.ts', test: 'scaling down replaces a single node', why: DECISION },
+  { file: 'consolidation.test.ts', test: 'scaling down keeps nodes that are not empty', why: DECISION },
   { file: 'constraints.test.ts', why: 'placement.test.ts in test/cluster covers more' },
+  { file: 'cost.test.ts', test: 'is one price of a node', why: SAME_READS },
+  { file: 'cost.test.ts', test: 'includes the same surplus CPU credits', why: SAME_READS },
   { file: 'cost.test.ts', test: 'the history', why: WAITS },
   { file: 'crashes.test.ts', test: `${REPLACING} before it taints`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} before it creates`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} after it tainted`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} after it deleted`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} after it wrote`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} after it created`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} before it deletes the old claim`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} before it deletes the old node`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} after it launched`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} before it terminates`, why: ENOUGH },
+  { file: 'crashes.test.ts', test: `${REPLACING} after it terminated`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} before it removes`, why: ENOUGH },
   { file: 'crashes.test.ts', test: `${REPLACING} while it rolls back`, why: ENOUGH },
   {
@@ -44,17 +58,22 @@ export const LEFT_OUT: readonly LeftOut[] = [
     test: `${REPLACING} removes the marks if the reason is gone after only`,
     why: ENOUGH,
   },
-  { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} while it waits`, why: ENOUGH },
-  { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it tainted`, why: ENOUGH },
-  { file: 'crashes-of-several.test.ts', test: `${REPLACING_SEVERAL} after it deleted`, why: ENOUGH },
+  { file: 'crashes-of-several.test.ts', why: ENOUGH },
+  {
+    file: 'devices.test.ts',
+    test: 'the example of a GPU',
+    why: 'the other examples launch nodes for claims as well; for a manifest of a GPU see dra-guide.test.ts in test/cluster',
+  },
   { file: 'devices.test.ts', test: 'a pod with a claim gets a node with the devices', why: WAITS },
   { file: 'devices.test.ts', test: 'a node without the promised devices', why: WAITS },
   { file: 'differential.test.ts', why: 'its clusters are created while the clock is stopped' },
   { file: 'drift.test.ts', test: 'an edit of a NodePool that only changes disruption', why: WAITS },
+  { file: 'drift.test.ts', test: 'a newer image behind the alias', why: AWS },
   { file: 'drift.test.ts', test: 'an image that becomes deprecated', why: WAITS },
   { file: 'drift.test.ts', test: 'expiry', why: WAITS },
   { file: 'drift.test.ts', test: 'budgets of 0 keep every node', why: WAITS },
   { file: 'drift.test.ts', test: 'budgets with a schedule', why: WAITS },
+  { file: 'drift.test.ts', test: 'budgets for one reason', why: DECISION },
   { file: 'ended-nodepools.test.ts', why: WAITS },
   { file: 'explain.test.ts', test: 'a node that never joins', why: WAITS },
   { file: 'garbage.test.ts', why: WAITS },
@@ -62,8 +81,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'leadership.test.ts', why: 'its proxy between operators and API server does not support TLS' },
   { file: 'live-page.test.ts', test: 'shows NodePools, NodeClasses, and the life of a node', why: WAITS },
   { file: 'logs.test.ts', why: 'its log of an hour takes an hour of real time' },
+  { file: 'mainjob.test.ts', why: 'mainjob.test.ts in test/cluster covers more' },
   { file: 'metrics.test.ts', why: WAITS },
   { file: 'networks.test.ts', why: 'the addresses and zones of a real control plane are those of the machine' },
+  { file: 'node-fee.test.ts', why: SETTING },
   { file: 'price-book.test.ts', test: 'a price book launches covered types', why: WAITS },
   {
     file: 'protection.test.ts',
@@ -75,7 +96,9 @@ export const LEFT_OUT: readonly LeftOut[] = [
     test: 'a PodDisruptionBudget without allowed disruptions delays the drift',
     why: WAITS,
   },
+  { file: 'protection.test.ts', test: 'do-not-disrupt on a pod', why: DECISION },
   { file: 'protection.test.ts', test: 'do-not-disrupt for a duration', why: WAITS },
+  { file: 'protection.test.ts', test: 'do-not-disrupt with an invalid value', why: DECISION },
   {
     file: 'record.test.ts',
     test: 'karpenter record writes existing objects',
@@ -84,16 +107,28 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'replay-fidelity.test.ts', why: WAITS },
   { file: 'repair.test.ts', why: WAITS },
   { file: 'restarts.test.ts', test: 'the connection to the API server', why: FAULTS },
+  { file: 'restarts.test.ts', test: 'a lost response', why: 'faults.test.ts in test/cluster covers more' },
+  {
+    file: 'restarts.test.ts',
+    test: 'two operators take over from a leader',
+    why: 'replicas.test.ts and faults.test.ts in test/cluster cover more',
+  },
   {
     file: 'simulation-worker.test.ts',
     why: 'the commands of a pass depend on its time; the threads are the same, and consolidation.test.ts is included',
   },
   { file: 'skew.test.ts', why: 'the clocks of a real control plane cannot be set' },
   { file: 'soak.test.ts', why: 'it needs hours of time' },
+  { file: 'spot-risk.test.ts', test: 'a spot pool whose instances were interrupted is used again', why: DECISION },
+  { file: 'static.test.ts', test: 'a static NodePool replaces drifted', why: DECISION },
+  { file: 'steering.test.ts', test: 'steering removes the marks', why: STEERING },
+  { file: 'steering.test.ts', test: 'steering with deletion costs removes the costs when the operator', why: STEERING },
   { file: 'swap.test.ts', why: SPREADS },
   { file: 'takeover-back.test.ts', why: 'the recorded account is the local one' },
   { file: 'takeover-orphans.test.ts', why: WAITS },
   { file: 'takeover.test.ts', why: 'it takes an hour, and the recorded account is the local one' },
+  { file: 'traces.test.ts', test: 'traces of a replacement', why: COLLECTOR },
+  { file: 'traces.test.ts', test: 'a collector', why: COLLECTOR },
   { file: 'unbound.test.ts', why: WAITS },
   { file: 'whynot.test.ts', why: WAITS },
 ];
