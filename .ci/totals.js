@@ -22,6 +22,8 @@ const leisurely = 'test:operator';
 const inNeedOfBuild = 'test:cluster';
 /** More failed files have one cause, and would only take time again. */
 const MOST_REPEATED_FILES = 12;
+/** A run may take 90 minutes. A repetition that begins later than this could be cut, and the totals with it. */
+const LAST_REPETITION_MINUTES = 60;
 
 /** Counts by suite and test file. */
 const results = new Map();
@@ -77,6 +79,11 @@ for (const suite of suites) {
 const repeated = [...failures].filter(([, files]) => files.length > 0);
 if (repeated.flatMap(([, files]) => files).length <= MOST_REPEATED_FILES) {
   for (const [suite, files] of repeated) {
+    const minutes = Math.round(performance.now() / 60_000);
+    if (minutes >= LAST_REPETITION_MINUTES) {
+      console.log(`failed files of ${suite} do not run again, because the suites took ${minutes} minutes`);
+      continue;
+    }
     const failed = await run(suite, files);
     for (const file of files.filter((name) => !failed.includes(name)))
       console.log(`passed only when it ran again, alone: ${relative('', file)} of ${suite}`);

@@ -108,6 +108,7 @@ describe('an operator that is killed', () => {
     const first = spawn(process.execPath, [MAIN], {
       env: {
         PATH: process.env.PATH,
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         ...world.env(),
         METRICS_PORT: '0',
         HEALTH_PROBE_PORT: '0',

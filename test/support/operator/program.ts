@@ -1,11 +1,9 @@
 /** Runs the operator's program like the image, and reads every line of its output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { LogLine } from '../../operator/harness.ts';
-
-const PROGRAM = join(import.meta.dirname, '../../../src/program.ts');
+import { bundleOf } from './bundle.ts';
 
 export interface Ended {
   readonly code: number | null;
@@ -31,7 +29,7 @@ export interface ProgramOptions {
 }
 
 export function runProgram({ env, nodeOptions = [], isPid1 = false }: ProgramOptions): RunningProgram {
-  const command = [process.execPath, ...nodeOptions, PROGRAM];
+  const command = [process.execPath, ...nodeOptions, bundleOf()];
   const [path = '', ...argv] = isPid1 ? ['unshare', '--pid', '--fork', '--kill-child', ...command] : command;
   const child = spawn(path, argv, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const log: LogLine[] = [];
