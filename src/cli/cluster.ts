@@ -1,6 +1,6 @@
 /** Connects a command to a live cluster. */
 import { type Command, Option } from 'commander';
-import { connectReader, type HttpKubeReader } from '../kube/http.ts';
+import type { HttpKubeReader } from '../kube/http.ts';
 import { realClock } from '../lib/clock.ts';
 
 export interface ClusterFlags {
@@ -24,6 +24,8 @@ export async function reading<T>(
   userAgent: string,
   read: (client: HttpKubeReader) => Promise<T>,
 ): Promise<T> {
+  // loads the Kubernetes library, which takes a second, only for commands that connect
+  const { connectReader } = await import('../kube/http.ts');
   const client = connectReader({ clock: realClock(), userAgent, kubeconfig, context });
   try {
     return await read(client);

@@ -3,7 +3,7 @@ import { LEASE, POD } from '../api/kinds.ts';
 import type { Pod } from '../api/kubernetes.ts';
 import { ApiError } from '../kube/client.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
-import { type ForwardedPort, forwardPort } from '../kube/port-forward.ts';
+import type { ForwardedPort } from '../kube/port-forward.ts';
 import type { ClusterFlags } from './cluster.ts';
 
 /** Default of the setting `leader-election-name`. */
@@ -41,5 +41,6 @@ export async function forwardToOperator(
   const pod = await leaderPod(client);
   if (typeof pod === 'string') return pod;
   const { name, namespace = 'default' } = pod.metadata;
+  const { forwardPort } = await import('../kube/port-forward.ts');
   return forwardPort({ kubeconfig, context }, { namespace, pod: name, port: metricsPortOf(pod) });
 }

@@ -134,7 +134,6 @@ async function expectUntouched(left: ReadonlyMap<string, TakenNode>, instances: 
 }
 
 describe('a cluster with a takeover', () => {
-  const calm: readonly FaultRule[] = [];
   const once = (action: string): FaultRule => ({
     kind: 'error',
     action,
@@ -152,7 +151,6 @@ describe('a cluster with a takeover', () => {
   });
 
   it.each<[string, readonly FaultRule[]]>([
-    ['with a cold cache', calm],
     ['while AWS refuses each call once', [...READS, ...VALIDATION].map(once)],
     ['while AWS fails each call for a while', [...READS, ...VALIDATION].map(often)],
   ])(

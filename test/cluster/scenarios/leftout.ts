@@ -8,7 +8,7 @@ const AWS = 'it tests AWS, which is local here as well, and its delays would tak
 const ENOUGH =
   'each crash takes a minute of real time; those that run kill the operator with a replacement, and in a drain';
 const SAME_READS = 'the server only returns the objects that the first test of the file reads as well';
-const STEERING = 'it waits minutes for marks; the tests that run include the patches that set and remove them';
+const STEERING = 'it waits minutes for marks; the test that runs sets and removes them, and the ReplicaSet controller uses them';
 const COLLECTOR = 'it tests the collector of traces, which is local here as well';
 const SPREADS = 'kube-scheduler may bind the pods to other nodes than the engine planned';
 const DECISION = 'it tests a decision of the engine; another test of its file sends the same requests and runs here';
@@ -122,6 +122,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'spot-risk.test.ts', test: 'a spot pool whose instances were interrupted is used again', why: DECISION },
   { file: 'static.test.ts', test: 'a static NodePool replaces drifted', why: DECISION },
   { file: 'steering.test.ts', test: 'steering removes the marks', why: STEERING },
+  { file: 'steering.test.ts', test: 'steering keeps new pods', why: STEERING },
   { file: 'steering.test.ts', test: 'steering with deletion costs removes the costs when the operator', why: STEERING },
   { file: 'swap.test.ts', why: SPREADS },
   { file: 'takeover-back.test.ts', why: 'the recorded account is the local one' },

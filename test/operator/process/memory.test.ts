@@ -27,7 +27,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
   let operator: Container;
   beforeAll(async () => {
     // the operator's process uses the real clock
-    scenario = await startScenario({ operator: false, clock: steadyClock(), ...machinesAt(20) });
+    scenario = await startScenario({ operator: false, clock: steadyClock(), pollMs: 500, ...machinesAt(20) });
     // whether it keeps its lease would depend on the load of the machine
     operator = await startContainer({ ...scenario.world.env(), DISABLE_LEADER_ELECTION: 'true' }, LIMIT_MIB * MIB);
     const web = deployment('web', 0, apart('web'), { cpu: '500m' });

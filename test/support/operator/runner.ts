@@ -14,7 +14,7 @@ export interface Program {
 
 const usualProgram = (): Program => ({
   file: bundleOf('test/support/operator/process.ts'),
-  nodeOptions: ['--expose-gc'],
+  nodeOptions: ['--expose-gc', '--cpu-prof', '--cpu-prof-dir=/tmp/ci/p2c'],
 });
 
 export interface Memory {
