@@ -23,15 +23,17 @@ function revision(): string {
 /** Packages that run nothing when they are loaded, without saying so: what is not used of them can go. */
 const PURE = /[\\/]node_modules[\\/]@kubernetes[\\/]client-node[\\/]/;
 
+/** Resolves imports within these packages itself, because a second resolution by esbuild takes three times as long as the rest. */
 const prunePure: Plugin = {
   name: 'prune-pure',
   setup(bundler) {
-    bundler.onResolve({ filter: /./ }, async ({ path, pluginData, ...from }) => {
+    bundler.onResolve({ filter: /^@kubernetes\/client-node$/ }, async ({ path, pluginData, ...from }) => {
       if (pluginData === prunePure) return undefined;
-      if (path !== '@kubernetes/client-node' && !PURE.test(from.importer)) return undefined;
-      const found = await bundler.resolve(path, { ...from, pluginData: prunePure });
-      return PURE.test(found.path) ? { ...found, sideEffects: false } : found;
+      return { ...(await bundler.resolve(path, { ...from, pluginData: prunePure })), sideEffects: false };
     });
+    bundler.onResolve({ filter: /^\..*\.js$/ }, ({ path, importer, resolveDir }) =>
+      PURE.test(importer) ? { path: join(resolveDir, path), sideEffects: false } : undefined,
+    );
   },
 };
 

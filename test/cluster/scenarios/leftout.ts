@@ -8,7 +8,8 @@ const AWS = 'it tests AWS, which is local here as well, and its delays would tak
 const ENOUGH =
   'each crash takes a minute of real time; those that run kill the operator with a replacement, and in a drain';
 const SAME_READS = 'the server only returns the objects that the first test of the file reads as well';
-const STEERING = 'it waits minutes for marks; the test that runs sets and removes them, and the ReplicaSet controller uses them';
+const STEERING =
+  'it waits minutes for marks; the test that runs sets and removes them, and the ReplicaSet controller uses them';
 const COLLECTOR = 'it tests the collector of traces, which is local here as well';
 const SPREADS = 'kube-scheduler may bind the pods to other nodes than the engine planned';
 const DECISION = 'it tests a decision of the engine; another test of its file sends the same requests and runs here';

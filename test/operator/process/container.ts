@@ -1,13 +1,14 @@
 /** The operator as in its image: the bundle, the Node.js options of the Dockerfile, and a memory limit. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
-import { bundleOf } from '../../support/operator/bundle.ts';
 import type { LogLine } from '../harness.ts';
 
+const ROOT = join(import.meta.dirname, '../../..');
 const STOP_MS = 30_000;
 
 export interface Container {
@@ -28,10 +29,11 @@ export interface Container {
 
 /** @param env environment of an operator in the world */
 export async function startContainer(env: Readonly<Record<string, string>>, limitBytes: number): Promise<Container> {
-  const program = bundleOf();
+  const folder = mkdtempSync(join(tmpdir(), 'container-'));
+  execFileSync(process.execPath, [join(ROOT, 'build.ts'), join(folder, 'dist')], { cwd: ROOT });
   const [metricsPort, healthProbePort] = [await freePort(), await freePort()];
   const group = memoryGroup(limitBytes);
-  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), program], {
+  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/operator/main.js')], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -72,6 +74,7 @@ export async function startContainer(env: Readonly<Record<string, string>>, limi
     async stop() {
       const code = await ended(child);
       group?.remove();
+      rmSync(folder, { recursive: true, force: true });
       return code;
     },
   };

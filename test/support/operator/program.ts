@@ -1,9 +1,11 @@
 /** Runs the operator's program like the image, and reads every line of its output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { LogLine } from '../../operator/harness.ts';
-import { bundleOf } from './bundle.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../../src/program.ts');
 
 export interface Ended {
   readonly code: number | null;
@@ -29,9 +31,10 @@ export interface ProgramOptions {
 }
 
 export function runProgram({ env, nodeOptions = [], isPid1 = false }: ProgramOptions): RunningProgram {
-  const command = [process.execPath, ...nodeOptions, bundleOf()];
+  const command = [process.execPath, ...nodeOptions, PROGRAM];
   const [path = '', ...argv] = isPid1 ? ['unshare', '--pid', '--fork', '--kill-child', ...command] : command;
-  const child = spawn(path, argv, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(path, argv, { env: { PATH, NODE_COMPILE_CACHE, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const log: LogLine[] = [];
   const noise: string[] = [];
   const listeners = new Set<() => void>();

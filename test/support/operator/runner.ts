@@ -1,21 +1,21 @@
 /** Starts operators in separate processes and reads all their output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import type { LogLine } from '../../operator/harness.ts';
 import type { LeadingClock } from '../paced-clock.ts';
-import { bundleOf } from './bundle.ts';
 import type { FromOperator, ToOperator } from './messages.ts';
 
-/** Program of the process. The default is the bundle of `process.ts` with Node's default options. */
+/** Program of the process. The default is `process.ts` with Node's default options. */
 export interface Program {
   readonly file: string;
   readonly nodeOptions: readonly string[];
 }
 
-const usualProgram = (): Program => ({
-  file: bundleOf('test/support/operator/process.ts'),
-  nodeOptions: ['--expose-gc', '--cpu-prof', '--cpu-prof-dir=/tmp/ci/p2c'],
-});
+const SOURCES: Program = {
+  file: fileURLToPath(new URL('./process.ts', import.meta.url)),
+  nodeOptions: ['--expose-gc'],
+};
 
 export interface Memory {
   readonly rssMiB: number;
@@ -50,10 +50,11 @@ export async function runOperator(
   clock: LeadingClock,
   env: Readonly<Record<string, string>>,
   argv: readonly string[] = [],
-  { file, nodeOptions }: Program = usualProgram(),
+  { file, nodeOptions }: Program = SOURCES,
 ): Promise<OperatorProcess> {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [...nodeOptions, file, ...argv], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, CLOCK_START_MS: String(clock.now()), ...env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, CLOCK_START_MS: String(clock.now()), ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const send = (message: ToOperator): void => {

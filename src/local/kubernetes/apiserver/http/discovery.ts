@@ -134,8 +134,22 @@ const inOrder = (left: Served, right: Served): number =>
   byPriority(left.version, right.version) ||
   byName(left, right);
 
+type Tree = ReadonlyMap<string, ReadonlyMap<string, readonly Served[]>>;
+
+/** Tree of each registry, and the registry's generation from which it was built. */
+const trees = new WeakMap<Registry, { readonly generation: number; readonly tree: Tree }>();
+
 /** Returns group → version → resources, with the preferred version first. */
-function tree(registry: Registry): Map<string, Map<string, Served[]>> {
+function treeOf(registry: Registry): Tree {
+  const { generation } = registry;
+  const known = trees.get(registry);
+  if (known?.generation === generation) return known.tree;
+  const tree = buildTree(registry);
+  trees.set(registry, { generation, tree });
+  return tree;
+}
+
+function buildTree(registry: Registry): Tree {
   const groups = new Map<string, Map<string, Served[]>>();
   const all = [...registry.all().map(toServed), ...reviews()];
   for (const one of all.sort(inOrder)) {
@@ -149,14 +163,14 @@ function tree(registry: Registry): Map<string, Map<string, Served[]>> {
 const versionsOf = (group: string, versions: Iterable<string>): Json[] =>
   [...versions].map((version) => ({ groupVersion: groupVersion({ group, version }), version }));
 
-function apiGroup(name: string, versions: Map<string, unknown>): Json {
+function apiGroup(name: string, versions: ReadonlyMap<string, unknown>): Json {
   const listed = versionsOf(name, versions.keys());
   return { name, versions: listed, preferredVersion: listed[0] };
 }
 
 /** `/apis` */
 export function groupList(registry: Registry): Json {
-  const groups = [...tree(registry)]
+  const groups = [...treeOf(registry)]
     .filter(([name]) => name !== '')
     .map(([name, versions]) => apiGroup(name, versions));
   return { kind: 'APIGroupList', apiVersion: 'v1', groups };
@@ -164,13 +178,13 @@ export function groupList(registry: Registry): Json {
 
 /** Returns `/apis/GROUP`, or undefined if the group does not exist. */
 export function groupDocument(registry: Registry, name: string): Json | undefined {
-  const versions = tree(registry).get(name);
+  const versions = treeOf(registry).get(name);
   return versions && { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(name, versions) };
 }
 
 /** Returns `/api/v1` or `/apis/GROUP/VERSION`, or undefined if the version does not exist. */
 export function resourceList(registry: Registry, group: string, version: string): Json | undefined {
-  const found = tree(registry).get(group)?.get(version);
+  const found = treeOf(registry).get(group)?.get(version);
   if (!found) return undefined;
   const resources = found.flatMap(({ subresources, group: _group, version: _version, ...one }) => [
     { ...one, storageVersionHash: '' },
@@ -207,7 +221,7 @@ function aggregatedResource(one: Served): Json {
 
 /** Returns `/api` (core group) or `/apis` (named groups) in the aggregated form, in one document. */
 export function aggregatedList(registry: Registry, core: boolean): Json {
-  const items = [...tree(registry)]
+  const items = [...treeOf(registry)]
     .filter(([name]) => (name === '') === core)
     .map(([name, versions]) => ({
       metadata: { name, creationTimestamp: null },

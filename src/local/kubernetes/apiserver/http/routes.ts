@@ -130,9 +130,9 @@ function serveGroup(
     const body = record(parseBody(call.body, call.request.headers['content-type']));
     return send(call, review.answer({ ...body, kind: review.kind, apiVersion: `${group}/${version}` }), 201);
   }
-  if (!resourceList(registry, group, version))
-    return sendText(call, '404 page not found\n', 'text/plain; charset=utf-8', 404);
   const resource = registry.find(group, version, plural);
+  if (resource === undefined && resourceList(registry, group, version) === undefined)
+    return sendText(call, '404 page not found\n', 'text/plain; charset=utf-8', 404);
   if (!resource || (namespace !== undefined && !resource.namespaced)) throw unknownPath();
   if (resource.warning !== undefined) warn(call, [resource.warning]);
   if (name === '') return serveCollection(call, watches, resource, namespace);
