@@ -24,7 +24,7 @@ export async function reading<T>(
   userAgent: string,
   read: (client: HttpKubeReader) => Promise<T>,
 ): Promise<T> {
-  // loads the Kubernetes library, which takes a second, only for commands that connect
+  // loading the Kubernetes library uses a second of CPU time, and help and files do not need it
   const { connectReader } = await import('../kube/http.ts');
   const client = connectReader({ clock: realClock(), userAgent, kubeconfig, context });
   try {

@@ -133,8 +133,9 @@ export async function bodyOf(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const late = timeout(`the response of the API server did not end within ${longestMs} ms`);
-  const timer = setTimeout(() => response.destroy(late), longestMs);
+  const end = (): unknown =>
+    response.destroy(timeout(`the response of the API server did not end within ${longestMs} ms`));
+  const timer = setTimeout(end, longestMs);
   timer.unref();
   response.once('close', () => clearTimeout(timer));
   try {

@@ -25,6 +25,8 @@ const FAST = 20;
 export const NODE_MS = 10_000;
 /** Limit in real time. */
 const PROBE_MS = 20_000;
+/** Real time between two polls. Polls use CPU time, and the clock is slow while a process computes. */
+const POLL_MS = 25;
 
 /** All feature gates that are disabled by default and tested here. */
 const GATES = 'NodeOverlay=true,CapacityBuffer=true,StaticCapacity=true,NodeRepair=true,SpotToSpotConsolidation=true';
@@ -125,7 +127,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
         const seen = await holds();
         if (seen) return seen as Exclude<typeof seen, false | undefined>;
         if (isLate) throw new Error(`no ${what} after ${limitMs / 1000} s\n${await describe(self)}`);
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     },
     since: () => operator.log.slice(marked),
@@ -148,7 +150,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
       const startedMs = clock.now();
       while (operator.end === undefined) {
         if (clock.now() - startedMs > limitMs) throw new Error(`the operator has not ended\n${await describe(self)}`);
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     },
     async startAgain() {
