@@ -9,7 +9,7 @@ import { Differential } from './differential/differential.ts';
 
 const FIRST_SEED = 1;
 const MOST = 40;
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 30_000;
 /** Minimum number of clusters, for slow machines. */
 const LEAST = 12;
 
