@@ -41,6 +41,16 @@ export const costOf = (bins: readonly Bin[]): number =>
 
 export const nodesOf = (bins: readonly Bin[]): number => bins.reduce((sum, { copies }) => sum + copies, 0);
 
+/** Returns the worth of all pods on a node. */
+export function worthOf(counts: Int32Array, worth: Float64Array): number {
+  let sum = 0;
+  for (let kind = 0; kind < counts.length; kind++) {
+    const count = counts[kind] as number;
+    if (count > 0) sum += count * (worth[kind] as number);
+  }
+  return sum;
+}
+
 /** Returns true if one row has at least as much as another row in every given dimension. */
 function covers(one: Amounts, other: Amounts, dimensions: readonly number[]): boolean {
   for (const at of dimensions) if ((one[at] ?? 0) < (other[at] ?? 0)) return false;

@@ -67,8 +67,8 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
 }
 
 /** Work limit of small solves. A larger limit makes small solves slower, but their plans hardly cheaper. */
-const LEAST_WORK = 1_500_000;
-const WORK_PER_POD = 15_000;
+const LEAST_WORK = 1_000_000;
+const WORK_PER_POD = 10_000;
 
 const workFor = (pods: number): number => Math.min(DEFAULT_WORK, Math.max(LEAST_WORK, pods * WORK_PER_POD));
 

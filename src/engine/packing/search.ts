@@ -6,12 +6,12 @@
 import { pseudoRandom } from '../pseudo-random.ts';
 import { isBetter, type NodeSaving, type Purchase, savesNodes } from '../purchase.ts';
 import { nodeSavingOf } from './node-saving.ts';
-import { type Bin, costOf, nodesOf, type Problem } from './problem.ts';
+import { type Bin, costOf, nodesOf, type Problem, worthOf } from './problem.ts';
 import { type SearchBudget, Shop } from './shop.ts';
 
 const ROUNDS = 12;
 /** Work limit of each search, in checks of one kind for one node. Each check takes about 20 ns. */
-export const DEFAULT_WORK = 6_000_000;
+export const DEFAULT_WORK = 4_000_000;
 /** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */
 const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 150;
@@ -145,11 +145,16 @@ const countedCost = (bins: readonly Bin[], surcharge: number): number => costOf(
 function adapted(worth: Float64Array, bins: readonly Bin[], { kinds }: Problem): Float64Array {
   const paid = new Float64Array(worth.length);
   for (const { counts, price, copies } of bins) {
-    const total = counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
-    for (let kind = 0; kind < counts.length; kind++)
-      paid[kind] = (paid[kind] ?? 0) + (copies * price * (counts[kind] ?? 0) * (worth[kind] ?? 0)) / total;
+    const usdPerWorth = (copies * price) / worthOf(counts, worth);
+    for (let kind = 0; kind < counts.length; kind++) {
+      const count = counts[kind] as number;
+      if (count > 0) paid[kind] = (paid[kind] as number) + usdPerWorth * count * (worth[kind] as number);
+    }
   }
-  return worth.map((each, kind) => (each + (paid[kind] ?? 0) / Math.max(1, kinds[kind]?.count ?? 1)) / 2);
+  const next = new Float64Array(worth.length);
+  for (let kind = 0; kind < worth.length; kind++)
+    next[kind] = ((worth[kind] as number) + (paid[kind] as number) / Math.max(1, kinds[kind]?.count ?? 1)) / 2;
+  return next;
 }
 
 /** @param mostUsd maximum cost of a modified plan, in USD per hour */
@@ -158,22 +163,24 @@ function improved(
   { bins, worth, surcharge }: Found,
   mostUsd: number,
 ): readonly Bin[] {
-  let nodes = singleNodes(bins);
+  const count = nodesOf(bins);
+  if (count < 2 || count > MAX_SINGLE_NODES || budget.left <= 0) return bins;
+  const ranked = (some: readonly Bin[]): readonly RankedNode[] =>
+    some.flatMap((bin) => {
+      const node = { bin: { ...bin, copies: 1 }, ratio: (bin.price + surcharge) / worthOf(bin.counts, worth) };
+      return Array.from({ length: bin.copies }, () => node);
+    });
+  let nodes = ranked(bins).toSorted(byRatio);
   let usd = costOf(bins);
-  if (nodes.length < 2 || nodes.length > MAX_SINGLE_NODES) return bins;
-  const random = pseudoRandom(problem.kinds.length * 7919 + nodes.length);
-  const ratio = ({ price, counts }: Bin): number =>
-    (price + surcharge) / counts.reduce((sum, count, kind) => sum + count * (worth[kind] ?? 0), 0);
-  const nodesByRatio = (): Bin[] => nodes.toSorted((a, b) => ratio(b) - ratio(a));
-  nodes = nodesByRatio();
+  const random = pseudoRandom(problem.kinds.length * 7919 + count);
   const drawn = new Uint8Array(problem.capacities.length);
-  const patience = Math.min(MOST_PATIENCE, PATIENCE_PER_NODE * nodes.length);
+  const patience = Math.min(MOST_PATIENCE, PATIENCE_PER_NODE * count);
   for (let vain = 0; vain < patience && budget.left > 0 && !budget.isLate(); vain++) {
     const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
     const chosen = new Set<number>();
     // expensive nodes come first, and squaring draws them more often
     while (chosen.size < size) chosen.add(Math.floor(random() ** 2 * nodes.length));
-    const before = [...chosen].map((at) => nodes[at] as Bin);
+    const before = [...chosen].map((at) => (nodes[at] as RankedNode).bin);
     const share = 0.2 + 0.8 * random();
     for (const row of shop.rows) drawn[row] = random() < share ? 1 : 0;
     for (const { row } of before) drawn[row] = 1;
@@ -189,15 +196,19 @@ function improved(
     const would = usd - costOf(before) + costOf(after);
     if (would > Math.max(usd, mostUsd)) continue;
     usd = would;
-    nodes = [...nodes.filter((_, at) => !chosen.has(at)), ...singleNodes(after)];
-    nodes = nodesByRatio();
+    nodes = [...nodes.filter((_, at) => !chosen.has(at)), ...ranked(after)].sort(byRatio);
     vain = 0;
   }
-  return nodes;
+  return nodes.map(({ bin }) => bin);
 }
 
-const singleNodes = (bins: readonly Bin[]): Bin[] =>
-  bins.flatMap((bin) => Array.from({ length: bin.copies }, () => ({ ...bin, copies: 1 })));
+/** Node with its price per worth. */
+interface RankedNode {
+  readonly bin: Bin;
+  readonly ratio: number;
+}
+
+const byRatio = (a: RankedNode, b: RankedNode): number => b.ratio - a.ratio;
 
 function sumOf(bins: readonly Bin[]): Int32Array {
   const sum = new Int32Array(bins[0]?.counts.length ?? 0);

@@ -5,11 +5,9 @@
 import type { Amounts } from '../solver/dimensions.ts';
 import { surplusUsd } from '../solver/surplus-prices.ts';
 import { type Offer, Offers } from './offers.ts';
-import { type Bin, type Mix, type PodKind, type Problem, worthwhileRows } from './problem.ts';
+import { type Demand, OpenNode } from './open-node.ts';
+import { type Bin, type Mix, type Problem, worthOf, worthwhileRows } from './problem.ts';
 import { WorthBound } from './worth-bound.ts';
-
-/** Order to fill a node: by worth per scarce capacity, or pods with the highest worth first. */
-type Filling = 'scarcity' | 'dearest';
 
 /** Remaining work of a search, in checks of one kind for one node. */
 export interface SearchBudget {
@@ -17,12 +15,9 @@ export interface SearchBudget {
   readonly isLate: () => boolean;
 }
 
-interface PurchaseRequest {
+interface PurchaseRequest extends Demand {
   /** Pods to place, per kind. */
   readonly counts: Int32Array;
-  /** Worth of a pod, per kind. */
-  readonly worth: Float64Array;
-  readonly filling: Filling;
   /** Surcharge of each node in USD per hour. A higher surcharge leads to fewer nodes. */
   readonly surcharge: number;
   /** Limit of the cost including surcharges. A result with this cost or more is useless. Default: no limit. */
@@ -31,7 +26,6 @@ interface PurchaseRequest {
   readonly considered?: Uint8Array;
 }
 
-const TINY = 1e-9;
 const ROUNDING = 1 + 1e-9;
 /**
  * Number of constructions for which the budget should be sufficient. `LOOKS_PER_KIND` is the estimated number of checks of a
@@ -39,33 +33,6 @@ const ROUNDING = 1 + 1e-9;
  */
 const CONSTRUCTIONS = 6;
 const LOOKS_PER_KIND = 20;
-
-/** Requests of the pods of all kinds, in sparse form, because most kinds request few of the resources. */
-interface Wants {
-  /** First index of each kind in `positions` and `amounts`, and the length of these arrays. */
-  readonly starts: Int32Array;
-  readonly positions: Int32Array;
-  readonly amounts: Float64Array;
-}
-
-function wantsOf(kinds: readonly PodKind[]): Wants {
-  const starts = [0];
-  const positions: number[] = [];
-  const requested: number[] = [];
-  for (const { amounts } of kinds) {
-    for (const [at, amount] of amounts.entries()) {
-      if (amount <= 0) continue;
-      positions.push(at);
-      requested.push(amount);
-    }
-    starts.push(positions.length);
-  }
-  return {
-    starts: Int32Array.from(starts),
-    positions: Int32Array.from(positions),
-    amounts: Float64Array.from(requested),
-  };
-}
 
 /**
  * Last small shop. V8 discards the optimized code of a class when the last object of the class is collected, and compiling it
@@ -78,7 +45,6 @@ const MOST_KEPT = 100_000;
 export class Shop {
   readonly #problem: Problem;
   readonly #budget: SearchBudget;
-  readonly #wants: Wants;
   /** Kinds of each mix: 1 for its kinds, otherwise 0. */
   readonly #members: readonly Uint8Array[];
   readonly #bound: WorthBound;
@@ -87,25 +53,19 @@ export class Shop {
   /** Rows of the catalogue. */
   readonly rows: readonly number[];
   readonly #offers = new Offers();
-  /** State of the node under construction: its remaining capacity, one divided by it, and the kinds that may still fit. */
-  readonly #rest: Amounts;
-  readonly #perRest: Float64Array;
-  readonly #room: Int32Array;
+  readonly #node: OpenNode;
 
   constructor(problem: Problem, budget: SearchBudget) {
     const { kinds, mixes } = problem;
     this.#problem = problem;
     this.#budget = budget;
-    this.#wants = wantsOf(kinds);
     this.#members = mixes.map((mix) => {
       const members = new Uint8Array(kinds.length);
       for (const kind of mix.kinds) members[kind] = 1;
       return members;
     });
     this.#bound = new WorthBound(kinds);
-    this.#rest = new Float64Array(kinds[0]?.amounts.length ?? 0);
-    this.#perRest = new Float64Array(this.#rest.length);
-    this.#room = new Int32Array(kinds.length);
+    this.#node = new OpenNode(kinds);
     const rows = mixes.map((mix) => worthwhileRows(problem, { ...mix, prices: this.#ownPrices(mix) }));
     const used = mixes.filter((_, index) => (rows[index] as readonly number[]).length > 0);
     const looks = used.reduce((sum, mix) => sum + mix.kinds.length, 0) * LOOKS_PER_KIND;
@@ -165,7 +125,7 @@ export class Shop {
       let best: number | undefined;
       let lowest = Number.POSITIVE_INFINITY;
       for (const row of rows) {
-        const load = this.#loadOf(kind, capacities[row] as Amounts);
+        const load = this.#node.loadOn(capacities[row] as Amounts, kind);
         const price = this.#shareOf(kind, row, mix.prices[row] ?? 0, load);
         if (load > 1 || price >= lowest) continue;
         best = row;
@@ -184,7 +144,7 @@ export class Shop {
     for (const [index, mix] of mixes.entries()) {
       for (const { row, capacity, instanceUsd } of this.#catalogue[index] ?? []) {
         for (const kind of mix.kinds) {
-          const load = this.#loadOf(kind, capacity);
+          const load = this.#node.loadOn(capacity, kind);
           if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, this.#shareOf(kind, row, instanceUsd, load));
         }
       }
@@ -266,85 +226,17 @@ export class Shop {
     return undefined;
   }
 
-  #fill(offer: Offer, left: Int32Array, { worth, filling, surcharge }: PurchaseRequest): void {
+  #fill(offer: Offer, left: Int32Array, request: PurchaseRequest): void {
     const { mixes, cpuAt } = this.#problem;
-    const { mix, row, capacity: room, instanceUsd, counts } = offer;
-    this.#empty(room);
+    const { mix, row, capacity, instanceUsd, counts } = offer;
+    const node = this.#node;
+    node.start(capacity, (mixes[mix] as Mix).kinds, left);
     counts.fill(0);
-    let kinds = 0;
-    for (const kind of (mixes[mix] as Mix).kinds) if ((left[kind] as number) > 0) this.#room[kinds++] = kind;
-    const open = this.#room;
-    const isDearest = filling === 'dearest';
-    let total = 0;
-    while (kinds > 0) {
-      this.#budget.left -= kinds + 1;
-      let best = -1;
-      let bestValue = 0;
-      let bestLoad = 0;
-      let kept = 0;
-      for (let index = 0; index < kinds; index++) {
-        const kind = open[index] as number;
-        const load = this.#loadOnRest(kind);
-        if (load > 1 || (counts[kind] as number) >= (left[kind] as number)) continue; // never again on this node
-        open[kept++] = kind;
-        const each = worth[kind] as number;
-        const value = isDearest ? each : each / (load + TINY);
-        if (value > bestValue) {
-          best = kind;
-          bestValue = value;
-          bestLoad = load;
-        }
-      }
-      if (best < 0) break;
-      kinds = kept;
-      // half of the fitting number, because scarcity changes while the node fills up
-      const fitting = Math.floor(1 / Math.max(bestLoad, TINY) + TINY);
-      const batch = Math.max(1, Math.min(fitting >> 1, (left[best] as number) - (counts[best] as number)));
-      counts[best] = (counts[best] as number) + batch;
-      total += batch * (worth[best] as number);
-      this.#take(best, batch);
-    }
+    while (node.add(counts, left, request) >= 0);
+    this.#budget.left -= node.checks;
     offer.isFilled = true;
-    offer.price = this.#priceOf(row, instanceUsd, (room[cpuAt] ?? 0) - (this.#rest[cpuAt] ?? 0));
-    offer.ratio = ratioOf(offer.price + surcharge, total);
-  }
-
-  /** Begins a node with this capacity. */
-  #empty(capacity: Amounts): void {
-    this.#rest.set(capacity);
-    for (let at = 0; at < capacity.length; at++) this.#perRest[at] = 1 / (capacity[at] as number);
-  }
-
-  /** Returns the largest part of a capacity that a pod uses. Returns a value above 1 if the pod does not fit. */
-  #loadOf(kind: number, there: Amounts): number {
-    const { starts, positions, amounts } = this.#wants;
-    let load = 0;
-    for (let index = starts[kind] as number; index < (starts[kind + 1] as number); index++)
-      load = Math.max(load, (amounts[index] as number) / (there[positions[index] as number] as number));
-    return load;
-  }
-
-  /** Returns the load on the node under construction. Multiplies, because this is the innermost loop of the search. */
-  #loadOnRest(kind: number): number {
-    const { starts, positions, amounts } = this.#wants;
-    const perRest = this.#perRest;
-    const end = starts[kind + 1] as number;
-    let load = 0;
-    for (let index = starts[kind] as number; index < end; index++) {
-      const part = (amounts[index] as number) * (perRest[positions[index] as number] as number);
-      if (part > load) load = part;
-    }
-    return load;
-  }
-
-  #take(kind: number, times: number): void {
-    const { starts, positions, amounts } = this.#wants;
-    for (let index = starts[kind] as number; index < (starts[kind + 1] as number); index++) {
-      const at = positions[index] as number;
-      const rest = (this.#rest[at] as number) - times * (amounts[index] as number);
-      this.#rest[at] = rest;
-      this.#perRest[at] = rest > 0 ? 1 / rest : Number.POSITIVE_INFINITY;
-    }
+    offer.price = this.#priceOf(row, instanceUsd, (capacity[cpuAt] ?? 0) - node.restAt(cpuAt));
+    offer.ratio = ratioOf(offer.price + request.surcharge, worthOf(counts, request.worth));
   }
 }
 

@@ -11,6 +11,8 @@ class Dimension {
   readonly at: number;
   /** Amount that a pod requests, per kind. */
   readonly #amountOf: Float64Array;
+  /** Kinds that request the resource. */
+  readonly #kinds: readonly number[];
   /** Worth per amount, per kind. */
   readonly #densityOf: Float64Array;
   /** Kinds with open pods that request the resource, highest worth per amount first. */
@@ -28,23 +30,23 @@ class Dimension {
   constructor(at: number, kinds: readonly PodKind[]) {
     this.at = at;
     this.#amountOf = Float64Array.from(kinds, ({ amounts }) => amounts[at] as number);
-    const buffer = (): Float64Array => new Float64Array(kinds.length);
-    this.#densityOf = buffer();
+    this.#kinds = kinds.map((_, kind) => kind).filter((kind) => (this.#amountOf[kind] as number) > 0);
+    this.#densityOf = new Float64Array(kinds.length);
+    const buffer = (): Float64Array => new Float64Array(this.#kinds.length);
     this.amounts = buffer();
     this.wholes = buffer();
     this.worths = buffer();
     this.densities = buffer();
   }
 
-  start(open: readonly number[], worth: Float64Array): void {
-    const [amountOf, densityOf] = [this.#amountOf, this.#densityOf];
+  start(left: Int32Array, worth: Float64Array): void {
+    const [kinds, densityOf] = [this.#kinds, this.#densityOf];
     const order: number[] = [];
-    for (let at = 0; at < open.length; at++) {
-      const kind = open[at] as number;
-      const amount = amountOf[kind] as number;
-      if (amount <= 0) continue;
+    for (let at = 0; at < kinds.length; at++) {
+      const kind = kinds[at] as number;
+      if (left[kind] === 0) continue;
       order.push(kind);
-      densityOf[kind] = (worth[kind] as number) / amount;
+      densityOf[kind] = (worth[kind] as number) / (this.#amountOf[kind] as number);
     }
     this.#order = order.sort((a, b) => (densityOf[b] as number) - (densityOf[a] as number));
   }
@@ -102,7 +104,7 @@ export class WorthBound {
     const open: number[] = [];
     for (let kind = 0; kind < left.length; kind++) if ((left[kind] as number) > 0) open.push(kind);
     this.#open = open;
-    for (const dimension of this.#all) dimension.start(this.#open, worth);
+    for (const dimension of this.#all) dimension.start(left, worth);
   }
 
   /**
