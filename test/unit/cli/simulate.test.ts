@@ -67,6 +67,22 @@ describe('simulate', () => {
     expect(await bought(annotated, 0)).toEqual(dear);
   });
 
+  it('uses the cheaper one of two NodePools of equal weight', async () => {
+    const capacityType = (name: string, value: string, weight: number): string =>
+      POOL.replace('name: default', `name: ${name}`)
+        .replace('spec:', `spec:\n  weight: ${weight}`)
+        .concat(`        - {key: karpenter.sh/capacity-type, operator: In, values: [${value}]}\n`);
+    const usedNodePools = async (weight: number, packing?: 'compatible') => {
+      const pools = [capacityType('b', 'on-demand', weight), capacityType('a', 'spot', 1)].join('---');
+      const filename = [write('weights.yaml', pools), write('pods.yaml', PODS('900m'))];
+      const { simulation } = await simulate({ filename, nowMs: 0, ...(packing && { packing }) });
+      return new Set(simulation.nodeClaims.map(({ nodePool }) => nodePool));
+    };
+    expect(await usedNodePools(1)).toEqual(new Set(['a']));
+    expect(await usedNodePools(1, 'compatible')).toEqual(new Set(['b']));
+    expect(await usedNodePools(2)).toEqual(new Set(['b']));
+  });
+
   it('prints surplus CPU credits of burstable types beside the price, by the expected utilization', async () => {
     const filename = [write('burstable.yaml', POOL.replace('m7g', 't4g')), write('pods.yaml', PODS('1900m'))];
     const simulated = async (expectedCpuUtilization?: number) =>
