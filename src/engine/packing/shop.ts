@@ -32,7 +32,7 @@ const ROUNDING = 1 + 1e-9;
  * kind for one row in each construction.
  */
 const CONSTRUCTIONS = 6;
-const LOOKS_PER_KIND = 20;
+const LOOKS_PER_KIND = 13;
 
 /**
  * Last small shop. V8 discards the optimized code of a class when the last object of the class is collected, and compiling it
