@@ -9,7 +9,9 @@ import { nodeSavingOf } from './node-saving.ts';
 import { type Bin, costOf, nodesOf, type Problem, worthOf } from './problem.ts';
 import { type SearchBudget, Shop } from './shop.ts';
 
+/** Number of constructions of each search. The second search mostly improves the plan of the first one. */
 const ROUNDS = 12;
+const ROUNDS_OF_SECOND = 6;
 /** Work limit of each search, in checks of one kind for one node. Each check takes about 20 ns. */
 export const DEFAULT_WORK = 4_000_000;
 /** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */
@@ -124,10 +126,11 @@ interface Found {
 
 function constructed({ problem, shop, options }: Means, usdPerNode: number): Found | undefined {
   const { indifference, isLate } = options;
+  const rounds = usdPerNode > 0 ? ROUNDS_OF_SECOND : ROUNDS;
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
   let worth = shop.ownWorth();
   let best: Found | undefined;
-  for (let round = 0; round < ROUNDS && !isLate(); round++) {
+  for (let round = 0; round < rounds && !isLate(); round++) {
     const filling = round % 3 === 2 ? 'dearest' : 'scarcity';
     const bins = shop.buy({ counts, worth, filling, surcharge: best?.surcharge ?? usdPerNode });
     if (bins === undefined) break;
