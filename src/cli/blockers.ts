@@ -14,7 +14,15 @@ import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, inShort, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
-import { instanceTypesOption, manifestsOf, nowOption, type TypesFor, typesNoting, writeNotes } from './scenario.ts';
+import {
+  draOption,
+  instanceTypesOption,
+  manifestsOf,
+  nowOption,
+  type TypesFor,
+  typesNoting,
+  writeNotes,
+} from './scenario.ts';
 import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
 
 /** Reasons of events that report a blocked Node or NodeClaim. */
@@ -47,7 +55,7 @@ export interface BlockersResult {
  */
 export async function blockersAmong(
   filename: readonly string[],
-  { types, nowMs }: { readonly types: TypesFor; readonly nowMs: number },
+  { types, nowMs, dra = false }: { readonly types: TypesFor; readonly nowMs: number; readonly dra?: boolean },
 ): Promise<BlockersResult> {
   const manifests = manifestsOf({ filename });
   const world = await worldOf(manifests, {
@@ -68,6 +76,7 @@ export async function blockersAmong(
     pools: world.allPools,
     commitments: world.snapshot.commitments,
     podDisruptionBudgets: world.snapshot.podDisruptionBudgets,
+    ignoresClaims: !dra,
     volumeAttachments: ofKind('VolumeAttachment') as readonly VolumeAttachment[],
     volumeClaim: ({ namespace, name }) => volumeClaims.get(`${namespace}/${name}`),
     firstReported: firstReports(manifests),
@@ -89,15 +98,16 @@ const inOrder = (nodes: readonly NodeBlockers[]): readonly NodeBlockers[] =>
 interface Flags extends SourceFlags {
   readonly instanceTypes?: string;
   readonly all?: boolean;
+  readonly dra?: boolean;
   readonly now?: number;
   readonly output: Format;
 }
 
 async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
-  const { filename, server, now: nowMs = Date.now() } = flags;
+  const { filename, server, dra = false, now: nowMs = Date.now() } = flags;
   if (filename.length === 0) return askOperator(server ?? DEFAULT_SERVER, '/debug/blockers');
   const { types, notes: ofTypes } = typesNoting(flags);
-  const { nodes, notes } = await blockersAmong(filename, { types, nowMs });
+  const { nodes, notes } = await blockersAmong(filename, { types, nowMs, dra });
   writeNotes([...ofTypes, ...notes]);
   return nodes;
 }
@@ -125,6 +135,7 @@ export function blockersCommand(): Command {
   );
   return withExamples(withSource(command), EXAMPLES)
     .option('--all', 'include nodes that are not being drained, drifted or consolidatable')
+    .addOption(draOption())
     .addOption(instanceTypesOption())
     .addOption(nowOption())
     .addOption(outputOption())

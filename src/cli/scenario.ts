@@ -116,6 +116,9 @@ export const cpuUtilizationOption = (): Option =>
 export const priceBookOption = (): Option =>
   new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances of the operator');
 
+export const draOption = (): Option =>
+  new Option('--dra', 'count resource claims, as with the chart value settings.enableDRA');
+
 /** Adds the options of {@link ScenarioOptions} to a command. `--now` is stored as `now`. */
 export const withScenario = (command: Command): Command =>
   command
@@ -125,7 +128,7 @@ export const withScenario = (command: Command): Command =>
     .addOption(priceBookOption())
     .option('--scheduler-config <config>', 'SCHEDULER_CONFIG of the operator, or a file with its content')
     .addOption(nowOption())
-    .option('--dra', 'count resource claims, as with the chart value settings.enableDRA')
+    .addOption(draOption())
     .addOption(nodeFeeOption())
     .addOption(cpuUtilizationOption());
 

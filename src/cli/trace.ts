@@ -1,12 +1,13 @@
 /** Command `karpenter trace`. Creates traces for `karpenter replay`, and summarizes them. */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { formatDuration } from '../api/duration.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
 import { qualifiedNameErrors } from '../api/names.ts';
 import { timestamp } from '../lib/times.ts';
 import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
 import { readTrace } from '../replay/trace/read.ts';
 import { summaryOf, type TraceSummary } from '../replay/trace/summary.ts';
-import type { Trace } from '../replay/trace/trace.ts';
+import type { Trace, TraceEvent } from '../replay/trace/trace.ts';
 import { writeTrace } from '../replay/trace/write.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
@@ -109,7 +110,7 @@ interface AuditFlags {
 const AUDIT_NOTES = `
 The log must consist of JSON lines of audit.k8s.io/v1, with earlier files first. Use the level RequestResponse for workloads, pods
 and pods/status, because only this level contains whole objects. With the level Request, patches other than changes of replicas
-are missing. With Metadata, only deletions and times are known. Missing changes are counted and reported by reason. Objects that
+are missing. With Metadata, only deletions and times are known. DRA drivers need writes of nodes and resourceslices. Missing changes are counted and reported by reason. Objects that
 are not written during the log are missing; use \`karpenter record\` if you need them. Both commands omit the same fields.`;
 
 const fromAuditCommand = (): Command =>
@@ -127,7 +128,7 @@ const fromAuditCommand = (): Command =>
     .addOption(toOption())
     .addHelpText('after', AUDIT_NOTES)
     .action(async (files: readonly string[], { namespace, name, limit, output }: AuditFlags) => {
-      const { history, startMs, endMs, lines, changes } = await fromAudit(files, {
+      const { history, devices, startMs, endMs, lines, changes } = await fromAudit(files, {
         limitBytes: limit,
         namespaces: namespace,
       });
@@ -139,8 +140,13 @@ const fromAuditCommand = (): Command =>
         source: `audit log of ${lines} events`,
       };
       writeNotes([`${changes} of ${lines} events are relevant for a trace`, ...historyNotes(history)]);
-      await writeTrace(header, history.until(endMs), output);
+      await writeTrace(header, startingWith(devices, history.until(endMs)), output);
     });
+
+function* startingWith(objects: readonly KubeObject[], events: Iterable<TraceEvent>): Generator<TraceEvent> {
+  for (const apply of objects) yield { at: 0, apply };
+  yield* events;
+}
 
 type Named = Readonly<Record<string, string>>;
 

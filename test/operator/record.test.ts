@@ -12,10 +12,13 @@ import {
   DEVICE_CLASS,
   JOB,
   type Kind,
+  NODE,
   POD,
   RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_SLICE,
 } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import { record } from '../../src/cli/trace/record.ts';
 import { connectReader } from '../../src/kube/http.ts';
 import { run } from '../../src/replay/run.ts';
@@ -91,6 +94,21 @@ const claimObjects = (): readonly (readonly [kind: Kind, object: KubeObject])[] 
   return objects as unknown as ReturnType<typeof claimObjects>;
 };
 
+/** Publishes a GPU on the first node, as its DRA driver does. */
+async function publishGpu(): Promise<void> {
+  const name = (await scenario.kube.list(NODE)).items[0]?.metadata.name ?? '';
+  const labels = { [NODEPOOL_LABEL]: 'default', [INSTANCE_TYPE_LABEL]: 'g6.xlarge' };
+  await scenario.kube.patch(NODE, { name }, { metadata: { labels } });
+  const attributes = { type: { string: 'gpu' }, uuid: { string: SECRET } };
+  await create(RESOURCE_SLICE, {
+    ...{ apiVersion: 'resource.k8s.io/v1', kind: 'ResourceSlice', metadata: { name: 'slice' } },
+    spec: {
+      ...{ driver: 'gpu.nvidia.com', nodeName: name, pool: { name, generation: 1, resourceSliceCount: 1 } },
+      devices: [{ name: 'gpu-0', attributes }],
+    },
+  });
+}
+
 const eventsOf = async (path: string): Promise<readonly TraceEvent[]> =>
   Array.fromAsync((await readTrace(path)).events());
 const applied = (events: readonly TraceEvent[], kind: string) =>
@@ -121,6 +139,7 @@ describe('karpenter record', () => {
     await scenario.apply(secretive('web', 2));
     await create(POD, pod('before', 'Always'));
     for (const [kind, object] of claimObjects()) await create(kind, object);
+    await publishGpu();
     await scenario.until('2 pods of web', async () => (await scenario.running('web')).length === 2);
     const path = join(folder, 'life.jsonl');
     const client = connectReader({ clock: scenario.world.clock, userAgent: 'test', kubeconfig });
@@ -160,6 +179,10 @@ describe('karpenter record', () => {
     expect(applied(events, 'EC2NodeClass')).toHaveLength(1);
     for (const [{ kind }, { metadata }] of claimObjects())
       expect(applied(events, kind).map(({ at, apply }) => [at, apply.metadata.name])).toEqual([[0, metadata.name]]);
+    const [driver, ...others] = applied(events, 'DaemonSet');
+    expect(driver).toMatchObject({ at: 0, apply: { metadata: { name: 'observed-dra-driver-0' } } });
+    expect(JSON.stringify(driver)).toContain('"local.karpenter-ts.sh/dra-driver":"gpu.nvidia.com"');
+    expect(others).toEqual([]);
     expect(applied(events, 'Deployment').map(({ apply }) => apply.metadata.name)).toEqual(['web', 'late']);
     expect(applied(events, 'ReplicaSet')).toEqual([]);
     const [scaled] = events.filter((event) => 'scale' in event);
@@ -194,7 +217,8 @@ describe('karpenter record', () => {
     client.close();
     expect(notes).toContainEqual(expect.stringContaining('reached the limit'));
     expect((await eventsOf(path)).length).toBeGreaterThan(0);
-    expect((await stat(path)).size).toBeLessThan(1_500 + 300);
+    // besides the header and the DaemonSet of the driver
+    expect((await stat(path)).size).toBeLessThan(1_500 + 900);
   });
 
   it('writes a complete trace on Ctrl-C, as a user runs it', async () => {

@@ -4,7 +4,7 @@
  * object was written. Missing objects are counted by reason.
  */
 
-import { apiVersionOf, CONFIG_MAP, type Kind } from '../../api/kinds.ts';
+import { apiVersionOf, type Kind, RESOURCE_SLICE } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../lib/input-error.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
@@ -12,6 +12,7 @@ import { parseJson } from '../../lib/parse-json.ts';
 import { timeOf } from '../../lib/times.ts';
 import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import { openLines } from '../../replay/trace/source.ts';
+import { AuditedDevices, DEVICE_SOURCES } from './audit-devices.ts';
 import { AuditHistory } from './history.ts';
 
 const fieldsAt = (fields: JsonObject, name: string): JsonObject =>
@@ -20,6 +21,8 @@ const textAt = (fields: JsonObject, name: string): string => (typeof fields[name
 
 interface FromAudit {
   readonly history: AuditHistory;
+  /** DRA drivers and declared devices, with which the trace begins. */
+  readonly devices: readonly KubeObject[];
   /** Time of the first event, in milliseconds since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
@@ -34,9 +37,8 @@ interface AuditOptions {
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
-/** The content of ConfigMaps is not read, except of ConfigMaps that `karpenter record` selects. */
-const READ = TRACE_KINDS.filter(({ kind }) => kind !== CONFIG_MAP.kind);
-const BY_RESOURCE = new Map(READ.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
+const BY_RESOURCE = new Map([...TRACE_KINDS, ...DEVICE_SOURCES].map((kind) => [`${kind.group}/${kind.plural}`, kind]));
+const DESCRIBES_DEVICES: ReadonlySet<Kind> = new Set(DEVICE_SOURCES);
 /** Subresources that change an object of a trace. */
 const SUBRESOURCES: ReadonlySet<string> = new Set(['', 'scale', 'status', 'eviction']);
 
@@ -80,6 +82,7 @@ function eventIn(text: string, where: string): JsonObject {
 
 class Reading {
   readonly #history: AuditHistory;
+  readonly #devices = new AuditedDevices();
   readonly #startMs: number;
   #endMs: number;
   #changes = 0;
@@ -91,7 +94,10 @@ class Reading {
   }
 
   result(): Omit<FromAudit, 'lines'> {
-    return { history: this.#history, startMs: this.#startMs, endMs: this.#endMs, changes: this.#changes };
+    const [history, devices] = [this.#history, this.#devices];
+    if (devices.unplaced > 0) history.miss(UNPLACED, devices.unplaced);
+    const [startMs, endMs, changes] = [this.#startMs, this.#endMs, this.#changes];
+    return { history, devices: devices.objects(), startMs, endMs, changes };
   }
 
   take(event: JsonObject, ms: number): void {
@@ -102,8 +108,20 @@ class Reading {
       return;
     const { code = 200 } = fieldsAt(event, 'responseStatus') as { readonly code?: number };
     if (code >= 300 || !SUBRESOURCES.has(textAt(ref, 'subresource'))) return;
+    if (DESCRIBES_DEVICES.has(kind)) {
+      this.#describe({ event, kind, ref, ms });
+      return;
+    }
     this.#changes += 1;
     this.#change({ event, kind, ref, ms });
+  }
+
+  /** Reads an object that describes devices. Ignores its deletion, because the trace begins with all observed drivers. */
+  #describe(change: Change): void {
+    if (textAt(change.event, 'verb').startsWith('delete')) return;
+    const object = writtenObject(change);
+    if (object !== undefined) this.#devices.put(object);
+    else if (change.kind === RESOURCE_SLICE) this.#history.miss(withoutObject(change));
   }
 
   #change(change: Change): void {
@@ -117,21 +135,16 @@ class Reading {
   }
 
   #write(change: Change): void {
-    const { event, kind, ref, ms } = change;
+    const { event, ref, ms } = change;
     const object = writtenObject(change);
     if (object !== undefined) {
       this.#history.put(object, ms);
       return;
     }
     if (textAt(ref, 'subresource') === 'status') return;
-    const level = textAt(event, 'level');
     // a patch may change only the number of replicas
     if (textAt(event, 'verb') === 'patch' && this.#patchedReplicas(change)) return;
-    this.#history.miss(
-      level === 'Metadata'
-        ? `${kind.kind} was written, but the level Metadata does not contain the object`
-        : `${kind.kind} was written, but the level ${level} does not contain the object`,
-    );
+    this.#history.miss(withoutObject(change));
   }
 
   #scale(change: Change): void {
@@ -157,6 +170,12 @@ interface Change {
   readonly ref: JsonObject;
   readonly ms: number;
 }
+
+const UNPLACED =
+  'ResourceSlice was written, but the log does not contain the instance type and the NodePool of its node';
+
+const withoutObject = ({ event, kind }: Change): string =>
+  `${kind.kind} was written, but the level ${textAt(event, 'level')} does not contain the object`;
 
 const namesOf = (ref: JsonObject): { readonly name: string; readonly namespace?: string } => {
   const namespace = textAt(ref, 'namespace');

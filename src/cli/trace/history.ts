@@ -90,9 +90,9 @@ export class AuditHistory {
     return this.#leftOut;
   }
 
-  /** Counts an object that is missing from the trace. */
-  miss(reason: string): void {
-    this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1);
+  /** Counts objects that are missing from the trace. */
+  miss(reason: string, count = 1): void {
+    this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + count);
   }
 
   /** Records the state of an object at a time in milliseconds since the epoch. */

@@ -14,6 +14,7 @@ import { OPERATOR_NAMESPACE } from '../../replay/trace/kinds.ts';
 import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { Redactor } from '../snapshot/redact.ts';
 import { driverDaemonSet } from './driver-objects.ts';
+import { traceObject } from './redacted.ts';
 
 /** Maximum number of drivers and instance types. */
 const MOST_SAMPLES = 256;
@@ -27,6 +28,17 @@ interface Sample {
   readonly node: string;
   readonly slices: Map<string, ResourceSlice>;
   readonly nodePools: Set<string>;
+}
+
+/** Returns true for a ConfigMap with devices of new nodes. */
+export const isDeclaration = ({ kind, metadata }: KubeObject): boolean =>
+  kind === CONFIG_MAP.kind && own(metadata.labels ?? {}, DEVICE_TEMPLATES_LABEL) === 'true';
+
+/** Returns a ConfigMap with devices of new nodes, in the namespace of the operator of a replay. */
+export function traceDeclaration(configMap: ConfigMap): KubeObject {
+  const safe = traceObject(configMap);
+  const labels = { [DEVICE_TEMPLATES_LABEL]: 'true' };
+  return { ...safe, metadata: { ...safe.metadata, labels, namespace: OPERATOR_NAMESPACE } };
 }
 
 export class ObservedDrivers {

@@ -8,15 +8,14 @@ import { startInformers } from '../../kube/informers.ts';
 import { type Clock, realClock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
-import { OPERATOR_NAMESPACE, TRACE_KINDS } from '../../replay/trace/kinds.ts';
+import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
 import type { TraceEvent } from '../../replay/trace/trace.ts';
 import { writeTrace } from '../../replay/trace/write.ts';
 import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { pluralOf } from '../render/table.ts';
 import { AuditHistory } from './history.ts';
 import { historyNotes } from './notes.ts';
-import { ObservedDrivers } from './observed-drivers.ts';
-import { traceObject } from './redacted.ts';
+import { ObservedDrivers, traceDeclaration } from './observed-drivers.ts';
 
 interface RecordOptions {
   /** Duration in milliseconds. */
@@ -97,11 +96,7 @@ async function readDeclarations(client: KubeReader, trouble: Map<string, string>
     const found: readonly ConfigMap[] = await client.listAll(CONFIG_MAP, {
       labelSelector: `${DEVICE_TEMPLATES_LABEL}=true`,
     });
-    return found.map((each) => {
-      const safe = traceObject(each);
-      const labels = { [DEVICE_TEMPLATES_LABEL]: 'true' };
-      return { ...safe, metadata: { ...safe.metadata, labels, namespace: OPERATOR_NAMESPACE } };
-    });
+    return found.map(traceDeclaration);
   } catch (error) {
     trouble.set(CONFIG_MAP.kind, messageOf(error));
     return [];

@@ -2,12 +2,13 @@
 import type { BlockCode } from '../disruption/reasons.ts';
 
 /**
- * Code of an obstacle. Codes are never renamed or reused. The block codes and `budget` apply to nodes that are not drained; the
- * remaining codes apply to nodes that are being drained.
+ * Code of an obstacle. Codes are never renamed or reused. The block codes, `budget` and `claims-ignored` apply to nodes that are
+ * not drained; the remaining codes apply to nodes that are being drained.
  */
 type BlockerCode =
   | BlockCode
   | 'budget'
+  | 'claims-ignored'
   | 'deadline-unreadable'
   | 'pod-terminating'
   | 'pod-eviction'

@@ -10,6 +10,7 @@ import { nodePrices } from '../cost/node-prices.ts';
 import { type Allowance, allowances } from '../disruption/budgets/budgets.ts';
 import { candidateOf, isBlock } from '../disruption/pass.ts';
 import type { BlockCode, DisruptionReason } from '../disruption/reasons.ts';
+import { usesDevices } from '../dra/pod-claims.ts';
 import { pendingAttachments } from '../drain/attachments.ts';
 import { readDeadline } from '../drain/deadline.ts';
 import type { PoolInput, StateNode } from '../model.ts';
@@ -34,6 +35,8 @@ export interface BlockerContext {
   /** Commitments of the price book, which reduce prices. */
   readonly commitments?: readonly Commitment[] | undefined;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  /** True if the operator ignores resource claims. Pods with claims then cannot move to another node. */
+  readonly ignoresClaims: boolean;
   readonly volumeAttachments: readonly VolumeAttachment[];
   readonly volumeClaim: DrainContext['volumeClaim'];
   /** Time of the first event about an obstacle of the Node or NodeClaim with this name, in milliseconds since the epoch. */
@@ -44,11 +47,11 @@ const HOUR_MS = 3_600_000;
 
 /** Yields the nodes that have obstacles, in the given order. */
 export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
-  const { nowMs, nodes, podDisruptionBudgets, volumeClaim } = context;
+  const { nowMs, nodes, podDisruptionBudgets, ignoresClaims, volumeClaim } = context;
   const pools = new Map(context.pools.map((pool) => [pool.nodePool.metadata.name, pool]));
   const attachments = Map.groupBy(context.volumeAttachments, ({ spec }) => spec.nodeName);
   const prices = nodePrices(nodes, context.pools, context.commitments);
-  const staying: StayContext = { nowMs, podDisruptionBudgets, pools, allowances: standings(context) };
+  const staying = { nowMs, podDisruptionBudgets, ignoresClaims, pools, allowances: standings(context) };
   for (const node of nodes) {
     if (!isOurs(node)) continue;
     const waitsFor = waitOf(node);
@@ -134,6 +137,7 @@ const conditionMs = (claim: StateNode['nodeClaim'], type: string): number =>
 interface StayContext {
   readonly nowMs: number;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  readonly ignoresClaims: boolean;
   /** Managed NodePools by name. */
   readonly pools: ReadonlyMap<string, PoolInput>;
   /** Returns the use of the NodePools' budgets for a reason, by name. */
@@ -151,15 +155,15 @@ function stayBlockers(node: StateNode, waitsFor: WaitingFor, context: StayContex
   // drift continues if the terminationGracePeriod will eventually remove protected pods
   const disruption = waitsFor === 'drift' ? 'eventual' : 'graceful';
   const found = candidateOf(node, { nowMs, class: disruption, inProgress: new Set(), pools, podDisruptionBudgets });
-  const budget = budgetBlocker(node, waitsFor, context);
-  if (!isBlock(found)) return budget;
+  const others = [...claimBlocker(node, context), ...budgetBlocker(node, waitsFor, context)];
+  if (!isBlock(found)) return others;
   if (BESIDE_THE_POINT.has(found.code)) return [];
   const { code, text, object } = found;
   const own: readonly Blocker[] = BY_PODS.has(code)
     ? []
     : [{ code, text, ...(object === undefined ? {} : { object }) }];
   const byPods = isCleared(node, waitsFor) ? [] : podBlockers(node, context);
-  return [...own, ...byPods, ...budget];
+  return [...own, ...byPods, ...others];
 }
 
 const isCleared = ({ nodeClaim }: StateNode, waitsFor: WaitingFor): boolean =>
@@ -172,6 +176,15 @@ const podBlockers = ({ pods }: StateNode, { podDisruptionBudgets, nowMs }: StayC
   ),
   ...budgetedPods(pods, podDisruptionBudgets, nowMs),
 ];
+
+/** Returns the blocker for pods with claims that no simulation can place. The nodes of static NodePools need no simulation. */
+function claimBlocker({ labels, pods }: StateNode, { ignoresClaims, pools }: StayContext): readonly Blocker[] {
+  const isStatic = pools.get(labels[NODEPOOL_LABEL] ?? '')?.nodePool.spec.replicas !== undefined;
+  const claiming = ignoresClaims && !isStatic ? pods.filter((pod) => isReschedulable(pod) && usesDevices(pod)) : [];
+  if (claiming.length === 0) return [];
+  const text = 'pods with resource claims cannot move, because claims are ignored; set IGNORE_DRA_REQUESTS=false';
+  return [{ code: 'claims-ignored', text, pods: podKeys(claiming) }];
+}
 
 function budgetBlocker(node: StateNode, waitsFor: WaitingFor, { allowances }: StayContext): readonly Blocker[] {
   const reason = reasonOf(node, waitsFor);

@@ -1,5 +1,6 @@
 /** Verdict on a pod that has no node. The operator serves verdicts at `/debug/pods`; the command line computes the same. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
 import { misfitText } from '../solver/misfits.ts';
 import { type Cause, causeText, withDetails } from './cause.ts';
@@ -42,7 +43,7 @@ export const refusalMessage = (refusal: PodRefusal): string =>
   refusal.code === 'no-fit' && refusal.cause !== undefined ? withDetails(refusal.cause, refusal.text) : refusal.text;
 
 export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
-  if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: refusal.text };
+  if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: withRemedy(refusal.text) };
   const { cause, pools } = refusal;
   return {
     pod,
@@ -52,6 +53,10 @@ export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
     nodePools: pools.map(({ nodePool, misfit }) => ({ nodePool, code: misfit.code, text: misfitText(misfit) })),
   };
 }
+
+/** Events and logs have the text of Karpenter without the remedy. */
+const withRemedy = (text: string): string =>
+  text === UNSUPPORTED ? `${text}; set IGNORE_DRA_REQUESTS=false, or use --dra with manifests` : text;
 
 /** Returns the reason why no node is launched for a pod that kube-scheduler has not marked as unschedulable. */
 export function waitingText({ spec, status, metadata }: Pod): string {

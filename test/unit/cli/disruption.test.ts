@@ -9,9 +9,10 @@ import type { NodePool } from '../../../src/api/nodepool.ts';
 import { readCaseOptions, sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { explainCommand, explainNodes } from '../../../src/cli/explain.ts';
 import { parseManifests } from '../../../src/cli/objects/read.ts';
-import { disruptionText } from '../../../src/cli/render/commands.ts';
+import { type DisruptionAnswer, disruptionText } from '../../../src/cli/render/commands.ts';
 import { verdictsText, verdictText } from '../../../src/cli/render/verdicts.ts';
 import { type TypesFor, typesFor, typesNoting } from '../../../src/cli/scenario.ts';
+import { simulateCommand } from '../../../src/cli/simulate.ts';
 import { strictly } from '../scripts/strictly.ts';
 import { at80, tooWide } from './at80.ts';
 
@@ -55,6 +56,55 @@ status:
   capacity: {cpu: "8", memory: 32Gi, pods: "58"}
   allocatable: {cpu: 7910m, memory: 29Gi, pods: "58"}
   conditions: [{type: Ready, status: "True"}]
+`;
+
+/** Node with four GPUs, of which pods use the first. */
+const gpuNode = (name: string, pods: readonly string[]): string =>
+  [
+    NODE.replaceAll('node-a', name)
+      .replaceAll('claim-a', `claim-${name}`)
+      .replaceAll('i-1', `i-${name}`)
+      .replace('m7g.2xlarge', 'g6.12xlarge')
+      .replaceAll('cpu: "8"', 'cpu: "48"'),
+    `
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: ${name}, ownerReferences: [{apiVersion: v1, kind: Node, name: ${name}, uid: ${name}}]}
+spec:
+  driver: gpu.nvidia.com
+  nodeName: ${name}
+  pool: {name: ${name}, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0}, {name: gpu-1}, {name: gpu-2}, {name: gpu-3}]
+`,
+    ...pods.map(
+      (pod, at) => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${pod}, uid: ${pod}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: web, controller: true}]}
+spec:
+  nodeName: ${name}
+  resourceClaims: [{name: gpu, resourceClaimName: ${pod}}]
+  containers: [{name: main, resources: {requests: {cpu: "1", memory: 2Gi}}}]
+status: {phase: Running}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: ${pod}, namespace: default}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]}}
+status:
+  allocation:
+    devices: {results: [{request: gpu, driver: gpu.nvidia.com, pool: ${name}, device: gpu-${at}}]}
+    nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [${name}]}]}]}
+  reservedFor: [{resource: pods, name: ${pod}, uid: ${pod}}]
+`,
+    ),
+  ].join('---');
+const GPU_CLASS = `
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
+spec: {selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com'"}}]}
 `;
 
 describe('disruption on the command line', () => {
@@ -136,6 +186,34 @@ status: {phase: Running}
     expect(text).toMatchSnapshot();
     expect(tooWide(text)).toEqual([]);
     expect(strictly(DISRUPTION, disruption)).toEqual([]);
+  });
+
+  it('counts devices until the end state', async () => {
+    const types = '{key: node.kubernetes.io/instance-type, operator: In, values: [g6.xlarge, g6.12xlarge]}';
+    const pool = POOL('0s').replace('requirements: [', `requirements: [${types}, `);
+    const text = `${pool}${gpuNode('full', ['a', 'b', 'c'])}${gpuNode('one', ['d'])}${gpuNode('two', ['e'])}${GPU_CLASS}`;
+    const file = write('devices.yaml', text);
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const simulated = async (...args: readonly string[]): Promise<string> => {
+      written.mockClear();
+      const now = ['--now', '2026-06-03T10:30:00Z'];
+      await simulateCommand().parseAsync(['--disruption', '-f', file, ...now, ...args], { from: 'user' });
+      return written.mock.calls.map(([part]) => String(part)).join('');
+    };
+    try {
+      expect(await simulated()).toMatch(/^no node would be disrupted/);
+      const { end } = JSON.parse(await simulated('--dra', '-o', 'json')) as DisruptionAnswer;
+      // one pod takes the last device of the full node, so that no device is free for the pod on the replacement
+      expect(end?.steps).toMatchObject([{ decision: 'replace', candidates: ['one', 'two'], replacements: 1 }]);
+      expect(end).toMatchObject({ before: { nodes: 3 }, after: { nodes: 2 }, complete: true });
+      expect(await simulated('--dra')).toMatch(
+        /^end state of this command: 3 nodes for \$\S+ before, 2 nodes for \$\S+ after, \$\S+ saved$/m,
+      );
+    } finally {
+      written.mockRestore();
+      noted.mockRestore();
+    }
   });
 
   it('reports the reason that keeps a node', async () => {

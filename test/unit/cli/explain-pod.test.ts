@@ -68,6 +68,16 @@ describe('karpenter explain pod', () => {
     expect(text).toMatch(because);
   });
 
+  it('adds the remedy if claims are ignored', async () => {
+    const claiming = join(folder, 'claiming.yaml');
+    const resourceClaims = '{resourceClaims: [{name: gpu, resourceClaimName: gpu}]';
+    writeFileSync(claiming, [POOL, pod('claiming', '1').replace('{nodeName: ""', resourceClaims)].join('---\n'));
+    expect(await asked('claiming', '-f', claiming)).toMatch(
+      /not yet supported by Karpenter; set\s+IGNORE_DRA_REQUESTS=false/,
+    );
+    expect(await asked('claiming', '-f', claiming, '--dra')).toContain('resourceclaim "default/gpu" not found');
+  });
+
   it('lists the reason of each NodePool', async () => {
     expect(await explained('huge')).toMatch(/\nNODEPOOL +CODE +BECAUSE\ndefault +instance-types +no instance type has/);
     expect(JSON.parse(await explained('huge', '-o', 'json'))).toMatchObject({

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fromAudit } from '../../../../src/cli/trace/audit.ts';
 import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
+import { claim, request, slice } from '../../engine/dra/build.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -106,6 +107,44 @@ const scaled = (seconds: number, replicas: number | undefined) =>
   });
 
 describe('an audit log', () => {
+  it('contains the DRA drivers of nodes, declared devices, and claims', async () => {
+    const labels = { 'node.kubernetes.io/instance-type': 'g6.xlarge', 'karpenter.sh/nodepool': 'gpu' };
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', labels } };
+    const published = slice([{ name: 'nic-0' }], { driver: 'nic.example.com', nodeName: 'n1', pool: 'n1' });
+    const declared = (name: string, label: object) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop', labels: label } },
+      data: { 'gpu.yaml': 'driver: gpu.example.com\npools: [{name: gpus, devices: [{name: gpu-0}]}]' },
+    });
+    const wanted = claim([request('r')], { name: 'training', namespace: 'shop' });
+    const write = (resource: string, response: object, group = 'resource.k8s.io') =>
+      event({ seconds: 5, verb: 'create', resource, group, response });
+    const found = await converted([
+      READ,
+      // the driver publishes before the labels of the node are known
+      write('resourceslices', published),
+      write('nodes', { ...node, metadata: { name: 'n1' } }, ''),
+      write('nodes', node, ''),
+      write('resourceslices', slice([{ name: 'nic-0' }], { name: 'far', nodeName: 'unknown' })),
+      { ...write('resourceslices', {}), responseObject: undefined, level: 'Metadata' },
+      write('resourceslices', { kind: 'ResourceSlice', metadata: { name: 'shortened' } }),
+      write('configmaps', declared('devices', { 'karpenter.sh/device-templates': 'true' }), ''),
+      write('configmaps', declared('other', {}), ''),
+      write('resourceclaims', wanted),
+    ]);
+    expect(found.devices.map(({ kind, metadata }) => [kind, metadata.namespace, metadata.name])).toEqual([
+      ['ConfigMap', 'kube-system', 'devices'],
+      ['ConfigMap', 'kube-system', '0-observed-devices'],
+      ['DaemonSet', 'kube-system', 'observed-dra-driver-0'],
+    ]);
+    expect(JSON.stringify(found.devices.at(-1))).toContain('nic.example.com');
+    expect(inShort(found.events)).toEqual([[5, 'apply', 'training', undefined]]);
+    expect(found.changes).toBe(1);
+    expect(found.leftOut).toEqual({
+      'ResourceSlice was written, but the level Metadata does not contain the object': 1,
+      'ResourceSlice was written, but the log does not contain the instance type and the NodePool of its node': 1,
+    });
+  });
+
   it('of the level RequestResponse contains workloads, and pods with their run times', async () => {
     const ended = {
       conditions: [{ type: 'Ready', status: 'False', reason: 'PodCompleted', lastTransitionTime: at(95) }],

@@ -31,6 +31,7 @@ function found(node: StateNode, more: Partial<BlockerContext> = {}): NodeBlocker
     podDisruptionBudgets: [],
     volumeAttachments: [],
     volumeClaim: () => undefined,
+    ignoresClaims: false,
     firstReported: new Map(),
     ...more,
   });
@@ -232,6 +233,21 @@ describe('a node that is not disrupted', () => {
     { when: 'no reason blocks it', node: {}, is: undefined },
   ])('if $when, reports $is', ({ node, is }) => {
     expect(codesOf(stateNode('a', node))).toEqual(is);
+  });
+
+  it('reports the pods that cannot move because their claims are ignored', () => {
+    const claiming = { resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] };
+    const node = stateNode('a', { pods: [pod('plain'), pod('claiming', { spec: { containers: [], ...claiming } })] });
+    expect(found(node, { ignoresClaims: true })).toMatchObject({
+      waitsFor: 'consolidation',
+      blockers: [{ code: 'claims-ignored', pods: ['default/claiming'] }],
+    });
+    expect(found(node)).toBeUndefined();
+    // the nodes of a static NodePool are replaced without a simulation
+    const dynamic = pool();
+    const nodePool = { ...dynamic, spec: { ...dynamic.spec, replicas: 1 } };
+    const pools = [{ nodePool, instanceTypes: [instanceType('m.large', 2, 0.1)] }];
+    expect(codesOf(node, { ignoresClaims: true, pools })).toBeUndefined();
   });
 
   it('waits for nothing if no method selects it, since the first event that reported this', () => {
