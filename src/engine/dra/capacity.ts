@@ -1,26 +1,31 @@
-/** Capacity of shared devices that a request consumes. */
+/** Capacity of devices that a request consumes. */
 import type { Alternative } from './claim-requests.ts';
 import { roundedUp } from './exact-amounts.ts';
-import { type Capacity, type PoolDevice, qualifiedName } from './pool-device.ts';
+import type { Capacity, PoolDevice } from './pool-device.ts';
 
-/** Returns true if an exclusive device has at least the requested capacity. */
-export function hasCapacity({ look, driver }: PoolDevice, { capacity }: Alternative): boolean {
-  for (const [name, wanted] of capacity) {
-    const own = look.capacity.get(qualifiedName(name, driver));
-    if (own === undefined || wanted > own.value) return false;
+const NOTHING: ReadonlyMap<string, bigint> = new Map();
+
+/**
+ * Returns the capacity that a request consumes of a device, or undefined if the device cannot satisfy the request. The request must
+ * write names as the driver does, because kube-scheduler adds no domain to a name.
+ */
+export function consumptionOf(
+  { look: { capacity, isShared } }: PoolDevice,
+  { capacity: wanted }: Alternative,
+): ReadonlyMap<string, bigint> | undefined {
+  for (const [name, amount] of wanted) {
+    const own = capacity.get(name);
+    if (own === undefined || (!isShared && amount > own.value)) return undefined;
   }
-  return true;
+  return isShared ? sharedConsumption(capacity, wanted) : NOTHING;
 }
 
-/** Returns the capacity that a request consumes of a shared device, or undefined if the device cannot satisfy the request. */
-export function consumptionOf(
-  { look, driver }: PoolDevice,
-  { capacity }: Alternative,
+function sharedConsumption(
+  capacity: ReadonlyMap<string, Capacity>,
+  wanted: ReadonlyMap<string, bigint>,
 ): ReadonlyMap<string, bigint> | undefined {
-  const wanted = new Map([...capacity].map(([name, amount]) => [qualifiedName(name, driver), amount]));
-  for (const name of wanted.keys()) if (!look.capacity.has(name)) return undefined;
   const consumed = new Map<string, bigint>();
-  for (const [name, own] of look.capacity) {
+  for (const [name, own] of capacity) {
     const amount = wanted.get(name);
     const rounded = amount === undefined ? own.default : roundedAmount(amount, own);
     if (rounded === undefined || rounded > own.value) return undefined;

@@ -3,7 +3,7 @@ import type { AllocatedDevice, DeviceClass, NodeSelector, ResourceClaim } from '
 import { ClaimError, type CompiledClaim, compileClaim } from './claim-requests.ts';
 import { type DeviceGrant, DeviceUse, type UseLayer } from './device-use.ts';
 import { amountOf } from './exact-amounts.ts';
-import { deviceKey, type PoolDevice, qualifiedName } from './pool-device.ts';
+import { deviceKey, type PoolDevice } from './pool-device.ts';
 import type { PublishedPools } from './published-pools.ts';
 
 /** Maximum number of pods that can use a claim, as in the API. */
@@ -65,6 +65,11 @@ export class ClaimTable {
 
   get(id: string): ResourceClaim | undefined {
     return this.#claims.get(id);
+  }
+
+  /** Returns the allocated claims that are reserved for a pod. */
+  allocatedTo(podUid: string): readonly ResourceClaim[] {
+    return this.#byConsumer.get(podUid) ?? [];
   }
 
   /** Returns true if all consumers of a claim are pods that move or have ended, so that its devices become free. */
@@ -146,18 +151,22 @@ function compiledOrError(claim: ResourceClaim, classes: ReadonlyMap<string, Devi
 }
 
 /** Returns the published devices that an allocated claim uses. */
-const grantsOf = ({ status }: ResourceClaim, pools: PublishedPools): readonly DeviceGrant[] =>
-  (status?.allocation?.devices?.results ?? []).flatMap((result) => {
-    const { driver, pool, device, adminAccess = false } = result;
-    if (adminAccess) return [];
+const grantsOf = (claim: ResourceClaim, pools: PublishedPools): readonly DeviceGrant[] =>
+  grantsAmong(claim, ({ driver, pool, device }) => {
     const key = deviceKey(driver, pool, device);
-    const devices = pools.pool(driver, pool)?.devices.filter((each) => each.key === key) ?? [];
-    return devices.map((each) => ({ device: each, consumed: consumedBy(result, each) }));
+    return pools.pool(driver, pool)?.devices.filter((each) => each.key === key) ?? [];
   });
 
-function consumedBy({ consumedCapacity, shareID }: AllocatedDevice, { driver }: PoolDevice): DeviceGrant['consumed'] {
+/** Returns the devices that an allocated claim uses. @param find returns the devices of a result */
+export const grantsAmong = (
+  { status }: ResourceClaim,
+  find: (result: AllocatedDevice) => readonly PoolDevice[],
+): readonly DeviceGrant[] =>
+  (status?.allocation?.devices?.results ?? [])
+    .filter(({ adminAccess = false }) => !adminAccess)
+    .flatMap((result) => find(result).map((device) => ({ device, consumed: consumedBy(result) })));
+
+function consumedBy({ consumedCapacity, shareID }: AllocatedDevice): DeviceGrant['consumed'] {
   if (consumedCapacity === undefined) return shareID === undefined ? undefined : new Map();
-  return new Map(
-    Object.entries(consumedCapacity).map(([name, amount]) => [qualifiedName(name, driver), amountOf(amount)]),
-  );
+  return new Map(Object.entries(consumedCapacity).map(([name, amount]) => [name, amountOf(amount)]));
 }

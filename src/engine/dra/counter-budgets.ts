@@ -7,6 +7,8 @@ export class CounterBudgets {
   readonly #use: UseView;
   /** Remaining amounts of the pools that were read. */
   readonly #left = new Map<DevicePool, Map<string, bigint>>();
+  /** Pools whose devices in use consume more than a counter has. As in kube-scheduler, they provide no further device. */
+  readonly #overdrawn = new Set<DevicePool>();
   /** Number of uses of this search by device. */
   readonly #own = new Map<PoolDevice, number>();
 
@@ -17,6 +19,7 @@ export class CounterBudgets {
   hasRoomFor(pool: DevicePool, device: PoolDevice): boolean {
     if (device.consumes.length === 0 || this.#isCharged(device)) return true;
     const left = this.#leftOf(pool);
+    if (this.#overdrawn.has(pool)) return false;
     return device.consumes.every(({ counter, amount }) => (left.get(counter) ?? 0n) >= amount);
   }
 
@@ -32,8 +35,9 @@ export class CounterBudgets {
     };
   }
 
+  /** An exclusive device in use is only tried with administrative access, for which kube-scheduler charges it again. */
   #isCharged(device: PoolDevice): boolean {
-    return this.#use.isInUse(device) || (this.#own.get(device) ?? 0) > 0;
+    return device.look.isShared && (this.#use.holds(device) > 0 || (this.#own.get(device) ?? 0) > 0);
   }
 
   #charge(pool: DevicePool, { consumes }: PoolDevice, sign: bigint): void {
@@ -49,6 +53,7 @@ export class CounterBudgets {
         if (this.#use.isInUse(device))
           for (const { counter, amount } of device.consumes) left.set(counter, (left.get(counter) ?? 0n) - amount);
       this.#left.set(pool, left);
+      if ([...left.values()].some((amount) => amount < 0n)) this.#overdrawn.add(pool);
     }
     return left;
   }

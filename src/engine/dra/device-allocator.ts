@@ -69,6 +69,8 @@ export interface AllocatorInput {
   readonly pools: PublishedPools;
   /** Published devices that are in use in the cluster. */
   readonly use: readonly UseLayer[];
+  /** Returns the use of template devices by bound pods of a node that is not initialized. */
+  readonly usedOn?: (nodeName: string, templates: readonly DevicePool[]) => DeviceUse | undefined;
 }
 
 /** Maximum number of characters about suspended devices. */
@@ -79,14 +81,16 @@ class CandidateError extends Error {}
 export class DeviceAllocator {
   readonly #pools: PublishedPools;
   readonly #cluster: readonly UseLayer[];
+  readonly #usedOn: AllocatorInput['usedOn'];
   readonly #planned = new DeviceUse();
   readonly #byHost = new Map<object, DeviceUse>();
   readonly #claims = new Map<string, SolvedClaim>();
   readonly #claimsOfHosts = new Map<object, readonly string[]>();
 
-  constructor({ pools, use }: AllocatorInput) {
+  constructor({ pools, use, usedOn }: AllocatorInput) {
     this.#pools = pools;
     this.#cluster = use;
+    this.#usedOn = usedOn;
   }
 
   /** Returns the devices for claims on a candidate, or the reason why it has none. */
@@ -172,7 +176,7 @@ export class DeviceAllocator {
           claims: compiled,
           devices: published.length === 0 ? own : [...published, ...own],
           place: { ...place, requirements },
-          use: this.#viewOf(candidate, held),
+          use: this.#viewOf(candidate, held, templates),
           budget,
         });
         if (found instanceof Rejections) return found;
@@ -209,12 +213,14 @@ export class DeviceAllocator {
   }
 
   /** Returns the uses that count for one type of a candidate. Its other types count as impossible. */
-  #viewOf({ host }: AllocationCandidate, held: TypeDevices): UseView {
+  #viewOf({ host, place }: AllocationCandidate, held: TypeDevices, templates: readonly DevicePool[]): UseView {
     const own = this.#byHost.get(host);
+    const bound = templates.length === 0 ? undefined : this.#usedOn?.(place.nodeName ?? '', templates);
     return new UseView([
       ...this.#cluster,
       [this.#planned, 1],
       [held.use, 1],
+      ...(bound === undefined ? [] : [[bound, 1] as const]),
       ...(own === undefined ? [] : [[own, -1] as const]),
     ]);
   }

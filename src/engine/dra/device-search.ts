@@ -5,7 +5,7 @@
 import { remembering } from '../../lib/remembering.ts';
 import type { Requirements } from '../requirements.ts';
 import { LOOSE } from '../requirements.ts';
-import { consumptionOf, hasCapacity } from './capacity.ts';
+import { consumptionOf } from './capacity.ts';
 import { type Alternative, type CompiledClaim, type CompiledRequest, MOST_DEVICES } from './claim-requests.ts';
 import { appliesTo, type ConstraintState, OPEN, withDevice } from './constraints.ts';
 import { CounterBudgets } from './counter-budgets.ts';
@@ -77,6 +77,7 @@ class Search {
   readonly #devices: readonly PooledDevice[];
   readonly #steps: readonly Step[];
   readonly #path: SearchGrant[] = [];
+  /** Use by the path, with administrative access. */
   readonly #use = new DeviceUse();
   readonly #counters: CounterBudgets;
   /** States of the constraints of each claim. */
@@ -97,12 +98,25 @@ class Search {
   }
 
   run(): DevicesFound | undefined {
+    this.#evaluateRequestsForAll();
     try {
       return this.#allocate(0) ? { grants: [...this.#path], requirements: this.#requirements } : undefined;
     } catch (error) {
       if (error instanceof ConstraintFailure) return undefined;
       throw error;
     }
+  }
+
+  /**
+   * Evaluates the selectors of requests for all devices, as kube-scheduler does before it tries any alternative.
+   * @throws {SelectorFailure} if a selector fails on a published device
+   */
+  #evaluateRequestsForAll(): void {
+    const forAll = this.#steps.flatMap(({ request }) =>
+      request.alternatives.filter(({ count }) => count === undefined),
+    );
+    for (const alternative of forAll)
+      for (const { device } of this.#devices) if (!device.isTemplate) this.#isSelected(device, alternative);
   }
 
   #allocate(at: number): boolean {
@@ -132,13 +146,20 @@ class Search {
     return false;
   }
 
-  /** Returns all devices that the selectors accept, whether they are in use or not. */
+  /**
+   * Returns all devices that the selectors accept, whether they are in use or not. As in kube-scheduler, shared devices without
+   * enough remaining capacity do not count.
+   */
   #matchingDevices(alternative: Alternative): readonly PooledDevice[] {
     let known = this.#matching.get(alternative);
     if (known === undefined) {
-      known = this.#devices.filter(
-        ({ device }) => hasCapacity(device, alternative) && this.#isSelected(device, alternative),
-      );
+      known = this.#devices.filter(({ device }) => {
+        if (!this.#isSelected(device, alternative)) return false;
+        const consumed = consumptionOf(device, alternative);
+        const hasRoom = consumed !== undefined && this.#hasRoom(device, consumed, NOTHING);
+        if (!hasRoom) this.rejections.add(device, consumed === undefined ? CAPACITY : IN_USE);
+        return hasRoom;
+      });
       this.#matching.set(alternative, known);
     }
     return known;
@@ -167,11 +188,7 @@ class Search {
   #fillSlots(at: number, alternative: Alternative, missing: number, from: number): boolean {
     this.rejections.found((alternative.count ?? 0) - missing);
     if (missing === 0) return this.#allocate(at + 1);
-    const ahead = missing === 1 ? undefined : this.#possibleFrom(at, alternative, from);
-    if (ahead !== undefined && ahead < missing) {
-      this.rejections.found((alternative.count ?? 0) - missing + ahead);
-      return false;
-    }
+    if (missing > 1 && !this.#hasDevicesFor(at, alternative, missing, from)) return false;
     const failed = new Set<string>();
     for (let index = from; index < this.#devices.length; index++) {
       const entry = this.#devices[index] as PooledDevice;
@@ -190,22 +207,28 @@ class Search {
     return false;
   }
 
-  /** Returns the number of devices that can fill the remaining slots. */
-  #possibleFrom(at: number, alternative: Alternative, from: number): number {
-    let count = 0;
+  /**
+   * Returns true if enough devices can fill the remaining slots.
+   * @throws {SelectorFailure} if too few devices remain, so that kube-scheduler tries them all, and a selector fails on one of them
+   */
+  #hasDevicesFor(at: number, alternative: Alternative, missing: number, from: number): boolean {
+    let possible = 0;
+    let failure: SelectorFailure | undefined;
     for (let index = from; index < this.#devices.length; index++) {
       const entry = this.#devices[index] as PooledDevice;
-      let isPossible: boolean;
       try {
-        isPossible = this.#fit(at, alternative, entry) !== undefined;
+        if (this.#fit(at, alternative, entry) !== undefined) possible++;
       } catch (error) {
         // the device is tried only if the devices before it do not suffice
         if (!(error instanceof SelectorFailure)) throw error;
-        isPossible = true;
+        failure ??= error;
+        possible++;
       }
-      if (isPossible) count++;
     }
-    return count;
+    if (possible >= missing) return true;
+    if (failure !== undefined) throw failure;
+    this.rejections.found((alternative.count ?? 0) - missing + possible);
+    return false;
   }
 
   /** Tests a device in the order of kube-scheduler. @throws {SelectorFailure} if a selector fails on a published device */
@@ -214,13 +237,14 @@ class Search {
     this.rejections.focus(at, alternative);
     const { claim } = this.#steps[at] as Step;
     const { isAdmin, tolerations } = alternative;
-    const consumed = device.look.isShared ? consumptionOf(device, alternative) : NOTHING;
-    if (consumed === undefined || (!device.look.isShared && !hasCapacity(device, alternative)))
-      return this.rejections.add(device, CAPACITY);
     if (this.#isHeld(claim, alternative, device)) return undefined;
-    if (!isAdmin && !this.#isFree(device, consumed)) return this.rejections.add(device, IN_USE);
-    if (!isAdmin && !this.#counters.hasRoomFor(pool, device)) return this.rejections.add(device, COUNTERS);
+    if (!isAdmin && this.#isTaken(device)) return this.rejections.add(device, IN_USE);
     if (!this.#isSelected(device, alternative)) return undefined;
+    const consumed = consumptionOf(device, alternative);
+    if (consumed === undefined) return this.rejections.add(device, CAPACITY);
+    const own = this.#use.shared.get(device)?.amounts ?? NOTHING;
+    if (!this.#hasRoom(device, consumed, own)) return this.rejections.add(device, IN_USE);
+    if (!this.#counters.hasRoomFor(pool, device)) return this.rejections.add(device, COUNTERS);
     if (!toleratesDevice(tolerations, device.taints)) return this.rejections.add(device, TAINT);
     const states = this.#statesWith(claim, alternative, device);
     if (states === undefined) return undefined;
@@ -229,24 +253,22 @@ class Search {
     return { consumed: device.look.isShared ? consumed : undefined, states, requirements };
   }
 
-  /** Returns true if an earlier request of this search has the device, and no other request can share it. */
+  /** Returns true if an earlier request of this search has the device, and the request cannot share it. */
   #isHeld(claim: number, { isAdmin }: Alternative, device: PoolDevice): boolean {
-    if (!isAdmin && this.#use.exclusive.has(device)) return true;
-    if (!isAdmin && device.look.isShared) return false;
-    return this.#path.some((grant) => grant.claim === claim && grant.device === device);
+    if (!this.#use.exclusive.has(device)) return false;
+    return !isAdmin || this.#path.some((grant) => grant.claim === claim && grant.device === device);
   }
 
-  #isFree(device: PoolDevice, consumed: ReadonlyMap<string, bigint>): boolean {
+  #isTaken(device: PoolDevice): boolean {
     const { use } = this.#input;
-    if (use.isTaken(device)) return false;
-    return device.look.isShared ? this.#hasRoom(device, consumed) : use.holds(device) <= 0;
+    return use.isTaken(device) || (!device.look.isShared && use.holds(device) > 0);
   }
 
-  #hasRoom(device: PoolDevice, consumed: ReadonlyMap<string, bigint>): boolean {
-    const own = this.#use.shared.get(device)?.amounts;
+  /** @param own capacity that the path consumes */
+  #hasRoom(device: PoolDevice, consumed: ReadonlyMap<string, bigint>, own: ReadonlyMap<string, bigint>): boolean {
     for (const [name, amount] of consumed) {
       const { value } = device.look.capacity.get(name) ?? NO_CAPACITY;
-      if (this.#input.use.consumed(device, name) + (own?.get(name) ?? 0n) + amount > value) return false;
+      if (this.#input.use.consumed(device, name) + (own.get(name) ?? 0n) + amount > value) return false;
     }
     return true;
   }
@@ -281,14 +303,14 @@ class Search {
     const [statesBefore, requirementsBefore] = [this.#states[claim] as readonly ConstraintState[], this.#requirements];
     const { isAdmin, name } = alternative;
     const grant = { device, consumed, claim, request: name, isAdmin };
-    const giveBackCounters = isAdmin ? undefined : this.#counters.take(pool, device);
-    if (!isAdmin) this.#use.add(grant);
+    const giveBackCounters = this.#counters.take(pool, device);
+    this.#use.add(grant);
     this.#path.push(grant);
     this.#states[claim] = states;
     this.#requirements = requirements;
     this.#undo.push(() => {
       giveBackCounters?.();
-      if (!isAdmin) this.#use.add(grant, -1);
+      this.#use.add(grant, -1);
       this.#path.pop();
       this.#states[claim] = statesBefore;
       this.#requirements = requirementsBefore;

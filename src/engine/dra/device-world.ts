@@ -1,17 +1,18 @@
 /** Devices, claims and templates of a snapshot. */
-import type { ResourceClaimTemplate, ResourceSlice } from '../../api/dra/objects.ts';
+import type { ResourceClaim, ResourceClaimTemplate, ResourceSlice } from '../../api/dra/objects.ts';
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
-import { isScheduled } from '../pods.ts';
+import { isScheduled, isTerminal } from '../pods.ts';
 import { podRequests } from '../resources.ts';
-import { ClaimTable, type ClaimVariation } from './claim-states.ts';
+import { ClaimTable, type ClaimVariation, grantsAmong } from './claim-states.ts';
 import { DeviceAllocator } from './device-allocator.ts';
 import type { DevicePool } from './device-pool.ts';
 import { offeredPools, templatePools } from './device-templates.ts';
+import { DeviceUse } from './device-use.ts';
 import {
   claimsForResources,
   type ExtendedClaim,
@@ -47,6 +48,8 @@ export class DeviceWorld {
   readonly #nominatedClaims: ReadonlyMap<string, string>;
   /** NodeClaims whose nodes are not initialized and have suspended drivers. */
   readonly #suspendedClaims: ReadonlySet<string>;
+  /** Nodes before their initialization. Their published devices do not count, but bound pods can use some of them. */
+  readonly #starting: ReadonlyMap<string, EngineNode>;
   readonly #needs = new WeakMap<EnginePod, DeviceNeeds | undefined>();
 
   /** Returns undefined while dynamic resources are ignored. */
@@ -78,6 +81,11 @@ export class DeviceWorld {
         const isSuspended = !initialized && this.suspendedOn(pool, type).length > 0;
         return isSuspended && nodeClaim !== undefined ? [nodeClaim.metadata.name] : [];
       }),
+    );
+    this.#starting = new Map(
+      snapshot.nodes.flatMap((each) =>
+        each.initialized || each.node === undefined ? [] : [[each.node.metadata.name, each]],
+      ),
     );
     const missing = snapshot.missingDeviceKinds ?? [];
     this.#unavailable =
@@ -155,9 +163,40 @@ export class DeviceWorld {
   }
 
   newAllocator({ use }: ClaimVariation): DeviceAllocator {
-    return new DeviceAllocator({ pools: this.#pools, use });
+    return new DeviceAllocator({
+      ...{ pools: this.#pools, use },
+      usedOn: (nodeName, templates) => this.#usedOn(nodeName, templates),
+    });
+  }
+
+  /**
+   * Returns the use of template devices by the pods that were bound to a node before its initialization. `DaemonDevices` counts
+   * the private claims of DaemonSets.
+   */
+  #usedOn(nodeName: string, templates: readonly DevicePool[]): DeviceUse | undefined {
+    const pods = (this.#starting.get(nodeName)?.pods ?? []).filter((pod) => !isTerminal(pod));
+    const claims = new Set(
+      pods.flatMap((pod) => {
+        const own = this.#table.allocatedTo(pod.metadata.uid ?? '');
+        return isDaemonPod(pod) ? own.filter((claim) => !isOwnedBy(claim, pod)) : own;
+      }),
+    );
+    if (claims.size === 0) return undefined;
+    const devices = templates.flatMap((pool) => pool.devices);
+    const grants = [...claims].flatMap((claim) =>
+      grantsAmong(claim, (result) =>
+        devices.filter(({ driver, name }) => driver === result.driver && name === result.device).slice(0, 1),
+      ),
+    );
+    return DeviceUse.of(grants);
   }
 }
+
+const isDaemonPod = ({ metadata }: EnginePod): boolean =>
+  (metadata.ownerReferences ?? []).some(({ kind }) => kind === 'DaemonSet');
+
+const isOwnedBy = ({ metadata }: ResourceClaim, pod: EnginePod): boolean =>
+  (metadata.ownerReferences ?? []).some(({ uid }) => uid === pod.metadata.uid);
 
 /** Returns the name of a node whose published devices count. */
 const includedName = ({ node, initialized, markedForDeletion }: EngineNode): readonly string[] =>

@@ -47,6 +47,7 @@ export type DevicePlace =
 export interface DeviceLook {
   readonly driver: string;
   readonly attributes: ReadonlyMap<string, AttributeValues>;
+  /** By name, as the driver publishes it. */
   readonly capacity: ReadonlyMap<string, Capacity>;
   readonly isShared: boolean;
   readonly seen: SelectorDevice;
@@ -109,9 +110,11 @@ function lookOf(driver: string, { attributes = {}, capacity = {}, allowMultipleA
     ([name, value]) => [qualifiedName(name, driver), selectorValue(value)] as const,
   );
   const capacities = Object.entries(capacity).map(
-    ([name, { value, requestPolicy = {} }]) => [qualifiedName(name, driver), capacityOf(value, requestPolicy)] as const,
+    ([name, { value, requestPolicy = {} }]) => [name, capacityOf(value, requestPolicy)] as const,
   );
-  const amounts = capacities.map(([name, { value }]) => [name, new SelectorQuantity(value)] as const);
+  const amounts = capacities.map(
+    ([name, { value }]) => [qualifiedName(name, driver), new SelectorQuantity(value)] as const,
+  );
   return {
     driver,
     attributes: new Map(values.map(([name, value]) => [name, textsOf(value)])),

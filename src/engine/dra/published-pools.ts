@@ -90,18 +90,21 @@ function nodeOf({ slices }: DevicePool): string | undefined {
 export const comparePools = (a: DevicePool, b: DevicePool): number =>
   Number(a.bindsLate) - Number(b.bindsLate) || compareText(a.driver, b.driver) || compareText(a.name, b.name);
 
+const hasDuplicates = (devices: readonly PoolDevice[]): boolean =>
+  new Set(devices.map(({ key }) => key)).size < devices.length;
+
 /** Returns the part of a pool that a node can use, or undefined if there is none. */
 function reachablePart(pool: DevicePool, place: NodePlace): ReachablePool | undefined {
-  const isNear = pool.slices.some((slice) =>
+  const near = pool.slices.filter((slice) =>
     slice.place === undefined
       ? slice.devices.some((device) => reaches(place, device.place))
       : reaches(place, slice.place),
   );
-  if (!isNear) return undefined;
+  if (near.length === 0) return undefined;
   const id = `pool ${pool.driver}/${pool.name}`;
   if (pool.defect !== undefined) return { pool, devices: [], defect: `${id} ${pool.defect.text}` };
   const devices = pool.devices.filter((device) => reaches(place, device.place));
-  const isAmbiguous = pool.hasDuplicates && new Set(devices.map(({ key }) => key)).size < devices.length;
+  const isAmbiguous = pool.hasDuplicates && hasDuplicates(near.flatMap((slice) => slice.devices));
   return isAmbiguous
     ? { pool, devices: [], defect: `${id} is invalid (duplicate device names)` }
     : { pool, devices, defect: undefined };

@@ -11,9 +11,6 @@ export interface Rejection {
   readonly text?: string;
 }
 
-/** Rejections before the selectors are evaluated. */
-const UNREAD: ReadonlySet<Rejection['kind']> = new Set(['capacity', 'in-use', 'counters']);
-
 /** Rejections of the request at which a search failed. */
 export class Rejections {
   /** True if a request for all devices matches more devices than a claim can have. */
@@ -69,7 +66,7 @@ export class Rejections {
     const drivers = this.drivers;
     const all = [...this.#byDevice]
       .filter(([{ driver }]) => drivers.length === 0 || drivers.includes(driver))
-      .map(([device, rejection]) => (UNREAD.has(rejection.kind) ? this.#read(device, rejection) : rejection));
+      .map(([device, rejection]) => (rejection.kind === 'in-use' ? this.#read(device, rejection) : rejection));
     const selected = all.filter(({ kind }) => kind !== 'selector');
     return selected.length > 0 ? selected : all;
   }

@@ -103,6 +103,23 @@ describe('pods with resource claims', () => {
     expect(world.claims.map(typeOf)).toEqual(['m.xlarge', 'm.2xlarge']);
   });
 
+  it('get a node after their claim and its class are created', async () => {
+    declare(['m.2xlarge']);
+    for (const { metadata } of world.pending(1, '100m', 'one'))
+      world.kube.patch(POD, metadata, { spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: 'one' }] } });
+    world.start(['--ignore-dra-requests=false']);
+    const refusal = () => world.events.findLast(({ reason }) => reason === 'FailedScheduling')?.message;
+    await world.pass(15);
+    expect(refusal()).toContain('resourceclaim "default/one" not found');
+    world.kube.create(RESOURCE_CLAIM, claim([request('r', { deviceClassName: 'late' })], { name: 'one' }));
+    await world.pass(330);
+    expect(refusal()).toContain('DeviceClass "late" not found');
+    expect(world.claims).toEqual([]);
+    world.kube.create(DEVICE_CLASS, deviceClass('late', `device.driver == '${DRIVER}'`));
+    await world.pass(30);
+    expect(world.claims.map(({ metadata }) => metadata.annotations?.[ANNOTATION])).toEqual([DRIVER]);
+  });
+
   it('stay pending if no source knows their devices, and the event names the driver', async () => {
     claiming('one');
     world.start(['--ignore-dra-requests=false']);

@@ -72,6 +72,12 @@ describe('pods with resource claims', () => {
     expect(refusalText(plan, 'p')).toMatch(/zone-x/);
   });
 
+  it('are refused if no node reaches the devices of all claims', () => {
+    const plan = planned([using('p', 'one', 'two')], claim('one', inZone('a')), claim('two', inZone('c')));
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'p')).toContain('in-cluster allocation topology is incompatible');
+  });
+
   it('are scheduled to different nodes for different claims', () => {
     const plan = planned([using('p', 'one'), using('q', 'two')], claim('one', inZone('a')), claim('two', inZone('c')));
     expect(zones(plan).sort()).toEqual(['zone-a', 'zone-c']);

@@ -289,6 +289,24 @@ describe('requests', () => {
     expect(free.place([oneGpu('b')], other)).toEqual({ only: ['r=gpu-0'] });
     expect(free.place([claim([request('r', { adminAccess: true, count: 3 })])], existing())).toContain(NO_TYPE);
   });
+
+  it('with administrative access need capacity and counters, as in kube-scheduler', () => {
+    const admin = claim([request('r', { adminAccess: true })]);
+    const sharedGpu = {
+      ...devices(1)[0],
+      allowMultipleAllocations: true,
+      capacity: { memory: { value: '4' } },
+    } as Device;
+    const share = { driver: DRIVER, pool: 'pool', device: 'gpu-0', shareID: 's', consumedCapacity: { memory: '1' } };
+    const user = allocated('a');
+    const using = { ...user, status: { ...user.status, allocation: { devices: { results: [share] } } } };
+    const full = world({ slices: [slice([sharedGpu])], claims: [using] });
+    expect(full.place([admin], existing())).toContain('in use');
+    const part = devices(1, () => ({ consumesCounters: [{ counterSet: 's', counters: { c: { value: '2' } } }] }));
+    const counted = slice(part, { sharedCounters: [{ name: 's', counters: { c: { value: '3' } } }] });
+    const taken = world({ slices: [counted], claims: [allocated('a', 'gpu-0')] });
+    expect(taken.place([admin], existing())).toContain('shared counters');
+  });
 });
 
 describe('selectors', () => {
@@ -501,6 +519,24 @@ describe('shared devices', () => {
     expect(world().place([wanted], newNode({ t: template(exclusive) }))).toEqual({ t: ['r=gpu-0'] });
     const more = claim([request('r', { capacity: { requests: { cores: '3' } } })]);
     expect(world().place([more], newNode({ t: template(exclusive) }))).toContain('too little capacity');
+  });
+
+  it('need names of capacity as the driver writes them', () => {
+    const wanted = claim([request('r', { capacity: { requests: { [`${DRIVER}/memory`]: '1Gi' } } })]);
+    expect(world().place([wanted], newNode({ t: template(shared('10Gi')) }))).toContain('too little capacity');
+    const named = devices(1, () => ({ capacity: { [`${DRIVER}/memory`]: { value: '2Gi' } } }));
+    expect(world().place([wanted], newNode({ t: template(named) }))).toEqual({ t: ['r=gpu-0'] });
+  });
+
+  it('without enough remaining capacity do not count for a request for all devices', () => {
+    const two = [0, 1].map((index) => ({ ...(shared('10Gi')[0] as Device), name: `gpu-${index}` }));
+    const cluster = world();
+    const on = newNode({ t: template(two) });
+    const all = (name: string) =>
+      claim([request('r', { allocationMode: 'All', capacity: { requests: { memory: '6Gi' } } })], { name });
+    expect(cluster.place([wanting('a', '5Gi')], on)).toEqual({ t: ['r=gpu-0'] });
+    expect(cluster.place([all('b')], on)).toEqual({ t: ['r=gpu-1'] });
+    expect(cluster.place([all('c')], on)).toContain('in use');
   });
 
   it('serve several requests of a claim, but a request only once', () => {

@@ -10,13 +10,16 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'engine/dra/allocated-claims.test.ts': {
     'claims are ignored': 'are refused if dynamic resource allocation is ignored',
     'an entry for a template has no status, or a status without a name': 'are refused or scheduled if $when',
-    'two claims are allocated in different zones': 'are scheduled to different nodes for different claims',
+    'two claims are allocated in different zones': 'are refused if no node reaches the devices of all claims',
     'a claim is allocated on the node of a pending pod': 'stay on the node that contains their devices',
   },
   'engine/dra/solve.test.ts': {
     'one device, and a cheaper type without devices': 'have the devices that their pods claim, and list the drivers',
     'a pod without claims in the same solve': 'of pods without claims list no drivers and no more expensive types',
     'two or three pods for two devices': 'hold as many pods as they have devices',
+    'mode All, and the next pod': 'belong to one pod if it requests all devices',
+    'pods that were bound before the initialization of their node':
+      'count the devices of pods that were bound to them before their initialization',
     'a class does not exist': 'are not launched while the class does not exist',
     'no source of devices': 'are not launched for claims that no type satisfies',
     'the kinds are not served or forbidden': 'are not launched while the kinds cannot be read',
@@ -66,6 +69,10 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'an unknown counter set': 'of unknown counters are not used',
     'a device taint': 'exclude a device unless the request tolerates them',
     'a DeviceTaintRule': 'of rules apply to the devices that the rule selects',
+    'capacity and counters for administrative access': 'with administrative access need capacity and counters',
+    'capacity names with a domain': 'need names of capacity as the driver writes them',
+    'mode All on devices that are shared':
+      'without enough remaining capacity do not count for a request for all devices',
     'administrative access': 'with administrative access use devices that are taken',
     'one of two claims of a shared device moves':
       'count the consumed capacity of the cluster, except of claims that move',
@@ -76,7 +83,8 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'engine/dra/hostile-slices.test.ts': { 'slices beyond the limits of the API': 'costs only its own pool' },
   'aws/dra/static-templates.test.ts': {
-    'GPUs and EFA interfaces of g6 and p5': 'align GPUs with the EFA interfaces of their PCIe root',
+    'GPUs and EFA interfaces of g6 and p5, and all EFA interfaces with one GPU':
+      'align GPUs with the EFA interfaces of their PCIe root',
   },
   'aws/launchtemplates/template-data.test.ts': { 'EFA interfaces of a claim at launch': 'dra.net' },
   'controllers/nodeclaim/devices.test.ts': { 'an extended resource without a device plugin': 'DeviceClass' },
@@ -84,6 +92,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'a driver that never publishes': 'get one node if the driver never publishes',
     'a driver that publishes fewer devices': 'get one node if the driver publishes fewer devices',
     'a static NodePool': 'do not delay the nodes of a static NodePool',
+    'a claim and a class that are created later': 'get a node after their claim and its class are created',
     'the default settings': 'stay pending by default',
   },
   'state/devices/sources.test.ts': {

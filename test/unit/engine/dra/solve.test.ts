@@ -160,6 +160,19 @@ describe('new nodes', () => {
     expect(podCounts(planOf({ templates, claims, pendingPods: pods }))).toEqual(expected);
   });
 
+  it('belong to one pod if it requests all devices', () => {
+    const more = { ...templates, c: template(devices(4)) };
+    const { pods, claims } = workload(2, [request('r', { allocationMode: 'All' })]);
+    const plan = planOf({ templates: more, claims, pendingPods: pods });
+    expect([podCounts(plan), typesOf(plan)]).toEqual([
+      [1, 1],
+      [
+        ['b', 'c'],
+        ['b', 'c'],
+      ],
+    ]);
+  });
+
   it('with more devices remain possible until a pod needs them', () => {
     const more = { ...templates, c: template(devices(4)) };
     const { pods, claims } = workload(3);
@@ -599,6 +612,24 @@ describe('existing nodes', () => {
     }
     const { node } = gpuNode('n', 1);
     expect(planOf({ templates, claims, pendingPods: pods, nodes: [node] }).placements).toEqual([]);
+  });
+
+  it('count the devices of pods that were bound to them before their initialization', () => {
+    const { pods, claims } = workload(2);
+    const user = running(sharing('user', 'used'), 'n');
+    const own = held(claim([request('r')], { name: 'used' }), user, 'n');
+    const { node, slices } = gpuNode('n', 2, { initialized: false, pods: [user] });
+    const parts = { claims: [...claims, own], pendingPods: pods, nodes: [node], resourceSlices: slices };
+    const plan = planOf({ ...parts, templates: { b: template(devices(2)) } });
+    expect(plan.placements.map((each) => each.pods)).toEqual([['default/pod-0']]);
+    expect(podCounts(plan)).toEqual([1]);
+    // the DaemonSet of a bound pod takes its device once
+    const owner = { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'agent', controller: true };
+    const daemon = { ...user, metadata: { ...user.metadata, ownerReferences: [owner] } };
+    const started = { ...parts, nodes: [{ ...node, pods: [daemon] }], daemonPods: [daemon] };
+    expect(
+      planOf({ ...started, templates: { b: template(devices(2)) } }).placements.flatMap((each) => each.pods),
+    ).toEqual(['default/pod-0']);
   });
 
   it('of a suspended driver keep the pods that were nominated to them before their initialization, and no others', () => {

@@ -57,16 +57,12 @@ function resultOf(
     ...(tolerations.length > 0 && { tolerations }),
     ...(bindingConditions && { bindingConditions }),
     ...(bindingFailureConditions && { bindingFailureConditions }),
-    ...(consumed && { shareID: newShareId(), ...capacityOf(consumed, driver) }),
+    ...(consumed && { shareID: newShareId(), ...capacityOf(consumed) }),
   };
 }
 
-/** Returns the consumed capacity. Names of the driver's own domain are written without the domain, as drivers publish them. */
-function capacityOf(consumed: ReadonlyMap<string, bigint>, driver: string): Partial<AllocatedDevice> {
-  const amounts = [...consumed].map(([name, nano]) => [
-    name.startsWith(`${driver}/`) ? name.slice(driver.length + 1) : name,
-    printQuantity({ nano, format: 'DecimalSI' }),
-  ]);
+function capacityOf(consumed: ReadonlyMap<string, bigint>): Partial<AllocatedDevice> {
+  const amounts = [...consumed].map(([name, nano]) => [name, printQuantity({ nano, format: 'DecimalSI' })]);
   return amounts.length === 0 ? {} : { consumedCapacity: Object.fromEntries(amounts) };
 }
 
