@@ -1,7 +1,8 @@
 /**
  * Checks workflows and shell scripts with actionlint and shellcheck, which it installs once into the cache of the cluster
  * suite. `--templates` also checks the CloudFormation template with cfn-lint, whose installation takes minutes. Files that
- * passed before are not checked again. A tool that cannot be installed is reported, and fails the run only in CI.
+ * passed before are not checked again. A tool that cannot be installed is reported, and fails the run only in CI. The first
+ * argument is the folder of the files, by default the repository.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,7 +12,8 @@ import { promisify } from 'node:util';
 import { built, cacheFolder } from '../test/cluster/harness/binaries.ts';
 import { pythonPackage } from '../test/cluster/harness/python-package.ts';
 
-const ROOT = resolve(import.meta.dirname, '..');
+const [folder = join(import.meta.dirname, '..')] = process.argv.slice(2).filter((each) => !each.startsWith('-'));
+const ROOT = resolve(folder);
 const TEMPLATE = 'examples/aws/cloudformation.yaml';
 
 interface Linter {
@@ -66,7 +68,7 @@ async function programOf(linter: Linter): Promise<string | undefined> {
 
 /** Runs a linter, unless it accepted the same files before. */
 function lint(tool: Linter, command: readonly string[], files: readonly string[]): void {
-  const hash = createHash('sha256').update(TOOLS.map(({ version }) => version).join());
+  const hash = createHash('sha256').update([...TOOLS.map(({ version }) => version), ...command].join());
   for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
   const passed = join(cacheFolder(), 'linted', `${tool.tool}-${hash.digest('hex').slice(0, 16)}`);
   if (existsSync(passed)) return;
@@ -84,8 +86,8 @@ function lint(tool: Linter, command: readonly string[], files: readonly string[]
 }
 
 const [actionlint, shellcheck] = [await programOf(ACTIONLINT), await programOf(SHELLCHECK)];
-if (actionlint !== undefined && shellcheck !== undefined)
-  lint(ACTIONLINT, [actionlint, `-shellcheck=${shellcheck}`], filesIn('.github/workflows/*.yml'));
+if (actionlint !== undefined)
+  lint(ACTIONLINT, [actionlint, `-shellcheck=${shellcheck ?? ''}`], filesIn('.github/workflows/*.yml'));
 if (shellcheck !== undefined) lint(SHELLCHECK, [shellcheck], filesIn('.ci/run', '{.ci,bin,scripts,test}/**/*.sh'));
 if (process.argv.includes('--templates')) {
   const cfnLint = await programOf(CFN_LINT);
