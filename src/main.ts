@@ -10,6 +10,7 @@ import { EC2_NODE_CLASS, NODE } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
+import { CoveredPrices } from './controllers/cost/covered-prices.ts';
 import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
 import { debugViews } from './controllers/debug-views.ts';
 import type { Deps } from './controllers/deps.ts';
@@ -360,6 +361,7 @@ async function openLivePage(
   if (settings.livePage === undefined) return undefined;
   const { openLive } = await import('./live/index.ts');
   const prices = new CostTracker(deps);
+  const covered = new CoveredPrices(deps);
   const { WhatIf } = await import('./controllers/what-if.ts');
   const whatIf = new WhatIf(deps, solver ?? localSolver());
   const page = await openLive({
@@ -372,7 +374,7 @@ async function openLivePage(
     clock,
     log,
     metrics,
-    pricesOf: (pool, claims) => prices.pricesOf(pool, claims),
+    pricesOf: async (pool, claims) => covered.withoutCovered(await prices.pricesOf(pool, claims), claims),
     verdicts: () => (leadership.isOpen ? currentVerdicts(history, deps) : []),
     isLeading: () => leadership.isOpen,
     signal: closing.signal,

@@ -5,6 +5,7 @@
 import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
+import { nearestName } from '../lib/nearest-name.ts';
 import type { HistoryView } from '../process/history-view.ts';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
@@ -50,6 +51,13 @@ const HELP = `
 The operator stores its last 2,000 decisions across restarts. PROMISED is the predicted saving per hour. PREDICTED and REALISED
 are savings in the 30 minutes for which a consolidation is observed. They are unknown if the operator restarted in this time.`;
 
+function refuseSubcommand(command: Command, name: string): never {
+  const known = command.commands.map((each) => each.name());
+  const near = nearestName(name, known);
+  const remedy = near === undefined ? `(karpenter report --help lists the commands)` : `(Did you mean ${near}?)`;
+  return command.error(`error: unknown command '${name}'\n${remedy}`);
+}
+
 export const reportCommand = (): Command =>
   withExamples(new Command('report'), EXAMPLES)
     // options after the subcommand belong to it
@@ -69,7 +77,11 @@ export const reportCommand = (): Command =>
         .default('table'),
     )
     .addHelpText('after', HELP)
-    .action(async (flags: Flags) => {
+    // a misspelled subcommand is an argument of this command
+    .allowExcessArguments()
+    .action(async (flags: Flags, command: Command) => {
+      const [unknown] = command.args;
+      if (unknown !== undefined) refuseSubcommand(command, unknown);
       const { output } = flags;
       const isMarkdown = output === 'markdown';
       await printAs(isMarkdown ? 'table' : output, await reportFor(flags), isMarkdown ? reportMarkdown : reportText);

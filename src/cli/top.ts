@@ -49,7 +49,7 @@ interface Flags extends ClusterFlags {
 const HELP = `
 Nodes are grouped by NodePool, with requested CPU and memory, pods, price, age, state, and the operator's verdict about their
 disruption. Below are pending pods with the operator's reason, and its latest decisions. Prices are what AWS bills: instances,
-surplus CPU credits, volumes and public addresses.
+surplus CPU credits, volumes and public addresses, without Savings Plans and reserved instances, which karpenter cost subtracts.
 
 Keys: arrows or j and k select a row, Enter explains it, s changes the order, g the groups, / filters, Esc goes back, q quits.
 

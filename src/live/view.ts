@@ -6,7 +6,7 @@ import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { EventNote } from '../observe/events/declaration.ts';
-import { NOMINATED } from '../observe/events/pods.ts';
+import { FAILED_SCHEDULING, NOMINATED } from '../observe/events/pods.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { PODS_BY_NODE } from '../state/stores.ts';
@@ -33,11 +33,14 @@ const MOST_PENDING = 200;
 /** Maximum number of messages about waiting pods. The oldest messages are removed first. */
 const MOST_SAID = 5_000;
 
+/** Begin of the message about a pod for which no node can be launched, before the reason. */
+const FAILED = FAILED_SCHEDULING.message('');
+
 export class LiveView {
   readonly decisions = new LiveDecisions();
   readonly #sources: LiveSources;
   readonly #costs: Costs;
-  /** Last message about each pod, by the name of the pod. */
+  /** Last message about each pod, by the name of the pod. Messages about failed attempts begin with the reason. */
   readonly #said = new Map<string, string>();
   #verdicts: ReadonlyMap<string, Verdict> = new Map();
   #verdictsMs = Number.NEGATIVE_INFINITY;
@@ -142,7 +145,7 @@ export class LiveView {
     const { namespace = 'default', name } = object.metadata;
     const pod = `${namespace}/${name}`;
     this.#said.delete(pod);
-    this.#said.set(pod, message);
+    this.#said.set(pod, message.startsWith(FAILED) ? message.slice(FAILED.length) : message);
     const [oldest] = this.#said.keys();
     if (this.#said.size > MOST_SAID && oldest !== undefined) this.#said.delete(oldest);
   }

@@ -231,6 +231,8 @@ describe('misspelled words', () => {
   it.each([
     [['explian', 'pod', 'web-0'], "unknown command 'explian'\n(Did you mean explain?)"],
     [['cots', '--by', 'zone'], "unknown command 'cots'\n(Did you mean cost?)"],
+    [['report', 'mvoes'], "unknown command 'mvoes'\n(Did you mean moves?)"],
+    [['report', 'costs'], "unknown command 'costs'\n(karpenter report --help"],
     [['help', 'repot'], "unknown command 'repot'\n(Did you mean report?)"],
     [['explain', 'blocker'], "unknown command 'blocker'\n(Did you mean blockers?)"],
     [['explain', 'pod', '--servr', 'x'], "unknown option '--servr'\n(Did you mean --server?)"],

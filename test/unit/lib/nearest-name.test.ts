@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { nearestName } from '../../../src/lib/nearest-name.ts';
 
 describe('nearestName', () => {
-  const known = ['NodeRepair', 'NodeOverlay', 'SpotToSpotConsolidation'];
+  const known = ['NodeRepair', 'NodeOverlay', 'SpotToSpotConsolidation', 'Drift'];
 
   it.each([
     ['a prefix of a name', 'SpotToSpot', 'SpotToSpotConsolidation'],
@@ -10,7 +10,8 @@ describe('nearestName', () => {
     ['another case and punctuation', 'node-overlay', 'NodeOverlay'],
     ['a missing letter', 'NodeRepar', 'NodeRepair'],
     ['swapped letters', 'NodeOverlya', 'NodeOverlay'],
-    ['a different name', 'Drift', undefined],
+    ['swapped letters of a short name', 'Drfit', 'Drift'],
+    ['a different name', 'Balanced', undefined],
     ['a single letter', 'N', undefined],
     ['an empty text', '', undefined],
     ['a long text', 'x'.repeat(10_000), undefined],

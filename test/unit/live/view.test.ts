@@ -153,7 +153,8 @@ describe('the state of the live page', () => {
   it('lists pending pods, longest first, with their last event', () => {
     live.fill(1, 0, 2);
     view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'first' });
-    view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
+    view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'Failed to schedule pod, no room' });
+    expect(view.saidOf('default/waits-0')).toBe('no room');
     view.note({ object: pod, type: 'Normal', reason: 'Nominated', message: 'elsewhere' });
     expect(view.pending()).toEqual([
       { pod: 'default/waits-0', sinceMs: NOW_MS - 60_000, reason: 'elsewhere' },

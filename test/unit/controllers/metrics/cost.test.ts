@@ -2,8 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { CoveredPrices } from '../../../../src/controllers/cost/covered-prices.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
+import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodePool, pod } from '../../engine/build.ts';
@@ -127,5 +129,35 @@ describe('the cost of a NodePool', () => {
     await clock.advance(60_000);
     await tracker.usdPerHour(POOL, [claim('unheard-of')]);
     expect(asked()).toBe(2);
+  });
+});
+
+describe('the prices of the live page', () => {
+  const ofNode = (name: string): StateNode => stateNode(name, { type: 'cheap' });
+  const claims = ['a', 'b'].map((name) => ({ ...claim('cheap'), status: { providerID: ofNode(name).providerId } }));
+
+  it('exclude the part that commitments cover, and other prices stay', async () => {
+    const { cloud } = tracking();
+    let commitments: readonly Commitment[] = [];
+    let reads = 0;
+    const cluster = {
+      nodes: () => {
+        reads++;
+        return ['a', 'b'].map(ofNode);
+      },
+      manages: () => true,
+      stores: { nodePools: { list: () => [POOL] } },
+    };
+    const deps = { cloud: Object.assign(cloud, { commitments: () => commitments }), clock, cluster, log: silent };
+    const covered = new CoveredPrices({ ...deps, settings: parseSettings(['--cluster-name=test'], {}) } as never);
+    const prices = [{ usdPerHour: 1.25 }, undefined];
+    expect(await covered.withoutCovered(prices, claims)).toEqual(prices);
+    commitments = [{ name: 'plan', kind: 'compute-savings-plan', amount: 0.5, rates: [{ share: 0.5 }] }];
+    // the commitments are read again after a while
+    expect(await covered.withoutCovered(prices, claims)).toEqual(prices);
+    await clock.advance(30_000);
+    expect(await covered.withoutCovered(prices, claims)).toEqual([{ usdPerHour: 0.25 }, undefined]);
+    await covered.withoutCovered(prices, claims);
+    expect(reads).toBe(1);
   });
 });
