@@ -14,7 +14,7 @@ export const DEVICE_SOURCES: readonly Kind[] = [NODE, RESOURCE_SLICE, CONFIG_MAP
 const MOST_KEPT = 20_000;
 
 export class AuditedDevices {
-  /** Nodes of which the log contains the instance type and the NodePool. */
+  /** Nodes with their instance type and NodePool. */
   readonly #nodes = new Map<string, Node>();
   readonly #slices = new Map<string, ResourceSlice>();
   readonly #declarations = new Map<string, ConfigMap>();
@@ -34,7 +34,7 @@ export class AuditedDevices {
     keep(this.#nodes, name, { apiVersion, kind, metadata: { name, labels: kept } });
   }
 
-  /** Number of slices of nodes whose instance type or NodePool the log does not contain. */
+  /** Number of slices on nodes without a known instance type and NodePool. */
   get unplaced(): number {
     return [...this.#slices.values()].filter(
       ({ spec: { nodeName = '' } }) => nodeName !== '' && !this.#nodes.has(nodeName),

@@ -6,8 +6,8 @@ import type { Capacity, PoolDevice } from './pool-device.ts';
 const NOTHING: ReadonlyMap<string, bigint> = new Map();
 
 /**
- * Returns the capacity that a request consumes of a device, or undefined if the device cannot satisfy the request. The request must
- * write names as the driver does, because kube-scheduler adds no domain to a name.
+ * Returns the capacity that a request consumes of a device, or undefined if the device cannot satisfy the request. Names of
+ * capacity must be written as the driver publishes them, because kube-scheduler adds no domain to a name.
  */
 export function consumptionOf(
   { look: { capacity, isShared } }: PoolDevice,

@@ -7,7 +7,7 @@ export class CounterBudgets {
   readonly #use: UseView;
   /** Remaining amounts of the pools that were read. */
   readonly #left = new Map<DevicePool, Map<string, bigint>>();
-  /** Pools whose devices in use consume more than a counter has. As in kube-scheduler, they provide no further device. */
+  /** Pools with a counter below zero. As in kube-scheduler, they provide no further device with counters. */
   readonly #overdrawn = new Set<DevicePool>();
   /** Number of uses of this search by device. */
   readonly #own = new Map<PoolDevice, number>();

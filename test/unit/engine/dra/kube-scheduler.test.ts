@@ -1,5 +1,5 @@
 /**
- * Compares the search with the results of kube-scheduler's allocator for 4,500 random problems. test/cluster/device-allocation
+ * Compares the search with the results of kube-scheduler's allocator for 2,500 random problems. test/cluster/device-allocation
  * computed the results.
  */
 import { readFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ it('finds the devices that kube-scheduler finds', () => {
     const placed = world({ slices, classes, claims: [user(problem)] }).place(claims, existing());
     return typeof placed === 'string' ? null : placed.only;
   });
-  expect(problems.length).toBe(4_500);
-  expect(problems.filter(({ devices }) => devices !== null).length).toBeGreaterThan(550);
+  expect(problems.length).toBe(2_500);
+  expect(problems.filter(({ devices }) => devices !== null).length).toBeGreaterThan(250);
   expect(found).toEqual(problems.map(({ devices }) => devices));
 });
