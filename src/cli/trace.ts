@@ -110,8 +110,9 @@ interface AuditFlags {
 const AUDIT_NOTES = `
 The log must consist of JSON lines of audit.k8s.io/v1, with earlier files first. Use the level RequestResponse for workloads, pods
 and pods/status, because only this level contains whole objects. With the level Request, patches other than changes of replicas
-are missing. With Metadata, only deletions and times are known. DRA drivers need writes of nodes and resourceslices. Missing changes are counted and reported by reason. Objects that
-are not written during the log are missing; use \`karpenter record\` if you need them. Both commands omit the same fields.`;
+are missing. With Metadata, only deletions and times are known. DRA drivers need writes of nodes and resourceslices. Missing
+changes are counted and reported by reason. Objects that are not written during the log are missing; use \`karpenter record\` if
+you need them. Both commands omit the same fields.`;
 
 const fromAuditCommand = (): Command =>
   withExamples(

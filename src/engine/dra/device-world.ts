@@ -165,7 +165,10 @@ export class DeviceWorld {
   newAllocator({ use }: ClaimVariation): DeviceAllocator {
     return new DeviceAllocator({
       ...{ pools: this.#pools, use },
-      usedOn: (nodeName, templates) => this.#usedOn(nodeName, templates),
+      usedOn: (nodeName, templates) => {
+        const node = this.#starting.get(nodeName);
+        return node && this.#usedOn(node, templates);
+      },
     });
   }
 
@@ -173,8 +176,8 @@ export class DeviceWorld {
    * Returns the use of template devices by the pods that were bound to a node before its initialization. `DaemonDevices` counts
    * the private claims of DaemonSets.
    */
-  #usedOn(nodeName: string, templates: readonly DevicePool[]): DeviceUse | undefined {
-    const pods = (this.#starting.get(nodeName)?.pods ?? []).filter((pod) => !isTerminal(pod));
+  readonly #usedOn = remembering((node: EngineNode, templates: readonly DevicePool[]): DeviceUse | undefined => {
+    const pods = node.pods.filter((pod) => !isTerminal(pod));
     const claims = new Set(
       pods.flatMap((pod) => {
         const own = this.#table.allocatedTo(pod.metadata.uid ?? '');
@@ -189,7 +192,7 @@ export class DeviceWorld {
       ),
     );
     return DeviceUse.of(grants);
-  }
+  });
 }
 
 const isDaemonPod = ({ metadata }: EnginePod): boolean =>
