@@ -209,7 +209,7 @@ class Search {
 
   /**
    * Returns true if enough devices can fill the remaining slots.
-   * @throws {SelectorFailure} if too few devices remain and a selector fails on one of them, because kube-scheduler tries them all
+   * @throws {SelectorFailure} if too few devices remain and a selector fails on one of them, because kube-scheduler tries all
    */
   #hasDevicesFor(at: number, alternative: Alternative, missing: number, from: number): boolean {
     let possible = 0;
