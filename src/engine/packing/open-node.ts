@@ -69,9 +69,9 @@ export class OpenNode {
   }
 
   /** Begins a node. @param left number of open pods, per kind */
-  start(capacity: Amounts, among: readonly number[], left: Int32Array): void {
-    this.#rest.set(capacity);
-    for (let at = 0; at < capacity.length; at++) this.#perRest[at] = 1 / (capacity[at] as number);
+  start(room: Amounts, among: readonly number[], left: Int32Array): void {
+    this.#rest.set(room);
+    for (let at = 0; at < room.length; at++) this.#perRest[at] = 1 / (room[at] as number);
     this.#size = 0;
     this.#last = 0;
     for (const kind of among) {
@@ -79,7 +79,7 @@ export class OpenNode {
       this.#kinds[this.#size] = kind;
       this.#values[this.#size++] = Number.POSITIVE_INFINITY;
     }
-    this.checks = (capacity.length + left.length) / ELEMENTS_PER_CHECK;
+    this.checks = (room.length + left.length) / ELEMENTS_PER_CHECK;
   }
 
   restAt(at: number): number {
@@ -132,11 +132,11 @@ export class OpenNode {
   }
 
   /** Returns the largest part of a capacity that a pod uses. Returns a value above 1 if the pod does not fit. */
-  loadOn(capacity: Amounts, kind: number): number {
+  loadOn(there: Amounts, kind: number): number {
     const { starts, positions, amounts } = this.#wants;
     let load = 0;
     for (let index = starts[kind] as number; index < (starts[kind + 1] as number); index++)
-      load = Math.max(load, (amounts[index] as number) / (capacity[positions[index] as number] as number));
+      load = Math.max(load, (amounts[index] as number) / (there[positions[index] as number] as number));
     return load;
   }
 

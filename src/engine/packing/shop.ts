@@ -228,14 +228,14 @@ export class Shop {
 
   #fill(offer: Offer, left: Int32Array, request: PurchaseRequest): void {
     const { mixes, cpuAt } = this.#problem;
-    const { mix, row, capacity, instanceUsd, counts } = offer;
+    const { mix, row, capacity: room, instanceUsd, counts } = offer;
     const node = this.#node;
-    node.start(capacity, (mixes[mix] as Mix).kinds, left);
+    node.start(room, (mixes[mix] as Mix).kinds, left);
     counts.fill(0);
     while (node.add(counts, left, request) >= 0);
     this.#budget.left -= node.checks;
     offer.isFilled = true;
-    offer.price = this.#priceOf(row, instanceUsd, (capacity[cpuAt] ?? 0) - node.restAt(cpuAt));
+    offer.price = this.#priceOf(row, instanceUsd, (room[cpuAt] ?? 0) - node.restAt(cpuAt));
     offer.ratio = ratioOf(offer.price + request.surcharge, worthOf(counts, request.worth));
   }
 }
