@@ -13,7 +13,7 @@ import { type SearchBudget, Shop } from './shop.ts';
 const ROUNDS = 12;
 const ROUNDS_OF_SECOND = 6;
 /** Work limit of each search, in checks of one kind for one node. Each check takes about 20 ns. */
-export const DEFAULT_WORK = 4_000_000;
+export const DEFAULT_WORK = 3_000_000;
 /** Number of consecutive unsuccessful attempts, per node, that ends the search. A few nodes have few combinations. */
 const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 150;
