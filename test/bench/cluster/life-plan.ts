@@ -22,7 +22,7 @@ export interface TimedEvent {
 /** Label of the pods of Jobs. Its value is the running time in seconds. */
 export const RUNS_FOR = 'runs-for';
 const SERVICES = 8;
-/** The burst of the beginning has its nodes by then. */
+/** Time of the first change, after the nodes of the first burst have joined. */
 const FIRST_CHANGE_MS = 90_000;
 const LONGEST_GAP_MS = 20_000;
 const MOST_REPLICAS = 20;

@@ -1,4 +1,4 @@
-/** Adds up what the pods and instances of a life show at each look: waiting, lost work of Jobs, nodes and node hours. */
+/** Sums over the life of a cluster: waiting of pods, lost work of Jobs, launched nodes and node hours. */
 
 /** A pod at one look. */
 export interface LifePod {

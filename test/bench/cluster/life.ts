@@ -18,7 +18,7 @@ import { type MeasuredOperator, secondsUntilReady, startMeasured } from './opera
 
 const ZONE = 'us-west-2a';
 const SIZES = [2, 4, 8, 16, 32];
-/** Time between two looks at pods and instances. */
+/** Interval of the samples of pods and instances. */
 const LOOK_MS = 200;
 const SHORTAGE_MS = 3 * MINUTE_MS;
 /** Kinds of the objects that a life creates. */

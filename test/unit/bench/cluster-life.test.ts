@@ -1,4 +1,4 @@
-/** The seeded life of the benchmark on a real control plane, and what it adds up. */
+/** The seeded life of the benchmark on a real control plane, and its sums. */
 import { describe, expect, it } from '@jest/globals';
 import { lifeEvents, RUNS_FOR, readLifeOptions } from '../../bench/cluster/life-plan.ts';
 import { type LifePod, LifeRecord } from '../../bench/cluster/life-record.ts';
