@@ -1,4 +1,4 @@
-/** Commands as a user runs them, with a dump and with an operator. `cli.test.ts` starts the program itself. */
+/** Commands as a user runs them, with a dump and with an operator. `cli.long.test.ts` starts the program itself. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
