@@ -45,7 +45,7 @@ describe('the main scenario on a real control plane', () => {
     cluster = await startCluster({ log: (message) => trouble.push(message) });
     operator = await startOperatorProcess(cluster);
     await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
-    await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', '--timeout=30s');
+    await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', '--timeout=120s');
     for (const file of ['nodepool.yaml', 'inflate.yaml']) await applyText(cluster, await exampleText(file));
   }, 180_000);
   afterAll(async () => {

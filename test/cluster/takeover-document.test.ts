@@ -43,9 +43,9 @@ describe('the procedure in docs/takeover.md', () => {
     await shell(INSTALL);
     await start();
     await shell('kubectl apply -f examples/ && kubectl scale deployment inflate --replicas 4');
-    await shell('kubectl wait --for=condition=Ready nodepool/default --timeout=60s');
+    await shell('kubectl wait --for=condition=Ready nodepool/default --timeout=120s');
     await shell('kubectl rollout status deployment/inflate --timeout=120s');
-    await shell('kubectl wait --for=condition=Initialized nodeclaims --all --timeout=60s');
+    await shell('kubectl wait --for=condition=Initialized nodeclaims --all --timeout=120s');
   }, 300_000);
   afterAll(async () => {
     await operator?.stop();

@@ -31,7 +31,7 @@ export async function startSpread(cluster: Cluster): Promise<Spread> {
     deployment(APP, 0, apart(APP), { cpu: '100m' }),
   ])
     await applyText(cluster, JSON.stringify(object));
-  await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', 'nodepool/default', '--timeout=60s');
+  await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', 'nodepool/default', '--timeout=120s');
 
   const pods = async (): Promise<readonly Pod[]> =>
     (await kube.list(POD, { labelSelector: `app=${APP}` })).items.filter(({ metadata }) => !metadata.deletionTimestamp);
