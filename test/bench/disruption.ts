@@ -115,7 +115,8 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     clock,
     log: silent,
     metrics: createMetrics(),
-    settings: parseSettings(['--cluster-name=bench'], {}),
+    // the default price excludes all nodes of these clusters before the search
+    settings: parseSettings(['--cluster-name=bench', '--eviction-price=0'], {}),
   };
 }
 
