@@ -33,7 +33,7 @@ const MOST_PENDING = 200;
 /** Maximum number of messages about waiting pods. The oldest messages are removed first. */
 const MOST_SAID = 5_000;
 
-/** Begin of the message about a pod without a possible node, before the reason. */
+/** Beginning of the message about a pod without a possible node, before the reason. */
 const FAILED = FAILED_SCHEDULING.message('');
 
 export class LiveView {

@@ -173,10 +173,11 @@ const CLOSED = /\\[\s\S]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'/g;
  * Returns the words of a line.
  *
  * @param where place of the line in messages
- * @throws InputError if a quote is not closed
+ * @throws InputError if a quote is not closed, or if the line ends with a backslash
  */
 export function wordsOf(line: string, where: string): readonly string[] {
-  const [open] = /["']/.exec(line.replace(CLOSED, '')) ?? [];
+  const [open] = /["'\\]/.exec(line.replace(CLOSED, '')) ?? [];
+  if (open === '\\') throw new InputError(where, 'backslash at the end; write \\\\ for a backslash');
   if (open !== undefined) throw new InputError(where, `unclosed quote ${open}`);
   return shellWords(line);
 }

@@ -6,7 +6,7 @@ import { remembering } from '../../lib/remembering.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
-import { isScheduled, isTerminal } from '../pods.ts';
+import { isOwnedByDaemonSet, isScheduled, isTerminal } from '../pods.ts';
 import { podRequests } from '../resources.ts';
 import { ClaimTable, type ClaimVariation, grantsAmong } from './claim-states.ts';
 import { DeviceAllocator } from './device-allocator.ts';
@@ -181,7 +181,7 @@ export class DeviceWorld {
     const claims = new Set(
       pods.flatMap((pod) => {
         const own = this.#table.allocatedTo(pod.metadata.uid ?? '');
-        return isDaemonPod(pod) ? own.filter((claim) => !isOwnedBy(claim, pod)) : own;
+        return isOwnedByDaemonSet(pod) ? own.filter((claim) => !isOwnedBy(claim, pod)) : own;
       }),
     );
     if (claims.size === 0) return undefined;
@@ -194,9 +194,6 @@ export class DeviceWorld {
     return DeviceUse.of(grants);
   });
 }
-
-const isDaemonPod = ({ metadata }: EnginePod): boolean =>
-  (metadata.ownerReferences ?? []).some(({ kind }) => kind === 'DaemonSet');
 
 const isOwnedBy = ({ metadata }: ResourceClaim, pod: EnginePod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid }) => uid === pod.metadata.uid);

@@ -69,15 +69,14 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
 /** Work limit of small solves. A larger limit makes small solves slower, but their plans hardly cheaper. */
 const LEAST_WORK = 1_000_000;
 const WORK_PER_POD = 10_000;
-/** Work of large solves, which need more than the default for the same number of constructions. */
+/** From 3,000 pods on, the default is not enough for several constructions. */
 const WORK_PER_POD_OF_MANY = 1_000;
 const MOST_WORK = 5_000_000;
 
-const workFor = (pods: number): number =>
-  Math.max(
-    Math.min(DEFAULT_WORK, Math.max(LEAST_WORK, pods * WORK_PER_POD)),
-    Math.min(MOST_WORK, pods * WORK_PER_POD_OF_MANY),
-  );
+function workFor(pods: number): number {
+  const usual = Math.min(DEFAULT_WORK, Math.max(LEAST_WORK, pods * WORK_PER_POD));
+  return Math.max(usual, Math.min(MOST_WORK, pods * WORK_PER_POD_OF_MANY));
+}
 
 /**
  * Total work of the NodePools relative to the work of one NodePool. Several NodePools share this total in proportion to their

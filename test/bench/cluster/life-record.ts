@@ -1,6 +1,6 @@
 /** Sums over the life of a cluster: waiting of pods, lost work of Jobs, launched nodes and node hours. */
 
-/** A pod at one look. */
+/** A pod in one sample. */
 export interface LifePod {
   readonly uid: string;
   readonly isBound: boolean;
@@ -30,7 +30,7 @@ export class LifeRecord {
   readonly #done = new Set<string>();
 
   /** Returns the UIDs of pods whose time is over. */
-  look(nowMs: number, pods: readonly LifePod[], instances: readonly string[]): readonly string[] {
+  sample(nowMs: number, pods: readonly LifePod[], instances: readonly string[]): readonly string[] {
     this.#nodeMs += instances.length * (nowMs - this.#lastMs);
     this.#lastMs = nowMs;
     for (const id of instances) this.#launched.add(id);
@@ -69,7 +69,7 @@ export class LifeRecord {
     if (isRunning) known.runningMs ??= nowMs;
   }
 
-  /** Adds the work of a Job's pod that was running at the last look and is not done. */
+  /** Adds the work of a Job's pod that was running in the last sample and is not done. */
   #addLost({ uid, cpus }: LifePod, nowMs: number): void {
     const { runningMs = nowMs } = this.#pods.get(uid) ?? {};
     this.#lostCpuMs += cpus * (nowMs - runningMs);

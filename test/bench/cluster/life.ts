@@ -19,7 +19,7 @@ import { type MeasuredOperator, secondsUntilReady, startMeasured } from './opera
 const ZONE = 'us-west-2a';
 const SIZES = [2, 4, 8, 16, 32];
 /** Interval of the samples of pods and instances. */
-const LOOK_MS = 200;
+const SAMPLE_MS = 200;
 const SHORTAGE_MS = 3 * MINUTE_MS;
 /** Kinds of the objects that a life creates. */
 const KINDS: readonly Kind[] = [DEPLOYMENT, JOB, POD_DISRUPTION_BUDGET];
@@ -69,31 +69,31 @@ class ClusterLife {
     await applyText(this.#cluster, await exampleText('ec2nodeclass.yaml'));
     await applyText(this.#cluster, JSON.stringify(nodePool()));
     await this.#synced;
-    const events = [...lifeEvents(seed, lengthMs, ZONE)];
+    const events = lifeEvents(seed, lengthMs, ZONE);
     const startedMs = performance.now();
+    let next = 0;
     for (let nowMs = 0; nowMs < lengthMs; nowMs = performance.now() - startedMs) {
-      while ((events[0]?.atMs ?? lengthMs) <= nowMs)
-        await this.#happen((events.shift() as { event: LifeEvent }).event, nowMs);
+      for (let due = events[next]; due !== undefined && due.atMs <= nowMs; due = events[++next])
+        await this.#carryOut(due.event, nowMs);
       this.#endShortages(nowMs);
-      await this.#look(nowMs);
-      await pause(LOOK_MS);
+      await this.#sample(nowMs);
+      await pause(SAMPLE_MS);
     }
     return this.#figures();
   }
 
-  async #happen(event: LifeEvent, nowMs: number): Promise<void> {
+  async #carryOut(event: LifeEvent, nowMs: number): Promise<void> {
     const { kube, world } = this.#cluster;
     switch (event.kind) {
       case 'create':
-        for (const object of event.objects)
-          await kube.create(KINDS.find(({ kind }) => kind === object.kind) ?? DEPLOYMENT, object);
+        for (const object of event.objects) await kube.create(kindOf(object), object);
         return;
       case 'scale':
-        await kube.patch(DEPLOYMENT, named(event.name), { spec: { replicas: event.replicas } });
+        await kube.patch(DEPLOYMENT, serviceRef(event.name), { spec: { replicas: event.replicas } });
         return;
       case 'roll-out': {
         const annotations = { version: String(event.version) };
-        await kube.patch(DEPLOYMENT, named(event.name), { spec: { template: { metadata: { annotations } } } });
+        await kube.patch(DEPLOYMENT, serviceRef(event.name), { spec: { template: { metadata: { annotations } } } });
         return;
       }
       case 'interrupt': {
@@ -120,10 +120,10 @@ class ClusterLife {
     }
   }
 
-  /** Ends the pods of Jobs whose time is over, as a kubelet does. */
-  async #look(nowMs: number): Promise<void> {
+  /** Records the pods and instances, and ends the pods of Jobs whose time is over, as a kubelet does. */
+  async #sample(nowMs: number): Promise<void> {
     const pods = this.#pods();
-    const over = this.#record.look(
+    const over = this.#record.sample(
       nowMs,
       pods.map((pod) => ({
         uid: pod.metadata.uid ?? '',
@@ -170,7 +170,13 @@ const nodePool = (): KubeObject =>
     budgets: [{ nodes: '10%' }],
   });
 
-const named = (name: string) => ({ name, namespace: 'default' });
+const serviceRef = (name: string) => ({ name, namespace: 'default' });
+function kindOf(object: KubeObject): Kind {
+  const found = KINDS.find(({ kind }) => kind === object.kind);
+  if (found === undefined) throw new Error(`a life creates no ${object.kind}`);
+  return found;
+}
+
 const rounded = (value: number): number => Number(value.toFixed(3));
 
 /** Returns the sum of all series of a counter. */

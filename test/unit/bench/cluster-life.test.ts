@@ -40,28 +40,28 @@ describe('the record of a life', () => {
 
   it('has the waiting time of every pod, also of those that are never bound', () => {
     const record = new LifeRecord();
-    record.look(0, [pod('a'), pod('b')], []);
-    record.look(4_000, [pod('a', running), pod('b')], []);
-    record.look(9_000, [pod('a', running), pod('b')], []);
+    record.sample(0, [pod('a'), pod('b')], []);
+    record.sample(4_000, [pod('a', running), pod('b')], []);
+    record.sample(9_000, [pod('a', running), pod('b')], []);
     expect(record.figures()).toMatchObject({ pods: 2, waitingP50S: 4, waitingP95S: 9 });
   });
 
   it('has the hours of nodes, and counts each instance once', () => {
     const record = new LifeRecord();
-    record.look(0, [], ['i-1']);
-    record.look(1_800_000, [], ['i-1', 'i-2']);
-    record.look(3_600_000, [], ['i-2']);
+    record.sample(0, [], ['i-1']);
+    record.sample(1_800_000, [], ['i-1', 'i-2']);
+    record.sample(3_600_000, [], ['i-2']);
     expect(record.figures()).toMatchObject({ launched: 2, nodeHours: 1.5 });
   });
 
   it('ends pods of Jobs after their time, and counts the work of pods that go before', () => {
     const record = new LifeRecord();
     const of = (uid: string, given: Partial<LifePod> = running): LifePod => pod(uid, { runsForMs: 30_000, ...given });
-    expect(record.look(0, [of('done'), of('evicted')], [])).toEqual([]);
-    expect(record.look(20_000, [of('done')], [])).toEqual([]);
-    expect(record.look(30_000, [of('done')], [])).toEqual(['done']);
-    expect(record.look(31_000, [of('done', { isDone: true })], [])).toEqual([]);
-    record.look(32_000, [], []);
+    expect(record.sample(0, [of('done'), of('evicted')], [])).toEqual([]);
+    expect(record.sample(20_000, [of('done')], [])).toEqual([]);
+    expect(record.sample(30_000, [of('done')], [])).toEqual(['done']);
+    expect(record.sample(31_000, [of('done', { isDone: true })], [])).toEqual([]);
+    record.sample(32_000, [], []);
     expect(record.figures()).toMatchObject({ done: 1, lostCpuS: 40 });
   });
 });

@@ -65,6 +65,9 @@ describe('words of an argument line', () => {
 
   it('must have closed quotes', () => {
     expect(() => wordsOf(`--a="b`, '--compare x')).toThrow('--compare x: unclosed quote "');
+    expect(() => wordsOf('--a=b\\', '--compare x')).toThrow(
+      '--compare x: backslash at the end; write \\\\ for a backslash',
+    );
   });
 });
 

@@ -182,3 +182,18 @@ export const newNode = (types: Readonly<Record<string, DeviceTemplates | undefin
 
 export const refusal = (result: Allocation | AllocationRefusal): string | undefined =>
   'text' in result ? result.text : undefined;
+
+/** Returns a claim with devices of the pool `pool` on the node `node`, reserved for the pod `p`. */
+export const allocated = (name: string, ...results: readonly string[]): ResourceClaim =>
+  claim([request('r')], {
+    name,
+    status: {
+      allocation: {
+        devices: { results: results.map((device) => ({ driver: DRIVER, pool: 'pool', device })) },
+        nodeSelector: {
+          nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['node'] }] }],
+        },
+      },
+      reservedFor: [{ resource: 'pods', name: 'p', uid: 'p' }],
+    },
+  });
