@@ -42,7 +42,7 @@ interface Asked {
 /** Returns the questions with the names of the objects in the scene. */
 function questionsOf({ url, now, objects }: Scene, folder: string): readonly Question[] {
   const live = ['--server', url];
-  const file = ['--now', now];
+  const time = ['--now', now];
   const nameOf = (kind: string, isIt: (object: NamedObject) => boolean): string => {
     const found = (objects as readonly NamedObject[]).find((object) => object.kind === kind && isIt(object));
     if (found === undefined) throw new Error(`The scene of docs/questions.md has no such ${kind}`);
@@ -96,8 +96,8 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
       title: 'Why is this node not removed?',
       text: 'The [codes](why-not.md#codes) have remedies.',
       commands: [
-        { args: ['explain', 'node'], hidden: live },
-        { args: ['explain', 'node', gpu], hidden: live },
+        { args: ['explain', 'node'], hidden: [...live, ...time] },
+        { args: ['explain', 'node', gpu], hidden: [...live, ...time] },
       ],
     },
     {
@@ -116,17 +116,17 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
       commands: [
         {
           args: ['simulate', ...dump, '--what-if', 'scale shop/deploy/web=20'],
-          hidden: file,
+          hidden: time,
           until: /^UNSCHEDULABLE/,
           total: true,
         },
         {
           args: ['simulate', ...dump, '--what-if', `drain ${kept}`],
-          hidden: file,
+          hidden: time,
           until: /^UNSCHEDULABLE/,
           total: true,
         },
-        { args: ['explain', 'pod', ...dump, '-n', 'ml', '--what-if', 'nodepool-gpu.yaml'], hidden: file },
+        { args: ['explain', 'pod', ...dump, '-n', 'ml', '--what-if', 'nodepool-gpu.yaml'], hidden: time },
       ],
     },
     {
