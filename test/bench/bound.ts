@@ -1,18 +1,27 @@
 /** Lower bound of the price of a plan if nodes could be launched in fractions: a linear programme. */
 import highsModule from 'highs';
 import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instance-types.ts';
-import type { InstanceType, Resources, Snapshot } from '../../src/engine/model.ts';
+import type { Resources, Snapshot } from '../../src/engine/model.ts';
 import { templateRequirements } from '../../src/engine/node-template.ts';
-import { LOOSE, type Requirements } from '../../src/engine/requirements.ts';
+import { LOOSE } from '../../src/engine/requirements.ts';
 import { podRequests } from '../../src/engine/resources.ts';
 
+/** Equal pods. */
 interface Sort {
   readonly requests: Resources;
   count: number;
 }
 
+interface Room {
+  readonly usd: number;
+  readonly room: Resources;
+}
+
 /** The types declare a default export, but the CommonJS module exports the function itself. */
 const loadHighs = highsModule as unknown as typeof highsModule.default;
+
+/** Loaded once, because an instance takes longer to create than most programmes take to solve. */
+let loaded: ReturnType<typeof loadHighs> | undefined;
 
 /** Scales amounts to similar sizes, so that the solver's tolerances are negligible. */
 const scaled = (name: string, amount: number): number => (name === 'memory' ? amount / 2 ** 20 : amount);
@@ -31,13 +40,12 @@ function sortsOf({ pendingPods }: Snapshot): readonly Sort[] {
   return [...sorts.values()];
 }
 
-function programme(sorts: readonly Sort[], types: readonly InstanceType[], requirements: Requirements): string {
+function programme(sorts: readonly Readonly<Sort>[], types: readonly Room[]): string {
   const prices: string[] = [];
   const rows: string[] = [];
   const housed = sorts.map((): string[] => []);
-  for (const [t, type] of types.entries()) {
-    const room = allocatable(type);
-    prices.push(`${cheapestPrice(type, requirements)} n${t}`);
+  for (const [t, { usd, room }] of types.entries()) {
+    prices.push(`${usd} n${t}`);
     const fitting = sorts
       .map(({ requests }, s) => ({ requests, s }))
       .filter(({ requests }) => Object.entries(requests).every(([name, amount]) => amount <= (room[name] ?? 0)));
@@ -64,8 +72,15 @@ export async function lowerBound(snapshot: Snapshot): Promise<number> {
     (type) =>
       Number.isFinite(cheapestPrice(type, requirements)) && requirements.compatible(requirementsOf(type), LOOSE),
   );
-  const highs = await loadHighs();
-  const solution = highs.solve(programme(sortsOf(snapshot), types, requirements));
+  const rooms = types.map((type) => ({ usd: cheapestPrice(type, requirements), room: allocatable(type) }));
+  return await priceOfFractions(sortsOf(snapshot), rooms);
+}
+
+/** Returns the price of fractions of instance types that run the pods, in USD per hour. */
+export async function priceOfFractions(sorts: readonly Readonly<Sort>[], types: readonly Room[]): Promise<number> {
+  loaded ??= loadHighs();
+  const highs = await loaded;
+  const solution = highs.solve(programme(sorts, types));
   if (solution.Status !== 'Optimal') throw new Error(`The bound was not found: ${solution.Status}`);
   return solution.ObjectiveValue;
 }

@@ -20,7 +20,7 @@ import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
 import { nodeClassOf, nodePoolOf } from '../../support/awsobjects.ts';
 import { type LivesOfTrace, lifeTable, withTable } from './table.ts';
 
-const PAGE = join(import.meta.dirname, '../../../docs/replay.md');
+export const PAGE = join(import.meta.dirname, '../../../docs/replay.md');
 const LIVES = 8;
 /** Two lives have a confidence interval. */
 const LEAST_LIVES = 2;

@@ -58,9 +58,9 @@ function sumOf(same: readonly LifeFigures[]): LifeFigures {
 }
 
 /** Replaces the table of a page. @throws Error if the page has no place for the table */
-export function withTable(page: string, table: string): string {
-  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
+export function withTable(page: string, table: string, begin = BEGIN, end = END): string {
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
   if (from < 0 || to < from)
-    throw new Error(`the page has no lines ${JSON.stringify(BEGIN)} and ${JSON.stringify(END)}`);
-  return `${page.slice(0, from + BEGIN.length)}\n\n${table}\n\n${page.slice(to)}`;
+    throw new Error(`the page has no lines ${JSON.stringify(begin)} and ${JSON.stringify(end)}`);
+  return `${page.slice(0, from + begin.length)}\n\n${table}\n\n${page.slice(to)}`;
 }
