@@ -2,22 +2,21 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'totals-'));
-/** The README's test command first, then the slower suites. */
-const suites = [
-  'test',
-  'test:long',
-  'test:hostile',
-  'test:operator',
-  'test:browser',
-  'test:moto',
-  'test:cluster',
-  'test:kubelet',
+/** The README's test command first, then the slower suites. Stages run one after the other. */
+const stages = [
+  [['test']],
+  [['test:long']],
+  [['test:hostile']],
+  [['test:operator']],
+  [['test:cluster']],
+  // The kubelets wait for most of the time. Meanwhile, the suites of the other list run one after the other.
+  [['test:kubelet'], ['test:browser', 'test:moto']],
 ];
-/** Waits for a third of its time, in which the control plane and the image of the last suites are built. */
+/** Waits for a part of its time, in which the control plane and the image of the last suites are built. */
 const leisurely = 'test:operator';
 const inNeedOfBuild = 'test:cluster';
 /** More failed files have one cause, and would only take time again. */
@@ -35,6 +34,7 @@ async function run(suite, files = []) {
   const report = join(folder, `${suite.replace(':', '-')}${files.length > 0 ? '-again' : ''}.json`);
   const paths = files.length > 0 ? ['--runTestsByPath', ...files] : [];
   const start = Date.now();
+  const before = machineTimes();
   console.log(`npm run ${suite}`);
   const child = spawn('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`, ...paths], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -45,8 +45,19 @@ async function run(suite, files = []) {
   const failed = [...counts].filter(([, count]) => count.failed > 0).map(([file]) => file);
   if (counts.size === 0 || (code !== 0 && failed.length === 0)) broken.add(suite);
   const passed = [...counts.values()].reduce((sum, count) => sum + count.passed, 0);
-  console.log(`${suite}: ${passed} passed in ${Math.round((Date.now() - start) / 1000)} s`);
+  const { idle, all } = machineTimes();
+  const busy = Math.round(100 * (1 - (idle - before.idle) / Math.max(1, all - before.all)));
+  console.log(
+    `${suite}: ${passed} passed in ${Math.round((Date.now() - start) / 1000)} s, the machine was ${busy} % busy`,
+  );
   return failed;
+}
+
+/** Time of all cores since the start of the machine, in milliseconds. */
+function machineTimes() {
+  const cores = cpus().map(({ times }) => times);
+  const sumOf = (values) => values.reduce((total, value) => total + value, 0);
+  return { idle: sumOf(cores.map(({ idle }) => idle)), all: sumOf(cores.flatMap((times) => Object.values(times))) };
 }
 
 const countsOf = ({ testResults }) =>
@@ -68,13 +79,16 @@ const countsOf = ({ testResults }) =>
 
 const failures = new Map();
 let building;
-for (const suite of suites) {
-  if (suite === leisurely)
-    building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
-  // Whatever came of it: the suite builds what is missing, and fails with the reason.
-  if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
-  failures.set(suite, await run(suite));
+async function runInOrder(suites) {
+  for (const suite of suites) {
+    if (suite === leisurely)
+      building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
+    // Whatever came of it: the suite builds what is missing, and fails with the reason.
+    if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
+    failures.set(suite, await run(suite));
+  }
 }
+for (const lists of stages) await Promise.all(lists.map(runInOrder));
 
 const repeated = [...failures].filter(([, files]) => files.length > 0);
 if (repeated.flatMap(([, files]) => files).length <= MOST_REPEATED_FILES) {

@@ -83,7 +83,7 @@ function awsOf({ aws = {} }: ScenarioOptions): WorldOptions['aws'] & object {
 const FAST = 60;
 
 export interface ScenarioOptions extends WorldOptions {
-  /** Default 10. */
+  /** Seconds of the scenario per second of waiting. Default 25. */
   readonly timeScale?: number;
   readonly argv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -123,7 +123,7 @@ export interface Stage {
 
 let stage: Stage = {
   async open(options) {
-    const clock = pacedClock(options.timeScale ?? 10);
+    const clock = pacedClock(options.timeScale ?? 25);
     const world = await startWorld({ clusterName: 'test', clock, ...options });
     return { world: { ...world, kube: { ...world.kube, client: connect(world.kube.url) } }, clock };
   },

@@ -26,7 +26,7 @@ const ENOUGH_MS = 30_000;
 let installation: Promise<Installation> | undefined;
 
 export const realStage: Stage = {
-  // Instances run in real time, while the clock would run ten times as fast.
+  // Instances run in real time, while the clock would run 25 times as fast.
   patience: 4,
   async open(options) {
     installation ??= install().catch((error: unknown) => {
