@@ -19,7 +19,7 @@ import { withTable } from '../life/table.ts';
 import { fixedPods, readDemand } from './demand.ts';
 import { lowerBoundUsd, offersFor, worthFor } from './offers.ts';
 import { packClairvoyantly, priceOfChains } from './packing.ts';
-import { type Decision, rollOut } from './rollout.ts';
+import { type Decision, type Outcome, rollOut } from './rollout.ts';
 
 interface Cost {
   readonly usd: number;
@@ -31,29 +31,33 @@ export interface ClairvoyantResult {
   readonly trace: string;
   /** Karpenter's way, and the operator with its defaults. */
   readonly replays: readonly Cost[];
-  /** Fractions of nodes, free choice of nodes, kube-scheduler without evictions, and kube-scheduler with evictions. */
+  /** In the order of `POLICIES`. */
   readonly policies: readonly Cost[];
-  /** Decisions of the last policy that differ from its rules. */
+  /** Decisions of the policy with few evictions that differ from its rules. */
   readonly decisions: readonly Decision[];
 }
 
 type Replays = ClairvoyantResult['replays'];
 
 const SETTINGS = ["Karpenter's way", 'default'];
+/** Policies that know the future, from the fewest constraints to the most. */
 const POLICIES = [
+  'lower bound',
+  'free choice, no moves',
+  'kube-scheduler, any evictions',
   'kube-scheduler, few evictions',
   'kube-scheduler, no evictions',
-  'free choice, no moves',
-  'lower bound',
 ];
 const [BEGIN, END] = ['<!-- clairvoyant -->', '<!-- /clairvoyant -->'];
-/** Largest share of the evictions of Karpenter's way that the last policy may use. */
+/** Few evictions are at most this share of those of Karpenter's way. */
 const EVICTED_SHARE = 0.15;
 /** The operator's default price of an eviction, and higher prices, which keep evictions for the moves that save most. */
 const EVICTION_PRICES = [0.005, 0.05, 0.3];
 /** Launches over which boot times are averaged for the policy that chooses nodes freely. */
 const MEAN_OF = 1_000;
 
+/** The free choice and the three policies with kube-scheduler have equal shares of the CPU time. */
+const PARTS_OF_TIME = 4;
 const UNPAID_SECONDS = (bootOfInstances(DEFAULT_WORLD).startDelayMs ?? 0) / 1000;
 const bootSeconds = (launch: number): number => bootMs(DEFAULT_WORLD, launch) / 1000;
 
@@ -72,7 +76,7 @@ export async function comparePolicies(
   const { seconds } = demand;
   const boot = Array.from({ length: MEAN_OF }, (_, n) => bootSeconds(n)).reduce((sum, one) => sum + one / MEAN_OF, 0);
   const bound = await lowerBoundUsd(demand, pods, offers);
-  const search = { offers, seconds, boot, unpaid: UNPAID_SECONDS, cpuSeconds: cpuSeconds / 3 };
+  const search = { offers, seconds, boot, unpaid: UNPAID_SECONDS, cpuSeconds: cpuSeconds / PARTS_OF_TIME };
   const chains = packClairvoyantly(pods, { ...search, iterations: Number.MAX_SAFE_INTEGER });
   const amount = { cpu: 0, memory: 0 };
   for (const { at, runs, until, cpu, memory } of pods) {
@@ -81,17 +85,20 @@ export async function comparePolicies(
     amount.memory += memory * runningSeconds;
   }
   const world = { demand, offers, worth: worthFor(amount, offers), bootSeconds, unpaid: UNPAID_SECONDS };
-  const [still, moving] = [0, Math.floor(EVICTED_SHARE * evictions)].map((most) =>
-    rollOut(world, { evictions: most, evictionUsd: EVICTION_PRICES, cpuSeconds: cpuSeconds / 3 }),
-  );
-  const costs = [moving, still].map((outcome) => ({
-    usd: outcome?.life.usd ?? 0,
-    evictions: outcome?.life.evictions ?? 0,
-    launches: outcome?.life.launches ?? 0,
-  }));
-  const free = { usd: priceOfChains(chains), evictions: 0, launches: chains.length };
-  const policies = [...costs, free, { usd: bound, evictions: 0, launches: 0 }];
-  return { trace: name, replays: played, policies, decisions: moving?.decisions ?? [] };
+  const outcomes: Outcome[] = [];
+  for (const most of [0, Math.floor(EVICTED_SHARE * evictions), Number.POSITIVE_INFINITY]) {
+    const evictionUsd = Number.isFinite(most) ? EVICTION_PRICES : EVICTION_PRICES.slice(0, 1);
+    const outcome = rollOut(world, { evictions: most, evictionUsd, cpuSeconds: cpuSeconds / PARTS_OF_TIME });
+    // a policy may do without the evictions that it is allowed
+    const [before = outcome] = outcomes;
+    outcomes.unshift(before.life.usd < outcome.life.usd ? before : outcome);
+  }
+  const policies = [
+    { usd: bound, evictions: 0, launches: 0 },
+    { usd: priceOfChains(chains), evictions: 0, launches: chains.length },
+    ...outcomes.map(({ life }) => ({ usd: life.usd, evictions: life.evictions, launches: life.launches })),
+  ];
+  return { trace: name, replays: played, policies, decisions: outcomes[1]?.decisions ?? [] };
 }
 
 /** Returns the table. Costs are compared with the first setting. */

@@ -109,7 +109,12 @@ class Reader {
     const { kind, metadata } = object;
     if (IGNORED.includes(kind)) return;
     const name = `${kind} ${JSON.stringify(metadata.name)}`;
-    const { template, replicas = 1, completions = 1, parallelism = 1 } = object.spec as WorkloadSpec;
+    const {
+      template,
+      replicas = 1,
+      completions = 1,
+      parallelism = 1,
+    } = (object as KubeObject & { readonly spec: WorkloadSpec }).spec;
     if (template === undefined) throw new Error(`${name}: this kind is not supported`);
     const size = sizeOf(template, name);
     if (kind === 'DaemonSet')

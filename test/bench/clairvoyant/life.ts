@@ -149,13 +149,19 @@ export class Life {
 
   /**
    * Launches nodes for the uncovered pods.
-   * @param first type of the first node; the others have the lowest price for the worth of their pods
+   * @param preferred type of the first nodes; the others have the lowest price for the worth of their pods
+   * @param most number of nodes of the preferred type
    */
-  launch(first?: Offer): void {
+  launch(preferred?: Offer, most = 1): void {
     let left = this.uncovered();
-    for (let offer = first; left.length > 0; offer = undefined) {
-      const chosen = offer ?? this.#cheapestFor(left);
-      const rest = this.#without(left, chosen);
+    for (let count = 0; left.length > 0; count += 1) {
+      const offer = count < most ? preferred : undefined;
+      let chosen = offer ?? this.#cheapestFor(left);
+      let rest = this.#without(left, chosen);
+      if (offer !== undefined && rest.length === left.length) {
+        chosen = this.#cheapestFor(left);
+        rest = this.#without(left, chosen);
+      }
       if (rest.length === left.length) throw new Error('a pod is larger than every instance type');
       left = rest;
       this.#add(chosen);

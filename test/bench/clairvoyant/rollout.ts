@@ -40,6 +40,8 @@ const RULES: readonly Rules[] = [{ marks: 'none' }, { marks: 'worth' }, { marks:
 const DECISION_SECONDS = 30;
 /** Number of nodes that are considered at a moment, at random. */
 const MOST_NODES = 10;
+/** Numbers of nodes of one type for a launch: the first or all. */
+const LAUNCHES = [1, Number.POSITIVE_INFINITY];
 const SMALLEST_GAIN = 1e-6;
 
 /** Plays the trace with decisions that are tried against its future. */
@@ -91,14 +93,14 @@ class Rollout {
     return (cpuMs() - this.#startMs) / 1000 / this.#options.cpuSeconds <= now / world.demand.seconds + 0.01;
   }
 
-  /** Tries every type for the first node until no launch is needed. */
+  /** Tries every type for the first node, and for all nodes. */
   #launch(): void {
     const life = this.#life;
     const rules = life.copy();
     rules.launch();
     const usual = rules.nodes.find(({ id }) => id === life.launches)?.offer.name ?? '';
     const fitting = life.world.offers.filter((offer) => life.fitsAny(offer));
-    this.#improve(fitting.map((offer) => launchOf(life, offer, usual)));
+    this.#improve(fitting.flatMap((offer) => LAUNCHES.map((most) => launchOf(life, offer, most, usual))));
     life.launch();
   }
 
@@ -158,9 +160,9 @@ const cpuMs = (): number => process.cpuUsage().user / 1000;
 const canReplace = (node: LifeNode, { usd, cpu, memory }: Offer): boolean =>
   usd < node.offer.usd && cpu >= node.cpu && memory >= node.memory;
 
-const launchOf = ({ now }: Life, offer: Offer, other: string): Action => ({
+const launchOf = ({ now }: Life, offer: Offer, most: number, other: string): Action => ({
   decision: { at: now, what: 'launch', type: offer.name, other },
-  apply: (copy) => copy.launch(offer),
+  apply: (copy) => copy.launch(offer, most),
 });
 
 const evictionOf = ({ now }: Life, { id, offer }: LifeNode): Action => ({

@@ -171,7 +171,9 @@ describe('scores', () => {
         ...{ namespace: () => undefined, claim: () => undefined, volume: () => undefined, volumes: () => [] },
         ...{ storageClass: () => undefined, csiNode: () => undefined },
       });
-      expect(bestNode(pod, nodes, isOfWorkload ? replicas : undefined)?.name).toBe(best[0]?.name);
+      expect(bestNode<(typeof nodes)[number]>(pod, nodes, isOfWorkload ? replicas : undefined)?.name).toBe(
+        best[0]?.name,
+      );
     }
   });
 });
@@ -204,9 +206,9 @@ describe('a life with kube-scheduler', () => {
   });
 
   it('prefers nodes without a mark', () => {
-    const demand = demandOf([job(0, 2000, 3000), job(1, 300, 3000), job(200, 100, 1000), job(250, 100, 1000)]);
+    const demand = demandOf([job(0, 2000, 3000), job(1, 300, 3000), job(200, 100, 400), job(250, 100, 400)]);
     const life = new Life(worldOf(demand, [LARGE]), { marks: 'worth' });
-    while (life.now < 260) {
+    while (life.now < 250) {
       life.step();
       life.launch();
     }
@@ -215,14 +217,14 @@ describe('a life with kube-scheduler', () => {
       [2, false],
     ]);
     const pinned = new Life(worldOf(demand, [LARGE]), { marks: 'worth' });
-    while (pinned.now < 260) {
+    while (pinned.now < 250) {
       if (pinned.now > 100) pinned.pin(1, true);
       pinned.step();
       pinned.launch();
     }
     expect(pinned.nodes.map(({ pods, isMarked }) => [pods, isMarked])).toEqual([
-      [2, false],
-      [2, true],
+      [3, false],
+      [1, true],
     ]);
   });
 });
@@ -262,10 +264,11 @@ describe('the comparison of policies', () => {
     );
     const played = [{ usd: 1, evictions: 20, launches: 3 }];
     const result = await comparePolicies('small', traceOf(...jobs), 0.3, async () => played);
-    const [moving, still, free, bound] = result.policies.map(({ usd }) => usd);
+    const [bound = 0, ...others] = result.policies.map(({ usd }) => usd);
     expect(bound).toBeGreaterThan(0);
-    expect(free).toBeGreaterThan(bound ?? 0);
-    expect(Math.min(moving ?? 0, still ?? 0)).toBeGreaterThan(bound ?? 0);
+    expect(others.filter((usd) => usd > bound)).toHaveLength(4);
+    const [, anyMoves = 0, fewMoves = 0, noMoves = 0] = others;
+    expect([anyMoves, fewMoves, noMoves].toSorted((a, b) => a - b)).toEqual([anyMoves, fewMoves, noMoves]);
     const [head, , ...rows] = clairvoyantTable([
       { ...result, policies: [played[0] ?? { usd: 0, evictions: 0, launches: 0 }] },
     ]).split('\n');
