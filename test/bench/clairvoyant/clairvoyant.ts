@@ -3,8 +3,8 @@
  *
  *   npm run bench -- clairvoyant --traces FOLDER [--only NAME] [--cpu-seconds 120] [--results FILE] [--write]
  *
- * `--only`, `--results` and `--write` are as for `life`. `--cpu-seconds` limits the search for each trace. Traces whose pods
- * choose their nodes, or request other resources than CPU and memory, are reported and left out.
+ * `--only`, `--results` and `--write` are as for `life`. `--cpu-seconds` limits the search for each trace. If the
+ * pods of a trace choose their nodes, or request other resources than CPU and memory, this trace is reported and left out.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -154,7 +154,11 @@ export async function clairvoyantBenchmark(args: readonly string[], play: Replay
   if (!(cpuSeconds > 0)) throw new Error(`--cpu-seconds must be a positive number, not "${values['cpu-seconds']}"`);
   const earlier = resultsIn(values.results);
   const results: ClairvoyantResult[] = [];
-  for (const { name, source } of sourcesOf({ folder: values.traces ?? process.env.LIFE_TRACES, only: values.only })) {
+  const folder = values.traces ?? process.env.LIFE_TRACES;
+  // most generated traces have constraints that the policies do not support
+  const sources = sourcesOf({ folder, only: values.only }).filter(({ source }) => !source.startsWith('generate:'));
+  if (sources.length === 0) throw new Error('there are no traces; use --traces with a folder of *.jsonl or *.jsonl.gz');
+  for (const { name, source } of sources) {
     const known = earlier.find(({ trace }) => trace === name);
     const result = known ?? (await resultOf(name, source, cpuSeconds, play));
     if (result === undefined) continue;

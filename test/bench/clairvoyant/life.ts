@@ -1,6 +1,6 @@
 /**
- * Life of a cluster in which kube-scheduler places pods, and ReplicaSets choose the pods that a scale-down deletes. A
- * life can be copied, so that a policy can try decisions against the true future.
+ * Life of a cluster. kube-scheduler places pods, and ReplicaSets choose the pods that a scale-down deletes. A life can be
+ * copied, so that a policy can try decisions against the true future.
  */
 import type { Demand, DemandedPod, Size } from './demand.ts';
 import { type Offer, type Worth, worthOf } from './offers.ts';
@@ -19,7 +19,7 @@ export interface LifeWorld {
 
 /** Decisions that need no search. */
 export interface Rules {
-  /** Order in which nodes are marked: by the worth of their pods, by their end, or no marks. */
+  /** Order of the nodes to mark: by the worth of their pods or by their end. No node is marked with `none`. */
   readonly marks: 'worth' | 'end' | 'none';
   /** Seconds for which an empty node stays, or undefined to keep it if the next pod arrives soon. */
   readonly keepSeconds?: number;

@@ -49,7 +49,7 @@ const traceOf = (...events: readonly TraceEvent[]): Trace => ({
 const WEB = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'default', name: 'web' };
 
 describe('demand of a trace', () => {
-  it('has the pods of Jobs and the replicas of workloads, whose youngest pods end first', async () => {
+  it('has the pods of Jobs and the replicas of workloads, and ends the youngest replicas first', async () => {
     const demand = await readDemand(
       traceOf(
         applied('DaemonSet', 'agent', { template: template('100m') }),
