@@ -6,7 +6,7 @@ import { DomainCounts } from '../../../src/local/kubernetes/scheduler/domain-cou
 import { bestNodes } from '../../../src/local/kubernetes/scheduler/scores/index.ts';
 import type { NodeView } from '../../../src/local/kubernetes/scheduler/view.ts';
 import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
-import { clairvoyantTable, comparePolicies } from '../../bench/clairvoyant/clairvoyant.ts';
+import { clairvoyantBenchmark, clairvoyantTable, comparePolicies } from '../../bench/clairvoyant/clairvoyant.ts';
 import { type Demand, type DemandedPod, type FixedPod, fixedPods, readDemand } from '../../bench/clairvoyant/demand.ts';
 import { Life, type LifeWorld } from '../../bench/clairvoyant/life.ts';
 import { lowerBoundUsd, undominated, worthFor } from '../../bench/clairvoyant/offers.ts';
@@ -274,5 +274,23 @@ describe('the comparison of policies', () => {
     ]).split('\n');
     expect(head).toBe('|  | small |');
     expect(rows[0]).toBe("| Karpenter's way | $1.00, 20 evictions |");
+  });
+
+  it('adds up the costs of several traces', () => {
+    const cost = (usd: number) => ({ usd, evictions: 2, launches: 1 });
+    const resultOf = (trace: string, usd: number) => ({
+      ...{ trace, replays: [cost(usd), cost(usd / 2)], policies: [], decisions: [] },
+    });
+    const [head, , , second] = clairvoyantTable([resultOf('a', 10), resultOf('b', 30)]).split('\n');
+    expect(head).toBe('|  | a | b | together |');
+    expect(second).toBe(
+      '| default | $5.00 (0.500), 2 evictions | $15.00 (0.500), 2 evictions | $20.00 (0.500), 4 evictions |',
+    );
+  });
+
+  it('needs traces and a positive CPU time', async () => {
+    await expect(clairvoyantBenchmark(['--only', 'none'])).rejects.toThrow('there are no traces; use --traces');
+    const wrong = clairvoyantBenchmark(['--cpu-seconds', '0']);
+    await expect(wrong).rejects.toThrow('--cpu-seconds must be a positive number, not "0"');
   });
 });
