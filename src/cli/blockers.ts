@@ -6,7 +6,9 @@ import { Command } from 'commander';
 import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
 import type { Blocker, NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
+import { calculationOf } from '../engine/disruption/pricing/move-price.ts';
 import { timeOf } from '../lib/times.ts';
+import { DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
 import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
@@ -76,6 +78,7 @@ export async function blockersAmong(
     pools: world.allPools,
     commitments: world.snapshot.commitments,
     podDisruptionBudgets: world.snapshot.podDisruptionBudgets,
+    evictionUsd: DEFAULT_EVICTION_PRICE,
     ignoresClaims: !dra,
     volumeAttachments: ofKind('VolumeAttachment') as readonly VolumeAttachment[],
     volumeClaim: ({ namespace, name }) => volumeClaims.get(`${namespace}/${name}`),
@@ -178,12 +181,13 @@ const STATES: Readonly<Record<NodeBlockers['waitsFor'], string>> = {
 };
 
 function nodeText(found: NodeBlockers): string {
-  const { node, nodePool, waitsFor, since, endsAt, terminationGracePeriod } = found;
+  const { node, nodePool, waitsFor, since, endsAt, terminationGracePeriod, worth } = found;
   const pool = nodePool === undefined ? '' : ` of NodePool ${nodePool}`;
   const begun = since === undefined ? '' : waitsFor === 'nothing' ? `, first reported at ${since}` : ` since ${since}`;
   const cost = costText(found);
   const lines = [
     `Node ${node}${pool} ${STATES[waitsFor]}${begun}${cost === '' ? '' : `, ${cost}`}`,
+    ...(worth === undefined ? [] : [calculationOf(worth)]),
     ...endText(waitsFor, endsAt, terminationGracePeriod),
   ].map((line) => indented(line, '  ', terminalWidth()));
   return [...lines, withoutEmptyColumns(found.blockers.map(row))].join('\n');

@@ -11,6 +11,7 @@ import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
+import { DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
 import { disruptionEnd, type Start } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
@@ -117,6 +118,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
       nowMs,
       spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
       simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
+      ...(consolidation === 'thorough' && { evictionUsd: DEFAULT_EVICTION_PRICE, showsPrices: true }),
       elapsedMs: () => performance.now(),
     });
   const unread = budgetErrors(nodePools, nowMs).map(

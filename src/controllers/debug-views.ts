@@ -214,6 +214,7 @@ async function blockerViews({
     pools,
     commitments: cloud.commitments?.(),
     podDisruptionBudgets: podDisruptionBudgets.list(),
+    evictionUsd: settings.steering ? settings.evictionPrice : undefined,
     ignoresClaims: cluster.devices === undefined,
     volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
     volumeClaim: (ref) => persistentVolumeClaims.get(ref),

@@ -95,7 +95,7 @@ export interface EmptiableRequest {
 export interface DecideRequest
   extends Pick<
     MethodInput,
-    'nowMs' | 'budgets' | 'totals' | 'undone' | 'forecasts' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'claims'
+    'nowMs' | 'budgets' | 'totals' | 'forecasts' | 'spotToSpot' | 'consolidation' | 'unseenPools' | 'claims'
   > {
   readonly method: string;
   readonly candidates: readonly string[];

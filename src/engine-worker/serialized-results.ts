@@ -8,10 +8,10 @@ import { defined } from '../lib/defined.ts';
 import type { DecideRequest, NumberedPool, SerializedEvaluation, SerializedMethodResult } from './protocol.ts';
 
 export function decideRequest(method: Method, input: MethodInput, pools: readonly NumberedPool[]): DecideRequest {
-  const { nowMs, budgets, totals, undone, forecasts, spotToSpot, consolidation, unseenPools, claims } = input;
+  const { nowMs, budgets, totals, forecasts, spotToSpot, consolidation, unseenPools, claims } = input;
   const candidates = input.candidates.map(({ providerId }) => providerId);
   const settings = { spotToSpot, consolidation, unseenPools };
-  return { method: method.name, nowMs, candidates, budgets, totals, undone, forecasts, pools, claims, ...settings };
+  return { method: method.name, nowMs, candidates, budgets, totals, forecasts, pools, claims, ...settings };
 }
 
 const serializedEvaluation = ({ nodePool, ...evaluation }: Evaluation): SerializedEvaluation => ({

@@ -15,7 +15,7 @@ import { parseSchedulerConfig } from './scheduler-config.ts';
 /** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
 const DEFAULT_SPOT_RISK = 1;
 /** Derived from replays; see docs/consolidation.md. */
-const DEFAULT_EVICTION_PRICE = 0.005;
+export const DEFAULT_EVICTION_PRICE = 0.005;
 const MOST_EVICTION_PRICE = 1000;
 const MOST_SPOT_RISK = 100;
 

@@ -316,13 +316,15 @@ describe('the live page', () => {
 
   it.each([390, 800, 1400])('fits a window of %i pixels, with price and reason of each node', async (width) => {
     live.fill(3, 2, 1);
-    live.verdicts = [{ node: 'node-0.internal', code: 'churn', text: 'undone', methods: [] } as never];
+    live.verdicts = [
+      { node: 'node-0.internal', code: 'not-worth-moving', text: 'moving costs more', methods: [] } as never,
+    ];
     await open({ width });
     await live.clock.advance(10_000);
     const row = page.locator('tbody tr').first();
     await row.getByText('$0.2500').waitFor();
     expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
-    for (const cell of [row.getByText('$0.2500'), row.getByText('The same move was undone a short time ago')]) {
+    for (const cell of [row.getByText('$0.2500'), row.getByText('Moving its pods costs more than it saves')]) {
       const box = await cell.boundingBox();
       expect(box?.x).toBeGreaterThanOrEqual(0);
       expect((box?.x ?? 0) + (box?.width ?? width)).toBeLessThanOrEqual(width);

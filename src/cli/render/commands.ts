@@ -4,6 +4,7 @@ import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
 import { bothSavings, type Command, type Decision, decisionOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
+import { calculationOf, type MoveWorth, roundWorth } from '../../engine/disruption/pricing/move-price.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';
@@ -37,6 +38,8 @@ export interface SimulatedCommand {
   readonly savings: number;
   /** Savings with planning figures, which decide. Absent if they are the same. */
   readonly planningSavings?: number;
+  /** Comparison of its benefit with its price. Absent if moves have no price. */
+  readonly worth?: MoveWorth;
 }
 
 interface MethodResult {
@@ -83,6 +86,7 @@ const commandOf = (command: Command): SimulatedCommand => ({
   candidates: command.candidates.map(({ name }) => name),
   replacements: command.replacements.map(replacementOf),
   ...bothSavings(command),
+  ...(command.worth && { worth: roundWorth(command.worth) }),
 });
 
 const resultOf = ({ method, result }: MethodReview): MethodResult => ({
@@ -138,7 +142,14 @@ function commandRow({ decision, candidates, replacements, savings }: SimulatedCo
 const section = ({ method, commands }: MethodResult, standing = ''): string =>
   commands.length === 0
     ? `${method}: no command${standing}`
-    : `${method}${standing}\n${table(HEADINGS, commands.map(commandRow))}`;
+    : [`${method}${standing}`, table(HEADINGS, commands.map(commandRow)), ...commands.flatMap(worthLine)].join('\n');
+
+/** Returns the comparison of a command's benefit with its price. The operator does not make moves that cost more. */
+function worthLine({ worth }: SimulatedCommand): readonly string[] {
+  if (worth === undefined) return [];
+  const waits = worth.benefitUsd < worth.neededUsd ? '; the operator waits until this pays' : '';
+  return [indented(`  ${calculationOf(worth)}${waits}`, '    ', terminalWidth())];
+}
 
 type InFull = NonNullable<DisruptionAnswer['methods']>[number];
 

@@ -1,4 +1,5 @@
 /** Renders verdicts on nodes as text. */
+import { calculationOf } from '../../engine/disruption/pricing/move-price.ts';
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import { humanDuration } from '../../lib/human-duration.ts';
@@ -43,6 +44,7 @@ export function verdictText(verdict: Verdict, nowMs: number): string {
     ['blocked by', objectText(object)],
     ['nearest miss', nearestMiss ?? ''],
     ['command', command === undefined ? '' : commandText(command)],
+    ['worth', command?.worth === undefined ? '' : calculationOf(command.worth)],
     ['decided', decided === undefined ? '' : `${ageOf(decided, nowMs)} ago, at ${decided}`],
   ]
     .filter(([, value]) => value !== '')

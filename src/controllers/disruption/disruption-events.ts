@@ -10,7 +10,6 @@ import type { DisruptionEvent } from '../../engine/disruption/method.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import { timestamp } from '../../lib/times.ts';
 import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
 import {
   CONSOLIDATION_APPROVED,
@@ -28,7 +27,7 @@ import {
   UNCONSOLIDATABLE,
 } from '../../observe/events/disruption.ts';
 import { capitalize } from '../text.ts';
-import { dearerUntilMs, type Move, WATCH_MS } from './moves.ts';
+import { type Move, WATCH_MS } from './moves.ts';
 
 /** Events by the name that the engine uses. */
 const BY_KIND: Readonly<Record<DisruptionEvent['kind'], KeyedEvent>> = {
@@ -92,12 +91,9 @@ const onPool = ({ id, nodePool }: Move, event: KeyedEvent, message: string): rea
 export function publishUndone(events: EventRecorder, move: Move): void {
   const { command, undoing, startedMs } = move;
   if (undoing === undefined) return;
-  const dearerMs = dearerUntilMs(move);
   const what = undoing.code === 'bought-again' ? 'was launched for its pods' : 'was its replacement and was removed';
   const message =
-    `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, ` +
-    `NodeClaim ${undoing.nodeClaim} ${what}` +
-    (dearerMs === undefined ? '' : `; until ${timestamp(dearerMs)}, a repetition needs higher savings`);
+    `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, ` + `NodeClaim ${undoing.nodeClaim} ${what}`;
   events.publish(...onPool(move, DISRUPTION_UNDONE, message));
 }
 

@@ -165,7 +165,7 @@ export class DisruptionLoop implements Singleton {
    */
   async prepare(method: Method, log: Logger, unseenPools: ReadonlySet<string> = NO_POOLS): Promise<PreparedMethod> {
     const { clock, settings } = this.#deps;
-    const { queue, simulations } = this.#parts;
+    const { simulations } = this.#parts;
     const { simulation, ...cluster } = await this.#parts.snapshots.current(log);
     const nowMs = clock.now();
     let startedMs = monotonicMs(clock);
@@ -173,8 +173,7 @@ export class DisruptionLoop implements Singleton {
       nowMs,
       unseenPools,
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
-      steering: settings.steering ? { evictionUsd: settings.evictionPrice } : undefined,
-      undone: settings.consolidation === 'compatible' ? [] : queue.moves.undone(nowMs),
+      evictionUsd: settings.steering ? settings.evictionPrice : undefined,
       simulate: (candidates, options) =>
         simulations.simulate(
           simulation,

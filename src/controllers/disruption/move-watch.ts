@@ -2,7 +2,7 @@
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
-import { workloadsOf } from '../../engine/disruption/pricing/churn.ts';
+import { workloadsOf } from '../../engine/workloads.ts';
 import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
 import { refOf } from '../../kube/store.ts';
 import { remembering } from '../../lib/remembering.ts';

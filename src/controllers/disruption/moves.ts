@@ -1,5 +1,5 @@
 /**
- * Keeps the moves of consolidation by this process: duration, savings, and the moves that should not be repeated soon.
+ * Keeps the moves of consolidation by this process: duration and savings.
  * `move-watch.ts` follows the moves.
  *
  *   watched ──30 minutes──▶ kept
@@ -14,14 +14,12 @@ import {
   shortText,
 } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
-import { repeated, type Undone, workloadsOf } from '../../engine/disruption/pricing/churn.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import { workloadsOf } from '../../engine/workloads.ts';
 import { timestamp } from '../../lib/times.ts';
 
 /** Observation period of a move. A move that lasts this long has succeeded, and its savings are reported. */
 export const WATCH_MS = 30 * 60_000;
-/** Time after an undone move during which a repetition must save more. */
-const MEMORY_MS = 60 * 60_000;
 const MOST_MOVES = 200;
 const MOST_EXCUSED = 5_000;
 
@@ -62,8 +60,6 @@ export interface Move {
   readonly endsMs: number;
   readonly nodePools: ReadonlySet<string>;
   readonly workloads: ReadonlySet<string>;
-  /** Number of times that this move was undone before this repetition. */
-  readonly level: number;
   /** Number of NodeClaims of its NodePools after this move, including its replacements. */
   readonly nodesLeft: number;
   /** Candidates by the name of their NodeClaim. */
@@ -89,10 +85,7 @@ export interface MoveView {
   readonly endsAt: string;
   readonly nodePools: readonly string[];
   readonly workloads: readonly string[];
-  readonly undoneBefore: number;
   readonly undone?: { readonly at: string; readonly because: Undoing['code']; readonly nodeClaim: string };
-  /** Time until which a repetition must save more. */
-  readonly dearerUntil?: string;
   readonly predictedUsdPerHour: number;
   readonly predictedUsd: number;
   readonly realisedUsd: number;
@@ -142,8 +135,6 @@ export class MoveHistory {
   /** Records a command whose candidates were just deleted. */
   enter(command: Command, { id, method, replacements, startedMs, nodesLeft }: Execution, nowMs: number): void {
     const { candidates, reason } = command;
-    const undone = this.undone(nowMs);
-    const levels = candidates.map((candidate) => repeated(candidate, undone, nowMs)?.level ?? 0);
     const move: Move = {
       id,
       command: shortText(command),
@@ -158,7 +149,6 @@ export class MoveHistory {
       endsMs: nowMs + WATCH_MS,
       nodePools: new Set(candidates.map(({ nodePool }) => nodePool.metadata.name)),
       workloads: workloadsOf(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
-      level: reason === 'Underutilized' ? Math.max(0, ...levels) : 0,
       nodesLeft,
       given: new Map(
         candidates.map(({ nodeClaim, billedUsdPerHour }) => [
@@ -175,21 +165,6 @@ export class MoveHistory {
   /** Moves in their observation period, oldest first. */
   get watched(): readonly Move[] {
     return this.#moves.filter(({ isOver }) => !isOver);
-  }
-
-  /**
-   * Returns moves whose repetition must save more now. Excludes emptiness: it moves no pods, so it may be repeated as often as
-   * nodes are empty.
-   */
-  undone(nowMs: number): readonly Undone[] {
-    const undone: Undone[] = [];
-    for (const move of this.#moves) {
-      const untilMs = dearerUntilMs(move);
-      if (untilMs === undefined || untilMs <= nowMs) continue;
-      const { nodePools, workloads, level } = move;
-      undone.push({ nodePools, workloads, level: level + 1, untilMs });
-    }
-    return undone;
   }
 
   /** Returns all moves, latest first. */
@@ -222,14 +197,9 @@ export function savingsUntil(
 
 type Accounts = Pick<Move, 'predictedUsdPerHour' | 'startedMs' | 'endsMs' | 'given' | 'taken'>;
 
-/** Returns the time until which a repetition must save more, or undefined if this rule does not apply. */
-export const dearerUntilMs = ({ undoing, reason }: Move): number | undefined =>
-  undoing && reason === 'Underutilized' ? undoing.atMs + MEMORY_MS : undefined;
-
 function viewOf(move: Move, nowMs: number): MoveView {
   const { id, command, method, decision, undoing, startedMs, endsMs, predictedUsdPerHour } = move;
   const { predicted, realised } = savingsUntil(move, nowMs);
-  const dearerMs = dearerUntilMs(move);
   return {
     id,
     command,
@@ -240,11 +210,9 @@ function viewOf(move: Move, nowMs: number): MoveView {
     endsAt: timestamp(endsMs),
     nodePools: [...move.nodePools],
     workloads: [...move.workloads],
-    undoneBefore: move.level,
     ...(undoing && {
       undone: { at: timestamp(undoing.atMs), because: undoing.code, nodeClaim: undoing.nodeClaim },
     }),
-    ...(dearerMs === undefined ? {} : { dearerUntil: timestamp(dearerMs) }),
     predictedUsdPerHour,
     predictedUsd: predicted,
     realisedUsd: realised,

@@ -69,14 +69,14 @@ export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodeP
 
 export class Snapshots {
   readonly #deps: Deps;
-  readonly #queue: Pick<DisruptionQueue, 'providerIds' | 'moves'>;
+  readonly #queue: Pick<DisruptionQueue, 'providerIds'>;
   readonly #launches: Pick<LaunchBudget, 'withheldFromSimulations'> | undefined;
   #taken: Taken | undefined;
 
   /** @param launches withholds replacements in the same way as launches of the provisioner */
   constructor(
     deps: Deps,
-    queue: Pick<DisruptionQueue, 'providerIds' | 'moves'>,
+    queue: Pick<DisruptionQueue, 'providerIds'>,
     launches?: Pick<LaunchBudget, 'withheldFromSimulations'>,
   ) {
     this.#deps = deps;
@@ -118,7 +118,7 @@ export class Snapshots {
 
   #take(sources: Sources): Taken {
     const { cluster, clock, settings } = this.#deps;
-    const { providerIds: inProgress, moves } = this.#queue;
+    const { providerIds: inProgress } = this.#queue;
     const [nodes, nowMs] = [cluster.nodes(), clock.now()];
     const { commitments } = sources;
     const podDisruptionBudgets = cluster.stores.podDisruptionBudgets.list();
@@ -130,9 +130,8 @@ export class Snapshots {
     const claims = this.#withReserved(pass.claims);
     const snapshot: DisruptionSnapshot = { ...pass, claims, simulation: this.#simulationInput(sources, nowMs) };
     const nodePools = cluster.stores.nodePools.list();
-    const undone = moves.undone(nowMs);
     // An event about a node may be dropped, because an earlier event has the same key. The next snapshot publishes it again.
-    const changesAtMs = Math.min(nextChangeMs({ nodes, nodePools, undone }, nowMs), nowMs + EVENT_WINDOW_MS);
+    const changesAtMs = Math.min(nextChangeMs({ nodes, nodePools }, nowMs), nowMs + EVENT_WINDOW_MS);
     return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
   }
 

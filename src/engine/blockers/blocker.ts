@@ -1,4 +1,5 @@
 /** Obstacles to the drain or the disruption of a node. All types of this file are public formats. */
+import type { MoveWorth } from '../disruption/pricing/move-price.ts';
 import type { BlockCode } from '../disruption/reasons.ts';
 
 /**
@@ -54,6 +55,11 @@ export interface NodeBlockers {
   readonly usdPerHour?: number;
   /** Cost in USD since then. Absent if no disruption is pending. */
   readonly usdSoFar?: number;
+  /**
+   * Comparison of benefit and price if consolidation removed the node without a replacement. Absent if the node does not wait for
+   * consolidation, or if moves have no price.
+   */
+  readonly worth?: MoveWorth;
   /** Maximum duration of a drain, from the NodeClaim. */
   readonly terminationGracePeriod?: string;
   /** RFC 3339. Time at which the remaining pods of a draining node are deleted. */

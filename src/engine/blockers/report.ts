@@ -8,7 +8,9 @@ import { timeOf, timestamp } from '../../lib/times.ts';
 import { billedPriceOf, type NodePrice } from '../cost/account.ts';
 import { nodePrices } from '../cost/node-prices.ts';
 import { type Allowance, allowances } from '../disruption/budgets/budgets.ts';
-import { candidateOf, isBlock } from '../disruption/pass.ts';
+import { described as candidateFrom, candidateOf, isBlock } from '../disruption/pass.ts';
+import { forecastsOf } from '../disruption/pricing/forecast.ts';
+import { type MoveWorth, roundWorth, withWorth } from '../disruption/pricing/move-price.ts';
 import type { BlockCode, DisruptionReason } from '../disruption/reasons.ts';
 import { usesDevices } from '../dra/pod-claims.ts';
 import { pendingAttachments } from '../drain/attachments.ts';
@@ -35,6 +37,8 @@ export interface BlockerContext {
   /** Commitments of the price book, which reduce prices. */
   readonly commitments?: readonly Commitment[] | undefined;
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
+  /** Price of an eviction besides lost work. Undefined if moves have no price. */
+  readonly evictionUsd?: number | undefined;
   /** True if the operator ignores resource claims. Pods with claims then cannot move to another node. */
   readonly ignoresClaims: boolean;
   readonly volumeAttachments: readonly VolumeAttachment[];
@@ -51,6 +55,7 @@ export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
   const pools = new Map(context.pools.map((pool) => [pool.nodePool.metadata.name, pool]));
   const attachments = Map.groupBy(context.volumeAttachments, ({ spec }) => spec.nodeName);
   const prices = nodePrices(nodes, context.pools, context.commitments);
+  const worthOf = worths(context, pools);
   const staying = { nowMs, podDisruptionBudgets, ignoresClaims, pools, allowances: standings(context) };
   for (const node of nodes) {
     if (!isOurs(node)) continue;
@@ -60,7 +65,7 @@ export function* blockersIn(context: BlockerContext): Generator<NodeBlockers> {
       waitsFor === 'drain'
         ? drainBlockers(node, { nowMs, podDisruptionBudgets, attachments: own, volumeClaim })
         : stayBlockers(node, waitsFor, staying);
-    if (blockers.length > 0) yield { ...described(node, waitsFor, { context, prices }), blockers };
+    if (blockers.length > 0) yield { ...described(node, waitsFor, { context, prices, worthOf }), blockers };
   }
 }
 
@@ -87,12 +92,32 @@ function waitOf({ node, nodeClaim }: StateNode): WaitingFor {
   return isTrue(nodeClaim, 'Consolidatable') ? 'consolidation' : 'nothing';
 }
 
+/** Returns a function that computes the worth of the removal of a node. */
+function worths(
+  { nodes, nowMs, evictionUsd }: BlockerContext,
+  pools: ReadonlyMap<string, PoolInput>,
+): (node: StateNode) => MoveWorth | undefined {
+  let forecasts: ReturnType<typeof forecastsOf> | undefined;
+  return (node) => {
+    const candidate = evictionUsd === undefined ? undefined : candidateFrom(node, pools);
+    if (evictionUsd === undefined || candidate === undefined) return undefined;
+    forecasts ??= forecastsOf(nodes, pools, { nowMs, evictionUsd });
+    const move = withWorth({ candidates: [candidate], replacements: [] }, { nowMs, forecasts, showsPrices: true });
+    return 'worth' in move && move.worth !== undefined ? roundWorth(move.worth) : undefined;
+  };
+}
+
 interface Known {
+  readonly worthOf: (node: StateNode) => MoveWorth | undefined;
   readonly context: BlockerContext;
   readonly prices: ReadonlyMap<string, NodePrice>;
 }
 
-function described(state: StateNode, waitsFor: WaitingFor, { context, prices }: Known): Omit<NodeBlockers, 'blockers'> {
+function described(
+  state: StateNode,
+  waitsFor: WaitingFor,
+  { context, prices, worthOf }: Known,
+): Omit<NodeBlockers, 'blockers'> {
   const { name, nodeClaim, labels, providerId } = state;
   const nodePool = labels[NODEPOOL_LABEL];
   const price = prices.get(providerId);
@@ -109,6 +134,7 @@ function described(state: StateNode, waitsFor: WaitingFor, { context, prices }: 
       since: sinceMs === undefined ? undefined : timestamp(sinceMs),
       usdPerHour: usdPerHour === 0 ? undefined : usdPerHour,
       usdSoFar: usdPerHour === 0 || hours === undefined ? undefined : Number((usdPerHour * hours).toFixed(6)),
+      worth: waitsFor === 'consolidation' ? worthOf(state) : undefined,
       terminationGracePeriod: nodeClaim?.spec.terminationGracePeriod,
       endsAt: waitsFor === 'drain' && Number.isFinite(deadlineMs) ? timestamp(deadlineMs) : undefined,
     }),

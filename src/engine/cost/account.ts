@@ -7,11 +7,11 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } 
 import { own } from '../../lib/own.ts';
 import { timestamp } from '../../lib/times.ts';
 import { billedUsdPerHour } from '../billed-price.ts';
-import { workloadOf } from '../disruption/pricing/churn.ts';
 import type { Resources, StateNode } from '../model.ts';
 import { chargesUsdPerHour, type NodeExtras } from '../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { amountIn, podRequests } from '../resources.ts';
+import { workloadOf } from '../workloads.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums, NodeCost } from './report.ts';
 
 /** Price of a node with all its parts, in USD per hour. {@link billedPriceOf} adds up the parts that AWS bills. */

@@ -8,6 +8,7 @@ import type { InstanceType, Plan, PlannedClaim, StateNode } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
 import { nodeUsdPerHour } from '../purchase.ts';
 import { BASE_COST } from './candidates/disruption-cost.ts';
+import type { MoveWorth } from './pricing/move-price.ts';
 import type { DisruptionReason } from './reasons.ts';
 
 /** Node that may be disrupted. */
@@ -66,6 +67,8 @@ export interface Command {
   readonly plan?: Plan;
   /** Part of the candidates' price that is not saved, because commitments cover it. Default: 0. */
   readonly lostUsdPerHour?: number;
+  /** Comparison of its benefit with its price. Absent if moves have no price. */
+  readonly worth?: MoveWorth;
 }
 
 export type Decision = 'delete' | 'replace';

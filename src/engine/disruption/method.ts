@@ -5,8 +5,7 @@ import type { CommittedUse } from '../price-book/committed-use.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';
 import type { Candidate, Command } from './command.ts';
 import type { Evaluation, PoolTotals } from './pricing/balance.ts';
-import type { Undone } from './pricing/churn.ts';
-import type { Forecast } from './pricing/move-price.ts';
+import type { Forecast } from './pricing/forecast.ts';
 import type { DeclineCode, DisruptionReason, Reason } from './reasons.ts';
 import type { Simulation, SimulationOptions } from './simulations/simulation.ts';
 import type { TriedSets } from './tried-sets.ts';
@@ -109,10 +108,10 @@ export interface MethodInput {
   readonly elapsedMs: () => number;
   /** Totals of the NodePools that have candidates, by name. */
   readonly totals: ReadonlyMap<string, PoolTotals>;
-  /** Moves that were undone recently. Empty in Karpenter-compatible consolidation. */
-  readonly undone: readonly Undone[];
   /** Forecasts for each NodePool, by name. Undefined if no nodes are marked so that they become empty on their own. */
   readonly forecasts?: ReadonlyMap<string, Forecast> | undefined;
+  /** True if moves that do not pay are not declined, because their prices are only shown. */
+  readonly showsPrices?: boolean | undefined;
   /** Feature gate SpotToSpotConsolidation. */
   readonly spotToSpot: boolean;
   readonly consolidation: ConsolidationMode;

@@ -4,21 +4,17 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { type Budget, budgetsOf } from './budgets/budgets.ts';
 import { nextHitMs } from './budgets/hits.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
-import { EMPTYING_MS, emptyingSinceMs } from './candidates/emptying.ts';
 import { annotatedPods, protectionOf } from './candidates/protection.ts';
 import type { PassInput } from './pass.ts';
 
 /**
  * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened.
  * At that time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, the time in
- * which a marked node may become empty, a window of `consolidateAfter` or of a budget, or the memory of an undone move.
+ * which a marked node may become empty, or a window of `consolidateAfter` or of a budget.
  * Returns Infinity if there is no such time. The time at which a terminating pod counts as stuck is not included, because only
  * drains depend on it.
  */
-export function nextChangeMs(
-  { nodes, nodePools, undone }: Pick<PassInput, 'nodes' | 'nodePools' | 'undone'>,
-  nowMs: number,
-): number {
+export function nextChangeMs({ nodes, nodePools }: Pick<PassInput, 'nodes' | 'nodePools'>, nowMs: number): number {
   const byName = new Map(nodePools.map((pool) => [pool.metadata.name, pool]));
   let firstMs = Number.POSITIVE_INFINITY;
   const add = (ms: number): void => {
@@ -27,7 +23,6 @@ export function nextChangeMs(
   for (const node of nodes) {
     const { nominatedUntilMs, nodeClaim, labels, pods } = node;
     add(nominatedUntilMs);
-    add((emptyingSinceMs(node) ?? 0) + EMPTYING_MS);
     const pool = byName.get(labels[NODEPOOL_LABEL] ?? '');
     if (nodeClaim && pool) add(nowMs + (consolidatableIn(nodeClaim, pool, nowMs) ?? 0));
     for (const pod of annotatedPods(pods)) {
@@ -36,7 +31,6 @@ export function nextChangeMs(
     }
   }
   for (const pool of nodePools) for (const budget of budgetsOf(pool)) for (const ms of hitsOf(budget, nowMs)) add(ms);
-  for (const { untilMs } of undone) add(untilMs);
   return firstMs;
 }
 

@@ -30,8 +30,8 @@ import type { Candidate } from './command.ts';
 import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
 import { PricedTypes } from './price-table.ts';
 import { type PoolTotals, poolTotals } from './pricing/balance.ts';
-import { notWorthRepeating } from './pricing/churn.ts';
-import { forecastsOf } from './pricing/move-price.ts';
+import { forecastsOf } from './pricing/forecast.ts';
+import { withWorth } from './pricing/move-price.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
@@ -47,15 +47,12 @@ export interface PassInput
     | 'consolidation'
     | 'unseenPools'
     | 'committed'
-    | 'undone'
+    | 'showsPrices'
     | 'simulate'
     | 'elapsedMs'
   > {
-  /**
-   * Present if nodes are marked so that they become empty on their own. `evictionUsd`: price of an eviction besides
-   * lost work.
-   */
-  readonly steering?: { readonly evictionUsd: number } | undefined;
+  /** Price of an eviction besides lost work. Undefined if moves have no price. */
+  readonly evictionUsd?: number | undefined;
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   /** All managed NodePools, including NodePools that have no instance types now. */
@@ -71,13 +68,12 @@ interface ClusterObjects extends Pick<Snapshot, 'nodes' | 'podDisruptionBudgets'
 }
 
 /** Parts of the input that differ between passes over the same cluster. */
-type PassParts = Pick<PassInput, 'nowMs' | 'spotToSpot' | 'steering' | 'simulate' | 'elapsedMs'> &
-  Partial<Pick<PassInput, 'undone' | 'unseenPools'>>;
+type PassParts = Pick<PassInput, 'nowMs' | 'spotToSpot' | 'evictionUsd' | 'simulate' | 'elapsedMs'> &
+  Partial<Pick<PassInput, 'unseenPools' | 'showsPrices'>>;
 
-/** Returns the input of a pass over a cluster. By default, no move was undone and the last search reached all NodePools. */
+/** Returns the input of a pass over a cluster. By default, the last search reached all NodePools. */
 export const passInput = (cluster: ReturnType<typeof passCluster>, parts: PassParts): PassInput => ({
   ...cluster,
-  undone: [],
   unseenPools: new Set(),
   ...parts,
 });
@@ -129,15 +125,14 @@ const withoutPause: Pause = () => undefined;
 
 /** Prepares a method. @param pause called after each node */
 export async function prepare(method: Method, pass: PassInput, pause: Pause = withoutPause): Promise<Preparation> {
-  const { nodes, nowMs, pools, surveys } = pass;
+  const { nodes, nowMs, pools, showsPrices, surveys } = pass;
   const survey = surveys.get(method.class) ?? surveyOf(method.class, pass, pause);
   surveys.set(method.class, survey);
   const { found, blocks, totals, forecasts } = await survey;
-  const memory = { nowMs, undone: pass.undone, totals, forecasts };
   const declined = new Map<string, Declined>();
   const candidates: Candidate[] = [];
   for (const candidate of found) {
-    const refusal = refusalOf(candidate, method, memory);
+    const refusal = refusalOf(candidate, method, { nowMs, forecasts, showsPrices });
     if (refusal === undefined) candidates.push(candidate);
     else declined.set(candidate.providerId, refusal);
     const turn = pause();
@@ -149,8 +144,8 @@ export async function prepare(method: Method, pass: PassInput, pause: Pause = wi
     candidates,
     budgets: new Map([...allowed].map(([name, { remaining }]) => [name, remaining])),
     totals,
-    undone: pass.undone,
     forecasts,
+    showsPrices,
     pools,
     claims: pass.claims,
     spotToSpot: pass.spotToSpot,
@@ -189,7 +184,7 @@ interface Survey {
 }
 
 async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause: Pause): Promise<Survey> {
-  const { nodes, pools } = pass;
+  const { nodes, pools, nowMs, evictionUsd } = pass;
   const context = { ...pass, class: disruptionClass };
   const found: Candidate[] = [];
   const blocks = new Map<string, Block>();
@@ -205,14 +200,16 @@ async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause
     found,
     blocks,
     totals: poolTotals(nodes, found, pools),
-    forecasts: pass.steering && forecastsOf(nodes, pools, { ...pass.steering, nowMs: pass.nowMs }),
+    forecasts: evictionUsd === undefined ? undefined : forecastsOf(nodes, pools, { nowMs, evictionUsd }),
   };
 }
 
-type Memory = Parameters<typeof notWorthRepeating>[1];
-
 /** Returns the refusal of the method. A candidate for which the filter throws must not prevent verdicts on other candidates. */
-function refusalOf(candidate: Candidate, method: Method, memory: Memory): Declined | undefined {
+function refusalOf(
+  candidate: Candidate,
+  method: Method,
+  context: Pick<MethodInput, 'nowMs' | 'forecasts' | 'showsPrices'>,
+): Declined | undefined {
   try {
     const refusal = method.filter(candidate);
     if (refusal !== undefined || method.reason !== 'Underutilized') return refusal && { candidate, ...refusal };
@@ -220,8 +217,9 @@ function refusalOf(candidate: Candidate, method: Method, memory: Memory): Declin
     const text = `node cannot be evaluated, ${messageOf(error)}`;
     return { candidate, isReported: true, reason: { code: 'failed', text } };
   }
-  const reason = notWorthRepeating(candidate, memory);
-  return reason && { candidate, isReported: false, reason };
+  // removal without a replacement saves most
+  const move = withWorth({ candidates: [candidate], replacements: [] }, context);
+  return 'code' in move ? { candidate, isReported: false, reason: move } : undefined;
 }
 
 /** Reason why a node is not disrupted. */

@@ -42,7 +42,6 @@ export type DeclineCode =
   | 'spot-to-spot-flexibility'
   | 'spot-risk'
   | 'unbalanced'
-  | 'churn'
   | 'not-worth-moving'
   | 'changed'
   | 'failed';

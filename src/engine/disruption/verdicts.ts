@@ -10,6 +10,7 @@ import { type Allowance, budgetRemark } from './budgets/budgets.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { bothSavings, type Candidate, type Command, type Decision, decisionOf } from './command.ts';
 import type { Declined, Method, MethodResult } from './method.ts';
+import { type MoveWorth, roundWorth } from './pricing/move-price.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 
 /** Result of one method for all nodes. The keys of all maps are provider ids, except for the allowances. */
@@ -64,6 +65,8 @@ export interface Verdict extends Reason<VerdictCode> {
     readonly savings: number;
     /** Savings with planning figures, which decide. Absent if they are the same. */
     readonly planningSavings?: number;
+    /** Comparison of its benefit with its price. Absent if moves have no price. */
+    readonly worth?: MoveWorth;
   };
   /** Verdicts of all enabled methods, in the order in which the methods run. */
   readonly methods: readonly MethodVerdict[];
@@ -187,6 +190,7 @@ function described({ name }: Method, command: Command): NonNullable<Verdict['com
     decision: decisionOf(command),
     nodes: command.candidates.map((candidate) => candidate.name),
     ...bothSavings(command),
+    ...(command.worth && { worth: roundWorth(command.worth) }),
   };
 }
 

@@ -39,7 +39,6 @@ const VERDICTS = {
   'spot-risk': ['The cheaper spot pools are often interrupted', 'kept'],
   unbalanced: ['The savings are too small for the disruption', 'kept'],
   'not-worth-moving': ['Moving its pods costs more than it saves', 'kept'],
-  churn: ['The same move was undone a short time ago', 'kept'],
   changed: ['The cluster changed during the decision', 'kept'],
   failed: ['The decision failed, see the log of the operator', 'kept'],
   'not-reached': ['Other nodes are disrupted first', 'soon'],

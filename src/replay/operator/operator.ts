@@ -193,7 +193,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
 const KNOWN_FOR_MS = 30 * 60_000;
 
 /** Reasons for which a node is not disrupted although a command was found. */
-const WITH_COMMAND: ReadonlySet<DeclineCode | undefined> = new Set(['unbalanced', 'churn']);
+const WITH_COMMAND: ReadonlySet<DeclineCode | undefined> = new Set(['unbalanced']);
 
 /** Simulates like an operator without engine workers, but avoids repeated simulations in clusters of many nodes. */
 export function pacedSimulations(now: () => number): SimulationRunner {

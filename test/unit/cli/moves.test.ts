@@ -16,7 +16,6 @@ const move: MoveView = {
   endsAt: '2026-06-03T10:30:00Z',
   nodePools: ['default'],
   workloads: [],
-  undoneBefore: 0,
   predictedUsdPerHour: 0.1,
   predictedUsd: 0.05,
   realisedUsd: 0.045,

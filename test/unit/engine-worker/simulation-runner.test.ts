@@ -55,7 +55,6 @@ function methodInputOn(
     candidates,
     budgets: new Map([...pools.keys()].map((name) => [name, 5])),
     totals: poolTotals(snapshot.nodes, candidates, pools),
-    undone: [],
     pools,
     claims: new Map(),
     spotToSpot: true,

@@ -4,9 +4,6 @@ import { EMPTYING_TAINT } from '../../../api/labels.ts';
 import { timeOf } from '../../../lib/times.ts';
 import { sameTaint } from '../../taints.ts';
 
-/** Time in milliseconds in which a marked node may become empty on its own. */
-export const EMPTYING_MS = 10 * 60_000;
-
 interface Tainted {
   readonly taints: readonly Taint[];
 }

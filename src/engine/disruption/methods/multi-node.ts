@@ -16,7 +16,7 @@ import {
   withinBudgets,
 } from '../method.ts';
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
-import { commandNotWorthRepeating } from '../pricing/churn.ts';
+import { withWorth } from '../pricing/move-price.ts';
 import { Replacement } from '../pricing/price-filter.ts';
 import { byWasteRatio } from '../pricing/worth.ts';
 import { groupsOf, movesOf } from './candidate-groups.ts';
@@ -144,16 +144,15 @@ async function search(candidates: readonly Candidate[], input: MethodInput): Pro
         extrasOf: (name) => input.pools.get(name)?.extras,
         committed: input.committed,
       });
-    const views = narrowed ? evaluate(narrowed, input.totals) : [];
+    const views = narrowed ? evaluate(narrowed, input) : [];
     found = { ...found, weighed: [...found.weighed, ...views] };
-    const isWanted = narrowed !== undefined && isApproved(views);
-    if (isWanted && commandNotWorthRepeating(narrowed, input) === undefined) {
-      found = { ...found, best: { command: narrowed, views, events } };
+    if (narrowed && !isApproved(views)) found = { ...found, rejected: views };
+    const priced = narrowed && isApproved(views) ? withWorth(narrowed, input) : undefined;
+    if (priced === undefined || 'code' in priced) high = middle - 1;
+    else {
+      found = { ...found, best: { command: priced, views, events } };
       low = middle + 1;
-      continue;
     }
-    if (narrowed && !isWanted) found = { ...found, rejected: views };
-    high = middle - 1;
   }
   return found;
 }

@@ -12,7 +12,7 @@ import {
   type Validated,
 } from '../method.ts';
 import { couldPass, deletionScore, type Evaluation, evaluate, isApproved, THRESHOLD } from '../pricing/balance.ts';
-import { commandNotWorthRepeating } from '../pricing/churn.ts';
+import { withWorth } from '../pricing/move-price.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { type Consolidation, consolidate, consolidationFilter, validateConsolidation } from './consolidation.ts';
 
@@ -45,7 +45,7 @@ function interleaved({ candidates, unseenPools: unseen, committed }: MethodInput
 }
 
 async function decide(input: MethodInput): Promise<MethodResult> {
-  const { candidates, budgets, totals, elapsedMs } = input;
+  const { candidates, budgets, elapsedMs } = input;
   const events: DisruptionEvent[] = [];
   const evaluations: Evaluation[] = [];
   const reasons = new Map<string, Reason<DeclineCode>>();
@@ -65,8 +65,8 @@ async function decide(input: MethodInput): Promise<MethodResult> {
       reasons.set(candidate.providerId, overBudget(candidate, 'Underutilized'));
       continue;
     }
-    if (!couldPass(candidate, totals)) {
-      reasons.set(candidate.providerId, unbalanced(deletionScore(candidate, totals)));
+    if (!couldPass(candidate, input)) {
+      reasons.set(candidate.providerId, unbalanced(deletionScore(candidate, input)));
       continue;
     }
     evaluated += 1;
@@ -74,19 +74,19 @@ async function decide(input: MethodInput): Promise<MethodResult> {
     events.push(...more);
     if (reason !== undefined) reasons.set(candidate.providerId, reason);
     if (command === undefined) continue;
-    const views = evaluate(command, totals);
+    const views = evaluate(command, input);
     evaluations.push(...views);
     if (!isApproved(views)) {
       reasons.set(candidate.providerId, unbalanced(views[0]?.score));
       continue;
     }
-    const churn = commandNotWorthRepeating(command, input);
-    if (churn !== undefined) {
-      reasons.set(candidate.providerId, churn);
+    const priced = withWorth(command, input);
+    if ('code' in priced) {
+      reasons.set(candidate.providerId, priced);
       continue;
     }
     events.push(...approvals(views, candidate));
-    return { commands: [command], exhausted: false, unseenPools: unseen, events, evaluations, reasons, failures };
+    return { commands: [priced], exhausted: false, unseenPools: unseen, events, evaluations, reasons, failures };
   }
   return { commands: [], exhausted: !constrained, unseenPools: new Set(), events, evaluations, reasons, failures };
 }

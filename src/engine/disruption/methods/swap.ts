@@ -15,7 +15,7 @@ import {
   withinBudgets,
 } from '../method.ts';
 import { type Evaluation, evaluate, isApproved } from '../pricing/balance.ts';
-import { commandNotWorthRepeating } from '../pricing/churn.ts';
+import { withWorth } from '../pricing/move-price.ts';
 import { Replacement } from '../pricing/price-filter.ts';
 import { byWaste, byWasteRatio } from '../pricing/worth.ts';
 import { costOf, groupsOf } from './candidate-groups.ts';
@@ -172,9 +172,10 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
   };
   if (savingsOf(command) - addedRiskOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
-  if (commandNotWorthRepeating(command, input) !== undefined) return undefined;
-  const views = evaluate(command, input.totals);
-  return isApproved(views) ? { command, views } : undefined;
+  const priced = withWorth(command, input);
+  if ('code' in priced) return undefined;
+  const views = evaluate(priced, input);
+  return isApproved(views) ? { command: priced, views } : undefined;
 }
 
 /** Returns the limit beyond which `trade` would reject the replacements in any case. */

@@ -1,6 +1,6 @@
 /**
- * Implements the `Balanced` policy: the savings of a move, as a share of the NodePool's cost, must justify the share of
- * disruption.
+ * Implements the `Balanced` policy of Karpenter: the savings of a move, as a share of the NodePool's cost, must justify the share
+ * of disruption. If moves have a price, the policy needs a higher benefit instead (`move-price.ts`), and no move is scored.
  */
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
 import type { NodePool } from '../../../api/nodepool.ts';
@@ -13,7 +13,7 @@ import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
 
 /** Factor between shares: a command may cause at most K times as large a share of disruption as of savings. */
-const K = 2;
+export const K = 2;
 export const THRESHOLD = 1 / K;
 
 export interface PoolTotals {
@@ -69,16 +69,26 @@ export interface Evaluation {
   readonly figures?: Readonly<Record<string, unknown>>;
 }
 
+/** Data that decides about moves. */
+interface Scales {
+  /** Totals of the NodePools that have candidates, by name. */
+  readonly totals: ReadonlyMap<string, PoolTotals>;
+  /** Undefined if moves have no price. */
+  readonly forecasts?: unknown;
+}
+
+export const isBalanced = (pool: NodePool): boolean => policyOf(pool) === 'Balanced';
+
 const policyOf = (pool: NodePool): string => pool.spec.disruption?.consolidationPolicy ?? 'WhenEmptyOrUnderutilized';
 
 /** Returns the evaluation of a command by each NodePool. The command may proceed if all NodePools approve. */
-export function evaluate(command: Command, totals: ReadonlyMap<string, PoolTotals>): readonly Evaluation[] {
+export function evaluate(command: Command, { totals, forecasts }: Scales): readonly Evaluation[] {
   const { candidates } = command;
   const pools = new Map(candidates.map(({ nodePool }) => [nodePool.metadata.name, nodePool]));
   const prices = sum(candidates.map(({ usdPerHour }) => usdPerHour));
   return [...pools].map(([name, nodePool]) => {
     const policy = policyOf(nodePool);
-    if (policy !== 'Balanced') return { nodePool, policy, approved: true, text: '' };
+    if (!isBalanced(nodePool) || forecasts !== undefined) return { nodePool, policy, approved: true, text: '' };
     const own = candidates.filter((candidate) => candidate.nodePool.metadata.name === name);
     const share = pools.size > 1 && prices > 0 ? sum(own.map(({ usdPerHour }) => usdPerHour)) / prices : 1;
     const disruption = sum(own.map((candidate) => candidate.rescheduleCost));
@@ -121,14 +131,14 @@ export const isApproved = (evaluations: readonly Evaluation[]): boolean =>
   evaluations.length > 0 && evaluations.every(({ approved }) => approved);
 
 /** Returns true if the removal of the node without a replacement would be approved. If not, no replacement can be approved. */
-export function couldPass(candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): boolean {
-  const known = (totals.get(candidate.nodePool.metadata.name)?.usdPerHour ?? 0) > 0;
-  return !known || isApproved(deletion(candidate, totals));
+export function couldPass(candidate: Candidate, scales: Scales): boolean {
+  const known = (scales.totals.get(candidate.nodePool.metadata.name)?.usdPerHour ?? 0) > 0;
+  return !known || isApproved(deletion(candidate, scales));
 }
 
-const deletion = (candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): readonly Evaluation[] =>
-  evaluate({ reason: 'Underutilized', candidates: [candidate], replacements: [] }, totals);
+const deletion = (candidate: Candidate, scales: Scales): readonly Evaluation[] =>
+  evaluate({ reason: 'Underutilized', candidates: [candidate], replacements: [] }, scales);
 
 /** Returns the maximum score of any command for the node, or undefined if its NodePool does not score. */
-export const deletionScore = (candidate: Candidate, totals: ReadonlyMap<string, PoolTotals>): number | undefined =>
-  deletion(candidate, totals)[0]?.score;
+export const deletionScore = (candidate: Candidate, scales: Scales): number | undefined =>
+  deletion(candidate, scales)[0]?.score;

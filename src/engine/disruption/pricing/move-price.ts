@@ -2,131 +2,143 @@
  * Computes if moving pods pays. The benefit of a move is its savings per hour for the time that the savings are expected to last.
  * The price of a move is the work that is lost or paid for twice.
  */
-import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
-import type { EngineNode, PoolInput } from '../../model.ts';
+import type { EngineNode } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { addResources, amountIn } from '../../resources.ts';
-import type { UnitPrices } from '../../unit-prices.ts';
-import { EMPTYING_MS, emptyingSinceMs } from '../candidates/emptying.ts';
-import type { Candidate, Command } from '../command.ts';
+import { emptyingSinceMs } from '../candidates/emptying.ts';
+import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
-import { readableRequests, unitPricesIn, worthOf } from './worth.ts';
+import { isBalanced, K } from './balance.ts';
+import { type Forecast, nodeStartMsOf, startMsOf } from './forecast.ts';
+import { readableRequests, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** Price of lost work as a multiple of its first price: it is done again, and it ends later. Derived from replays. */
 const LOST_WORK = 2;
-/** Time from the eviction of a pod until its successor does useful work. */
-const POD_START_MS = MINUTE_MS;
-/** Time in which a replacement and the node that it replaces are paid for. */
-const NODE_START_MS = MINUTE_MS;
-
-/** Expectations about the nodes of a NodePool. */
-export interface Forecast {
-  /**
-   * Time for which savings are expected to last: the mean age of the nodes, because nodes that end at a steady rate are expected
-   * to last as long again. A launch shows that the demand changes, so the time since the last launch is a limit from one hour on.
-   */
-  readonly hours: number;
-  /** Worth of the resources of its pods, at the best prices of new nodes. */
-  readonly unitPrices: UnitPrices;
-  /** Price of the eviction of a pod besides its work, in USD. */
-  readonly evictionUsd: number;
-}
 
 type Forecasts = ReadonlyMap<string, Forecast>;
-
-/** Returns the forecasts for the NodePools, by name. */
-export function forecastsOf(
-  nodes: readonly EngineNode[],
-  pools: ReadonlyMap<string, PoolInput>,
-  { nowMs, evictionUsd }: { readonly nowMs: number; readonly evictionUsd: number },
-): Forecasts {
-  const own = nodes.filter(({ nodeClaim }) => nodeClaim !== undefined);
-  return new Map(
-    [...Map.groupBy(own, ({ labels }) => labels[NODEPOOL_LABEL] ?? '')].flatMap(([name, members]) => {
-      const pool = pools.get(name);
-      if (pool === undefined) return [];
-      const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
-      const hours = Math.min(sum(ages) / ages.length, Math.max(HOUR_MS, Math.min(...ages))) / HOUR_MS;
-      return [[name, { hours, unitPrices: unitPricesIn(pool, members), evictionUsd }] as const];
-    }),
-  );
-}
 
 interface Context {
   readonly nowMs: number;
   /** Undefined if moves are not compared with their price. */
   readonly forecasts?: Forecasts | undefined;
+  /** True if moves that do not pay are not declined, because their prices are only shown. */
+  readonly showsPrices?: boolean | undefined;
 }
 
-/**
- * Returns the reason why a move does not pay, or undefined if it pays. After a node has been marked for some time, it could not
- * become empty on its own. Then the price of the move no longer counts, but the room that the pods take elsewhere does.
- */
-export function notWorthMoving(
-  command: Pick<Command, 'candidates' | 'replacements'>,
-  savedUsdPerHour: number,
-  { nowMs, forecasts }: Context,
-): Reason<DeclineCode> | undefined {
-  if (forecasts === undefined) return undefined;
-  const { candidates } = command;
-  // the price of a node is unknown, so it is neither marked nor compared
-  if (candidates.every(({ usdPerHour }) => usdPerHour <= 0)) return undefined;
-  const hours = expectedHours(candidates, forecasts, nowMs);
-  const netUsdPerHour = savedUsdPerHour - roomUsdPerHour(command, forecasts);
-  const benefit = netUsdPerHour * hours;
-  const price = priceOf(command, forecasts, nowMs);
-  if (benefit >= (hasHadTime(candidates, nowMs) ? 0 : price)) return undefined;
-  const pods = candidates.reduce((count, { reschedulablePods }) => count + reschedulablePods.length, 0);
+type Move = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour'>;
+
+/** Parts of the price of a move, in USD. */
+interface PriceParts {
+  /** Price of the evictions besides the work. */
+  readonly evictionsUsd: number;
+  /** Work of Jobs that is done again. */
+  readonly lostWorkUsd: number;
+  /** Time in which pods start again, and in which a replacement starts. */
+  readonly startUsd: number;
+}
+
+/** Comparison of the benefit of a move with its price. Public format. */
+export interface MoveWorth extends PriceParts {
+  /** Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour. */
+  readonly netUsdPerHour: number;
+  /** Time for which the savings are expected to last. */
+  readonly hours: number;
+  readonly benefitUsd: number;
+  readonly priceUsd: number;
+  /** Benefit that the move needs: its price, or twice its price under the policy `Balanced`. */
+  readonly neededUsd: number;
+  /** Number of evicted pods. */
+  readonly pods: number;
+}
+
+/** Returns the move with its worth, or the reason why it does not pay. */
+export function withWorth<M extends Move>(
+  move: M,
+  context: Context,
+): (M & { readonly worth?: MoveWorth }) | Reason<DeclineCode> {
+  const worth = worthOfMove(move, context);
+  if (worth === undefined) return move;
+  if (worth.benefitUsd >= worth.neededUsd || context.showsPrices) return { ...move, worth };
+  return { code: 'not-worth-moving', text: calculationOf(worth), ...nearestMiss(move.candidates, context.nowMs) };
+}
+
+/** Returns undefined if moves have no price. The price of a node may be unknown; it is then neither marked nor compared. */
+function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | undefined {
+  const { candidates } = move;
+  if (forecasts === undefined || candidates.every(({ usdPerHour }) => usdPerHour <= 0)) return undefined;
+  const netUsdPerHour = savingsOf(move) - roomUsdPerHour(move, forecasts);
+  const hours = expectedHours(move, forecasts, nowMs);
+  const parts = priceParts(move, forecasts, nowMs);
+  const priceUsd = parts.evictionsUsd + parts.lostWorkUsd + parts.startUsd;
   return {
-    code: 'not-worth-moving',
-    text:
-      `saves $${netUsdPerHour.toFixed(4)}/h for an expected ${Math.round(60 * hours)} min = $${benefit.toFixed(4)}; ` +
-      `moving ${pods} pod${pods === 1 ? '' : 's'} costs $${price.toFixed(4)}`,
-    ...nearestMiss(candidates, nowMs),
+    ...{ netUsdPerHour, hours, benefitUsd: netUsdPerHour * hours },
+    ...parts,
+    ...{ priceUsd, neededUsd: candidates.some(({ nodePool }) => isBalanced(nodePool)) ? K * priceUsd : priceUsd },
+    pods: sum(candidates.map(({ reschedulablePods }) => reschedulablePods.length)),
   };
 }
 
-const hasHadTime = (candidates: readonly Candidate[], nowMs: number): boolean =>
-  candidates.every(({ stateNode }) => nowMs - (emptyingSinceMs(stateNode) ?? nowMs) >= EMPTYING_MS);
+/** Returns the worth for outputs. Further digits are rounding errors. */
+export const roundWorth = (worth: MoveWorth): MoveWorth =>
+  Object.fromEntries(Object.entries(worth).map(([name, figure]) => [name, Number(figure.toFixed(6))])) as never;
+
+/** Returns the calculation as text. */
+export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price }: MoveWorth): string {
+  const usd = (amount: number): string => `$${amount.toFixed(4)}`;
+  const named = [
+    ['evictions', price.evictionsUsd],
+    ['lost work', price.lostWorkUsd],
+    ['start', price.startUsd],
+  ] as const;
+  const shown = named.flatMap(([name, amount]) => (amount > 0 ? [`${name} ${usd(amount)}`] : []));
+  return (
+    `saves ${usd(netUsdPerHour)}/h for an expected ${Math.round(60 * hours)} min = ${usd(benefitUsd)}; ` +
+    `moving ${pods} pod${pods === 1 ? '' : 's'} costs ${usd(price.priceUsd)}` +
+    (shown.length > 0 ? ` (${shown.join(', ')})` : '') +
+    (price.neededUsd > price.priceUsd ? `; the policy Balanced needs ${K} times as much` : '')
+  );
+}
 
 function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number): { nearestMiss?: string } {
   const sinceMs = candidate && others.length === 0 ? emptyingSinceMs(candidate.stateNode) : undefined;
   if (sinceMs === undefined) return {};
-  const minutes = (ms: number): number => Math.max(0, Math.round(ms / MINUTE_MS));
+  const minutes = Math.max(0, Math.round((nowMs - sinceMs) / MINUTE_MS));
   const first = candidate?.stateNode.pods.filter(hasOwnCost).length ?? 0;
-  const since =
-    `emptying since ${minutes(nowMs - sinceMs)} min, because its pods fit elsewhere` +
+  const nearestMiss =
+    `emptying since ${minutes} min, because its pods fit elsewhere` +
     (first === 0 ? '' : `, and scale-downs delete ${first} of its pods first`);
-  const leftMs = sinceMs + EMPTYING_MS - nowMs;
-  return { nearestMiss: leftMs > 0 ? `${since}; in ${minutes(leftMs)} min the price no longer counts` : since };
-}
-
-/** Returns the time for which the nodes would stay without the move: an average, weighted by their prices. */
-function expectedHours(candidates: readonly Candidate[], forecasts: Forecasts, nowMs: number): number {
-  const total = sum(candidates.map(({ usdPerHour }) => usdPerHour));
-  if (total <= 0) return 0;
-  const weighted = candidates.map(({ usdPerHour, nodePool, reschedulablePods }) => {
-    const hours = forecasts.get(nodePool.metadata.name)?.hours ?? 0;
-    return usdPerHour * Math.min(hours, msUntilEmpty(reschedulablePods, nowMs) / HOUR_MS);
-  });
-  return sum(weighted) / total;
+  return { nearestMiss };
 }
 
 /**
- * Returns the expected time until the pods have ended. A pod of a Job that has run for some time is expected to run for as long
- * again. Other pods stay.
+ * Returns the time for which the savings are expected to last: the time for which the nodes would stay without the move. That is
+ * an average, weighted by their prices. A replacement is planned for all pods, so it saves until the first of the nodes ends.
+ */
+function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): number {
+  const hours = candidates.map(({ nodePool, reschedulablePods }) =>
+    Math.min(forecasts.get(nodePool.metadata.name)?.hours ?? 0, msUntilEmpty(reschedulablePods, nowMs) / HOUR_MS),
+  );
+  if (replacements.length > 0) return Math.min(...hours);
+  const total = sum(candidates.map(({ usdPerHour }) => usdPerHour));
+  return sum(candidates.map(({ usdPerHour }, at) => usdPerHour * (hours[at] ?? 0))) / total;
+}
+
+/**
+ * Returns the expected time until the pods have ended: a pod that has run for some time is expected to run for as long again. A
+ * pod that was just moved therefore moves again only for high savings.
  */
 const msUntilEmpty = (pods: readonly EnginePod[], nowMs: number): number =>
-  pods.reduce((ms, pod) => Math.max(ms, endsOnItsOwn(pod) ? ageMs(pod, nowMs) : Number.POSITIVE_INFINITY), 0);
+  pods.reduce((ms, pod) => Math.max(ms, ageMs(pod, nowMs)), 0);
 
-function endsOnItsOwn({ metadata }: EnginePod): boolean {
+/** Returns true if the work of the pod is lost by an eviction. */
+function losesWork({ metadata }: EnginePod): boolean {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);
   return owner === undefined || owner.kind === 'Job';
 }
@@ -135,10 +147,7 @@ const ageMs = ({ status }: EnginePod, nowMs: number): number =>
   Math.max(0, nowMs - (timeOf(status?.startTime) || nowMs));
 
 /** Returns the worth of the room that moved pods take on existing nodes, in USD per hour. New pods could use this room. */
-function roomUsdPerHour(
-  { candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>,
-  forecasts: Forecasts,
-): number {
+function roomUsdPerHour({ candidates, replacements }: Move, forecasts: Forecasts): number {
   const onNewNodes = new Set(replacements.flatMap(({ pods }) => pods));
   return sum(
     candidates.map(({ reschedulablePods, nodePool }) => {
@@ -149,28 +158,23 @@ function roomUsdPerHour(
   );
 }
 
-/** Returns the price of a move in USD. */
-const priceOf = (
-  { candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>,
-  forecasts: Forecasts,
-  nowMs: number,
-): number =>
-  sum(candidates.map((candidate) => podsUsd(candidate, forecasts.get(candidate.nodePool.metadata.name), nowMs))) +
-  sum(replacements.map((claim) => (nodeUsdPerHour(claim) * NODE_START_MS) / HOUR_MS));
-
-/** Returns the price of evicting the pods of a node: lost work and the time to start again, at their share of the node. */
-function podsUsd(
-  { reschedulablePods, stateNode, usdPerHour }: Candidate,
-  forecast: Forecast | undefined,
-  nowMs: number,
-): number {
-  return sum(
-    reschedulablePods.map((pod) => {
-      const lostMs = endsOnItsOwn(pod) ? LOST_WORK * ageMs(pod, nowMs) : 0;
-      const hours = (lostMs + POD_START_MS) / HOUR_MS;
-      return (forecast?.evictionUsd ?? 0) + shareOf(pod, stateNode) * usdPerHour * hours;
-    }),
-  );
+/** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
+function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
+  let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
+  for (const { reschedulablePods, stateNode, usdPerHour, nodePool } of candidates) {
+    const forecast = forecasts.get(nodePool.metadata.name);
+    for (const pod of reschedulablePods) {
+      const usdPerMs = (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS;
+      evictionsUsd += forecast?.evictionUsd ?? 0;
+      lostWorkUsd += losesWork(pod) ? LOST_WORK * ageMs(pod, nowMs) * usdPerMs : 0;
+      startUsd += startMsOf(pod, forecast) * usdPerMs;
+    }
+  }
+  // a replacement and the node that it replaces are paid for at the same time
+  for (const claim of replacements) {
+    startUsd += (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS;
+  }
+  return { evictionsUsd, lostWorkUsd, startUsd };
 }
 
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */

@@ -21,8 +21,6 @@ import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts
 import { DecisionMemo, type DisruptionSnapshot, Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Method, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
-import type { Undone } from '../../../../src/engine/disruption/pricing/churn.ts';
-import { workloadOf } from '../../../../src/engine/disruption/pricing/churn.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import type { WithheldLaunch } from '../../../../src/engine/launch-causes.ts';
@@ -73,7 +71,6 @@ class World {
   types = types(0.1);
   withheld: readonly WithheldLaunch[] = [];
   commitments: readonly Commitment[] = [];
-  undone: readonly Undone[] = [];
   #version = 0;
 
   constructor() {
@@ -89,9 +86,7 @@ class World {
       metrics: createMetrics(),
       settings: parseSettings(['--cluster-name=test', '--cluster-endpoint=https://test'], {}),
     } as unknown as Deps;
-    const moves = new MoveHistory();
-    moves.undone = (nowMs) => this.undone.filter(({ untilMs }) => untilMs > nowMs);
-    this.queue = new DisruptionQueue(this.deps, moves);
+    this.queue = new DisruptionQueue(this.deps, new MoveHistory());
     this.put(NODE_POOL, this.pool({}));
     for (const [position, name] of NODES.entries()) {
       this.put(NODE, nodeOf(name, { type: position === 0 ? 'm.large' : 'm.xlarge' }));
@@ -219,13 +214,6 @@ const CHANGES: Readonly<Record<string, (world: World, position: number) => unkno
   },
   'launches are not held back': (world) => {
     world.withheld = [];
-  },
-  'a move is undone': (world, position) => {
-    const untilMs = world.clock.now() + (1 + position) * MINUTE;
-    const workloads = new Set([workloadOf(world.pod(nodeAt(position), {}))]);
-    world.undone = [{ nodePools: new Set(['default']), workloads, level: 1 + (position % 3), untilMs }];
-    // The watch of moves depends only on changes of the cluster.
-    world.cluster.changed();
   },
   'a command starts': ({ queue, cluster }, position) => {
     const name = nodeAt(position);
@@ -371,16 +359,6 @@ describe('snapshots', () => {
     world.cluster.nominate('aws:///a', 20_000);
     const first = await snapshots.current(silent);
     await world.clock.advance(19_999);
-    expect(await snapshots.current(silent)).toBe(first);
-    await world.clock.advance(1);
-    expect(await snapshots.current(silent)).not.toBe(first);
-  });
-
-  it('are renewed when the record of an undone move expires, because its repetition may be allowed then', async () => {
-    const workloads = new Set([workloadOf(world.pod('a', {}))]);
-    world.undone = [{ nodePools: new Set(['default']), workloads, level: 1, untilMs: NOW + MINUTE }];
-    const first = await snapshots.current(silent);
-    await world.clock.advance(MINUTE - 1);
     expect(await snapshots.current(silent)).toBe(first);
     await world.clock.advance(1);
     expect(await snapshots.current(silent)).not.toBe(first);

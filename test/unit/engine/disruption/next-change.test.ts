@@ -7,7 +7,7 @@ import { at, claim, NOW, pod, pool, stateNode } from './objects.ts';
 const MINUTE = 60_000;
 type TimedCluster = Parameters<typeof nextChangeMs>[0];
 const next = (more: Partial<TimedCluster>): number =>
-  nextChangeMs({ nodes: [stateNode('a')], nodePools: [pool()], undone: [], ...more }, NOW) - NOW;
+  nextChangeMs({ nodes: [stateNode('a')], nodePools: [pool()], ...more }, NOW) - NOW;
 
 const nominated = (ms: number) => stateNode('a', { state: { nominatedUntilMs: NOW + ms } });
 const withPod = (value: string, startTime: string | undefined = at(NOW - MINUTE)) =>
@@ -29,13 +29,6 @@ const budgets = (schedule: string, duration: string) => [
   pool('default', { consolidateAfter: '0s', budgets: [{ nodes: '0', schedule, duration }] }),
 ];
 
-const undone = (ms: number) => ({
-  nodePools: new Set(['default']),
-  workloads: new Set(''),
-  level: 1,
-  untilMs: NOW + ms,
-});
-
 describe('nextChangeMs', () => {
   // NOW is 12:00 UTC
   it.each<[string, Partial<TimedCluster>, number]>([
@@ -56,7 +49,6 @@ describe('nextChangeMs', () => {
     ['a window of a budget ends', { nodePools: budgets('30 11 * * *', '1h') }, 30 * MINUTE],
     ['one window ends before the next begins', { nodePools: budgets('*/20 * * * *', '1m') }, MINUTE],
     ['a budget cannot be parsed', { nodePools: budgets('never', '1m') }, Number.POSITIVE_INFINITY],
-    ['the record of an undone move expires', { undone: [undone(MINUTE), undone(2 * MINUTE)] }, MINUTE],
     ['several times are possible', { nodes: [nominated(3 * MINUTE), withPod('3m')] }, 2 * MINUTE],
   ])('returns the time when %s', (_, cluster, ms) => {
     expect(next(cluster)).toBe(ms);

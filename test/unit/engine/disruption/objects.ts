@@ -149,7 +149,6 @@ export function methodInputOf(candidates: readonly Candidate[], more: Partial<Me
     candidates,
     budgets: new Map([['default', 100]]),
     totals: new Map(),
-    undone: [],
     pools: new Map(),
     claims: new Map(),
     spotToSpot: false,

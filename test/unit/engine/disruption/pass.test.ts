@@ -7,7 +7,6 @@ import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { claimCounts } from '../../../../src/engine/disruption/candidates/claim-counts.ts';
 import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import { type PassInput, prepare } from '../../../../src/engine/disruption/pass.ts';
-import { workloadOf } from '../../../../src/engine/disruption/pricing/churn.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../../../src/engine/model.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
@@ -23,7 +22,6 @@ interface Seen {
   readonly budgets: readonly PodDisruptionBudget[];
   readonly pools: ReadonlyMap<string, PoolInput>;
   readonly inProgress: ReadonlySet<string>;
-  readonly undone: PassInput['undone'];
 }
 
 const changed = <T>(list: readonly T[], position: number, value: (before: T) => T): readonly T[] =>
@@ -161,17 +159,6 @@ const CHANGES: Readonly<Record<string, (seen: Seen, position: number) => Seen>> 
     ...seen,
     inProgress: new Set([`aws:///${position % seen.nodes.length}`]),
   }),
-  'a move is undone': (seen, position) => ({
-    ...seen,
-    undone: [
-      {
-        nodePools: new Set(POOLS),
-        workloads: new Set((seen.nodes[position % seen.nodes.length]?.pods ?? []).map(workloadOf)),
-        level: 1 + (position % 4),
-        untilMs: seen.nowMs + 10 * MINUTE,
-      },
-    ],
-  }),
 };
 
 const podNamed = (name: string): Pod => pod(name, { metadata: { labels: { app: `app-${name.at(-1)}` } } });
@@ -207,7 +194,6 @@ const atFirst = (): Seen => ({
   budgets: [budget('first', { selector: { matchLabels: { app: 'app-2' } } }, 0)],
   pools: new Map(POOLS.map((name) => [name, { nodePool: poolWith(name, {}), instanceTypes: types(0.1) }])),
   inProgress: new Set(),
-  undone: [],
 });
 
 const passOn = (seen: Seen, surveys: PassInput['surveys'] = new Map()): PassInput => ({
@@ -221,7 +207,6 @@ const passOn = (seen: Seen, surveys: PassInput['surveys'] = new Map()): PassInpu
   spotToSpot: false,
   consolidation: 'thorough',
   unseenPools: new Set(),
-  undone: seen.undone,
   simulate: async () => undefined,
   elapsedMs: () => 0,
   surveys,

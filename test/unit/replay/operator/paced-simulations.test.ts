@@ -65,7 +65,6 @@ describe('pacedSimulations', () => {
       (a) => ({ commands: [{ reason: 'Underutilized', candidates: [a], replacements: [] }] }),
     ],
     ['a command that its NodePool rejects', () => ({ reasons: new Map([['a', { code: 'unbalanced', text: '' }]]) })],
-    ['a command that was undone before', () => ({ reasons: new Map([['a', { code: 'churn', text: '' }]]) })],
   ])('simulates a node again that has %s', async (_, resultFor) => {
     const a = candidate('a');
     await search([a], { result: resultFor(a) });

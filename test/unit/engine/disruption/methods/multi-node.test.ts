@@ -140,7 +140,7 @@ describe('the Balanced policy', () => {
     { name: 'b', approved: true },
   ])('compares savings with disruption: the deletion of $name is approved: $approved', ({ name, approved }) => {
     const candidates = found.filter((one) => one.name === name);
-    const views = evaluate({ reason: 'Underutilized', candidates, replacements: [] }, totals);
+    const views = evaluate({ reason: 'Underutilized', candidates, replacements: [] }, { totals });
     expect(isApproved(views)).toBe(approved);
   });
 
@@ -171,9 +171,9 @@ describe('the Balanced policy', () => {
   });
 
   it('does not score other policies, and rejects a command without scores', () => {
-    expect(evaluate({ reason: 'Underutilized', candidates: [candidate('x')], replacements: [] }, totals)).toMatchObject(
-      [{ approved: true, policy: 'WhenEmptyOrUnderutilized' }],
-    );
+    expect(
+      evaluate({ reason: 'Underutilized', candidates: [candidate('x')], replacements: [] }, { totals }),
+    ).toMatchObject([{ approved: true, policy: 'WhenEmptyOrUnderutilized' }]);
     expect(isApproved([])).toBe(false);
   });
 });

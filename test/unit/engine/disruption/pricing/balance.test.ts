@@ -49,7 +49,9 @@ describe('a score', () => {
     approved,
   }) => {
     const known = totals({ default: { usdPerHour: 4, disruption: 4 } });
-    expect(evaluate(deletion(candidate('a', usdPerHour, cost)), known)).toMatchObject([{ score, approved }]);
+    expect(evaluate(deletion(candidate('a', usdPerHour, cost)), { totals: known })).toMatchObject([
+      { score, approved },
+    ]);
   });
 
   it.each([
@@ -57,12 +59,12 @@ describe('a score', () => {
     { what: 'a NodePool without costs', known: totals({ default: { usdPerHour: 0, disruption: 4 } }) },
     { what: 'a NodePool without disruption costs', known: totals({ default: { usdPerHour: 4, disruption: 0 } }) },
   ])('is 0 for $what', ({ known }) => {
-    expect(evaluate(deletion(candidate('a', 1, 1)), known)).toMatchObject([{ score: 0, approved: false }]);
+    expect(evaluate(deletion(candidate('a', 1, 1)), { totals: known })).toMatchObject([{ score: 0, approved: false }]);
   });
 
   it('assigns each of several NodePools its share of the savings', () => {
     const known = totals({ default: { usdPerHour: 4, disruption: 4 }, other: { usdPerHour: 8, disruption: 8 } });
-    const views = evaluate(deletion(candidate('a', 1, 1), candidate('b', 3, 4, 'other')), known);
+    const views = evaluate(deletion(candidate('a', 1, 1), candidate('b', 3, 4, 'other')), { totals: known });
     expect(views.map(({ score }) => score)).toEqual([1, 0.75]);
   });
 
@@ -74,10 +76,15 @@ describe('a score', () => {
 describe('couldPass', () => {
   it('excludes candidates whose deletion would not pass, unless the price of the NodePool is unknown', () => {
     const one = candidate('a', 1, 4);
-    expect(couldPass(one, totals({ default: { usdPerHour: 8, disruption: 8 } }))).toBe(false);
-    expect(couldPass(one, totals({ default: { usdPerHour: 4, disruption: 8 } }))).toBe(true);
-    expect(couldPass(one, totals({ default: { usdPerHour: 0, disruption: 8 } }))).toBe(true);
-    expect(couldPass(one, totals({}))).toBe(true);
+    expect(couldPass(one, { totals: totals({ default: { usdPerHour: 8, disruption: 8 } }) })).toBe(false);
+    expect(couldPass(one, { totals: totals({ default: { usdPerHour: 4, disruption: 8 } }) })).toBe(true);
+    expect(couldPass(one, { totals: totals({ default: { usdPerHour: 0, disruption: 8 } }) })).toBe(true);
+    expect(couldPass(one, { totals: totals({}) })).toBe(true);
+    // moves with a price are not scored
+    const scales = { totals: totals({ default: { usdPerHour: 8, disruption: 8 } }), forecasts: new Map() };
+    expect(couldPass(one, scales)).toBe(true);
+    expect(evaluate(deletion(one), scales)).toMatchObject([{ policy: 'Balanced', approved: true }]);
+    expect(evaluate(deletion(one), scales)[0]).not.toHaveProperty('score');
   });
 });
 

@@ -6,9 +6,11 @@ import {
   DELETION_COST_SINCE_ANNOTATION,
   EMPTYING_TAINT,
 } from '../../../../../src/api/labels.ts';
-import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
+import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import { type Candidate, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
-import { forecastsOf, notWorthMoving } from '../../../../../src/engine/disruption/pricing/move-price.ts';
+import { forecastsOf } from '../../../../../src/engine/disruption/pricing/forecast.ts';
+import { withWorth } from '../../../../../src/engine/disruption/pricing/move-price.ts';
 import type { PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
 import { at, claim, instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
 
@@ -28,27 +30,39 @@ interface PodShape {
   readonly owner?: 'ReplicaSet' | 'Job' | undefined;
   readonly cpu?: string;
   readonly ageMs?: number;
+  /** Time from the placement of the pod until it was ready. By default, the pod has no conditions. */
+  readonly startMs?: number;
 }
 
-const running = (name: string, { owner = 'ReplicaSet', cpu = '100m', ageMs = HOUR }: PodShape = {}): Pod =>
+const ready = (startMs: number, ageMs: number) => ({
+  conditions: [
+    { type: 'PodScheduled', status: 'True' as const, lastTransitionTime: at(NOW - ageMs) },
+    { type: 'Ready', status: 'True' as const, lastTransitionTime: at(NOW - ageMs + startMs) },
+  ],
+});
+
+const running = (name: string, { owner = 'ReplicaSet', cpu = '100m', ageMs = HOUR, startMs }: PodShape = {}): Pod =>
   pod(name, {
     metadata: { ownerReferences: [{ apiVersion: 'x', kind: owner, name: 'owner', uid: 'owner', controller: true }] },
     spec: { containers: [{ name: 'main', resources: { requests: { cpu, memory: '256Mi' } } }] },
-    status: { phase: 'Running', startTime: at(NOW - ageMs) },
+    status: { phase: 'Running', startTime: at(NOW - ageMs), ...(startMs !== undefined && ready(startMs, ageMs)) },
   });
 
 interface Shape {
   readonly pods: readonly Pod[];
   readonly ageMs?: number;
   readonly taints?: readonly Taint[];
+  /** Conditions of the NodeClaim besides those that a candidate needs. */
+  readonly conditions?: NonNullable<NonNullable<StateNode['nodeClaim']>['status']>['conditions'];
 }
 
-function node(name: string, { pods, ageMs = HOUR, taints = [] }: Shape): StateNode {
+function node(name: string, { pods, ageMs = HOUR, taints = [], conditions = [] }: Shape): StateNode {
   const base = stateNode(name);
   const nodeClaim = base.nodeClaim ?? claim(name);
   const metadata = { ...nodeClaim.metadata, creationTimestamp: Number.isNaN(ageMs) ? '' : at(NOW - ageMs) };
   const allocatable = { cpu: 2000, memory: 8 * GI, pods: 58 };
-  return stateNode(name, { pods, claim: { ...nodeClaim, metadata }, state: { taints, allocatable } });
+  const status = { ...nodeClaim.status, conditions: [...conditions, ...(nodeClaim.status?.conditions ?? [])] };
+  return stateNode(name, { pods, claim: { ...nodeClaim, metadata, status }, state: { taints, allocatable } });
 }
 
 function candidate(shape: Shape): Candidate {
@@ -68,16 +82,36 @@ interface Question extends Shape {
   readonly replacements?: readonly PlannedClaim[];
   readonly evictionUsd?: number;
   readonly poolAgeMs?: number;
+  /** Further nodes of the same move. */
+  readonly others?: readonly Shape[];
+  /** Nodes that stay. */
+  readonly elsewhere?: readonly Shape[];
+  readonly nodePool?: NodePool;
 }
 
-function verdict({ savedUsdPerHour, replacements = [], evictionUsd = 0.002, poolAgeMs, ...shape }: Question) {
-  const found = candidate(shape);
-  const nodes = [node('node-1', { ...shape, ageMs: poolAgeMs ?? shape.ageMs ?? HOUR })];
+function decision({ savedUsdPerHour, replacements = [], evictionUsd = 0.002, poolAgeMs, ...shape }: Question) {
+  const { nodePool = pool(), others = [] } = shape;
+  const candidates = [shape, ...others].map((each) => ({ ...candidate(each), nodePool }));
+  const nodes = [
+    node('node-1', { ...shape, ageMs: poolAgeMs ?? shape.ageMs ?? HOUR }),
+    ...(shape.elsewhere ?? []).map((each, at) => node(`other-${at}`, each)),
+  ];
   const forecasts = forecastsOf(nodes, pools, { nowMs: NOW, evictionUsd });
-  return notWorthMoving({ candidates: [found], replacements }, savedUsdPerHour ?? found.usdPerHour, {
-    nowMs: NOW,
-    forecasts,
-  });
+  const move = { candidates, replacements };
+  const lostUsdPerHour = savedUsdPerHour === undefined ? 0 : savingsOf(move) - savedUsdPerHour;
+  return withWorth({ ...move, lostUsdPerHour }, { nowMs: NOW, forecasts });
+}
+
+/** Returns the reason why the move does not pay, or undefined if it pays. */
+function verdict(question: Question) {
+  const found = decision(question);
+  return 'code' in found ? found : undefined;
+}
+
+function worth(question: Question) {
+  const found = decision(question);
+  if ('code' in found || found.worth === undefined) throw new Error('the move does not pay');
+  return found.worth;
 }
 
 const marked = (agoMs: number): readonly Taint[] => [{ ...EMPTYING_TAINT, timeAdded: at(NOW - agoMs) }];
@@ -93,7 +127,7 @@ describe('a move', () => {
     const pods = [running('a', { cpu: '400m' })];
     expect(verdict({ pods, ageMs: MINUTE })).toEqual({
       code: 'not-worth-moving',
-      text: 'saves $0.0800/h for an expected 1 min = $0.0013; moving 1 pod costs $0.0023',
+      text: 'saves $0.0800/h for an expected 1 min = $0.0013; moving 1 pod costs $0.0023 (evictions $0.0020, start $0.0003)',
     });
   });
 
@@ -116,11 +150,41 @@ describe('a move', () => {
     expect(verdict({ pods: [running('a', { ...job, owner: 'ReplicaSet' })] })).toBeUndefined();
   });
 
-  it('saves no longer than the Jobs of the node are expected to run', () => {
-    const job = { owner: 'Job', cpu: '100m', ageMs: MINUTE } as const;
-    expect(verdict({ pods: [running('a', job)], ageMs: 10 * HOUR })?.text).toContain('for an expected 1 min');
-    const pods = [running('a', job), running('b')];
-    expect(verdict({ pods, ageMs: 10 * HOUR })).toBeUndefined();
+  it.each(['Job', 'ReplicaSet'] as const)('saves no longer than the pods of a %s have run', (owner) => {
+    const young = running('a', { owner, ageMs: MINUTE });
+    expect(verdict({ pods: [young], ageMs: 10 * HOUR })?.text).toContain('for an expected 1 min');
+    expect(worth({ pods: [young, running('b')], ageMs: 10 * HOUR }).hours).toBe(1);
+  });
+
+  it('with a replacement saves until the first of its nodes is expected to end', () => {
+    const others = [{ pods: [running('b', { ageMs: 6 * MINUTE })] }];
+    const replacement = { pods: ['default/a', 'default/b'], nodePool: 'default', usdPerHour: 0.05 };
+    const replacements = [replacement as unknown as PlannedClaim];
+    expect(worth({ pods: [running('a')], others, replacements, evictionUsd: 0 }).hours).toBe(0.1);
+    expect(worth({ pods: [running('a')], others }).hours).toBe(0.55);
+  });
+
+  it('costs the time that other pods of the workload needed to start', () => {
+    const price = (...startsMs: readonly number[]) => {
+      const seen = startsMs.map((startMs, at) => running(`b${at}`, { startMs }));
+      return worth({ pods: [running('a', { cpu: '1000m' })], elsewhere: [{ pods: seen }] }).startUsd;
+    };
+    // half of the node
+    const usdPerMinute = 0.05 / 60;
+    expect(price()).toBeCloseTo(usdPerMinute, 10);
+    expect(price(2 * MINUTE, 9 * MINUTE, 2 * MINUTE)).toBeCloseTo(2 * usdPerMinute, 10);
+    // readiness that changed hours later is no start
+    expect(price(5 * HOUR)).toBeCloseTo(10 * usdPerMinute, 10);
+  });
+
+  it('costs the time that other nodes of the NodePool needed to start', () => {
+    const replacements = [{ pods: ['default/a'], nodePool: 'default', usdPerHour: 0.06 } as unknown as PlannedClaim];
+    const conditions = [
+      { type: 'Initialized', status: 'True' as const, lastTransitionTime: at(NOW - HOUR + 3 * MINUTE) },
+    ];
+    const usual = worth({ pods: [running('a')], replacements });
+    const slow = worth({ pods: [running('a')], replacements, conditions });
+    expect(slow.startUsd - usual.startUsd).toBeCloseTo(0.06 * (2 / 60), 10);
   });
 
   it('costs more the more pods are evicted', () => {
@@ -129,32 +193,46 @@ describe('a move', () => {
     expect(verdict({ pods, evictionUsd: 0.03 })?.text).toContain('moving 4 pods costs $0.12');
   });
 
-  it('is not compared with its price ten minutes after the node was marked', () => {
+  it('needs twice the benefit if a NodePool has the policy Balanced', () => {
+    const balanced = pool('default', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
+    const of = (evictionUsd: number) => verdict({ pods: [running('a')], evictionUsd, nodePool: balanced });
+    expect(of(0.04)).toBeUndefined();
+    expect(of(0.06)?.text).toMatch(
+      / = \$0\.0950; moving 1 pod costs \$0\.0601 .*; the policy Balanced needs 2 times as much$/,
+    );
+    expect(verdict({ pods: [running('a')], evictionUsd: 0.06 })).toBeUndefined();
+  });
+
+  it('is compared with its price however long the node has been marked', () => {
     const question = { pods: [running('a')], ageMs: 30 * MINUTE, evictionUsd: 1 };
-    expect(verdict({ ...question, taints: marked(10 * MINUTE) })).toBeUndefined();
-    expect(verdict({ ...question, taints: marked(4 * MINUTE) })?.nearestMiss).toBe(
-      'emptying since 4 min, because its pods fit elsewhere; in 6 min the price no longer counts',
+    expect(verdict({ ...question, taints: marked(20 * MINUTE) })?.nearestMiss).toBe(
+      'emptying since 20 min, because its pods fit elsewhere',
     );
     const [pod] = question.pods;
     const annotations = { [DELETION_COST_ANNOTATION]: '-1', [DELETION_COST_SINCE_ANNOTATION]: at(NOW) };
     const first = { ...running('a'), metadata: { ...pod?.metadata, name: 'a', annotations } };
     expect(verdict({ ...question, pods: [first, running('b')], taints: marked(4 * MINUTE) })?.nearestMiss).toBe(
-      'emptying since 4 min, because its pods fit elsewhere, and scale-downs delete 1 of its pods first; in 6 min the price no longer counts',
+      'emptying since 4 min, because its pods fit elsewhere, and scale-downs delete 1 of its pods first',
     );
-    // but the room that the pods take still counts
-    const full = { ...question, savedUsdPerHour: 0.05, pods: [running('a', { cpu: '2000m' })] };
-    expect(verdict({ ...full, taints: marked(10 * MINUTE) })?.code).toBe('not-worth-moving');
   });
 
   it('is not compared if the price of the node is unknown', () => {
     const found = { ...candidate({ pods: [running('a')] }), usdPerHour: 0 };
     const forecasts = forecastsOf([node('node-1', { pods: [running('a')] })], pools, { nowMs: NOW, evictionUsd: 1 });
-    expect(notWorthMoving({ candidates: [found], replacements: [] }, 0, { nowMs: NOW, forecasts })).toBeUndefined();
+    expect(withWorth({ candidates: [found], replacements: [] }, { nowMs: NOW, forecasts })).not.toHaveProperty('code');
   });
 
   it('is not compared without steering', () => {
     const command = { candidates: [candidate({ pods: [running('a')], ageMs: 0 })], replacements: [] };
-    expect(notWorthMoving(command, 0.0001, { nowMs: NOW })).toBeUndefined();
+    expect(withWorth(command, { nowMs: NOW })).toBe(command);
+  });
+
+  it('is not declined if prices are only shown', () => {
+    const shape = { pods: [running('a')], ageMs: 0 };
+    const forecasts = forecastsOf([node('node-1', shape)], pools, { nowMs: NOW, evictionUsd: 1 });
+    const move = { candidates: [candidate(shape)], replacements: [] };
+    const shown = withWorth(move, { nowMs: NOW, forecasts, showsPrices: true });
+    expect(shown).toMatchObject({ worth: { benefitUsd: 0, evictionsUsd: 1, pods: 1 } });
   });
 
   it('can be compared although a pod of the NodePool is not valid', () => {

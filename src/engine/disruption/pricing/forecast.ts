@@ -1,0 +1,108 @@
+/** Computes expectations about the nodes of a NodePool from the nodes and pods that run now, so that no memory is necessary. */
+import { getCondition, isTrue, READY } from '../../../api/conditions.ts';
+import { NODEPOOL_LABEL } from '../../../api/labels.ts';
+import { remembering } from '../../../lib/remembering.ts';
+import { timeOf } from '../../../lib/times.ts';
+import type { EnginePod } from '../../input.ts';
+import type { PoolInput, StateNode } from '../../model.ts';
+import type { UnitPrices } from '../../unit-prices.ts';
+import { workloadOf } from '../../workloads.ts';
+import { unitPricesIn } from './worth.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Start-up time of pods and nodes for which there is no observation. */
+const USUAL_START_MS = MINUTE_MS;
+/** Maximum start-up time. Readiness that changes later looks like a long start. */
+const LONGEST_START_MS = 10 * MINUTE_MS;
+
+/** Expectations about the nodes of a NodePool. */
+export interface Forecast {
+  /**
+   * Time for which savings are expected to last: the mean age of the nodes, because nodes that end at a steady rate are expected
+   * to last as long again. A launch shows that the demand changes, so the time since the last launch is a limit from one hour on.
+   */
+  readonly hours: number;
+  /** Worth of the resources of its pods, at the best prices of new nodes. */
+  readonly unitPrices: UnitPrices;
+  /** Price of the eviction of a pod besides its work, in USD. */
+  readonly evictionUsd: number;
+  /** Time from the launch of a node until it is initialized, in milliseconds. */
+  readonly nodeStartMs: number;
+  /** Time from the placement of a pod until it is ready, in milliseconds, by workload. Other workloads take the usual time. */
+  readonly podStartMs: ReadonlyMap<string, number>;
+}
+
+/** Returns the start-up time of a pod in milliseconds. */
+export const startMsOf = (pod: EnginePod, forecast: Forecast | undefined): number =>
+  forecast?.podStartMs.get(workloadOf(pod)) ?? USUAL_START_MS;
+
+/** Returns the start-up time of a node in milliseconds. */
+export const nodeStartMsOf = (forecast: Forecast | undefined): number => forecast?.nodeStartMs ?? USUAL_START_MS;
+
+/** Returns the forecasts for the NodePools, by name. */
+export function forecastsOf(
+  nodes: readonly StateNode[],
+  pools: ReadonlyMap<string, PoolInput>,
+  { nowMs, evictionUsd }: { readonly nowMs: number; readonly evictionUsd: number },
+): ReadonlyMap<string, Forecast> {
+  const own = nodes.filter(({ nodeClaim }) => nodeClaim !== undefined);
+  return new Map(
+    [...Map.groupBy(own, ({ labels }) => labels[NODEPOOL_LABEL] ?? '')].flatMap(([name, members]) => {
+      const pool = pools.get(name);
+      if (pool === undefined) return [];
+      const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
+      const hours = Math.min(sum(ages) / ages.length, Math.max(HOUR_MS, Math.min(...ages))) / HOUR_MS;
+      const forecast: Forecast = {
+        ...{ hours, evictionUsd, unitPrices: unitPricesIn(pool, members) },
+        nodeStartMs: usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS,
+        podStartMs: podStarts(members),
+      };
+      return [[name, forecast] as const];
+    }),
+  );
+}
+
+function nodeStart({ nodeClaim }: StateNode): readonly number[] {
+  const initialized = nodeClaim && getCondition(nodeClaim, 'Initialized');
+  return initialized?.status === 'True'
+    ? durationOf(nodeClaim?.metadata.creationTimestamp, initialized.lastTransitionTime)
+    : [];
+}
+
+function podStarts(nodes: readonly StateNode[]): ReadonlyMap<string, number> {
+  const observed = new Map<string, number[]>();
+  for (const { pods } of nodes)
+    for (const [workload, ms] of startsOn(pods)) {
+      const known = observed.get(workload);
+      if (known === undefined) observed.set(workload, [ms]);
+      else known.push(ms);
+    }
+  return new Map([...observed].map(([workload, all]) => [workload, usualOf(all) ?? USUAL_START_MS]));
+}
+
+/** Returns the workload and the start-up time of each pod that is ready. */
+const startsOn = remembering((pods: StateNode['pods']): readonly (readonly [string, number])[] =>
+  pods
+    .filter((pod) => isTrue(pod, READY))
+    .flatMap((pod) =>
+      durationOf(
+        getCondition(pod, 'PodScheduled')?.lastTransitionTime ?? pod.status?.startTime,
+        getCondition(pod, READY)?.lastTransitionTime,
+      ).map((ms) => [workloadOf(pod), ms] as const),
+    ),
+);
+
+/** Returns the limited duration between two times, or nothing if one of the times is unknown. */
+function durationOf(from: string | undefined, to: string | undefined): readonly number[] {
+  const ms = timeOf(to) - timeOf(from);
+  return Number.isNaN(ms) ? [] : [Math.min(LONGEST_START_MS, Math.max(0, ms))];
+}
+
+/** Returns the median, because single observations can be wrong. */
+function usualOf(durationsMs: readonly number[]): number | undefined {
+  return durationsMs.toSorted((a, b) => a - b)[Math.floor((durationsMs.length - 1) / 2)];
+}
+
+const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
