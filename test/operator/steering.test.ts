@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../src/api/kinds.ts';
 import type { Pod } from '../../src/api/kubernetes.ts';
 import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION, EMPTYING_TAINT } from '../../src/api/labels.ts';
+import type { NodeBlockers } from '../../src/engine/blockers/blocker.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, pool } from './pools.ts';
 
@@ -35,6 +36,13 @@ describe('steering', () => {
     const [next] = await scenario.running('next');
     expect(next?.spec.nodeName).not.toBe(marked);
     expect(commands(scenario)).toEqual([]);
+    const blockers = (await scenario.debug('blockers')) as readonly NodeBlockers[];
+    const { worth, usdPerHour = 0 } = blockers.find(({ node }) => node === marked) ?? {};
+    const pods = (await scenario.running('small')).filter(({ spec }) => spec.nodeName === marked).length;
+    expect(worth).toMatchObject({ pods, evictionsUsd: 0.005 * pods, lostWorkUsd: 0 });
+    // pods of the local world start within seconds, and an eighth of the node's CPU is more than two pods request
+    expect(worth?.startUsd).toBeGreaterThan(0);
+    expect(worth?.startUsd).toBeLessThan((pods * usdPerHour) / 16 / 60 / 2);
 
     await scenario.apply(pool({ cpus: [8] }));
     await scenario.until('one node', async () => {

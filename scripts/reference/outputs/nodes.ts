@@ -1,6 +1,6 @@
 /** Schemas of output about existing nodes. */
 import { Type } from 'typebox';
-import { count, OBJECT_NAME, text, texts, time, UNKNOWN, usd } from './parts.ts';
+import { count, OBJECT_NAME, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 
 const reason = {
   code: text('Code of the reason; docs/why-not.md lists the codes'),
@@ -26,6 +26,7 @@ const VERDICT = Type.Object(
           nodes: texts('Nodes that the command disrupts'),
           savings: usd('Savings of the whole command on the bill in USD per hour'),
           planningSavings: Type.Optional(usd('Savings with planning figures, which decide, if they differ')),
+          worth: WORTH,
         },
         { description: 'Command that disrupts the node, or would disrupt it' },
       ),
@@ -68,6 +69,7 @@ export const BLOCKERS = Type.Array(
     since: Type.Optional(time('Start of the wait; absent if unknown')),
     usdPerHour: Type.Optional(usd('Price of the node as AWS bills it; absent if its price is unknown')),
     usdSoFar: Type.Optional(usd('Cost of the node since the start of the wait')),
+    worth: WORTH,
     terminationGracePeriod: Type.Optional(text('Maximum duration of a drain, from the NodeClaim')),
     endsAt: Type.Optional(time('Time at which remaining pods of a draining node are deleted')),
     blockers: Type.Array(BLOCKER),
@@ -127,9 +129,7 @@ export const MOVES = Type.Array(
     endsAt: time('End of the observation and of the counted savings'),
     nodePools: Type.Array(Type.String()),
     workloads: texts('namespace/kind/name of workloads with pods on the nodes'),
-    undoneBefore: count('Number of similar moves that were undone before'),
     undone: Type.Optional(Type.Object({ at: time('When'), because: Type.String(), nodeClaim: Type.String() })),
-    dearerUntil: Type.Optional(time('Time until which a repetition needs higher savings')),
     predictedUsdPerHour: usd('Predicted savings per hour'),
     predictedUsd: usd('Predicted savings until endsAt'),
     realisedUsd: usd('Savings until now, or until endsAt'),

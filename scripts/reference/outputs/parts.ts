@@ -23,3 +23,21 @@ export const REQUIREMENT = Type.Object(
 );
 
 export const UNKNOWN = texts('Unknown facts on which the result depends; absent if there are none');
+
+/** Comparison of the benefit of a move with its price. */
+export const WORTH = Type.Optional(
+  Type.Object(
+    {
+      netUsdPerHour: usd('Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour'),
+      hours: Type.Number({ description: 'Time for which the savings are expected to last' }),
+      benefitUsd: usd('Expected savings'),
+      evictionsUsd: usd('Price of the evictions'),
+      lostWorkUsd: usd('Price of work that Jobs do again'),
+      startUsd: usd('Price of the time in which pods and replacements start'),
+      priceUsd: usd('Sum of the three prices'),
+      neededUsd: usd('Benefit that the move needs: its price, or twice its price under the policy Balanced'),
+      pods: count('Pods that are evicted'),
+    },
+    { description: 'Comparison of the benefit of the move with its price; absent if moves have no price' },
+  ),
+);

@@ -1,7 +1,7 @@
 /** Schemas of output about planned launches and disruption. */
 import { Type } from 'typebox';
 import { CAUSE_CODES } from '../../../src/engine/causes/cause.ts';
-import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd } from './parts.ts';
+import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 
 const MISFIT = Type.Object(
   { code: Type.String() },
@@ -101,6 +101,7 @@ const METHOD_RESULT = {
       ),
       savings: usd('Savings on the bill in USD per hour; negative if only planning figures justify the command'),
       planningSavings: Type.Optional(usd('Savings with planning figures, which decide, if they differ')),
+      worth: WORTH,
     }),
   ),
 };

@@ -223,6 +223,16 @@ describe('a node that is not disrupted', () => {
     });
   });
 
+  it('reports the price of moving its pods if it waits for consolidation and moves have a price', () => {
+    const running = { ...labelled('a'), status: { phase: 'Running' as const, startTime: AN_HOUR_AGO } };
+    const nodes = [stateNode('a', { pods: [running] }), stateNode('b', { ready: false })];
+    const [node] = nodes as [StateNode];
+    expect(found(node, { nodes, evictionUsd: 0.005 })?.worth).toMatchObject({
+      ...{ pods: 1, hours: 1, evictionsUsd: 0.005, lostWorkUsd: 0.010526, priceUsd: 0.015614 },
+    });
+    expect(found(node, { nodes })).not.toHaveProperty('worth');
+  });
+
   it.each([
     {
       when: 'its annotation blocks disruption',

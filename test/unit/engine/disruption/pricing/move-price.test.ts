@@ -177,14 +177,14 @@ describe('a move', () => {
     expect(price(5 * HOUR)).toBeCloseTo(10 * usdPerMinute, 10);
   });
 
-  it('costs the time that other nodes of the NodePool needed to start', () => {
+  it('costs the time that the nodes of the NodePool needed to start', () => {
     const replacements = [{ pods: ['default/a'], nodePool: 'default', usdPerHour: 0.06 } as unknown as PlannedClaim];
-    const conditions = [
-      { type: 'Initialized', status: 'True' as const, lastTransitionTime: at(NOW - HOUR + 3 * MINUTE) },
-    ];
-    const usual = worth({ pods: [running('a')], replacements });
-    const slow = worth({ pods: [running('a')], replacements, conditions });
-    expect(slow.startUsd - usual.startUsd).toBeCloseTo(0.06 * (2 / 60), 10);
+    const price = (startMs: number) => {
+      const lastTransitionTime = at(NOW - HOUR + startMs);
+      const conditions = [{ type: 'Initialized', status: 'True' as const, lastTransitionTime }];
+      return worth({ pods: [running('a')], replacements, conditions }).startUsd;
+    };
+    expect(price(3 * MINUTE) - price(MINUTE)).toBeCloseTo(0.06 * (2 / 60), 10);
   });
 
   it('costs more the more pods are evicted', () => {
