@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
 import type { Blocker, NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
-import { calculationOf } from '../engine/disruption/pricing/move-price.ts';
+import { calculationOf } from '../engine/disruption/move-worth.ts';
 import { timeOf } from '../lib/times.ts';
 import { DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
 import { type Example, withExamples } from './describe.ts';

@@ -29,7 +29,7 @@ export const WORTH = Type.Optional(
   Type.Object(
     {
       netUsdPerHour: usd('Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour'),
-      hours: Type.Number({ description: 'Time for which the savings are expected to last' }),
+      hours: Type.Number({ description: 'Expected duration of the savings' }),
       benefitUsd: usd('Expected savings'),
       evictionsUsd: usd('Price of the evictions'),
       lostWorkUsd: usd('Price of work that Jobs do again'),

@@ -4,7 +4,7 @@ import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
 import { bothSavings, type Command, type Decision, decisionOf } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
-import { calculationOf, type MoveWorth, roundWorth } from '../../engine/disruption/pricing/move-price.ts';
+import { calculationOf, type MoveWorth, roundWorth } from '../../engine/disruption/move-worth.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { MethodReview } from '../../engine/disruption/verdicts.ts';
 import type { PlannedClaim, Requirement } from '../../engine/model.ts';

@@ -1,5 +1,5 @@
 /** Renders verdicts on nodes as text. */
-import { calculationOf } from '../../engine/disruption/pricing/move-price.ts';
+import { calculationOf } from '../../engine/disruption/move-worth.ts';
 import type { ObjectName } from '../../engine/disruption/reasons.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import { humanDuration } from '../../lib/human-duration.ts';

@@ -1,5 +1,5 @@
 /** Obstacles to the drain or the disruption of a node. All types of this file are public formats. */
-import type { MoveWorth } from '../disruption/pricing/move-price.ts';
+import type { MoveWorth } from '../disruption/move-worth.ts';
 import type { BlockCode } from '../disruption/reasons.ts';
 
 /**

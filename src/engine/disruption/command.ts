@@ -8,7 +8,7 @@ import type { InstanceType, Plan, PlannedClaim, StateNode } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
 import { nodeUsdPerHour } from '../purchase.ts';
 import { BASE_COST } from './candidates/disruption-cost.ts';
-import type { MoveWorth } from './pricing/move-price.ts';
+import type { MoveWorth } from './move-worth.ts';
 import type { DisruptionReason } from './reasons.ts';
 
 /** Node that may be disrupted. */

@@ -10,7 +10,7 @@ import { type Allowance, budgetRemark } from './budgets/budgets.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { bothSavings, type Candidate, type Command, type Decision, decisionOf } from './command.ts';
 import type { Declined, Method, MethodResult } from './method.ts';
-import { type MoveWorth, roundWorth } from './pricing/move-price.ts';
+import { type MoveWorth, roundWorth } from './move-worth.ts';
 import type { BlockCode, DeclineCode, Reason } from './reasons.ts';
 
 /** Result of one method for all nodes. The keys of all maps are provider ids, except for the allowances. */

@@ -1,4 +1,7 @@
-/** Computes expectations about the nodes of a NodePool from the nodes and pods that run now, so that no memory is necessary. */
+/**
+ * Computes expectations about the nodes of a NodePool from the nodes and pods that run now. This data also
+ * exists after a restart, so the operator must not store it.
+ */
 import { getCondition, isTrue, READY } from '../../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
@@ -12,9 +15,9 @@ import { unitPricesIn } from './worth.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Start-up time of pods and nodes for which there is no observation. */
+/** Start-up time of pods and nodes that were not observed. */
 const USUAL_START_MS = MINUTE_MS;
-/** Maximum start-up time. Readiness that changes later looks like a long start. */
+/** Maximum start-up time. If readiness changes later, this looks like a long start. */
 const LONGEST_START_MS = 10 * MINUTE_MS;
 
 /** Expectations about the nodes of a NodePool. */
@@ -94,7 +97,7 @@ const startsOn = remembering((pods: StateNode['pods']): readonly (readonly [stri
     ),
 );
 
-/** Returns the limited duration between two times, or nothing if one of the times is unknown. */
+/** Returns the limited duration between two times, or an empty list if a time is unknown. */
 function durationOf(from: string | undefined, to: string | undefined): readonly number[] {
   const ms = timeOf(to) - timeOf(from);
   return Number.isNaN(ms) ? [] : [Math.min(LONGEST_START_MS, Math.max(0, ms))];

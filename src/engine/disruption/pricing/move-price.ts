@@ -1,6 +1,6 @@
 /**
- * Computes if moving pods pays. The benefit of a move is its savings per hour for the time that the savings are expected to last.
- * The price of a move is the work that is lost or paid for twice.
+ * Computes if moving pods pays. The benefit of a move is its savings per hour multiplied by their expected duration. The price
+ * of a move is the work that is lost or paid for twice.
  */
 import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
@@ -11,6 +11,7 @@ import { addResources, amountIn } from '../../resources.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
+import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
 import { type Forecast, nodeStartMsOf, startMsOf } from './forecast.ts';
@@ -33,30 +34,6 @@ interface Context {
 }
 
 type Move = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour'>;
-
-/** Parts of the price of a move, in USD. */
-interface PriceParts {
-  /** Price of the evictions besides the work. */
-  readonly evictionsUsd: number;
-  /** Work of Jobs that is done again. */
-  readonly lostWorkUsd: number;
-  /** Time in which pods start again, and in which a replacement starts. */
-  readonly startUsd: number;
-}
-
-/** Comparison of the benefit of a move with its price. Public format. */
-export interface MoveWorth extends PriceParts {
-  /** Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour. */
-  readonly netUsdPerHour: number;
-  /** Time for which the savings are expected to last. */
-  readonly hours: number;
-  readonly benefitUsd: number;
-  readonly priceUsd: number;
-  /** Benefit that the move needs: its price, or twice its price under the policy `Balanced`. */
-  readonly neededUsd: number;
-  /** Number of evicted pods. */
-  readonly pods: number;
-}
 
 /** Returns the move with its worth, or the reason why it does not pay. */
 export function withWorth<M extends Move>(
@@ -85,27 +62,6 @@ function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | und
   };
 }
 
-/** Returns the worth for outputs. Further digits are rounding errors. */
-export const roundWorth = (worth: MoveWorth): MoveWorth =>
-  Object.fromEntries(Object.entries(worth).map(([name, figure]) => [name, Number(figure.toFixed(6))])) as never;
-
-/** Returns the calculation as text. */
-export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price }: MoveWorth): string {
-  const usd = (amount: number): string => `$${amount.toFixed(4)}`;
-  const named = [
-    ['evictions', price.evictionsUsd],
-    ['lost work', price.lostWorkUsd],
-    ['start', price.startUsd],
-  ] as const;
-  const shown = named.flatMap(([name, amount]) => (amount > 0 ? [`${name} ${usd(amount)}`] : []));
-  return (
-    `saves ${usd(netUsdPerHour)}/h for an expected ${Math.round(60 * hours)} min = ${usd(benefitUsd)}; ` +
-    `moving ${pods} pod${pods === 1 ? '' : 's'} costs ${usd(price.priceUsd)}` +
-    (shown.length > 0 ? ` (${shown.join(', ')})` : '') +
-    (price.neededUsd > price.priceUsd ? `; the policy Balanced needs ${K} times as much` : '')
-  );
-}
-
 function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number): { nearestMiss?: string } {
   const sinceMs = candidate && others.length === 0 ? emptyingSinceMs(candidate.stateNode) : undefined;
   if (sinceMs === undefined) return {};
@@ -118,8 +74,8 @@ function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number
 }
 
 /**
- * Returns the time for which the savings are expected to last: the time for which the nodes would stay without the move. That is
- * an average, weighted by their prices. A replacement is planned for all pods, so it saves until the first of the nodes ends.
+ * Returns the expected duration of the savings. This is the time until the nodes would end without the move: an average, weighted
+ * by their prices. A replacement is planned for all pods, so its savings must end when the first node would end.
  */
 function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): number {
   const hours = candidates.map(({ nodePool, reschedulablePods }) =>
@@ -131,8 +87,8 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
 }
 
 /**
- * Returns the expected time until the pods have ended: a pod that has run for some time is expected to run for as long again. A
- * pod that was just moved therefore moves again only for high savings.
+ * Returns the expected time until the pods have ended. If a pod has run for some time, it should run for as long again on
+ * average. This also damps repeated moves, because a pod that was just moved is young.
  */
 const msUntilEmpty = (pods: readonly EnginePod[], nowMs: number): number =>
   pods.reduce((ms, pod) => Math.max(ms, ageMs(pod, nowMs)), 0);

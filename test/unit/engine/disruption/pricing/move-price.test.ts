@@ -173,7 +173,7 @@ describe('a move', () => {
     const usdPerMinute = 0.05 / 60;
     expect(price()).toBeCloseTo(usdPerMinute, 10);
     expect(price(2 * MINUTE, 9 * MINUTE, 2 * MINUTE)).toBeCloseTo(2 * usdPerMinute, 10);
-    // readiness that changed hours later is no start
+    // readiness that changed hours later does not count as a start
     expect(price(5 * HOUR)).toBeCloseTo(10 * usdPerMinute, 10);
   });
 
@@ -198,7 +198,7 @@ describe('a move', () => {
     const of = (evictionUsd: number) => verdict({ pods: [running('a')], evictionUsd, nodePool: balanced });
     expect(of(0.04)).toBeUndefined();
     expect(of(0.06)?.text).toMatch(
-      / = \$0\.0950; moving 1 pod costs \$0\.0601 .*; the policy Balanced needs 2 times as much$/,
+      / = \$0\.0950; moving 1 pod costs \$0\.0601 .*; the policy Balanced needs \$0\.1202$/,
     );
     expect(verdict({ pods: [running('a')], evictionUsd: 0.06 })).toBeUndefined();
   });

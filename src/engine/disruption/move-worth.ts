@@ -1,0 +1,46 @@
+/** Comparison of the benefit of a move with its price, for decisions and outputs. */
+
+/** Parts of the price of a move, in USD. */
+export interface PriceParts {
+  /** Price of the evictions besides the work. */
+  readonly evictionsUsd: number;
+  /** Work of Jobs that is done again. */
+  readonly lostWorkUsd: number;
+  /** Price of the start of pods and replacements. */
+  readonly startUsd: number;
+}
+
+/** Comparison of the benefit of a move with its price. Public format. */
+export interface MoveWorth extends PriceParts {
+  /** Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour. */
+  readonly netUsdPerHour: number;
+  /** Expected duration of the savings. */
+  readonly hours: number;
+  readonly benefitUsd: number;
+  readonly priceUsd: number;
+  /** Benefit that the move needs: its price, or twice its price under the policy `Balanced`. */
+  readonly neededUsd: number;
+  /** Number of evicted pods. */
+  readonly pods: number;
+}
+
+/** Returns the worth for outputs. Further digits are rounding errors. */
+export const roundWorth = (worth: MoveWorth): MoveWorth =>
+  Object.fromEntries(Object.entries(worth).map(([name, figure]) => [name, Number(figure.toFixed(6))])) as never;
+
+/** Returns the calculation as text. */
+export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price }: MoveWorth): string {
+  const usd = (amount: number): string => `$${amount.toFixed(4)}`;
+  const named = [
+    ['evictions', price.evictionsUsd],
+    ['lost work', price.lostWorkUsd],
+    ['start', price.startUsd],
+  ] as const;
+  const shown = named.flatMap(([name, amount]) => (amount > 0 ? [`${name} ${usd(amount)}`] : []));
+  return (
+    `saves ${usd(netUsdPerHour)}/h for an expected ${Math.round(60 * hours)} min = ${usd(benefitUsd)}; ` +
+    `moving ${pods} pod${pods === 1 ? '' : 's'} costs ${usd(price.priceUsd)}` +
+    (shown.length > 0 ? ` (${shown.join(', ')})` : '') +
+    (price.neededUsd > price.priceUsd ? `; the policy Balanced needs ${usd(price.neededUsd)}` : '')
+  );
+}
