@@ -188,6 +188,36 @@ status: {phase: Running}
     expect(strictly(DISRUPTION, disruption)).toEqual([]);
   });
 
+  it('shows the benefit and the price of each move, and whether the operator makes it', async () => {
+    const run = async (startTime: string) => {
+      const web = `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: web, controller: true}]}
+spec: {nodeName: node-a, containers: [{name: main, resources: {requests: {cpu: "1", memory: 2Gi}}}]}
+status:
+  phase: Running
+  startTime: ${startTime}
+`;
+      const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE), write('web.yaml', web)];
+      const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
+      const { verdicts } = await explainNodes(flagsFor(...filename), builtIn);
+      const { disruption } = await simulateDisruption(options);
+      expect(strictly(DISRUPTION, disruption)).toEqual([]);
+      const [verdict] = verdicts;
+      return { text: disruptionText(disruption), explained: verdict ? verdictText(verdict, 0) : '' };
+    };
+    const calculation = (minutes: number): string =>
+      `saves \\$0\\.\\d{4}/h for an expected ${minutes} min = \\$0\\.\\d{4};\\s+` +
+      'moving 1 pod costs \\$0\\.\\d{4}\\s+\\(evictions \\$0\\.0050, start \\$0\\.\\d{4}\\)';
+    const old = await run('2026-06-03T08:30:00Z');
+    expect(old.text).toMatch(new RegExp(`^  ${calculation(120)}$`, 'm'));
+    expect(old.explained).toMatch(new RegExp(`^  worth +${calculation(120)}`, 'm'));
+    const young = await run('2026-06-03T10:29:00Z');
+    expect(young.text).toMatch(new RegExp(`${calculation(1)};\\s+the operator waits until this pays$`, 'm'));
+  });
+
   it('counts devices until the end state', async () => {
     const types = '{key: node.kubernetes.io/instance-type, operator: In, values: [g6.xlarge, g6.12xlarge]}';
     const pool = POOL('0s').replace('requirements: [', `requirements: [${types}, `);
