@@ -269,6 +269,8 @@ class VariationSolve {
       work: this.#options.packingWork,
       workShare,
       usdLimit: this.#options.packingLimit?.usdPerHour,
+      // simulations of disruption must be quick
+      isThorough: this.#options.reservedMode !== 'fallback',
       isLate: this.#pace.isOver,
       onUnpacked: (pool: UnpackedPool) => void this.#unpacked.set(pool.nodePool, pool),
     };

@@ -2,13 +2,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pod, PodSpec } from '../../src/api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, HOSTNAME_LABEL } from '../../src/api/labels.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 import type { InstanceType, Plan, PoolInput, Snapshot } from '../../src/engine/model.ts';
 import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { type DrawnCluster, drawnCluster } from './reference/clusters.ts';
 
-/** Clusters for each law. */
+/** Clusters for each law. The laws about order, unused NodePools, twice the pods and constraints have 2,000 together. */
 const CLUSTERS = 500;
 
 function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
@@ -142,7 +143,16 @@ function priceRatios(
   return { ratio: after / before, dearer, clusters };
 }
 
-const usdPerHour = ({ claims }: Plan): number => claims.reduce((sum, claim) => sum + claim.usdPerHour, 0);
+const usdPerHour = ({ claims }: Plan): number =>
+  claims.reduce((sum, { usdPerHour: usd, surplusUsdPerHour = 0 }) => sum + usd + surplusUsdPerHour, 0);
+
+const withFee = (snapshot: Snapshot, feeUsdPerHour: number): Snapshot => ({
+  ...snapshot,
+  pools: snapshot.pools.map((pool) => ({
+    ...pool,
+    extras: { feeUsdPerHour, volumesUsdPerHour: 0.002, publicIpv4UsdPerHour: 0 },
+  })),
+});
 
 describe('the default plan', () => {
   it('does not depend on the order of pods, nodes, NodePools and instance types', () => {
@@ -189,5 +199,22 @@ describe('the default plan', () => {
     expect(clusters).toBeGreaterThan(300);
     expect(ratio).toBeLessThan(1);
     expect(dearer.length).toBeLessThanOrEqual(0.03 * clusters);
+  });
+
+  it('costs at most as much without a fee as with the default fee, apart from the fee', () => {
+    let cheaper = 0;
+    const dearer: number[] = [];
+    for (let seed = 600_000; seed < 600_000 + CLUSTERS; seed++) {
+      const { snapshot, options } = drawnCluster(seed);
+      const [without, usual] = [0, DEFAULT_NODE_HOURLY_FEE].map((fee) =>
+        solve(withFee(snapshot, fee), { ...options, packing: 'cheapest' }),
+      ) as [Plan, Plan];
+      // prices do not decide which pods are placed
+      expect(summary(without).refused).toEqual(summary(usual).refused);
+      if (usdPerHour(without) > usdPerHour(usual) * (1 + 1e-9)) dearer.push(seed);
+      if (usdPerHour(without) < usdPerHour(usual) * 0.999) cheaper++;
+    }
+    expect(dearer).toEqual([]);
+    expect(cheaper).toBeGreaterThan(0);
   });
 });

@@ -76,6 +76,14 @@ export interface PackingPart {
   readonly kinds: readonly number[];
 }
 
+/** Differences between packings of the same pods. */
+export interface PackingTerms {
+  /** True if only instance types are used that leave enough types for `minValues` if pods fill the node. */
+  readonly everFull: boolean;
+  /** Additional price of each row in USD per hour, for the use of the NodePool's limits. */
+  readonly limitPrices?: Float64Array;
+}
+
 export class Formulation {
   readonly #parts: FormulationParts;
   readonly #template: Template;
@@ -104,21 +112,21 @@ export class Formulation {
   /**
    * Returns the problem, divided into parts of limited size. Returns undefined if the time is over.
    * @param apart pods share nodes only with pods that have the same requirements
-   * @param everFull only instance types that leave enough types for `minValues` if pods fill the node
    */
   parts({
     apart,
     everFull,
-  }: {
-    readonly apart: boolean;
-    readonly everFull: boolean;
-  }): readonly PackingPart[] | undefined {
+    limitPrices,
+  }: PackingTerms & { readonly apart: boolean }): readonly PackingPart[] | undefined {
     const parts: PackingPart[] = [];
     for (const kinds of dividedKinds(this.#drafts)) {
       const drafts = kinds.map((kind) => this.#drafts[kind] as KindDraft);
       const scarce = [...new Set(drafts.flatMap((draft) => [...draft.scarce.keys()]))];
       const capacities = capacitiesOf(this.#template, scarce);
-      const mixes = this.#mixes(drafts, apart, (shape) => this.#pricesOf(shape, capacities, everFull));
+      const mixes = this.#mixes(drafts, apart, (shape) => {
+        const prices = this.#pricesOf(shape, capacities, everFull);
+        return limitPrices === undefined ? prices : prices.map((price, row) => price + (limitPrices[row] ?? 0));
+      });
       if (this.#parts.isLate()) return undefined;
       const ofParts = drafts.map((draft) => kindOf(draft, scarce));
       parts.push({ kinds, problem: { kinds: ofParts, capacities, mixes, ...surplusOf(this.#template) } });

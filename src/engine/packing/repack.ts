@@ -4,18 +4,21 @@
  * strictly cheaper, by more than the acceptable cost of fewer nodes, and every rule still holds.
  */
 
+import { DEFAULT_NODE_HOURLY_FEE } from '../../api/node-hourly-fee.ts';
 import type { EnginePod } from '../input.ts';
 import type { UnpackedPool } from '../model.ts';
 import { podKey } from '../pods.ts';
 import { indifferenceOf, isBetter, type Purchase, savesNodes } from '../purchase.ts';
 import { Claim, ClaimState, withPod } from '../solver/claim.ts';
 import type { Amounts } from '../solver/dimensions.ts';
+import type { PoolLimits } from '../solver/limits.ts';
 import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import type { DomainCounts, Topology } from '../topology/topology.ts';
-import { Formulation, type PackingPart, type PlacedPod } from './formulation.ts';
+import { Formulation, type PackingPart, type PackingTerms, type PlacedPod } from './formulation.ts';
 import { type Bin, costOf } from './problem.ts';
 import { bestPacking, DEFAULT_WORK, type Packing, type SearchOptions } from './search.ts';
+import { limitPricesOf } from './template-rows.ts';
 
 export interface RepackParts {
   readonly topology: Topology;
@@ -32,6 +35,11 @@ export interface RepackParts {
   readonly besides?: readonly Claim[];
   /** Returns the prices of a shape's types, in USD per hour. Default: the prices of their offerings. */
   readonly pricesOf?: (shape: Shape) => Float64Array;
+  /**
+   * True if a NodePool may need several searches. If nodes have no fee, a search with the default fee can find cheaper nodes,
+   * because no search finds the best packing in all cases. If a packing exceeds limits, further searches find a smaller one.
+   */
+  readonly isThorough?: boolean;
   /** Returns true if the time of the solve is over. */
   readonly isLate: () => boolean;
   /** Receives the NodePools whose claims stay because the time or the work limit was reached. */
@@ -112,31 +120,57 @@ interface Claims {
   readonly fixed: readonly Claim[];
 }
 
+/** Returns cheaper claims, or undefined if the present claims stay. */
 function betterFor(
   template: Template,
-  { old, fixed }: Claims,
+  claims: Claims,
   parts: RepackParts,
   firstIndex: number,
 ): readonly Claim[] | undefined {
+  const { extrasUsdPerHour: own, claimExtras } = template;
+  const withDefaultFee = DEFAULT_NODE_HOURLY_FEE + (claimExtras.chargesUsdPerHour ?? 0);
+  const allExtras = own === 0 && parts.isThorough ? [own, withDefaultFee] : [own];
+  const results = allExtras.map((extras) => betterWithExtras(extras, { template, claims, parts, firstIndex }));
+  const found = results.filter((result) => result !== undefined && result !== 'unpacked');
+  if (found.length === 0 && results.includes('unpacked')) parts.onUnpacked(unpacked(template, parts));
+  const purchase = (some: readonly Claim[]): Purchase => purchaseOf(some, parts, own);
+  // with another fee, fewer nodes can be better although they cost more
+  return found
+    .filter((fresh) => isBetter(purchase(fresh), purchase(claims.old), indifferenceOf(own)))
+    .toSorted((a, b) => purchase(a).usdPerHour - purchase(b).usdPerHour)[0];
+}
+
+interface RepackRequest {
+  readonly template: Template;
+  readonly claims: Claims;
+  readonly parts: RepackParts;
+  readonly firstIndex: number;
+}
+
+/** @param extras costs of a node besides its instance, in USD per hour */
+function betterWithExtras(
+  extras: number,
+  { template, claims: { old, fixed }, parts, firstIndex }: RepackRequest,
+): readonly Claim[] | 'unpacked' | undefined {
   const before = domainCountsOf(old, parts.topology);
-  const indifference = indifferenceOf(template.extrasUsdPerHour);
-  const formulation = Formulation.of(template, old, parts);
+  const indifference = indifferenceOf(extras);
+  const formulation = Formulation.of({ ...template, extrasUsdPerHour: extras }, old, parts);
   if (formulation === undefined) return undefined;
-  const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts).usdPerHour);
+  const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts, extras).usdPerHour);
   const newBuilder = (): Builder => new Builder(template, formulation, parts, firstIndex);
   for (const apart of [false, true]) {
     const packed = packedClaims(template, {
-      problems: (everFull) => formulation.parts({ apart, everFull }),
-      pack: (problems) => packedParts(problems, { ...parts, indifference, present }),
+      isThorough: parts.isThorough === true,
+      problems: (terms) => formulation.parts({ apart, ...terms }),
+      pack: (problems, { limitPrices }) =>
+        packedParts(problems, { ...parts, indifference, present: withLimitPrices(present, limitPrices) }),
       build: (packing) => builtWithinLimits(newBuilder, packing, { template, fixed }),
+      limitPrices: (usdPerLimit) => limitPricesOf(template, limitsBesides(template, fixed), usdPerLimit),
     });
-    if (packed === undefined) {
-      parts.onUnpacked(unpacked(template, parts));
-      return undefined;
-    }
+    if (packed === undefined) return 'unpacked';
     const { fresh, saving } = packed;
     if (fresh === undefined) return undefined;
-    const [was, would] = [purchaseOf(old, parts), purchaseOf(fresh, parts)];
+    const [was, would] = [purchaseOf(old, parts, extras), purchaseOf(fresh, parts, extras)];
     if (!isBetter(would, was, indifference)) return undefined;
     if (saving !== undefined && savesNodes(was, would, saving)) return undefined;
     if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
@@ -145,28 +179,58 @@ function betterFor(
   return undefined;
 }
 
+/** Prices of a limit that are tried, each relative to the price of the packing that exceeds the limits. */
+const LIMIT_PRICES = [0.25, 1, 4, 16];
+
 interface PackingSteps {
-  readonly problems: (everFull: boolean) => readonly PackingPart[] | undefined;
-  readonly pack: (problems: readonly PackingPart[]) => Packing | undefined;
+  readonly isThorough: boolean;
+  readonly problems: (terms: PackingTerms) => readonly PackingPart[] | undefined;
+  readonly pack: (problems: readonly PackingPart[], terms: PackingTerms) => Packing | undefined;
   readonly build: (packing: Packing) => readonly Claim[] | undefined;
+  /** Returns an additional price of each row if the use of a whole limit has a price. */
+  readonly limitPrices: (usdPerLimit: number) => Float64Array;
+}
+
+interface PackedClaims {
+  readonly fresh: readonly Claim[] | undefined;
+  readonly saving: Packing['saving'];
 }
 
 /**
  * Returns the claims of a packing, or undefined if there is no packing. Its claims are undefined if they are not possible. Full
- * nodes can leave too few instance types for `minValues`. In that case, types that leave too few are not used.
+ * nodes can leave too few instance types for `minValues`. In that case, types that leave too few are not used. If the claims
+ * exceed the limits of the NodePool, packs again with prices for the use of the limits.
  */
 function packedClaims(
-  { root }: Template,
-  { problems, pack, build }: PackingSteps,
-): { readonly fresh: readonly Claim[] | undefined; readonly saving: Packing['saving'] } | undefined {
-  const packed = (everFull: boolean) => {
-    const parts = problems(everFull);
-    const packing = parts && pack(parts);
-    return packing && { fresh: build(packing), saving: packing.saving };
+  { root, limits }: Template,
+  { isThorough, problems, pack, build, limitPrices }: PackingSteps,
+): PackedClaims | undefined {
+  const packed = (terms: PackingTerms) => {
+    const parts = problems(terms);
+    const packing = parts && pack(parts, terms);
+    return packing && { fresh: build(packing), saving: packing.saving, usdPerHour: costOf(packing.bins) };
   };
-  const first = packed(false);
-  if (first === undefined || first.fresh !== undefined || !root.hasMinValues) return first;
-  return packed(true) ?? first;
+  const first = packed({ everFull: false });
+  if (first === undefined || first.fresh !== undefined) return first;
+  const full = root.hasMinValues ? packed({ everFull: true }) : undefined;
+  if (full?.fresh !== undefined || limits.isUnlimited || !isThorough) return full ?? first;
+  for (const factor of LIMIT_PRICES) {
+    const terms = { everFull: root.hasMinValues, limitPrices: limitPrices(factor * first.usdPerHour) };
+    const fresh = packed(terms)?.fresh;
+    // the prices of limits are not part of the costs of nodes, so the saving is that of the first packing
+    if (fresh !== undefined) return { fresh, saving: first.saving };
+  }
+  return first;
+}
+
+const withLimitPrices = (bins: readonly Bin[], limitPrices: Float64Array | undefined): readonly Bin[] =>
+  limitPrices === undefined ? bins : bins.map((bin) => ({ ...bin, price: bin.price + (limitPrices[bin.row] ?? 0) }));
+
+/** Returns the limits for new claims besides some claims that stay. */
+function limitsBesides(template: Template, fixed: readonly Claim[]): PoolLimits {
+  const limits = template.freshLimits();
+  for (const { state } of fixed) limits.spend(state.choice);
+  return limits;
 }
 
 /** Returns the claims of the best plan, or of the second-best plan if only that plan is possible within the limits. */
@@ -221,12 +285,11 @@ function scattered(counts: Int32Array, kinds: readonly number[], size: number): 
   return whole;
 }
 
-const purchaseOf = (claims: readonly Claim[], { pricesOf }: RepackParts): Purchase => ({
+/** @param extras costs of a node besides its instance, in USD per hour */
+const purchaseOf = (claims: readonly Claim[], { pricesOf }: RepackParts, extras: number): Purchase => ({
   usdPerHour: claims.reduce(
     (sum, claim) =>
-      sum +
-      (pricesOf ? claim.state.cheapestAt(pricesOf(claim.state.shape)).usdPerHour : claim.usdPerHour) +
-      claim.state.template.extrasUsdPerHour,
+      sum + (pricesOf ? claim.state.cheapestAt(pricesOf(claim.state.shape)).usdPerHour : claim.usdPerHour) + extras,
     0,
   ),
   nodes: claims.length,
@@ -266,8 +329,7 @@ class Builder {
   /** Returns undefined if a node is not possible in this way, because of limits or `minValues`. */
   build({ bins, fixed, alternatives }: BuildRequest): readonly Claim[] | undefined {
     const template = this.#template;
-    const limits = template.freshLimits();
-    for (const { state } of fixed) limits.spend(state.choice);
+    const limits = limitsBesides(template, fixed);
     const claims: Claim[] = [];
     for (const bin of bins) {
       for (let copy = 0; copy < bin.copies; copy++) {

@@ -1,6 +1,7 @@
 /** Capacities and prices of a NodePool's rows of instance types. */
 import type { CompiledPool } from '../solver/compiled-pool.ts';
 import type { Amounts } from '../solver/dimensions.ts';
+import type { PoolLimits } from '../solver/limits.ts';
 import type { Shape } from '../solver/shape.ts';
 
 import type { Problem } from './problem.ts';
@@ -57,4 +58,10 @@ export function pricesOf({ catalogue, rows, extrasUsdPerHour }: CompiledPool, re
       ? (prices[catalogue.typeAt(row)] ?? Number.POSITIVE_INFINITY) + extrasUsdPerHour
       : Number.POSITIVE_INFINITY,
   );
+}
+
+/** Returns the price of each row in USD per hour for the use of limits. @param usdPerLimit price of a whole limit */
+export function limitPricesOf({ catalogue }: CompiledPool, limits: PoolLimits, usdPerLimit: number): Float64Array {
+  const shareOf = (row: number): number => limits.shareOf(catalogue.types[catalogue.typeAt(row)]?.capacity ?? {});
+  return Float64Array.from({ length: catalogue.rowCount }, (_, row) => usdPerLimit * shareOf(row));
 }

@@ -56,6 +56,12 @@ export class PoolLimits {
     return choices.shared(small.and(rows));
   }
 
+  /** Returns the sum of the parts of the remaining limits that a node with this capacity uses. */
+  shareOf(capacity: Resources): number {
+    const limited = Object.entries(this.#remaining).filter(([, rest]) => rest > 0);
+    return limited.reduce((sum, [name, rest]) => sum + amountIn(capacity, name) / rest, 0);
+  }
+
   get isUnlimited(): boolean {
     return Object.keys(this.#remaining).length === 0;
   }

@@ -55,6 +55,21 @@ describe('packing within limits', () => {
     expect(usdUnder({})).toBeCloseTo(0.99);
     expect(usdUnder({ cpu: '16' })).toBeCloseTo(1);
   });
+
+  it('finds the cheapest nodes within the limit if much cheaper nodes would exceed it', () => {
+    const types = [
+      instanceType('small', { cpu: 4, gib: 8, usd: 0.11 }),
+      instanceType('double', { cpu: 4, gib: 16, usd: 0.25 }),
+      instanceType('big', { cpu: 8, gib: 64, usd: 1.3 }),
+      instanceType('huge', { cpu: 16, gib: 128, usd: 4 }),
+    ];
+    const pendingPods = replicas(18, 'cache', { cpu: '100m', memory: '7Gi' });
+    const usdUnder = (limits: Readonly<Record<string, string>>): number =>
+      summary(planOf({ types, pools: [nodePool('default', { limits })], pendingPods })).usdPerHour;
+    expect(usdUnder({})).toBeCloseTo(0.99); // 18 small nodes
+    expect(usdUnder({ cpu: '40' })).toBeCloseTo(1.125); // nine double nodes
+    expect(usdUnder({ cpu: '20' })).toBeCloseTo(1.3); // two big nodes
+  });
 });
 
 describe('packing of nodes that will be launched', () => {
