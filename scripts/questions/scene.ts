@@ -92,6 +92,8 @@ export async function playScene(): Promise<Scene> {
       .map((object): KubeObject => ({ ...object, apiVersion: apiVersionOf(kind), kind: kind.kind })),
   );
   const server = createServer((request, response) => {
+    // On a busy machine, the server would close an idle connection while the next request is sent on it.
+    response.setHeader('connection', 'close');
     void answer(operator.views, request.url ?? '').then((body) => response.end(JSON.stringify(body)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
