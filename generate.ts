@@ -19,7 +19,7 @@ import { indexPage, verbPage } from './scripts/reference/verbs.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
 import { describeCommand } from './src/cli/describe.ts';
-import { FORMER_VERBS, QUESTIONS, VERBS, wholeProgram } from './src/cli.ts';
+import { QUESTIONS, VERBS, wholeProgram } from './src/cli.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
@@ -131,12 +131,11 @@ function commandLineFiles(): readonly (readonly [path: string, text: string])[] 
       .filter(([, verb]) => verb.question === key)
       .map(([name, { summary }]) => [name, summary] as const),
   }));
-  const former = Object.entries(FORMER_VERBS).map(([name, { now }]) => [name, now] as const);
   return [
-    [join(FOLDERS.cli, 'README.md'), indexPage(groups, former)],
-    ...COMMAND_LINE.commands
-      .filter(({ isHidden }) => !isHidden)
-      .map((verb) => [join(FOLDERS.cli, `${verb.path.at(-1)}.md`), verbPage(verb, OUTPUTS)] as const),
+    [join(FOLDERS.cli, 'README.md'), indexPage(groups)],
+    ...COMMAND_LINE.commands.map(
+      (verb) => [join(FOLDERS.cli, `${verb.path.at(-1)}.md`), verbPage(verb, OUTPUTS)] as const,
+    ),
     ...OUTPUTS.map((output) => [join(FOLDERS.output, `${output.name}.json`), schemaText(output)] as const),
   ];
 }

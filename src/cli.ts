@@ -112,22 +112,6 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   },
 };
 
-/** Former verbs with the commands that replaced them. They work as before, and the help does not list them. */
-export const FORMER_VERBS: Readonly<Record<string, Pick<Verb, 'load'> & { readonly now: string }>> = {
-  blockers: {
-    now: 'explain blockers',
-    load: async () => (await import('./cli/blockers.ts')).blockersCommand(),
-  },
-  budgets: {
-    now: 'explain budgets',
-    load: async () => (await import('./cli/budgets.ts')).budgetsCommand(),
-  },
-  moves: {
-    now: 'report moves',
-    load: async () => (await import('./cli/moves.ts')).movesCommand(),
-  },
-};
-
 /** Verbs that run until they are stopped and print their own progress. */
 const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot', 'top']);
 
@@ -148,12 +132,11 @@ function overview(): Command {
     .showHelpAfterError('(karpenter --help lists the commands)');
 }
 
-/** Returns the command line with all verbs, for reference pages and shell completion. Former verbs are hidden. */
+/** Returns the command line with all verbs, for reference pages and shell completion. */
 export async function wholeProgram(): Promise<Command> {
   const program = named();
   for (const { load, question } of Object.values(VERBS))
     program.addCommand((await load()).helpGroup(QUESTIONS[question]));
-  for (const { load } of Object.values(FORMER_VERBS)) program.addCommand(await load(), { hidden: true });
   return program;
 }
 
@@ -178,7 +161,7 @@ const misuse = (args: readonly string[]): number =>
 export async function runCommandLine(given: readonly string[]): Promise<number> {
   const args = withoutHelp(given);
   const [first] = args;
-  const verb = own(VERBS, first ?? '') ?? own(FORMER_VERBS, first ?? '');
+  const verb = own(VERBS, first ?? '');
   try {
     if (verb) {
       const command = strict(named().addCommand(showExamples(await verb.load())));

@@ -20,16 +20,13 @@ export function verbPage(verb: CommandDescription, outputs: readonly DescribedOu
 }
 
 function sections(verb: CommandDescription, level: number, outputs: readonly DescribedOutput[]): readonly string[] {
-  const { path, aliases, description, examples, notes, commands } = verb;
+  const { description, examples, notes, commands } = verb;
   return [
     ...paragraphs(description),
     '```sh',
     usageOf(verb),
     '```',
     '',
-    ...(aliases.length === 0
-      ? []
-      : [`Also ${aliases.map((alias) => code([...path.slice(0, -1), alias].join(' '))).join(', ')}.`, '']),
     ...argumentLines(verb),
     ...optionLines(verb.options),
     ...(notes === '' ? [] : paragraphs(notes)),
@@ -107,12 +104,8 @@ interface VerbGroup {
 /**
  * Returns the page that lists the verbs.
  * @param groups verbs with their summaries in the order of the help
- * @param former former names of commands, with their present names
  */
-export const indexPage = (
-  groups: readonly VerbGroup[],
-  former: readonly (readonly [name: string, now: string])[],
-): string =>
+export const indexPage = (groups: readonly VerbGroup[]): string =>
   `${[
     ...heading('The command line', 'the verbs in src/cli.ts'),
     '`karpenter VERB --help` prints the same text. If the program is on the path as `kubectl-karpenter`, you can use `kubectl karpenter`.',
@@ -127,21 +120,6 @@ export const indexPage = (
       ),
       '',
     ]),
-    '## Former names',
-    '',
-    'Scripts can use the former names of these commands. Options, output and exit codes are the same.',
-    '',
-    ...markdownTable(
-      ['Former name', 'Command'],
-      former.map(([name, now]) => {
-        const [verb = ''] = now.split(' ');
-        return [
-          code(`karpenter ${name}`),
-          `[${code(`karpenter ${now}`)}](${verb}.md#karpenter-${now.replace(' ', '-')})`,
-        ];
-      }),
-    ),
-    '',
     '## Exit codes and formats',
     '',
     'The exit code is 0 on success, 1 on failure or as described on the page of the command, and 2 for an invalid command',

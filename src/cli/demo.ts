@@ -166,7 +166,7 @@ async function stay(output: Screen, { env, metricsPort, livePage, signal, failed
   for (const line of exportLines(clientEnvironment(env))) output.plain(line);
   output.plain('kubectl get nodepools,nodeclaims,nodes,pods');
   output.plain('kubectl scale deployment inflate --replicas=5');
-  for (const verb of ['explain node', 'moves', 'offerings'])
+  for (const verb of ['explain node', 'report moves', 'offerings'])
     output.plain(`npx karpenter ${verb} --server http://127.0.0.1:${metricsPort}`);
   output.plain(`http://${livePage}/ in a browser`);
   const ended = new Promise<void>((resolve) => {

@@ -30,9 +30,6 @@ interface ArgumentDescription {
 export interface CommandDescription {
   /** Path from the program: `['karpenter', 'explain', 'node']`. */
   readonly path: readonly string[];
-  readonly aliases: readonly string[];
-  /** True for a former name of a command, which works but is not listed. */
-  readonly isHidden: boolean;
   readonly description: string;
   readonly arguments: readonly ArgumentDescription[];
   readonly options: readonly OptionDescription[];
@@ -76,8 +73,6 @@ export function describeCommand(command: Command, above: readonly string[] = [])
   const path = [...above, command.name()];
   return {
     path,
-    aliases: command.aliases(),
-    isHidden: command.parent !== null && !command.createHelp().visibleCommands(command.parent).includes(command),
     description: command.description(),
     arguments: command.registeredArguments.map(argumentOf),
     options: command.options.filter(({ hidden }) => !hidden).map(optionOf),

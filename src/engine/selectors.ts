@@ -1,10 +1,13 @@
 /** Label selectors, by the rules of Kubernetes. */
 
-import type { LabelSelector, LabelSelectorRequirement, StringMap } from '../api/kubernetes.ts';
+import type { LabelSelector, NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
 import { own } from '../lib/own.ts';
 
-function holds({ key, operator, values = [] }: LabelSelectorRequirement, labels: StringMap): boolean {
-  const value = own(labels, key);
+/** Returns true if a label with this value, or a missing label, satisfies the requirement. */
+export function holds(
+  { operator, values = [] }: Pick<NodeSelectorRequirement, 'operator' | 'values'>,
+  value: string | undefined,
+): boolean {
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value);
@@ -24,7 +27,10 @@ export function selects(selector: LabelSelector | undefined, labels: StringMap =
   if (selector === undefined) return false;
   const { matchLabels, matchExpressions } = selector;
   for (const key in matchLabels) if (own(labels, key) !== own(matchLabels, key)) return false;
-  return matchExpressions === undefined || matchExpressions.every((expression) => holds(expression, labels));
+  return (
+    matchExpressions === undefined ||
+    matchExpressions.every((expression) => holds(expression, own(labels, expression.key)))
+  );
 }
 
 /** Returns the keys of the labels that the selector reads. */

@@ -1,10 +1,10 @@
 /** Replays with required durations: a week of 500 nodes, and a month of 50 nodes. */
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { replay } from '../../src/replay/replay.ts';
-import { benchmarkWeek, month50 } from '../../src/replay/trace/generators/generate.ts';
 import type { Trace } from '../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD } from '../../src/replay/world-model/world-model.ts';
 import { nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
+import { benchmarkWeek, month50 } from '../support/benchmark-traces.ts';
 
 const SEED = 7;
 const DAY_SECONDS = 86_400;

@@ -236,8 +236,8 @@ async function collectExplanations(): Promise<void> {
     ['explain', 'node', '-f', file, '-o', 'json'],
     ['explain', 'node', '--server', hostile.operator.metricsUrl],
     ['explain', 'pod', 'nowhere', '-f', file, '-o', 'json'],
-    ['blockers', '--all', '-f', file],
-    ['budgets', '-f', file],
+    ['explain', 'blockers', '--all', '-f', file],
+    ['explain', 'budgets', '-f', file],
   ];
   const said = await Promise.all(
     args.map(async (argv) => {

@@ -29,22 +29,15 @@ export const completedCommands = (root: CommandDescription): readonly CompletedC
     path: path.join(' '),
     description: firstLine(description),
     options: [...options, HELP],
-    commands: commands.filter(({ isHidden }) => !isHidden),
+    commands,
     words: given.flatMap(({ choices }) => choices),
     takesFiles: given.some(({ isFile }) => isFile),
   }));
 
-/**
- * Returns the transitions between commands, including aliases: `[['karpenter explain', 'node', 'karpenter explain
- * node'], …]`.
- */
+/** Returns the transitions between commands: `[['karpenter explain', 'node', 'karpenter explain node'], …]`. */
 export const steps = (root: CommandDescription): readonly (readonly [from: string, word: string, to: string])[] =>
   everyCommand(root).flatMap(({ path, commands }) =>
-    commands.flatMap((nested) =>
-      [nested.path.at(-1) ?? '', ...nested.aliases].map(
-        (word) => [path.join(' '), word, nested.path.join(' ')] as const,
-      ),
-    ),
+    commands.map((nested) => [path.join(' '), nested.path.at(-1) ?? '', nested.path.join(' ')] as const),
   );
 
 export const flagsOf = ({ short, long }: OptionDescription): readonly string[] => [

@@ -1,6 +1,7 @@
 /** AWS on one address: one HTTP listener for unmodified SDK clients and the `aws` command through AWS_ENDPOINT_URL. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIPv6 } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIPv6 } from 'node:net';
+import { listen, stop } from '../../process/http-server.ts';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
 import { openAt } from './open-aws.ts';
@@ -34,7 +35,8 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
     }
   };
   const { host = DEFAULT_HOST } = options;
-  base = `http://${isIPv6(host) ? `[${host}]` : host}:${await listen(server, options.port ?? 0, host)}`;
+  const port = await listen(server, { port: options.port ?? 0, host, setting: '--aws-port' });
+  base = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 
   const aws: LocalAws = {
     ...open,
@@ -43,21 +45,10 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
     async close() {
       closing.abort();
       open.close();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
+      await stop(server);
     },
   };
   return aws;
-}
-
-/** Returns the port. @throws Error if the port is in use, or the address is not one of this machine */
-async function listen(server: Server, port: number, host: string): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 const environment = (url: string, region: string): Record<string, string> => ({

@@ -42,7 +42,7 @@ describe('the command line', () => {
     ['help'],
     ['help', 'explain', 'node'],
     ['explain', 'node', '--help'],
-    ['help', 'moves'],
+    ['help', 'report', 'moves'],
   ])('helps with %s %s %s', async (...args) => {
     const help = run(...args.filter((arg) => arg !== undefined));
     expect(await help.exit).toBe(0);

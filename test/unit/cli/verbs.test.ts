@@ -59,14 +59,24 @@ afterAll(() => {
 
 describe('over a dump', () => {
   it.each([
-    ['budgets', ['budgets', '--next', '3d']],
+    ['budgets', ['explain', 'budgets', '--next', '3d']],
     [
       'budgets in local time, over the end of summer time',
-      ['budgets', 'default', '--next', '5d', '--now', '2026-10-22T10:30:00Z', '--time-zone', 'Europe/Berlin'],
+      [
+        'explain',
+        'budgets',
+        'default',
+        '--next',
+        '5d',
+        '--now',
+        '2026-10-22T10:30:00Z',
+        '--time-zone',
+        'Europe/Berlin',
+      ],
     ],
-    ['budgets of more nodes', ['budgets', '--next', '1h', '--what-if', MORE_NODES]],
-    ['blockers', ['blockers']],
-    ['all blockers', ['blockers', '--all']],
+    ['budgets of more nodes', ['explain', 'budgets', '--next', '1h', '--what-if', MORE_NODES]],
+    ['blockers', ['explain', 'blockers']],
+    ['all blockers', ['explain', 'blockers', '--all']],
     ['a drained node', ['simulate', '--what-if', 'drain node-b']],
     ['a scaled workload', ['simulate', '--what-if', 'scale shop/deployment/web=10']],
     ['what keeps a drained node', ['explain', 'node', 'node-b', '--what-if', 'drain claim-b']],
@@ -77,8 +87,8 @@ describe('over a dump', () => {
   });
 
   it.each([
-    ['budgets', ['budgets']],
-    ['blockers', ['blockers']],
+    ['budgets', ['explain', 'budgets']],
+    ['blockers', ['explain', 'blockers']],
     ['explain-node', ['explain', 'node']],
     ['explain-node', ['explain', 'node', 'node-b']],
     ['explain-pod', ['explain', 'pod', 'batch', '-n', 'shop']],
@@ -93,8 +103,8 @@ describe('over a dump', () => {
   });
 
   it('prints the same values as YAML', async () => {
-    const json = await over('budgets', '-o', 'json');
-    const yaml = await over('budgets', '-o', 'yaml');
+    const json = await over('explain', 'budgets', '-o', 'json');
+    const yaml = await over('explain', 'budgets', '-o', 'yaml');
     expect(parse(yaml.output)).toEqual(JSON.parse(json.output));
   });
 
@@ -110,11 +120,11 @@ describe('over a dump', () => {
     { what: 'a change is not possible', args: ['simulate', '--exit-code', '--what-if', 'drain nobody'], is: 1 },
     { what: 'the arguments are invalid', args: ['simulate', '--exit-code', '--nonsense'], is: 1 },
     { what: 'the arguments are invalid, without the flag', args: ['simulate', '--nonsense'], is: 2 },
-    { what: 'a time is invalid', args: ['budgets', '--next', 'soon'], is: 2 },
-    { what: 'a time zone is unknown', args: ['budgets', '--time-zone', 'Mars/North'], is: 2 },
-    { what: 'a file does not exist', args: ['budgets', '--what-if', 'nodepool.yaml'], is: 1 },
-    { what: 'two sources are given', args: ['blockers', '--server', '8080'], is: 2 },
-    { what: 'the NodePool does not exist', args: ['budgets', 'nope'], is: 1 },
+    { what: 'a time is invalid', args: ['explain', 'budgets', '--next', 'soon'], is: 2 },
+    { what: 'a time zone is unknown', args: ['explain', 'budgets', '--time-zone', 'Mars/North'], is: 2 },
+    { what: 'a file does not exist', args: ['explain', 'budgets', '--what-if', 'nodepool.yaml'], is: 1 },
+    { what: 'two sources are given', args: ['explain', 'blockers', '--server', '8080'], is: 2 },
+    { what: 'the NodePool does not exist', args: ['explain', 'budgets', 'nope'], is: 1 },
   ])('exits with $is if $what', async ({ args, is }) => {
     expect((await over(...args)).code).toBe(is);
   });
@@ -143,25 +153,25 @@ it('scales a workload in manifests without a cluster', async () => {
 
 describe('with an operator', () => {
   it('requests its budgets, and computes the calendar', async () => {
-    const { output } = await run('budgets', '--server', url, ...AT);
+    const { output } = await run('explain', 'budgets', '--server', url, ...AT);
     expect(output).toMatch(
       /^NodePool web: 30 nodes, 1 not ready or being deleted\nREASONS .*\nall +Wed 2026-06-03 10:30 +3 nodes$/m,
     );
-    const { errors, code } = await run('budgets', 'nope', '--server', url);
+    const { errors, code } = await run('explain', 'budgets', 'nope', '--server', url);
     expect(code).toBe(1);
     expect(errors).toBe(
-      `karpenter budgets: NodePool "nope" not found by the operator at ${url}; existing names: web\n`,
+      `karpenter explain: NodePool "nope" not found by the operator at ${url}; existing names: web\n`,
     );
   });
 
   it('rejects changes', async () => {
-    const { errors, code } = await run('budgets', '--server', url, '--what-if', MORE_NODES);
+    const { errors, code } = await run('explain', 'budgets', '--server', url, '--what-if', MORE_NODES);
     expect(code).toBe(2);
     expect(errors).toMatch(/--what-if needs -f/);
   });
 
   it('requests the blockers of its nodes, draining nodes first', async () => {
-    const { output } = await run('blockers', '--server', url);
+    const { output } = await run('explain', 'blockers', '--server', url);
     expect(output).toBe(
       'Node a is being drained, $1.0000/h, $2.0000 so far\n' +
         'the drain waits without limit, because the NodeClaim has no terminationGracePeriod\n' +
@@ -170,7 +180,7 @@ describe('with an operator', () => {
         '1 node waits: $1.0000/h, $2.0000 so far\n\n' +
         '1 other node cannot be disrupted, but is not being drained, drifted or consolidatable; use --all to see the reasons\n',
     );
-    const { output: json } = await run('blockers', '--server', url, '-o', 'json');
+    const { output: json } = await run('explain', 'blockers', '--server', url, '-o', 'json');
     expect(JSON.parse(json)).toEqual(BLOCKERS.toReversed());
   });
 });
@@ -241,17 +251,5 @@ describe('misspelled words', () => {
     const { output, errors, code } = await run(...args);
     expect({ output, code }).toEqual({ output: '', code: 2 });
     expect(errors).toMatch(`error: ${message}`);
-  });
-});
-
-describe('former verbs', () => {
-  it.each([
-    [['blockers'], ['explain', 'blockers']],
-    [
-      ['budgets', 'default', '--next', '3d'],
-      ['explain', 'budgets', 'default', '--next', '3d'],
-    ],
-  ])('print with %j the same as %j', async (former, now) => {
-    expect(await over(...former)).toEqual(await over(...now));
   });
 });

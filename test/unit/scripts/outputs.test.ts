@@ -44,7 +44,6 @@ describe('schemas of outputs', () => {
   it('exist for every command that prints JSON', () => {
     const printing = async (): Promise<readonly string[]> =>
       everyCommand(described(await wholeProgram()))
-        .filter(({ isHidden }) => !isHidden)
         .filter(({ options }) => options.some(({ long, choices }) => long === '--output' && choices.includes('json')))
         .map(({ path }) => path.slice(1).join(' '));
     return expect(

@@ -58,23 +58,18 @@ karpenter look now.yaml
   });
 
   it('has a section for each command below', () => {
-    const above = new Command('explain').description('Say why').addCommand(verb().alias('peek'));
+    const above = new Command('explain').description('Say why').addCommand(verb());
     const page = verbPage(described(above, ['karpenter']), []);
     expect(page).toMatch(/^```sh\nkarpenter explain <command>\n```$/m);
     expect(page).toMatch(/^## karpenter explain look\n\nLook at things$/m);
-    expect(page).toContain('Also `karpenter explain peek`.');
     expect(page).not.toContain('JSON Schema');
   });
 });
 
 describe('indexPage', () => {
   it('links the verbs', () => {
-    const page = indexPage(
-      [{ question: 'Where is it?', verbs: [['look', 'look at things']] }],
-      [['see', 'look around']],
-    );
+    const page = indexPage([{ question: 'Where is it?', verbs: [['look', 'look at things']] }]);
     expect(page).toMatch(/^## Where is it\?\n\n(.+\n){2}\| \[look\]\(look\.md\) \| look at things \|$/m);
-    expect(page).toContain('| `karpenter see` | [`karpenter look around`](look.md#karpenter-look-around) |');
   });
 });
 

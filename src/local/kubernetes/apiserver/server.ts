@@ -2,8 +2,8 @@
  * A Kubernetes API server in memory, over plain HTTP on the loopback interface. Unmodified client-node informers and
  * kubectl can use it. It does not authenticate: every process on this machine has full access.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { listen, stop as stopServer } from '../../../process/http-server.ts';
 import { type ApiOptions, openApi } from './api.ts';
 import type { Core } from './core.ts';
 import { bodyOf, sendError } from './http/call.ts';
@@ -58,7 +58,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
   });
   // otherwise informers of many kinds would have to share few sockets
   server.keepAliveTimeout = 60_000;
-  const port = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
+  const port = await listen(server, {
+    port: options.port ?? 0,
+    host: options.host ?? '127.0.0.1',
+    setting: '--kube-port',
+  });
   const url = `http://127.0.0.1:${port}`;
   const local: LocalApiServer = {
     url,
@@ -67,10 +71,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
     close: async () => {
       stop();
       watches.end();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await stopServer(server);
     },
     install,
     objects,
@@ -79,16 +80,6 @@ export async function startApiServer(options: ApiServerOptions): Promise<LocalAp
     intercept: undefined,
   };
   return local;
-}
-
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
 }
 
 interface Serving {

@@ -10,11 +10,13 @@ import {
 } from '../../../api/kinds.ts';
 import type { Node, Pod } from '../../../api/kubernetes.ts';
 import { REGION_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import type { Resources } from '../../../engine/model.ts';
+import { resourcesOf } from '../../../engine/resources.ts';
 import { keyOf } from '../../../kube/store.ts';
 import { sameJson } from '../../../lib/json-object.ts';
 import { own } from '../../../lib/own.ts';
 import type { Caches } from '../../cache.ts';
-import { type Amounts, add, amountsOf, podRequests, scoredRequests } from './amounts.ts';
+import { add, podRequests, scoredRequests } from './amounts.ts';
 import { DefaultSelectors } from './default-selectors.ts';
 import { DeviceCluster } from './devices/device-cluster.ts';
 import { DomainCounts } from './domain-counts.ts';
@@ -32,11 +34,11 @@ const zoneOf = ({ metadata: { labels } }: Node): string =>
 /** View of a node that counts its pods. Pods may be observed before their node. */
 class Place implements NodeView {
   node: Node;
-  allocatable: Amounts = {};
+  allocatable: Resources = {};
   known = false;
   readonly requested: Record<string, number> = {};
   readonly scored: Record<string, number> = {};
-  readonly #pods = new Map<string, { readonly pod: Pod; readonly requests: Amounts }>();
+  readonly #pods = new Map<string, { readonly pod: Pod; readonly requests: Resources }>();
   #list: readonly Pod[] | undefined;
   #repelling = 0;
   #withAffinity = 0;
@@ -60,7 +62,7 @@ class Place implements NodeView {
 
   setNode(node: Node): void {
     const { allocatable } = node.status ?? {};
-    if (!this.known || allocatable !== this.node.status?.allocatable) this.allocatable = amountsOf(allocatable);
+    if (!this.known || allocatable !== this.node.status?.allocatable) this.allocatable = resourcesOf(allocatable);
     this.node = node;
     this.known = true;
   }
@@ -92,7 +94,7 @@ class Place implements NodeView {
     return entry.pod;
   }
 
-  #request({ pod, requests }: { readonly pod: Pod; readonly requests: Amounts }, sign: 1 | -1): void {
+  #request({ pod, requests }: { readonly pod: Pod; readonly requests: Resources }, sign: 1 | -1): void {
     add(this.requested, requests, sign);
     add(this.scored, scoredRequests(pod), sign);
   }

@@ -1,33 +1,15 @@
 /** Node selectors with the semantics of Kubernetes. */
 import type { LabelSelector, Node, NodeSelectorRequirement, NodeSelectorTerm, Pod } from '../../../api/kubernetes.ts';
+import { holds } from '../../../engine/selectors.ts';
+import { parseInteger } from '../../../lib/integers.ts';
 import { own } from '../../../lib/own.ts';
 
-function meets({ operator, values = [] }: Omit<NodeSelectorRequirement, 'key'>, value: string | undefined): boolean {
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return compares(value, values[0], (left, right) => left > right);
-    case 'Lt':
-      return compares(value, values[0], (left, right) => left < right);
-    default:
-      return false;
-  }
-}
-
-function compares(
-  value: string | undefined,
-  bound: string | undefined,
-  holds: (left: number, right: number) => boolean,
-): boolean {
-  const [left, right] = [value, bound].map((text) => (/^-?\d+$/.test(text ?? '') ? Number(text) : Number.NaN));
-  return left !== undefined && right !== undefined && holds(left, right);
+function meets(requirement: Omit<NodeSelectorRequirement, 'key'>, value: string | undefined): boolean {
+  const { operator, values = [] } = requirement;
+  if (operator !== 'Gt' && operator !== 'Lt') return holds(requirement, value);
+  const [present, bound] = [value, values[0]].map((text) => parseInteger(text ?? ''));
+  if (present === undefined || bound === undefined) return false;
+  return operator === 'Gt' ? present > bound : present < bound;
 }
 
 /** A term without requirements matches no node. */

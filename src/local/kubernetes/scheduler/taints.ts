@@ -1,13 +1,12 @@
 import type { Node, Taint, Toleration } from '../../../api/kubernetes.ts';
-import { tolerates } from '../../../engine/taints.ts';
+import { untolerated } from '../../../engine/taints.ts';
 import type { Filter } from './view.ts';
 
 export const findUntolerated = (
   taints: readonly Taint[] | undefined,
   tolerations: readonly Toleration[] | undefined,
   effects: readonly Taint['effect'][],
-): Taint | undefined =>
-  taints?.find((taint) => effects.includes(taint.effect) && !tolerations?.some((one) => tolerates(one, taint)));
+): Taint | undefined => untolerated(tolerations, taints).find(({ effect }) => effects.includes(effect));
 
 /** Effects that prevent scheduling. */
 const HARD: readonly Taint['effect'][] = ['NoSchedule', 'NoExecute'];

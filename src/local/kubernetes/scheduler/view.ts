@@ -1,4 +1,5 @@
 /** Input of the filters: nodes with their pods, and related objects. */
+
 import type {
   CSINode,
   LabelSelector,
@@ -10,7 +11,7 @@ import type {
   StorageClass,
   StringMap,
 } from '../../../api/kubernetes.ts';
-import type { Amounts } from './amounts.ts';
+import type { Resources } from '../../../engine/model.ts';
 import type { DeviceCluster } from './devices/device-cluster.ts';
 import type { DomainCounts } from './domain-counts.ts';
 
@@ -18,11 +19,11 @@ export interface NodeView {
   readonly node: Node;
   readonly name: string;
   readonly labels: StringMap;
-  readonly allocatable: Amounts;
+  readonly allocatable: Resources;
   /** Sum of the requests of `pods`, including the number of pods as a resource. */
-  readonly requested: Amounts;
+  readonly requested: Resources;
   /** Sum of the requests of `pods` for scores. */
-  readonly scored: Amounts;
+  readonly scored: Resources;
   readonly pods: readonly Pod[];
 }
 

@@ -3,17 +3,17 @@ import { formatDuration } from '../../../api/duration.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Trace } from '../trace.ts';
 import { batch } from './batch.ts';
-import { DAY } from './calendar.ts';
 import { machineLearning } from './machine-learning.ts';
 import { mergeStreams } from './merge.ts';
 import { daemonSet } from './objects.ts';
 import type { GeneratorOptions, Streams } from './options.ts';
 import { pipeline } from './pipeline.ts';
-import { type WebTuning, webService } from './web-service.ts';
+import { webService } from './web-service.ts';
 
 export type { GeneratorOptions } from './options.ts';
 
-const share = (options: GeneratorOptions, part: number): GeneratorOptions => ({
+/** Returns the options of a part of a trace. */
+export const share = (options: GeneratorOptions, part: number): GeneratorOptions => ({
   ...options,
   pods: options.pods * part,
 });
@@ -53,7 +53,7 @@ const AGENTS: Streams = [
   ],
 ];
 
-function traceOf(name: string, { seed, pods, startMs, seconds }: GeneratorOptions, streams: Streams): Trace {
+export function traceOf(name: string, { seed, pods, startMs, seconds }: GeneratorOptions, streams: Streams): Trace {
   return {
     header: {
       trace: 'karpenter/v1',
@@ -68,24 +68,3 @@ function traceOf(name: string, { seed, pods, startMs, seconds }: GeneratorOption
 
 export const generateTrace = (kind: GeneratorKind, options: GeneratorOptions): Trace =>
   traceOf(kind, options, GENERATORS[kind][0](options));
-
-/** Tuning of the benchmarks, whose services change less often: for each running pod, ten pods start in a week. */
-const STEADY_WEB: WebTuning = { noise: 0.03, burstsPerDay: 0.05, rolloutsPerWeek: 1.5 };
-
-const steady = (options: GeneratorOptions, ends: number): Streams => [
-  ...webService(share(options, 1 - 2 * ends), STEADY_WEB),
-  ...batch(share(options, ends)),
-  ...pipeline(share(options, ends)),
-];
-
-/** Generates a week of a cluster of about 500 nodes: about 5,000 pods run, and about 50,000 start. */
-export function benchmarkWeek(seed: number): Trace {
-  const options = { seed, pods: 5_000, startMs: Date.parse(DEFAULT_START), seconds: 7 * DAY };
-  return traceOf('benchmark-week', options, steady(options, 0.0015));
-}
-
-/** Generates a month of a cluster of about 50 nodes: about 450 pods run, and about 25,000 start. */
-export function month50(seed: number): Trace {
-  const options = { seed, pods: 450, startMs: Date.parse(DEFAULT_START), seconds: 30 * DAY };
-  return traceOf('month-50', options, steady(options, 0.005));
-}

@@ -41,23 +41,23 @@ describe('completion of bash', () => {
       ['explain', ''],
       ['pod', 'nodeclaim', 'node', 'blockers', 'budgets'],
     ],
-    [['budgets', '--ne'], ['--next']],
+    [['explain', 'budgets', '--ne'], ['--next']],
     [
-      ['budgets', '-o', ''],
+      ['explain', 'budgets', '-o', ''],
       ['table', 'json', 'yaml'],
     ],
-    [['budgets', '-o', 'j'], ['json']],
-    [['budgets', '--output', '=', 'y'], ['yaml']],
+    [['explain', 'budgets', '-o', 'j'], ['json']],
+    [['explain', 'budgets', '--output', '=', 'y'], ['yaml']],
     [
-      ['budgets', '--output', '='],
+      ['explain', 'budgets', '--output', '='],
       ['table', 'json', 'yaml'],
     ],
     [['explain', 'nodeclaim', '--serv'], ['--server']],
     [['explain', '-o', 'json', 'node', '--serv'], ['--server']],
-    [['budgets', '-f', 'du'], ['dump.yaml']],
-    [['budgets', '-f', 'pool'], ['pool one.yaml']],
-    [['budgets', '--next', ''], []],
-    [['budgets', '-f', 'explain', '--ti'], ['--time-zone']],
+    [['explain', 'budgets', '-f', 'du'], ['dump.yaml']],
+    [['explain', 'budgets', '-f', 'pool'], ['pool one.yaml']],
+    [['explain', 'budgets', '--next', ''], []],
+    [['explain', 'budgets', '-f', 'explain', '--ti'], ['--time-zone']],
     [
       ['completion', ''],
       ['bash', 'zsh', 'fish'],
@@ -74,7 +74,7 @@ describe('completion of bash', () => {
   it('offers every verb and every option of every command', () => {
     for (const { path, commands, options } of everyCommand(root)) {
       const words = path.slice(1);
-      const nested = commands.filter(({ isHidden }) => !isHidden).map((each) => each.path.at(-1));
+      const nested = commands.map((each) => each.path.at(-1));
       if (nested.length > 0) expect(offered(...words, '')).toEqual(nested);
       const longs = options.map(({ long }) => long);
       expect(offered(...words, '--')).toEqual([...longs, '--help']);

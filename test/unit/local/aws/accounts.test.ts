@@ -268,7 +268,7 @@ describe('a port', () => {
   it('that is in use is rejected, and can be used after it is closed', async () => {
     const first = await startFixture();
     const port = Number(new URL(first.aws.url).port);
-    await expect(startFixture({ port })).rejects.toThrow(/EADDRINUSE/);
+    await expect(startFixture({ port })).rejects.toThrow(/another process uses the port/);
     await first.close();
     expect(first.clock.waiting).toBe(0);
     await within({ port }, async ({ aws }) => expect(aws.url).toBe(`http://127.0.0.1:${port}`));

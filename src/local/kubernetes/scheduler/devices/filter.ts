@@ -1,7 +1,8 @@
 /** The filter for resource claims, and for extended resources that devices provide. */
+
 import type { Node, Pod } from '../../../../api/kubernetes.ts';
+import type { Resources } from '../../../../engine/model.ts';
 import { own } from '../../../../lib/own.ts';
-import type { Amounts } from '../amounts.ts';
 import type { Check, Filter, PodRefusal } from '../view.ts';
 import type { ClaimGrants, DeviceCluster, PodDevices } from './device-cluster.ts';
 import { type ExtendedRequest, extendedClaim } from './extended-resources.ts';
@@ -9,12 +10,12 @@ import { type ExtendedRequest, extendedClaim } from './extended-resources.ts';
 /** Returns the requests that a node satisfies with devices, because no device plugin provides the resource there. */
 export const requestsOnNode = (
   extended: readonly ExtendedRequest[],
-  allocatable: Amounts,
+  allocatable: Resources,
 ): readonly ExtendedRequest[] => extended.filter(({ resource }) => !((own(allocatable, resource) ?? 0) > 0));
 
 interface NodeOfPod {
   readonly node: Node;
-  readonly allocatable: Amounts;
+  readonly allocatable: Resources;
 }
 
 /** Returns devices for all requests of a pod on a node, or the reason why the node has none. */

@@ -3,7 +3,7 @@
  * omitted, because local nodes report no images.
  */
 import type { Pod } from '../../../../api/kubernetes.ts';
-import { tolerates } from '../../../../engine/taints.ts';
+import { untolerated } from '../../../../engine/taints.ts';
 import { podRequests, scoredRequests } from '../amounts.ts';
 import { matchesTerm } from '../selectors.ts';
 import type { ClusterView, NodeView } from '../view.ts';
@@ -13,15 +13,11 @@ import { topologySpreadScore } from './spread.ts';
 
 /** TaintToleration: prefers nodes with few untolerated PreferNoSchedule taints. */
 export const preferredTaints: Score = (pod, _cluster, nodes) => {
-  const untolerated = nodes.map(
+  const unpreferred = nodes.map(
     ({ node }) =>
-      (node.spec?.taints ?? []).filter(
-        (taint) =>
-          taint.effect === 'PreferNoSchedule' &&
-          !pod.spec.tolerations?.some((toleration) => tolerates(toleration, taint)),
-      ).length,
+      untolerated(pod.spec.tolerations, node.spec?.taints).filter(({ effect }) => effect === 'PreferNoSchedule').length,
   );
-  return normalizeScores(untolerated).map((one) => BEST - one);
+  return normalizeScores(unpreferred).map((one) => BEST - one);
 };
 
 /** NodeAffinity: sum of the weights of matching preferred terms. */

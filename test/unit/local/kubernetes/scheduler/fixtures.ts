@@ -12,7 +12,8 @@ import type {
   StorageClass,
   StringMap,
 } from '../../../../../src/api/kubernetes.ts';
-import { add, amountsOf, podRequests, scoredRequests } from '../../../../../src/local/kubernetes/scheduler/amounts.ts';
+import { resourcesOf } from '../../../../../src/engine/resources.ts';
+import { add, podRequests, scoredRequests } from '../../../../../src/local/kubernetes/scheduler/amounts.ts';
 import { DomainCounts } from '../../../../../src/local/kubernetes/scheduler/domain-counts.ts';
 import { feasibleNodes } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import type { ClusterView, Filter, NodeView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
@@ -39,7 +40,7 @@ export function nodeView(
     node: { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: all }, spec },
     name,
     labels: all,
-    allocatable: amountsOf({ cpu: '4', memory: '8Gi', pods: '110', ...allocatable }),
+    allocatable: resourcesOf({ cpu: '4', memory: '8Gi', pods: '110', ...allocatable }),
     requested,
     scored,
     pods,

@@ -3,17 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  benchmarkWeek,
-  GENERATORS,
-  type GeneratorKind,
-  generateTrace,
-  month50,
-} from '../../../../../src/replay/trace/generators/generate.ts';
+import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
 import { readTrace } from '../../../../../src/replay/trace/read.ts';
 import { summaryOf } from '../../../../../src/replay/trace/summary.ts';
 import type { Trace, TraceEvent } from '../../../../../src/replay/trace/trace.ts';
 import { writeTrace } from '../../../../../src/replay/trace/write.ts';
+import { benchmarkWeek, month50 } from '../../../../support/benchmark-traces.ts';
 
 const DAY = 86_400;
 const MONDAY = Date.parse('2026-01-05T00:00:00Z');
