@@ -259,7 +259,7 @@ describe('the live page', () => {
 
     await page.locator('#colour').selectOption('disruption');
     expect(await page.locator('#legend').innerText()).toContain('Not known yet');
-    expect(await boxes.first().getAttribute('class')).toContain('tone-unknown');
+    expect(await boxes.first().getAttribute('style')).toContain('--tone: var(--unknown)');
     expect(complaints).toEqual([]);
   });
 

@@ -5,19 +5,14 @@ import type { Node } from '../../api/kubernetes.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import type { Facts } from './facts.ts';
-import { type Item, itemOf, unknown } from './items.ts';
+import { type Item, itemsIn } from './items.ts';
 import { instanceIdOfNode } from './origins.ts';
 
-const AREA = 'account';
+const { itemOf, unknown } = itemsIn('account');
 
 /** Returns an item for a file, which contains no information about the AWS account. */
 export const accountOfFile = (): readonly Item[] => [
-  unknown(
-    AREA,
-    'AWS account',
-    'cannot be checked from a file',
-    'karpenter migrate status without -f, or karpenter doctor',
-  ),
+  unknown('AWS account', 'cannot be checked from a file', 'karpenter migrate status without -f, or karpenter doctor'),
 ];
 
 /** Settings that override the settings of the installation. */
@@ -36,12 +31,7 @@ export async function accountItems(
   const queueName = flags.interruptionQueue ?? controller?.setting('INTERRUPTION_QUEUE') ?? '';
   if (clusterName === undefined)
     return [
-      unknown(
-        AREA,
-        'AWS account',
-        'the name of the cluster is unknown',
-        'karpenter migrate status --cluster-name NAME',
-      ),
+      unknown('AWS account', 'the name of the cluster is unknown', 'karpenter migrate status --cluster-name NAME'),
     ];
   const roles = facts.of<EC2NodeClass>('EC2NodeClass').flatMap(({ spec }) => spec?.role ?? []);
   const { examineForUpgrade } = await import('../../aws/doctor/upgrade.ts');
@@ -53,11 +43,10 @@ export async function accountItems(
       nodeRoles: [...new Set(roles)],
       instanceIds: new Set(facts.of<Node>('Node').flatMap((node) => instanceIdOfNode(node) ?? [])),
     });
-    return findings.map((finding) => itemOf(AREA, finding));
+    return findings.map((finding) => itemOf(finding));
   } catch (error) {
     return [
       unknown(
-        AREA,
         'AWS account',
         `cannot be queried: ${messageOf(error)}`,
         'set region and credentials, for example AWS_REGION and AWS_PROFILE',

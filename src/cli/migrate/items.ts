@@ -23,58 +23,50 @@ export interface Item {
   readonly next?: string;
 }
 
-type Said = readonly [subject: string, message: string];
-
-export const ok = (area: Area, ...[subject, message]: Said): Item => ({ area, state: 'ok', subject, message });
-export const todo = (area: Area, ...[subject, message, next]: readonly [...Said, next: string]): Item => ({
-  area,
-  state: 'todo',
-  subject,
-  message,
-  next,
-});
-export const blockedItem = (area: Area, ...[subject, message, next]: readonly [...Said, next: string]): Item => ({
-  area,
-  state: 'blocked',
-  subject,
-  message,
-  next,
-});
-export const unknown = (area: Area, ...[subject, message, next]: readonly [...Said, next: string]): Item => ({
-  area,
-  state: 'unknown',
-  subject,
-  message,
-  next,
-});
-
 interface Question {
-  readonly area: Area;
   readonly subject: string;
   /** Kinds that this check requires. */
   readonly kinds: readonly string[];
 }
 
-/**
- * Returns the items of a check, and an unknown item for each kind that could not be read. An incomplete list can show
- * problems, but it cannot prove that everything is correct.
- */
-export function itemsOf(facts: Facts, question: Question, check: () => readonly Item[]): readonly Item[] {
-  const { area, subject, kinds } = question;
-  const missing = kinds.flatMap((kind) => {
-    const why = facts.notAsked(kind);
-    return why === undefined ? [] : [`${pluralOf(kind)}: ${why}`];
-  });
-  const next =
-    facts.source === 'file'
-      ? 'karpenter migrate status without -f'
-      : 'use a kubeconfig with the permissions listed by karpenter snapshot --help';
-  if (missing.length === 0) return check();
-  return [...check().filter(({ state }) => state !== 'ok'), unknown(area, subject, missing.join('; '), next)];
+/** Functions that create the items of one area. */
+interface ItemsOfArea {
+  ok(subject: string, message: string): Item;
+  todo(subject: string, message: string, next: string): Item;
+  blocked(subject: string, message: string, next: string): Item;
+  unknown(subject: string, message: string, next: string): Item;
+  /**
+   * Converts a finding of `karpenter doctor`. A check that could not run becomes unknown, and a warning becomes a task.
+   */
+  itemOf(finding: Finding): Item;
+  /**
+   * Returns the items of a check, and an unknown item for each kind that could not be read. An incomplete list can show
+   * problems, but it cannot prove that everything is correct.
+   */
+  itemsOf(facts: Facts, question: Question, check: () => readonly Item[]): readonly Item[];
 }
 
-/**
- * Converts a finding of `karpenter doctor`. A check that could not run becomes unknown, and a warning becomes a task.
- */
-export const itemOf = (area: Area, { level, subject, message, fix = 'see the message', unasked }: Finding): Item =>
-  level === 'ok' ? ok(area, subject, message) : (unasked === true ? unknown : todo)(area, subject, message, fix);
+export function itemsIn(area: Area): ItemsOfArea {
+  const itemIn =
+    (state: State) =>
+    (subject: string, message: string, next: string): Item => ({ area, state, subject, message, next });
+  const ok = (subject: string, message: string): Item => ({ area, state: 'ok', subject, message });
+  const [todo, blocked, unknown] = [itemIn('todo'), itemIn('blocked'), itemIn('unknown')];
+  return {
+    ...{ ok, todo, blocked, unknown },
+    itemOf: ({ level, subject, message, fix = 'see the message', unasked }) =>
+      level === 'ok' ? ok(subject, message) : (unasked === true ? unknown : todo)(subject, message, fix),
+    itemsOf(facts, { subject, kinds }, check) {
+      const missing = kinds.flatMap((kind) => {
+        const why = facts.notAsked(kind);
+        return why === undefined ? [] : [`${pluralOf(kind)}: ${why}`];
+      });
+      const next =
+        facts.source === 'file'
+          ? 'karpenter migrate status without -f'
+          : 'use a kubeconfig with the permissions listed by karpenter snapshot --help';
+      if (missing.length === 0) return check();
+      return [...check().filter(({ state }) => state !== 'ok'), unknown(subject, missing.join('; '), next)];
+    },
+  };
+}

@@ -9,7 +9,7 @@ import { nodeItems } from './checks/nodes.ts';
 import { objectItems } from './checks/objects.ts';
 import { workloadItems } from './checks/workloads.ts';
 import type { Facts } from './facts.ts';
-import { AREAS, type Area, type Item, type State, unknown } from './items.ts';
+import { AREAS, type Area, type Item, itemsIn, type State } from './items.ts';
 import type { ApiStage } from './versions.ts';
 
 /** Status in a public format. */
@@ -44,8 +44,7 @@ function runCheck(area: Area, check: () => readonly Item[]): readonly Item[] {
   } catch (error) {
     const next = 'create a new file with karpenter snapshot, or remove the object';
     return [
-      unknown(
-        area,
+      itemsIn(area).unknown(
         HEADINGS[area].toLowerCase(),
         `an object does not match the schema of its kind: ${messageOf(error)}`,
         next,

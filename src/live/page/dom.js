@@ -22,6 +22,12 @@ export const svg = (name, attributes, ...children) => {
   return element;
 };
 
+/** Colours an element with a tone, which is the name of a variable of the style sheet. */
+export function tint(element, tone) {
+  element.style.setProperty('--tone', `var(--${tone})`);
+  return element;
+}
+
 export const byId = (id) => document.getElementById(id);
 
 export const link = (kind, name) => el('a', { href: `#/${kind}/${encodeURIComponent(name)}` }, name);

@@ -2,7 +2,7 @@
  * Map of the nodes: a box for each node, with a block for each pod. A large cluster is drawn on a canvas, so that the number of
  * elements stays limited.
  */
-import { byId, el, svg } from './dom.js';
+import { byId, el, svg, tint } from './dom.js';
 import { byPool, counted, matches, nodeText } from './format.js';
 import { boxSide, cellSide, flow, MOST_BOXES, podPaths, scaleFor, tonesFor } from './map-layout.js';
 import { POD_STATES, STATES } from './sentences.js';
@@ -48,7 +48,7 @@ function showLegend({ toneOf, labels }, shown, isLarge) {
   const states = isLarge ? [] : Object.entries(POD_STATES);
   byId('legend').replaceChildren(
     ...present.map(([tone, label]) =>
-      el('li', {}, el('i', { class: `swatch tone-${tone}` }), `${label} `, el('small', {}, counts.get(tone).length)),
+      el('li', {}, tint(el('i', { class: 'swatch' }), tone), `${label} `, el('small', {}, counts.get(tone).length)),
     ),
     ...states.map(([state, label]) =>
       el('li', { class: 'pods' }, el('i', { class: `swatch pod-${state}` }), `${label} pod`),
@@ -123,7 +123,7 @@ function boxOf(node, { tone, side }) {
   const caption = known?.caption ?? el('span', { class: 'caption', 'aria-hidden': 'true' });
   const item = known?.item ?? el('li', { class: isFirst || !isMoving() ? '' : 'arrives' }, link, caption);
   const text = nodeText(node, STATES);
-  link.className = `box tone-${tone} ${node.state}`;
+  tint(link, tone).className = `box ${node.state}`;
   link.title = text;
   link.setAttribute('aria-label', text);
   link.style.width = `${side}px`;

@@ -1,17 +1,18 @@
 /** View with the cost of the NodePools over time, and with the lives of the nodes. */
-import { el, link, svg } from './dom.js';
+import { el, link, svg, tint } from './dom.js';
 import { counted, spanText, usdText } from './format.js';
 import { ask, table } from './parts.js';
 import { reasonText } from './sentences.js';
 import { costAreas, lifeParts } from './timeline-layout.js';
 
 const SPANS = [1, 6, 24];
+/** Label and tone of each part of a life. */
 const PARTS = {
-  launching: 'Launching',
-  joining: 'Joining the cluster',
-  starting: 'Starting',
-  ready: 'Ready',
-  leaving: 'Being removed',
+  launching: ['Launching', 'new'],
+  joining: ['Joining the cluster', 'soon'],
+  starting: ['Starting', 'protected'],
+  ready: ['Ready', 'kept'],
+  leaving: ['Being removed', 'now'],
 };
 /** Number of times at the axis. */
 const TICKS = 4;
@@ -34,10 +35,10 @@ function costContent({ hours, nodePools, isDisabled }) {
   const chart = svg(
     'svg',
     { class: 'stack', viewBox: '0 0 100 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
-    ...areas.map(({ d }, at) => svg('path', { class: `tone-pool-${at}`, d })),
+    ...areas.map(({ d }, at) => tint(svg('path', { d }), `pool-${at}`)),
   );
   const rows = areas.map(({ name, usd }, at) => [
-    el('span', {}, el('i', { class: `swatch tone-pool-${at}` }), ' ', name),
+    el('span', {}, tint(el('i', { class: 'swatch' }), `pool-${at}`), ' ', name),
     usdText(usd),
     usdText(usd / hours.length),
   ]);
@@ -57,8 +58,8 @@ function lifeContent({ fromMs, toMs, sinceMs, lives, more }, hours, nowMs) {
     const ms = fromMs + ((toMs - fromMs) * at) / TICKS;
     return el('span', {}, new Date(ms).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' }));
   });
-  const legend = Object.entries(PARTS).map(([part, label]) =>
-    el('li', {}, el('i', { class: `swatch life-${part}` }), label),
+  const legend = Object.values(PARTS).map(([label, tone]) =>
+    el('li', {}, tint(el('i', { class: 'swatch' }), tone), label),
   );
   const note =
     sinceMs > fromMs
@@ -79,7 +80,7 @@ function lifeContent({ fromMs, toMs, sinceMs, lives, more }, hours, nowMs) {
 function lifeRow(life, span) {
   const { nodeClaim, node, nodePool, instanceType, capacityType } = life;
   const parts = lifeParts(life, span).map(({ part, left, width }) => {
-    const bar = el('i', { class: `life-${part}` });
+    const bar = tint(el('i'), PARTS[part][1]);
     bar.style.left = `${left.toFixed(2)}%`;
     bar.style.width = `${width.toFixed(2)}%`;
     return bar;

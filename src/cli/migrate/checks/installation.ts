@@ -5,12 +5,12 @@ import type { FoundController } from '../../../aws/doctor/cluster.ts';
 import { own } from '../../../lib/own.ts';
 import { inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { blockedItem, type Item, itemsOf, ok, todo, unknown } from '../items.ts';
+import { type Item, itemsIn } from '../items.ts';
 import { originOf } from '../origins.ts';
 import { type ApiStage, parseVersion, pathFrom, stageOf } from '../versions.ts';
 
-const AREA = 'installation';
-const CONTROLLERS = { area: AREA, subject: 'Karpenter', kinds: ['Deployment'] } as const;
+const { blocked, itemsOf, ok, todo, unknown } = itemsIn('installation');
+const CONTROLLERS = { subject: 'Karpenter', kinds: ['Deployment'] } as const;
 
 const controllerName = ({ deployment: { metadata } }: FoundController): string =>
   `${metadata.namespace ?? 'default'}/${metadata.name}`;
@@ -44,7 +44,7 @@ export function installationItems(facts: Facts): readonly Item[] {
 function controllersItem({ controllers, autoscalers }: Facts): readonly Item[] {
   if (controllers.length > 0) return [];
   const next = autoscalers.length > 0 ? 'karpenter migrate plan --from cluster-autoscaler' : 'karpenter migrate plan';
-  return [todo(AREA, 'Karpenter', 'no Deployment has the label app.kubernetes.io/name=karpenter', next)];
+  return [todo('Karpenter', 'no Deployment has the label app.kubernetes.io/name=karpenter', next)];
 }
 
 function versionItem(controller: FoundController): readonly Item[] {
@@ -53,33 +53,26 @@ function versionItem(controller: FoundController): readonly Item[] {
   if (!isRunning(controller))
     return [
       todo(
-        AREA,
         subject,
         `has version ${text || 'unknown'} and is scaled to 0, so nodes are not managed`,
         `kubectl scale deployment ${controller.deployment.metadata.name} -n ${controller.deployment.metadata.namespace} --replicas 2`,
       ),
     ];
-  if (!isKarpenter) return [ok(AREA, subject, `has version ${text || 'unknown'} of this product`)];
+  if (!isKarpenter) return [ok(subject, `has version ${text || 'unknown'} of this product`)];
   const version = parseVersion(text);
   if (version === undefined)
     return [
       unknown(
-        AREA,
         subject,
         `the image "${text}" does not contain a version`,
         'look up the version in the log, and use an image tag with this version',
       ),
     ];
   const [first, ...rest] = pathFrom(version);
-  if (first === undefined) return [ok(AREA, subject, `has version ${text}; this operator can take over directly`)];
+  if (first === undefined) return [ok(subject, `has version ${text}; this operator can take over directly`)];
   const way = [first, ...rest].map((hop) => hop.version).join(' → ');
   return [
-    todo(
-      AREA,
-      subject,
-      `has version ${text}; required upgrades: ${way}, without omitting a step`,
-      'karpenter migrate plan',
-    ),
+    todo(subject, `has version ${text}; required upgrades: ${way}, without omitting a step`, 'karpenter migrate plan'),
   ];
 }
 
@@ -94,7 +87,6 @@ function chartItem(controller: FoundController): readonly Item[] {
   if (ofChart.major === ofImage.major && ofChart.minor === ofImage.minor) return [];
   return [
     todo(
-      AREA,
       `chart of ${controllerName(controller)}`,
       `has version ${chart}, but the image has version ${controller.version}`,
       'use the same version for both: remove controller.image from the values, and upgrade the chart',
@@ -108,7 +100,6 @@ function both({ controllers, autoscalers }: Facts): readonly Item[] {
   if (running.length > 1)
     items.push(
       todo(
-        AREA,
         'controllers',
         `${running.length} are running: ${running.map(controllerName).join(', ')}; each acts on every NodePool`,
         `kubectl scale deployment NAME -n NAMESPACE --replicas 0, for all except one`,
@@ -118,7 +109,6 @@ function both({ controllers, autoscalers }: Facts): readonly Item[] {
   if (running.length > 0 && named > 0)
     items.push(
       todo(
-        AREA,
         'autoscalers',
         'cluster-autoscaler and Karpenter are both running, so both may launch nodes for the same pods',
         'karpenter migrate plan --from cluster-autoscaler',
@@ -132,15 +122,13 @@ const autoscalerItems = ({ autoscalers, controllers }: Facts): readonly Item[] =
     const subject = `cluster-autoscaler ${deployment.metadata.namespace}/${deployment.metadata.name}`;
     if (!isRunning({ deployment }))
       return todo(
-        AREA,
         subject,
         'is scaled to 0, but still installed',
         `kubectl delete deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace}, or delete its Helm release, once you do not need a rollback`,
       );
     return controllers.length === 0
-      ? todo(AREA, subject, 'runs', 'karpenter migrate plan --from cluster-autoscaler')
+      ? todo(subject, 'runs', 'karpenter migrate plan --from cluster-autoscaler')
       : todo(
-          AREA,
           subject,
           'is running together with Karpenter',
           `kubectl scale deployment ${deployment.metadata.name} -n ${deployment.metadata.namespace} --replicas 0`,
@@ -156,14 +144,13 @@ function zoneItems(facts: Facts): readonly Item[] {
   const replicas = controller?.deployment.spec.replicas ?? 1;
   if (controller === undefined || replicas < 2) return [];
   const subject = `replicas of ${controllerName(controller)}`;
-  return itemsOf(facts, { area: AREA, subject, kinds: ['Node'] }, () => {
+  return itemsOf(facts, { subject, kinds: ['Node'] }, () => {
     const hosts = facts.of<Node>('Node').filter((node) => !['nodepool', 'provisioner'].includes(originOf(node).kind));
     const zones = [...new Set(hosts.flatMap(({ metadata }) => own(metadata.labels, ZONE_LABEL) ?? []))].sort();
     return zones.length >= 2
-      ? [ok(AREA, subject, `can be scheduled in ${inShort(zones)}`)]
+      ? [ok(subject, `can be scheduled in ${inShort(zones)}`)]
       : [
           todo(
-            AREA,
             subject,
             `${replicas} replicas need nodes in two zones, but nodes outside of Karpenter are in zone ${zones.join('') || 'none'}; since 1.0 one replica stays pending`,
             'add nodes in a second zone to a node group, or set replicas: 1 in the chart values',
@@ -174,23 +161,17 @@ function zoneItems(facts: Facts): readonly Item[] {
 
 /** Checks the settings ConfigMap of versions before 0.33. */
 const settingsItems = (facts: Facts): readonly Item[] =>
-  itemsOf(facts, { area: AREA, subject: 'karpenter-global-settings', kinds: ['ConfigMap'] }, () => {
+  itemsOf(facts, { subject: 'karpenter-global-settings', kinds: ['ConfigMap'] }, () => {
     const found = facts.of('ConfigMap').filter(({ metadata }) => metadata.name === 'karpenter-global-settings');
     const stage = stageIn(facts);
     return found.map(({ metadata: { name, namespace } }) => {
       const subject = `ConfigMap ${namespace}/${name}`;
       if (stage === 'alpha' || stage === 'both' || stage === undefined)
-        return blockedItem(
-          AREA,
+        return blocked(
           subject,
           'configures Karpenter up to 0.32 and is not used by 0.33 and later, where its settings are chart values',
           'karpenter convert values -f values.yaml, before the upgrade to 0.33 or later',
         );
-      return todo(
-        AREA,
-        subject,
-        'is not used by any version since 0.33',
-        `kubectl delete configmap ${name} -n ${namespace}`,
-      );
+      return todo(subject, 'is not used by any version since 0.33', `kubectl delete configmap ${name} -n ${namespace}`);
     });
   });

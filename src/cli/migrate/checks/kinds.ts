@@ -5,10 +5,10 @@ import { isOldWebhook } from '../../../aws/doctor/beta.ts';
 import { own } from '../../../lib/own.ts';
 import { counted, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { blockedItem, type Item, itemsOf, ok, todo } from '../items.ts';
+import { type Item, itemsIn } from '../items.ts';
 import { stageIn } from './installation.ts';
 
-const AREA = 'kinds';
+const { blocked, itemsOf, ok, todo } = itemsIn('kinds');
 
 interface Definition extends KubeObject {
   readonly spec: {
@@ -30,7 +30,7 @@ export const ALPHA_KINDS: readonly (readonly [definition: string, kind: string])
 const RELEASE = 'karpenter-crd';
 
 export const kindItems = (facts: Facts): readonly Item[] => [
-  ...itemsOf(facts, { area: AREA, subject: 'CRDs', kinds: ['CustomResourceDefinition'] }, () => [
+  ...itemsOf(facts, { subject: 'CRDs', kinds: ['CustomResourceDefinition'] }, () => [
     ...NEEDED.flatMap((name) => neededItems(facts, name)),
     ...ownership(facts),
     ...ALPHA_KINDS.flatMap(([name, kind]) => alphaItem(facts, name, kind)),
@@ -48,21 +48,20 @@ function neededItems(facts: Facts, name: string): readonly Item[] {
   if (found === undefined)
     return [
       stage === 'alpha'
-        ? blockedItem(AREA, subject, 'is installed with 0.32', 'karpenter migrate plan --from karpenter-alpha')
-        : todo(AREA, subject, 'is not installed', 'helm upgrade --install karpenter-crd charts/karpenter-crd'),
+        ? blocked(subject, 'is installed with 0.32', 'karpenter migrate plan --from karpenter-alpha')
+        : todo(subject, 'is not installed', 'helm upgrade --install karpenter-crd charts/karpenter-crd'),
     ];
   const served = found.spec.versions.filter(({ served: isServed }) => isServed).map((each) => each.name);
   if (!served.includes('v1'))
     return [
-      blockedItem(
-        AREA,
+      blocked(
         subject,
         `serves ${served.join(', ')} but not v1, which the last patches of 0.33 to 0.37 and 1.0 add`,
         'karpenter migrate plan',
       ),
     ];
   const items = [...conversion(facts, found), ...storage(facts, found)];
-  return items.length > 0 ? items : [ok(AREA, subject, 'serves v1, stores v1, has no conversion')];
+  return items.length > 0 ? items : [ok(subject, 'serves v1, stores v1, has no conversion')];
 }
 
 /** Checks the conversion webhook of a CRD. If the webhook is not available, all reads of the kind fail. */
@@ -72,8 +71,7 @@ function conversion(facts: Facts, { metadata: { name }, spec }: Definition): rea
   const subject = `CRD ${name}`;
   if (stage === 'beta' || stage === 'conversion' || stage === 'both')
     return [
-      blockedItem(
-        AREA,
+      blocked(
         subject,
         'its objects are converted by a webhook of this version, which 1.1 and later do not contain',
         'apply the CRDs of 1.1 or later at the same time as that version, not earlier and not later',
@@ -81,7 +79,6 @@ function conversion(facts: Facts, { metadata: { name }, spec }: Definition): rea
     ];
   return [
     todo(
-      AREA,
       subject,
       'its objects are converted by a webhook that is not served any more, so every read of them fails',
       `kubectl patch crd ${name} --type json -p '[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'`,
@@ -95,12 +92,11 @@ function storage(facts: Facts, { metadata: { name }, spec, status }: Definition)
   const subject = `CRD ${name}`;
   const text = `objects may be stored as ${others.join(', ')}, which the CRDs of 1.1 and later cannot read`;
   if (!spec.versions.some((version) => version.name === 'v1' && version.storage))
-    return [blockedItem(AREA, subject, text, 'upgrade to 1.0, which stores v1')];
+    return [blocked(subject, text, 'upgrade to 1.0, which stores v1')];
   const { kind, plural } = spec.names;
   const count = facts.of(kind).length;
   return [
     todo(
-      AREA,
       subject,
       `${text}; ${counted(count, 'object')} of the kind`,
       `kubectl get ${plural} -o json | kubectl replace -f - && kubectl patch crd ${name} --subresource status ` +
@@ -134,11 +130,10 @@ export const adoptionCommands = (names: readonly string[], namespace: string): r
 function ownership(facts: Facts): readonly Item[] {
   const { all, foreign } = ownedDefinitions(facts);
   if (all === 0) return [];
-  if (foreign.length === 0) return [ok(AREA, 'ownership of CRDs', `all belong to the Helm release ${RELEASE}`)];
+  if (foreign.length === 0) return [ok('ownership of CRDs', `all belong to the Helm release ${RELEASE}`)];
   const namespace = facts.controllers[0]?.deployment.metadata.namespace ?? 'kube-system';
   return [
     todo(
-      AREA,
       'ownership of CRDs',
       `${foreign.length} of ${all} do not belong to the Helm release ${RELEASE}, so Helm refuses to upgrade them. ` +
         'Do not delete a CRD to solve this, because its objects and their nodes would also be deleted',
@@ -153,34 +148,31 @@ function alphaItem(facts: Facts, name: string, kind: string): readonly Item[] {
   const count = facts.of(kind).length;
   if (facts.notAsked(kind) !== undefined || count > 0)
     return [
-      blockedItem(
-        AREA,
+      blocked(
         subject,
         `has ${facts.notAsked(kind) === undefined ? counted(count, 'object') : 'an unknown number of objects'}; deleting the CRD now deletes them and their nodes immediately`,
         `delete the nodes, then the ${pluralOf(kind)}, then run: kubectl delete crd ${name}`,
       ),
     ];
-  return [todo(AREA, subject, 'has no objects', `kubectl delete crd ${name}`)];
+  return [todo(subject, 'has no objects', `kubectl delete crd ${name}`)];
 }
 
 function webhookItems(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   return (['Mutating', 'Validating'] as const).flatMap((type) => {
     const kind = `${type}WebhookConfiguration`;
-    return itemsOf(facts, { area: AREA, subject: `${type.toLowerCase()} webhooks`, kinds: [kind] }, () => {
+    return itemsOf(facts, { subject: `${type.toLowerCase()} webhooks`, kinds: [kind] }, () => {
       const found = facts.of(kind).filter(({ metadata }) => isOldWebhook(metadata.name));
       return found.map(({ metadata: { name } }) => {
         const next = `kubectl delete ${kind.toLowerCase()} ${name}`;
         const isServed = stage !== undefined && stage !== 'v1';
         return isServed
-          ? blockedItem(
-              AREA,
+          ? blocked(
               `webhook ${name}`,
               'belongs to this version; 1.1 and later do not serve it',
               `after the upgrade, run: ${next}`,
             )
           : todo(
-              AREA,
               `webhook ${name}`,
               'is not served any more, so writes of NodePools and EC2NodeClasses may be rejected',
               next,

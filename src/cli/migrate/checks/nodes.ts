@@ -2,17 +2,17 @@
 import type { KubeObject, Node } from '../../../api/kubernetes.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { type Item, itemsOf, ok, todo } from '../items.ts';
+import { type Item, itemsIn } from '../items.ts';
 import { groupsOf, originOf } from '../origins.ts';
 import { namesOf } from './objects.ts';
 
-const AREA = 'nodes';
+const { itemsOf, ok, todo } = itemsIn('nodes');
 export const LEGACY_TAINT = 'karpenter.sh/legacy';
 /** Taint of beta versions. */
 const DISRUPTION_TAINT = 'karpenter.sh/disruption';
 
 export const nodeItems = (facts: Facts): readonly Item[] => [
-  ...itemsOf(facts, { area: AREA, subject: 'nodes', kinds: ['Node'] }, () => {
+  ...itemsOf(facts, { subject: 'nodes', kinds: ['Node'] }, () => {
     const nodes = facts.of<Node>('Node');
     return [...alphaNodes(facts, nodes), ...taints(nodes), ...groups(facts, nodes), ...oldAnnotation(nodes)];
   }),
@@ -28,7 +28,7 @@ function alphaNodes(facts: Facts, nodes: readonly Node[]): readonly Item[] {
   if (old.length === 0)
     return nodes.length === 0
       ? []
-      : [ok(AREA, 'alpha nodes', `none of ${counted(nodes.length, 'node')} belongs to a Provisioner`)];
+      : [ok('alpha nodes', `none of ${counted(nodes.length, 'node')} belongs to a Provisioner`)];
   const byName = groupsOf(nodes, 'provisioner');
   const provisioners = new Map(facts.of<Provisioner>('Provisioner').map((each) => [each.metadata.name, each]));
   return [...byName].map(([name, own]) => {
@@ -37,20 +37,17 @@ function alphaNodes(facts: Facts, nodes: readonly Node[]): readonly Item[] {
     const isMarked = provisioners.get(name ?? '')?.spec?.taints?.some(({ key }) => key === LEGACY_TAINT) ?? false;
     if (facts.of('NodePool').length === 0)
       return todo(
-        AREA,
         subject,
         `${text}; no NodePool can replace them yet`,
         'run karpenter convert -f FILE, then apply the NodePools',
       );
     if (name !== undefined && provisioners.has(name) && !isMarked)
       return todo(
-        AREA,
         subject,
         `${text}; new pods can still cause new nodes, because the Provisioner does not have the taint ${LEGACY_TAINT}`,
         `kubectl edit provisioner ${name}, and add to spec.taints: {key: ${LEGACY_TAINT}, value: "true", effect: NoSchedule}`,
       );
     return todo(
-      AREA,
       subject,
       text,
       `kubectl cordon ${own[0]?.metadata.name} && kubectl drain ${own[0]?.metadata.name} --ignore-daemonsets --delete-emptydir-data && kubectl delete node ${own[0]?.metadata.name}, one node at a time`,
@@ -63,13 +60,12 @@ interface Provisioner extends KubeObject {
 }
 
 const machines = (facts: Facts): readonly Item[] =>
-  itemsOf(facts, { area: AREA, subject: 'Machines', kinds: ['Machine'] }, () => {
+  itemsOf(facts, { subject: 'Machines', kinds: ['Machine'] }, () => {
     const found = facts.of('Machine');
     return found.length === 0
       ? []
       : [
           todo(
-            AREA,
             'Machines',
             `${counted(found.length, 'Machine')}: ${inShort(namesOf(found))}; Machines are not converted to NodeClaims and are deleted with their nodes`,
             'drain and delete their nodes; list them with kubectl get machines',
@@ -84,7 +80,6 @@ function taints(nodes: readonly Node[]): readonly Item[] {
   if (disrupting.length > 0)
     items.push(
       todo(
-        AREA,
         `taint ${DISRUPTION_TAINT}`,
         `is a taint of beta versions on ${inShort(namesOf(disrupting))}, which v1 does not remove`,
         `kubectl taint nodes ${namesOf(disrupting).join(' ')} ${DISRUPTION_TAINT}-, once no version before 1.0 is running`,
@@ -94,7 +89,6 @@ function taints(nodes: readonly Node[]): readonly Item[] {
   if (legacy.length > 0)
     items.push(
       todo(
-        AREA,
         `taint ${LEGACY_TAINT}`,
         `on ${inShort(namesOf(legacy))}, which do not belong to a Provisioner: no pods are scheduled there`,
         `kubectl taint nodes ${namesOf(legacy).join(' ')} ${LEGACY_TAINT}-, or drain them`,
@@ -119,8 +113,8 @@ function groups({ autoscalers, controllers }: Facts, nodes: readonly Node[]): re
       const text = `${counted(own.length, 'node')}: ${inShort(namesOf(own))}`;
       const from = kind === 'managed-node-group' ? 'managed-node-groups' : 'cluster-autoscaler';
       return isMoving
-        ? todo(AREA, subject, text, `karpenter migrate plan --from ${from}`)
-        : ok(AREA, subject, `${text}; they stay in their group`);
+        ? todo(subject, text, `karpenter migrate plan --from ${from}`)
+        : ok(subject, `${text}; they stay in their group`);
     }),
   );
 }
@@ -132,7 +126,6 @@ function oldAnnotation(nodes: readonly Node[]): readonly Item[] {
     ? []
     : [
         todo(
-          AREA,
           `annotation ${key}`,
           `on ${inShort(namesOf(found))}: no version since 1.0 uses it`,
           `kubectl annotate nodes ${namesOf(found).join(' ')} karpenter.sh/do-not-disrupt=true ${key}-`,

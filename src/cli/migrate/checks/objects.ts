@@ -6,10 +6,10 @@ import type { NodeClaim } from '../../../api/nodeclaim.ts';
 import { leftovers } from '../../../aws/doctor/beta.ts';
 import { counted, inShort, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { blockedItem, type Item, itemOf, itemsOf, ok, todo, unknown } from '../items.ts';
+import { type Item, itemsIn } from '../items.ts';
 import { stageIn } from './installation.ts';
 
-const AREA = 'objects';
+const { blocked, itemOf, itemsOf, ok, todo, unknown } = itemsIn('objects');
 const KINDS = ['NodePool', 'EC2NodeClass', 'NodeClaim'] as const;
 const MANIFESTS = 'karpenter convert -f FILE, for the source files';
 
@@ -21,8 +21,8 @@ export const objectItems = (facts: Facts): readonly Item[] => [
   ...KINDS.flatMap((kind) => betaObjects(facts, kind)),
   ...checkReferences(facts),
   ...KINDS.flatMap((kind) =>
-    itemsOf(facts, { area: AREA, subject: `annotations of ${pluralOf(kind)}`, kinds: [kind] }, () =>
-      leftovers(facts.of(kind), stageIn(facts) === 'conversion').map((finding) => itemOf(AREA, finding)),
+    itemsOf(facts, { subject: `annotations of ${pluralOf(kind)}`, kinds: [kind] }, () =>
+      leftovers(facts.of(kind), stageIn(facts) === 'conversion').map((finding) => itemOf(finding)),
     ),
   ),
   ...readiness(facts),
@@ -33,16 +33,15 @@ export const objectItems = (facts: Facts): readonly Item[] => [
 
 function alphaObjects(facts: Facts): readonly Item[] {
   return ['Provisioner', 'AWSNodeTemplate'].flatMap((kind) =>
-    itemsOf(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
+    itemsOf(facts, { subject: pluralOf(kind), kinds: [kind] }, () => {
       const found = facts.of(kind);
       if (found.length === 0) return [];
       const successor = kind === 'Provisioner' ? 'NodePool' : 'EC2NodeClass';
       const subject = `${pluralOf(kind)} ${inShort(namesOf(found))}`;
       return facts.of(successor).length === 0
-        ? [todo(AREA, subject, `no ${successor} exists that replaces them`, MANIFESTS)]
+        ? [todo(subject, `no ${successor} exists that replaces them`, MANIFESTS)]
         : [
-            blockedItem(
-              AREA,
+            blocked(
               subject,
               'delete them after their last node is gone, because deleting them deletes their nodes immediately',
               `kubectl get nodes -l karpenter.sh/provisioner-name`,
@@ -59,16 +58,15 @@ const versionOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[
  * version.
  */
 function betaObjects(facts: Facts, kind: (typeof KINDS)[number]): readonly Item[] {
-  return itemsOf(facts, { area: AREA, subject: pluralOf(kind), kinds: [kind] }, () => {
+  return itemsOf(facts, { subject: pluralOf(kind), kinds: [kind] }, () => {
     const found = facts.of(kind);
     const old = found.filter((object) => versionOf(object) !== 'v1');
     if (found.length === 0) return [];
-    if (old.length === 0) return [ok(AREA, pluralOf(kind), `${counted(found.length, 'object')} of v1`)];
+    if (old.length === 0) return [ok(pluralOf(kind), `${counted(found.length, 'object')} of v1`)];
     const versions = [...new Set(old.map(versionOf))].join(', ');
     const subject = `${pluralOf(kind)} ${inShort(namesOf(old))}`;
     return [
-      blockedItem(
-        AREA,
+      blocked(
         subject,
         `have version ${versions}, and the cluster serves no later version`,
         kind === 'NodeClaim' ? 'karpenter migrate plan' : `${MANIFESTS}; apply the result once version 1.0 serves v1`,
@@ -87,7 +85,7 @@ interface Referring extends KubeObject {
 /** Reports references without group and kind, which NodePools and NodeClaims must have since 1.1. */
 const checkReferences = (facts: Facts): readonly Item[] =>
   (['NodePool', 'NodeClaim'] as const).flatMap((kind) =>
-    itemsOf(facts, { area: AREA, subject: `nodeClassRef of ${pluralOf(kind)}`, kinds: [kind] }, () => {
+    itemsOf(facts, { subject: `nodeClassRef of ${pluralOf(kind)}`, kinds: [kind] }, () => {
       const found = facts.of<Referring>(kind).filter((object) => {
         const { nodeClassRef = {} } = (kind === 'NodePool' ? object.spec?.template?.spec : object.spec) ?? {};
         return versionOf(object) === 'v1' && !('group' in nodeClassRef && 'kind' in nodeClassRef);
@@ -101,7 +99,6 @@ const checkReferences = (facts: Facts): readonly Item[] =>
         ? []
         : [
             todo(
-              AREA,
               `${pluralOf(kind)} ${inShort(namesOf(found))}`,
               `${path} has no group or kind, which 1.1 and later require`,
               next,
@@ -117,7 +114,6 @@ function readiness(facts: Facts): readonly Item[] {
       if (ready === undefined || ready.status === 'True') return [];
       return [
         todo(
-          AREA,
           `${kind} ${object.metadata.name}`,
           `is not Ready: ${ready.message || ready.reason || ready.status}`,
           `kubectl describe ${kind.toLowerCase()} ${object.metadata.name}`,
@@ -129,24 +125,23 @@ function readiness(facts: Facts): readonly Item[] {
 
 /** Reports drifted nodes, because the version should not change while nodes are replaced. */
 const drift = (facts: Facts): readonly Item[] =>
-  itemsOf(facts, { area: AREA, subject: 'drift', kinds: ['NodeClaim'] }, () => {
+  itemsOf(facts, { subject: 'drift', kinds: ['NodeClaim'] }, () => {
     const claims = facts.of<NodeClaim>('NodeClaim');
     const drifted = claims.filter((claim) => isTrue(claim, 'Drifted'));
     if (drifted.length > 0)
       return [
         todo(
-          AREA,
           'drift',
           `${counted(drifted.length, 'NodeClaim')} of ${claims.length} drifted: ${inShort(namesOf(drifted))}; they are replaced as disruption budgets allow`,
           'kubectl get nodeclaims -w, until no NodeClaim is drifted; karpenter explain node -f now.yaml shows why one is not replaced',
         ),
       ];
-    return claims.length === 0 ? [] : [ok(AREA, 'drift', `none of ${counted(claims.length, 'NodeClaim')}`)];
+    return claims.length === 0 ? [] : [ok('drift', `none of ${counted(claims.length, 'NodeClaim')}`)];
   });
 
 /** Checks custom user data of AMI family Custom. Its nodes must register with the taint that v1 expects. */
 const registration = (facts: Facts): readonly Item[] =>
-  itemsOf(facts, { area: AREA, subject: 'user data of AMI family Custom', kinds: ['EC2NodeClass'] }, () =>
+  itemsOf(facts, { subject: 'user data of AMI family Custom', kinds: ['EC2NodeClass'] }, () =>
     facts
       .of<EC2NodeClass>('EC2NodeClass')
       .filter(({ spec }) => spec?.amiFamily === 'Custom')
@@ -155,22 +150,13 @@ const registration = (facts: Facts): readonly Item[] =>
         const next =
           'change the user data to start the kubelet with --register-with-taints=karpenter.sh/unregistered:NoExecute';
         const registers = facts.registersTaint.get(name);
-        if (registers === true)
-          return [ok(AREA, subject, 'the user data contains the taint karpenter.sh/unregistered')];
+        if (registers === true) return [ok(subject, 'the user data contains the taint karpenter.sh/unregistered')];
         return registers === undefined && facts.registersTaint.has(name)
-          ? [
-              unknown(
-                AREA,
-                subject,
-                'the user data is not in the snapshot',
-                `karpenter migrate status without -f; ${next}`,
-              ),
-            ]
+          ? [unknown(subject, 'the user data is not in the snapshot', `karpenter migrate status without -f; ${next}`)]
           : stageIn(facts) === 'alpha'
             ? []
             : [
                 todo(
-                  AREA,
                   subject,
                   'AMI family Custom: the user data does not contain the taint karpenter.sh/unregistered',
                   next,
@@ -186,7 +172,7 @@ const registration = (facts: Facts): readonly Item[] =>
 function hopLimit(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   if (stage !== 'beta' && stage !== 'conversion') return [];
-  return itemsOf(facts, { area: AREA, subject: 'metadata hop limit', kinds: ['EC2NodeClass'] }, () => {
+  return itemsOf(facts, { subject: 'metadata hop limit', kinds: ['EC2NodeClass'] }, () => {
     const short = facts
       .of<EC2NodeClass>('EC2NodeClass')
       .filter((object) => versionOf(object) === 'v1' && object.spec?.metadataOptions?.httpPutResponseHopLimit === 1);
@@ -194,7 +180,6 @@ function hopLimit(facts: Facts): readonly Item[] {
       ? []
       : [
           todo(
-            AREA,
             `EC2NodeClasses ${inShort(namesOf(short))}`,
             'hop limit 1, the default of v1: pods outside of the host network cannot reach the instance metadata',
             'set spec.metadataOptions.httpPutResponseHopLimit: 2 if pods need it, or use IRSA or Pod Identity',

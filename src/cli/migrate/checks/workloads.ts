@@ -10,11 +10,11 @@ import type {
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
-import { type Item, itemsOf, ok, todo } from '../items.ts';
+import { type Item, itemsIn } from '../items.ts';
 import { PROVISIONER_LABEL } from '../origins.ts';
 import { stageIn } from './installation.ts';
 
-const AREA = 'workloads';
+const { itemsOf, ok, todo } = itemsIn('workloads');
 const KINDS = ['Pod', 'Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'Job'] as const;
 const MANIFESTS = 'karpenter convert -f FILE, for the source files';
 
@@ -84,18 +84,12 @@ function selectsProvisioner({ nodeSelector = {}, affinity, topologySpreadConstra
 }
 
 export const workloadItems = (facts: Facts): readonly Item[] => [
-  ...itemsOf(facts, { area: AREA, subject: 'pods and workloads', kinds: KINDS }, () => {
+  ...itemsOf(facts, { subject: 'pods and workloads', kinds: KINDS }, () => {
     const templates = KINDS.flatMap((kind) => facts.of<Pod | Workload>(kind).flatMap(templateOf));
     const items = RULES.flatMap((rule) => ruleItem(rule, templates));
     return items.length > 0 || templates.length === 0
       ? items
-      : [
-          ok(
-            AREA,
-            'pods and workloads',
-            `${templates.length} checked: none has fields that later versions do not support`,
-          ),
-        ];
+      : [ok('pods and workloads', `${templates.length} checked: none has fields that later versions do not support`)];
   }),
   ...budgets(facts),
 ];
@@ -113,7 +107,7 @@ function templateOf(object: KubeObject): readonly Template[] {
 
 function ruleItem({ subject, applies, message, next }: Rule, templates: readonly Template[]): readonly Item[] {
   const found = templates.filter(applies).map(({ name }) => name);
-  return found.length === 0 ? [] : [todo(AREA, subject, `on ${inShort(found)}; ${message}`, next)];
+  return found.length === 0 ? [] : [todo(subject, `on ${inShort(found)}; ${message}`, next)];
 }
 
 /**
@@ -123,7 +117,7 @@ function ruleItem({ subject, applies, message, next }: Rule, templates: readonly
 function budgets(facts: Facts): readonly Item[] {
   const stage = stageIn(facts);
   if (stage === 'v1' || stage === undefined) return [];
-  return itemsOf(facts, { area: AREA, subject: 'PodDisruptionBudgets', kinds: ['PodDisruptionBudget'] }, () => {
+  return itemsOf(facts, { subject: 'PodDisruptionBudgets', kinds: ['PodDisruptionBudget'] }, () => {
     const shut = facts
       .of<PodDisruptionBudget>('PodDisruptionBudget')
       .filter(({ status }) => status?.disruptionsAllowed === 0 && (status.expectedPods ?? 1) > 0)
@@ -132,7 +126,6 @@ function budgets(facts: Facts): readonly Item[] {
       ? []
       : [
           todo(
-            AREA,
             'PodDisruptionBudgets',
             `${counted(shut.length, 'budget')} allow no eviction now: ${inShort(shut)}; replaced and expired nodes wait for them`,
             'kubectl get poddisruptionbudgets -A, and allow evictions before nodes are replaced',

@@ -1,7 +1,7 @@
 /** `karpenter migrate status` for clusters at each stage. */
 import { describe, expect, it } from '@jest/globals';
 import { MIGRATE_STATUS } from '../../../../scripts/reference/outputs/migrate.ts';
-import { itemOf } from '../../../../src/cli/migrate/items.ts';
+import { itemsIn } from '../../../../src/cli/migrate/items.ts';
 import { isDone, statusOf, statusText } from '../../../../src/cli/migrate/status.ts';
 import { strictly } from '../../scripts/strictly.ts';
 import { ALPHA, BETA, BOTH, CLUSTERS, CONVERSION, factsOf, karpenter, liveFactsOf, V1 } from './clusters.ts';
@@ -43,14 +43,20 @@ describe('status as JSON', () => {
 
 describe('the end', () => {
   it('is reached if all items are done and known', () => {
-    const done = statusOf(liveFactsOf(V1), [itemOf('account', { level: 'ok', subject: 's', message: 'm' })]);
+    const done = statusOf(liveFactsOf(V1), [itemsIn('account').itemOf({ level: 'ok', subject: 's', message: 'm' })]);
     expect(done.items.filter(({ state }) => state !== 'ok')).toEqual([]);
     expect(isDone(done)).toBe(true);
     expect(done.next).toBeNull();
   });
 
   it('is not reached if a request was denied', () => {
-    const unasked = itemOf('account', { level: 'warning', subject: 's', message: 'm', fix: 'f', unasked: true });
+    const unasked = itemsIn('account').itemOf({
+      level: 'warning',
+      subject: 's',
+      message: 'm',
+      fix: 'f',
+      unasked: true,
+    });
     expect(unasked.state).toBe('unknown');
     expect(isDone(statusOf(liveFactsOf(V1), [unasked]))).toBe(false);
     const refused = factsOf(V1, { notRead: [{ kind: 'Pod', why: 'forbidden', effect: '' }] });
