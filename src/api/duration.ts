@@ -1,5 +1,6 @@
 /** Durations in Go's syntax: `90s`, `1h30m`, `1.5h`, `300ms`. */
 import { quoted } from '../lib/quoted.ts';
+import { tryRun } from '../lib/try-run.ts';
 
 /** Value for no duration, in fields that allow it. */
 export const NEVER = 'Never';
@@ -68,13 +69,8 @@ export const durationOrNever = (text: string | undefined): number =>
  * Like `durationOrNever`, but returns undefined for an invalid duration, so that one invalid object does not fail the work on
  * all objects.
  */
-export function readDurationOrNever(text: string | undefined): number | undefined {
-  try {
-    return durationOrNever(text);
-  } catch {
-    return undefined;
-  }
-}
+export const readDurationOrNever = (text: string | undefined): number | undefined =>
+  tryRun(() => durationOrNever(text));
 
 /** Formats milliseconds as Go does: `1h30m0s`, `5m0s`, `1.5s`, `300ms`, `0s`. */
 export function formatDuration(ms: number): string {

@@ -15,6 +15,7 @@ import {
   ifSet,
   pair,
 } from '../lib/fnv.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { durationNanos } from './duration.ts';
 import { type EC2NodeClass, type EC2NodeClassSpec, resolvedAmiFamily } from './ec2-nodeclass.ts';
 import { specFields } from './hash.ts';
@@ -35,14 +36,11 @@ const AFTER = 'MetadataOptions';
 export function matchesV5Hash({ spec }: EC2NodeClass, caBundle: string, hash: string): boolean {
   const rest = hashList([hashText(resolvedAmiFamily(spec)), hashText(caBundle)]);
   const fields = specFields(spec);
-  let variants: readonly Hashes[];
-  try {
-    variants = spec.kubelet === undefined ? [fields] : withKubelet(fields, hashKubelet(spec.kubelet));
-  } catch {
-    // The schema of the block was closed when v5 was written: values of other types are an edit.
-    return false;
-  }
-  return variants.some((variant) => String(hashStruct('EC2NodeClassSpec', variant) ^ rest) === hash);
+  // The schema of the block was closed when v5 was written: values of other types are an edit.
+  const variants = tryRun(() =>
+    spec.kubelet === undefined ? [fields] : withKubelet(fields, hashKubelet(spec.kubelet)),
+  );
+  return (variants ?? []).some((variant) => String(hashStruct('EC2NodeClassSpec', variant) ^ rest) === hash);
 }
 
 function withKubelet(fields: Hashes, kubelet: bigint): readonly Hashes[] {

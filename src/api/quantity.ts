@@ -1,6 +1,7 @@
 /** Resource quantities, parsed, compared and formatted as in Kubernetes: exact to a billionth, at most 2^63 - 1. */
 
 import { quoted } from '../lib/quoted.ts';
+import { tryRun } from '../lib/try-run.ts';
 import type { Quantity } from './kubernetes.ts';
 
 /** Suffix family of a quantity, which formatting preserves. */
@@ -98,6 +99,9 @@ export function parseQuantity(quantity: Quantity): number {
   }
   return nearestNumber(readQuantity(quantity).nano);
 }
+
+/** Returns true if the text is a quantity. */
+export const isQuantity = (text: Quantity): boolean => tryRun(() => readQuantity(text)) !== undefined;
 
 /** Converts through text, which rounds once. A division of large numbers would round twice. */
 function nearestNumber(nano: bigint): number {

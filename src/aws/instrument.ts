@@ -42,56 +42,48 @@ function attemptsOf(answer: unknown): number {
   return attempts ?? 1;
 }
 
-/** Returns the middleware that measures each call of a client, including retries. */
-function ofCalls(metrics: Metrics): Middleware {
-  const requests = metrics.counter(AWS_SDK_GO_REQUEST);
-  const seconds = metrics.histogram(AWS_SDK_GO_REQUEST_DURATION_SECONDS);
-  const retries = metrics.histogram(AWS_SDK_GO_REQUEST_RETRY_COUNT);
-  return (next, context) => {
+type Labels = Call & { readonly code: string };
+
+/** Returns the middleware that measures each run of the next step and its result. */
+const measuring =
+  (record: (labels: Labels, seconds: number, attempts: number) => void): Middleware =>
+  (next, context) => {
     const call = callOf(context);
     return async (args) => {
       const started = performance.now();
-      const record = (code: string, attempts: number): void => {
-        const labels = { ...call, code };
-        requests.inc(labels);
-        retries.observe(labels, attempts - 1);
-        seconds.observe(labels, (performance.now() - started) / 1000);
-      };
+      const ended = (code: string, answer: unknown): void =>
+        record({ ...call, code }, (performance.now() - started) / 1000, attemptsOf(answer));
       try {
         const answer = await next(args);
-        record('', attemptsOf(answer.output));
+        ended('', answer.output);
         return answer;
       } catch (error) {
-        record(codeOf(error), attemptsOf(error));
+        ended(codeOf(error), error);
         throw error;
       }
     };
   };
+
+/** Returns the middleware that measures each call of a client, including retries. */
+function ofCalls(metrics: Metrics): Middleware {
+  const requests = metrics.counter(AWS_SDK_GO_REQUEST);
+  const durations = metrics.histogram(AWS_SDK_GO_REQUEST_DURATION_SECONDS);
+  const retries = metrics.histogram(AWS_SDK_GO_REQUEST_RETRY_COUNT);
+  return measuring((labels, seconds, attempts) => {
+    requests.inc(labels);
+    retries.observe(labels, attempts - 1);
+    durations.observe(labels, seconds);
+  });
 }
 
 /** Returns the middleware that measures each attempt and its result. */
 function ofAttempts(metrics: Metrics): Middleware {
   const attempts = metrics.counter(AWS_SDK_GO_REQUEST_ATTEMPT);
-  const seconds = metrics.histogram(AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS);
-  return (next, context) => {
-    const call = callOf(context);
-    return async (args) => {
-      const started = performance.now();
-      const record = (code: string): void => {
-        const labels = { ...call, code };
-        attempts.inc(labels);
-        seconds.observe(labels, (performance.now() - started) / 1000);
-      };
-      try {
-        const answer = await next(args);
-        record('');
-        return answer;
-      } catch (error) {
-        record(codeOf(error));
-        throw error;
-      }
-    };
-  };
+  const durations = metrics.histogram(AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS);
+  return measuring((labels, seconds) => {
+    attempts.inc(labels);
+    durations.observe(labels, seconds);
+  });
 }
 
 /** Instruments every client of a list. */

@@ -4,6 +4,7 @@
  */
 import type { EKSClient } from '@aws-sdk/client-eks';
 import { defined } from '../lib/defined.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { wholeBody } from './answers/body.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -75,15 +76,7 @@ export async function signedRequest(
 function errorMessage(text: string): string {
   const json = /"[Mm]essage"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1];
   const xml = /<Message>([^<]*)<\/Message>/.exec(text)?.[1]?.replaceAll('&quot;', '"').replaceAll('&amp;', '&');
-  return (unescapeJson(json) ?? xml ?? text.trim()).slice(0, MAX_TEXT);
-}
-
-function unescapeJson(json: string | undefined): string | undefined {
-  try {
-    return json === undefined ? undefined : String(JSON.parse(json));
-  } catch {
-    return undefined;
-  }
+  return (tryRun(() => json && String(JSON.parse(json))) ?? xml ?? text.trim()).slice(0, MAX_TEXT);
 }
 
 /**

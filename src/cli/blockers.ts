@@ -13,6 +13,7 @@ import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { rate } from './render/cost.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, inShort, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
@@ -152,8 +153,6 @@ export function blockersCommand(): Command {
 /** Renders blockers of nodes as text. */
 const HEADINGS = ['CODE', 'IN THE WAY', 'PODS', 'SINCE', 'UNTIL'];
 
-const usd = (amount: number): string => `$${amount.toFixed(4)}`;
-
 function blockersText(nodes: readonly NodeBlockers[], { all }: { readonly all: boolean }): string {
   const waiting = nodes.filter(({ waitsFor }) => waitsFor !== 'nothing');
   const shown = all ? nodes : waiting;
@@ -170,7 +169,7 @@ function totals(waiting: readonly NodeBlockers[]): string {
   if (waiting.length === 0) return 'no node that is being drained, drifted or consolidatable is blocked';
   const perHour = waiting.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);
   const soFar = waiting.reduce((sum, node) => sum + (node.usdSoFar ?? 0), 0);
-  return `${counted(waiting.length, 'node')} wait${waiting.length === 1 ? 's' : ''}: ${usdPerHour(perHour)}, ${usd(soFar)} so far`;
+  return `${counted(waiting.length, 'node')} wait${waiting.length === 1 ? 's' : ''}: ${usdPerHour(perHour)}, ${rate(soFar)} so far`;
 }
 
 const STATES: Readonly<Record<NodeBlockers['waitsFor'], string>> = {
@@ -204,7 +203,7 @@ function withoutEmptyColumns(rows: readonly (readonly string[])[]): string {
 
 function costText({ usdPerHour: perHour, usdSoFar }: NodeBlockers): string {
   if (perHour === undefined) return '';
-  return usdSoFar === undefined ? usdPerHour(perHour) : `${usdPerHour(perHour)}, ${usd(usdSoFar)} so far`;
+  return usdSoFar === undefined ? usdPerHour(perHour) : `${usdPerHour(perHour)}, ${rate(usdSoFar)} so far`;
 }
 
 function endText(

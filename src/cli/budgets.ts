@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../api/duration.ts';
 import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
 import { timestamp } from '../lib/times.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { type Example, withExamples } from './describe.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
@@ -35,19 +36,15 @@ const MOST_DAYS = 366;
  */
 export function period(text: string): number {
   const days = /^(\d{1,3})d$/.exec(text)?.[1];
-  const ms = days === undefined ? readDuration(text) : Number(days) * DAY_MS;
+  const ms = days === undefined ? tryRun(() => parseDuration(text)) : Number(days) * DAY_MS;
   if (ms === undefined || !(ms > 0) || ms > MOST_DAYS * DAY_MS)
     throw new InvalidArgumentError(`Expected a duration of at most ${MOST_DAYS}d, for example 7d or 36h.`);
   return ms;
 }
 
-function readDuration(text: string): number | undefined {
-  try {
-    return parseDuration(text);
-  } catch {
-    return undefined;
-  }
-}
+/** @param fallback default of the option */
+export const periodOption = (flags: string, description: string, fallback = '7d'): Option =>
+  new Option(flags, description).argParser(period).default(period(fallback), fallback);
 
 /** @throws InvalidArgumentError */
 function timeZone(text: string): string {
@@ -117,11 +114,7 @@ export function budgetsCommand(): Command {
     .description('Show how many nodes the disruption budgets of NodePools allow to be disrupted, by time and reason')
     .argument('[nodepool]', 'name of the NodePool (default: all NodePools)');
   return withExamples(withSource(command), EXAMPLES)
-    .addOption(
-      new Option('--next <duration>', 'period to show, for example 7d or 36h')
-        .argParser(period)
-        .default(7 * DAY_MS, '7d'),
-    )
+    .addOption(periodOption('--next <duration>', 'period to show, for example 7d or 36h'))
     .addOption(
       new Option('--time-zone <name>', 'time zone of the table, for example Europe/Berlin; schedules are always in UTC')
         .argParser(timeZone)

@@ -7,7 +7,7 @@ import { textOf } from '../kube/config-map-document.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
 import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '../observe/history/document.ts';
 import { type HistoryView, historySince } from '../process/history-view.ts';
-import { period } from './budgets.ts';
+import { periodOption } from './budgets.ts';
 import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { type CostHistory, costHistory, type Per } from './cost/history.ts';
@@ -125,11 +125,7 @@ const withOptions = (command: Command): Command =>
       new Option('--by <what>', 'property to group the cost by').choices(Object.keys(DIMENSIONS)).default('nodepool'),
     )
     .option('--history', 'show past costs instead of current costs')
-    .addOption(
-      new Option('--since <duration>', 'with --history: period to show, for example 7d or 36h')
-        .argParser(period)
-        .default(7 * DAY_MS, '7d'),
-    )
+    .addOption(periodOption('--since <duration>', 'with --history: period to show, for example 7d or 36h'))
     .addOption(
       new Option('--per <step>', 'with --history: length of a row (default: "hour" up to 2d, else "day")').choices([
         'hour',

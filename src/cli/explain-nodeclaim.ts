@@ -17,6 +17,7 @@ import { notAmong } from './render/known.ts';
 import { nodeClaimText } from './render/nodeclaim.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { manifestsOf, notKnown, type ScenarioOptions, typesNoting, withScenario, writeNotes } from './scenario.ts';
+import { clusterServerOption } from './source.ts';
 
 interface Flags extends ScenarioOptions, ClusterFlags {
   readonly server?: string;
@@ -97,10 +98,7 @@ export function explainNodeClaimCommand(): Command {
   const command = new Command('nodeclaim')
     .description('Explain why an instance was launched, why it and not a cheaper one, and why its node does not join')
     .argument('<name>', 'name of the NodeClaim or of its Node')
-    .option(
-      '--server <url>',
-      `metrics address of the operator, for example ${DEFAULT_SERVER} (default without -f: the operator in the cluster of the kubeconfig)`,
-    );
+    .addOption(clusterServerOption());
   return withExamples(withScenario(withCluster(command)), [
     { what: 'a NodeClaim of the cluster of the kubeconfig', command: 'karpenter explain nodeclaim default-x2v9z' },
     { what: 'from an operator', command: `karpenter explain nodeclaim default-x2v9z --server ${DEFAULT_SERVER}` },

@@ -20,6 +20,7 @@ import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { notKnown, type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
+import { clusterServerOption } from './source.ts';
 
 const DEFAULT_NAMESPACE = 'default';
 
@@ -107,10 +108,7 @@ export function explainPod(): Command {
       'name of the pod; pods of a workload in manifests are called NAME-0, NAME-1 … (default: all pending pods, grouped by reason)',
     )
     .option('-n, --namespace <namespace>', 'namespace of the pod, or of the listed pods (default: default, or all)')
-    .option(
-      '--server <url>',
-      `metrics address of the operator, for example ${DEFAULT_SERVER} (default without -f: the operator in the cluster of the kubeconfig)`,
-    );
+    .addOption(clusterServerOption());
   return withExamples(withScenario(withCluster(command)), [
     { what: 'a pod of the cluster of the kubeconfig', command: 'karpenter explain pod web-0 -n shop' },
     { what: 'all pending pods of the cluster, grouped by reason', command: 'karpenter explain pod' },

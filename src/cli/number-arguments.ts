@@ -1,6 +1,7 @@
 /** Parsers for numbers on the command line. Each parser throws an InvalidArgumentError with the expected value. */
 import { InvalidArgumentError } from 'commander';
 import { parseQuantity } from '../api/quantity.ts';
+import { tryRun } from '../lib/try-run.ts';
 
 /** Parses a factor greater than 0. */
 export function positive(text: string): number {
@@ -23,12 +24,7 @@ export function numberFrom(least: number, most: number): (text: string) => numbe
 export function sizeFrom(least: string, most: string, example: string): (text: string) => number {
   const [from, to] = [parseQuantity(least), parseQuantity(most)];
   return (text) => {
-    let value = Number.NaN;
-    try {
-      value = parseQuantity(text);
-    } catch {
-      // reported below
-    }
+    const value = tryRun(() => parseQuantity(text)) ?? Number.NaN;
     if (value >= from && value <= to) return value;
     throw new InvalidArgumentError(`It must be a size from ${least} to ${most}, for example ${example}.`);
   };

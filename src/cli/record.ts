@@ -3,7 +3,7 @@
  * as a trace.
  */
 import { Command, Option } from 'commander';
-import { period } from './budgets.ts';
+import { periodOption } from './budgets.ts';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { counted } from './render/table.ts';
@@ -42,11 +42,7 @@ export const recordCommand = (version: string): Command =>
       { what: 'two namespaces, until Ctrl-C', command: 'karpenter record -n web -n jobs -o part.jsonl' },
     ],
   )
-    .addOption(
-      new Option('--for <duration>', 'duration of the recording, for example 7d or 36h')
-        .argParser(period)
-        .default(86_400_000, '24h'),
-    )
+    .addOption(periodOption('--for <duration>', 'duration of the recording, for example 7d or 36h', '24h'))
     .addOption(
       new Option('-n, --namespace <name>', 'record namespaced objects of this namespace only; repeatable').argParser(
         collect,

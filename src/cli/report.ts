@@ -7,7 +7,7 @@ import type { CostReport } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { nearestName } from '../lib/nearest-name.ts';
 import type { HistoryView } from '../process/history-view.ts';
-import { period } from './budgets.ts';
+import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { movesCommand } from './moves.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
@@ -22,8 +22,6 @@ interface Flags {
   readonly now?: number;
   readonly output: 'table' | 'markdown' | 'json' | 'yaml';
 }
-
-const DAY_MS = 86_400_000;
 
 async function reportFor({ server, since, now: untilMs = Date.now() }: Flags): Promise<SupportReport> {
   const sinceMs = untilMs - since;
@@ -64,11 +62,7 @@ export const reportCommand = (): Command =>
     .enablePositionalOptions()
     .addCommand(movesCommand())
     .description('Report decisions, savings, evicted pods and idle nodes of the last days')
-    .addOption(
-      new Option('--since <duration>', 'period of the report, for example 7d or 36h')
-        .argParser(period)
-        .default(7 * DAY_MS, '7d'),
-    )
+    .addOption(periodOption('--since <duration>', 'period of the report, for example 7d or 36h'))
     .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(nowOption())
     .addOption(

@@ -15,7 +15,7 @@ import { type Example, withExamples } from './describe.ts';
 import { type NotRead, SNAPSHOT_INFO, type SnapshotInfo } from './objects/snapshot-info.ts';
 import { counted, pluralOf } from './render/table.ts';
 import { yamlText } from './render/yaml.ts';
-import { writeNotes } from './scenario.ts';
+import { collect, writeNotes } from './scenario.ts';
 import { READ_KINDS } from './snapshot/kinds.ts';
 import { type Progress, progressOn } from './snapshot/progress.ts';
 import { type Gaps, readCluster } from './snapshot/read.ts';
@@ -90,8 +90,6 @@ export function snapshotNotes({
     `${counted(total, 'object')}: ${of('Node')}, ${of('Pod')}, ${of('NodePool')}, ${of('NodeClaim')}${info.redacted ? '' : '; not redacted: the file may contain secrets'}`,
   ];
 }
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
 
 /** @param version version of the product */
 export const snapshotCommand = (version: string): Command =>

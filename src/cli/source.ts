@@ -16,6 +16,12 @@ export const serverOption = (): Option =>
     `metrics address of the operator, used if there is no -f (default: "${DEFAULT_SERVER}")`,
   );
 
+export const clusterServerOption = (): Option =>
+  new Option(
+    '--server <url>',
+    `metrics address of the operator, for example ${DEFAULT_SERVER} (default without -f: the operator in the cluster of the kubeconfig)`,
+  );
+
 /** Exits if both sources are given, because otherwise one of them would be ignored silently. */
 export function refuseTwoSources(command: Command, { filename, server }: SourceFlags): void {
   if (filename.length > 0 && server !== undefined)

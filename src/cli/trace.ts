@@ -9,7 +9,7 @@ import { readTrace } from '../replay/trace/read.ts';
 import { summaryOf, type TraceSummary } from '../replay/trace/summary.ts';
 import type { Trace, TraceEvent } from '../replay/trace/trace.ts';
 import { writeTrace } from '../replay/trace/write.ts';
-import { period } from './budgets.ts';
+import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { numberFrom, wholeFrom } from './number-arguments.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
@@ -65,11 +65,7 @@ const generateCommand = (): Command =>
     .addOption(
       new Option('--seed <number>', 'seed of the random numbers').argParser(wholeFrom(0, 2 ** 32 - 1)).default(1),
     )
-    .addOption(
-      new Option('--duration <duration>', 'length of the trace, for example 7d or 36h')
-        .argParser(period)
-        .default(7 * 86_400_000, '7d'),
-    )
+    .addOption(periodOption('--duration <duration>', 'length of the trace, for example 7d or 36h'))
     .addOption(
       new Option('--pods <count>', 'average number of running pods').argParser(wholeFrom(1, MOST_PODS)).default(100),
     )

@@ -3,6 +3,7 @@
  * pause must be limited by size instead of number. For a usual pod, only lengths are read.
  */
 import type { Pod, PodSpec } from '../api/kubernetes.ts';
+import { tryRun } from '../lib/try-run.ts';
 
 /** Approximate size of a usual pod. */
 const USUAL_BYTES = 4_096;
@@ -11,13 +12,7 @@ const FEW = 16;
 const BYTES_OF_MEMBER = 8;
 
 /** Returns the weight of a pod. An invalid pod has weight 1, because other code reports it. */
-export function weightOfPod(pod: Pod): number {
-  try {
-    return weightOf(pod);
-  } catch {
-    return 1;
-  }
-}
+export const weightOfPod = (pod: Pod): number => tryRun(() => weightOf(pod)) ?? 1;
 
 /** Returns the weight of an object of dynamic resource allocation. Most of its size is the list of devices. */
 export const weightOfDevices = (object: object): number => 1 + bytesOf(object) / USUAL_BYTES;

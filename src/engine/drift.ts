@@ -14,6 +14,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType } from './model.ts';
 import { LOOSE, Requirements, STRICT } from './requirements.ts';
@@ -24,12 +25,8 @@ const TYPE_CHECK_AGE_MS = 60 * 60_000;
 
 /** Returns the NodePool with its drift hash, or undefined if a value of its template is not valid. */
 export function withHash(pool: NodePool): NodePool | undefined {
-  let hash: string;
-  try {
-    hash = nodePoolHash(pool);
-  } catch {
-    return undefined;
-  }
+  const hash = tryRun(() => nodePoolHash(pool));
+  if (hash === undefined) return undefined;
   const annotations = {
     ...pool.metadata.annotations,
     [NODEPOOL_HASH_ANNOTATION]: hash,

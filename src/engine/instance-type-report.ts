@@ -18,7 +18,7 @@ interface ReportedOffering {
 }
 
 /** Reported instance type. This type is a public format. */
-interface ReportedInstanceType {
+export interface ReportedInstanceType {
   readonly name: string;
   readonly requirements: readonly Requirement[];
   readonly capacity: Quantities;

@@ -4,6 +4,7 @@
  * limit are dropped from the start. Pods with too many hard rules are refused.
  */
 import type { Affinity, NodeSelectorTerm, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { hostPortsOf } from './host-ports.ts';
 import type { EnginePod } from './input.ts';
 import type { PodRefusal } from './model.ts';
@@ -168,13 +169,8 @@ function bounded(pod: EnginePod): EnginePod {
 }
 
 /** Returns the measures of a spec. If the spec is not valid, sets no limits, because later checks report the error. */
-function measuredOr(spec: PodSpec): Measured {
-  try {
-    return measuredSpec(spec);
-  } catch {
-    return { spec, weight: 0, error: undefined, cut: undefined };
-  }
-}
+const measuredOr = (spec: PodSpec): Measured =>
+  tryRun(() => measuredSpec(spec)) ?? { spec, weight: 0, error: undefined, cut: undefined };
 
 function measuredSpec(own: PodSpec): Measured {
   const { spec, cut } = withoutSurplus(own);

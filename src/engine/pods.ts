@@ -1,6 +1,7 @@
 /** Classifies pods and the operations that are possible on them. Times are milliseconds since the epoch. */
 import { parseDuration } from '../api/duration.ts';
 import { DELETION_COST_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
+import { tryRun } from '../lib/try-run.ts';
 import type { EnginePod } from './input.ts';
 import { tolerates } from './taints.ts';
 
@@ -46,15 +47,6 @@ export function isReschedulable(pod: EnginePod): boolean {
 const toleratesDisruption = (pod: EnginePod): boolean =>
   (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, DISRUPTED_TAINT));
 
-function positiveDuration(text: string): number | undefined {
-  try {
-    const ms = parseDuration(text);
-    return ms > 0 ? ms : undefined;
-  } catch {
-    return undefined; // users may write any text; invalid text counts as absent
-  }
-}
-
 /**
  * Returns true if the pod must not be disrupted now: the value is `"true"`, or a duration since its start that has not elapsed.
  * A value that is not valid or not positive counts as absent.
@@ -63,8 +55,8 @@ export function doNotDisrupt(pod: EnginePod, nowMs: number): boolean {
   const value = pod.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION];
   if (value === undefined) return false;
   if (value === 'true') return true;
-  const duration = positiveDuration(value);
-  if (duration === undefined) return false;
+  const duration = tryRun(() => parseDuration(value)) ?? 0;
+  if (duration <= 0) return false;
   const startTime = pod.status?.startTime;
   return startTime === undefined || nowMs - Date.parse(startTime) < duration;
 }

@@ -1,6 +1,7 @@
 /** Reads failure responses of the API server. */
 import { isObject, type JsonObject } from '../lib/json-object.ts';
 import { quoted } from '../lib/quoted.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { ApiError } from './client.ts';
 
 /**
@@ -45,12 +46,8 @@ const textIn = (value: unknown): string | undefined => (typeof value === 'string
 const excerptOf = (body: string): string => (body.trim() === '' ? '' : `: ${quoted(body.trim())}`);
 
 function statusIn(body: string): JsonObject {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    return isObject(parsed) ? parsed : {};
-  } catch {
-    return {};
-  }
+  const parsed = tryRun((): unknown => JSON.parse(body));
+  return isObject(parsed) ? parsed : {};
 }
 
 function waitOf(header: string | undefined): number | undefined {

@@ -1,6 +1,7 @@
 /** Name, parser and default of a process setting. `settings.ts` lists all settings. */
 import { formatDuration, parseDuration } from '../api/duration.ts';
 import { quoted } from '../lib/quoted.ts';
+import { tryRun } from '../lib/try-run.ts';
 
 /** Thrown if a setting is invalid. The process ends during its start with this message. */
 export class SettingsError extends Error {
@@ -45,13 +46,6 @@ function option<T>(
     readonly shown?: string;
   },
 ): Option<T> {
-  const lenient = (text: string): T | undefined => {
-    try {
-      return parse.flag(text);
-    } catch {
-      return undefined;
-    }
-  };
   return {
     flag,
     fallback,
@@ -59,7 +53,7 @@ function option<T>(
     shown: parse.shown ?? String(fallback),
     isSwitch: parse.isSwitch ?? false,
     fromFlag: parse.flag,
-    fromEnv: parse.env ?? lenient,
+    fromEnv: parse.env ?? ((text) => tryRun(() => parse.flag(text))),
   };
 }
 

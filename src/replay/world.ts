@@ -6,6 +6,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import { cpuCreditsOf } from '../aws/instancetypes/cpu-credits.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import { chargesUsdPerHour, NO_CHARGES } from '../engine/node-extras.ts';
+import { tryRun } from '../lib/try-run.ts';
 import { openAws } from '../local/aws/open-aws.ts';
 import type { OpenAws } from '../local/aws/options.ts';
 import { randomStream } from '../local/aws/random.ts';
@@ -138,13 +139,7 @@ class InstancePrices {
 /**
  * Returns the charges of a NodePool. If its NodeClass cannot be read, charges are unknown and no nodes are launched.
  */
-function chargesOf(cloud: CloudProvider, pool: NodePool) {
-  try {
-    return cloud.charges?.(pool) ?? NO_CHARGES;
-  } catch {
-    return NO_CHARGES;
-  }
-}
+const chargesOf = (cloud: CloudProvider, pool: NodePool) => tryRun(() => cloud.charges?.(pool)) ?? NO_CHARGES;
 
 interface ClusterOptions {
   readonly clock: VirtualClock;

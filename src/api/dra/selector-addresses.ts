@@ -1,5 +1,6 @@
 /** Functions of Kubernetes' CEL environment for IP addresses, CIDR ranges and URLs. */
 import type { Environment } from '@marcbachmann/cel-js';
+import { tryRun } from '../../lib/try-run.ts';
 import { chargeText } from '../schema/cel-cost.ts';
 
 /** IP address as a value of an expression. */
@@ -201,13 +202,7 @@ function parseUrl(text: string): SelectorUrl | undefined {
   return HOST.test(host) ? new SelectorUrl(text, [scheme.toLowerCase(), host, path, query]) : undefined;
 }
 
-const decodeText = (text: string): string => {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch {
-    return text;
-  }
-};
+const decodeText = (text: string): string => tryRun(() => decodeURIComponent(text.replaceAll('+', ' '))) ?? text;
 
 function queryOf({ query }: SelectorUrl): Map<string, string[]> {
   chargeText(query);

@@ -1,6 +1,6 @@
 /** Functions of Kubernetes' CEL environment that format texts and validate formats. */
 import { type Environment, Optional } from '@marcbachmann/cel-js';
-import { charge, chargeText, sizeOf } from '../schema/cel-cost.ts';
+import { charge, chargeText, isPlain, sizeOf } from '../schema/cel-cost.ts';
 
 /** Maximum number of decimals. */
 const MOST_DECIMALS = 100;
@@ -20,9 +20,6 @@ function shownValue(value: unknown): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString();
   return String(value);
 }
-
-const isPlain = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
 function timeText(time: Date): string {
   const milliseconds = time.getUTCMilliseconds();

@@ -1,6 +1,6 @@
 /** Functions of Kubernetes' CEL environment for device selectors. */
 import type { Environment } from '@marcbachmann/cel-js';
-import { readQuantity } from '../quantity.ts';
+import { isQuantity, readQuantity } from '../quantity.ts';
 import { charge } from '../schema/cel-cost.ts';
 import { registerKubernetesFunctions } from '../schema/celfunctions.ts';
 import { registerAddresses, registerUrls } from './selector-addresses.ts';
@@ -35,15 +35,6 @@ export function mapOfDomains<T>(entries: Iterable<readonly [string, ReadonlyMap<
   domains.get = (key) => find(key) ?? new Map();
   return domains;
 }
-
-const isQuantity = (text: string): boolean => {
-  try {
-    readQuantity(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 function integerOf(quantity: SelectorQuantity): bigint {
   const whole = quantity.nano / BILLION;

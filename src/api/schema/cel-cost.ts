@@ -62,7 +62,7 @@ function partsOf(value: unknown): { readonly size: number; readonly parts: () =>
   return { size: 2 * entries.length, parts: () => entries.flat() };
 }
 
-const isPlain = (value: unknown): value is object =>
+export const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
 /** Names that users' expressions must not contain. */

@@ -1,6 +1,7 @@
 /** Evaluates the rules (`x-kubernetes-validations`) of a schema on an object and all its parts. */
 
 import { isObject, sameJson } from '../../lib/json-object.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { type Cause, duplicate, invalid, invalidWhole, requiredValue, show } from './cause.ts';
 import { absent, CelError, celValue, compile, type Program, present } from './cel.ts';
 import type { CelRule } from './declare.ts';
@@ -129,10 +130,6 @@ function causeOf(rule: CompiledRule, value: unknown, self: unknown, oldSelf: unk
 
 /** Returns the message of an expression, or undefined if it fails or returns no message. */
 function messageOfRule(rule: CompiledRule, self: unknown, oldSelf: unknown): string | undefined {
-  try {
-    const text = rule.explain?.run(self, oldSelf);
-    return typeof text === 'string' && text.trim() !== '' && !text.includes('\n') ? text : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = tryRun(() => rule.explain?.run(self, oldSelf));
+  return typeof text === 'string' && text.trim() !== '' && !text.includes('\n') ? text : undefined;
 }

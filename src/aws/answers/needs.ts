@@ -2,52 +2,9 @@
  * Required fields of each response, by operation. A response without a required field is rejected. Otherwise a missing
  * set would be read as an empty set, and the operator would act on it.
  */
-import type {
-  CapacityReservation,
-  CreateFleetCommandOutput,
-  CreateFleetInstance,
-  CreateLaunchTemplateCommandOutput,
-  DescribeCapacityReservationsCommandOutput,
-  DescribeImagesCommandOutput,
-  DescribeInstanceStatusCommandOutput,
-  DescribeInstancesCommandOutput,
-  DescribeInstanceTypeOfferingsCommandOutput,
-  DescribeInstanceTypesCommandOutput,
-  DescribeLaunchTemplatesCommandOutput,
-  DescribePlacementGroupsCommandOutput,
-  DescribeSecurityGroupsCommandOutput,
-  DescribeSpotPriceHistoryCommandOutput,
-  DescribeSubnetsCommandOutput,
-  FleetLaunchTemplateOverrides,
-  GroupIdentifier,
-  IamInstanceProfile,
-  Image,
-  Instance,
-  InstanceNetworkInterface,
-  InstanceState,
-  InstanceStateChange,
-  InstanceStatus,
-  InstanceStatusDetails,
-  InstanceStatusEvent,
-  InstanceStatusSummary,
-  InstanceTypeOffering,
-  LaunchTemplate,
-  LaunchTemplateAndOverridesResponse,
-  Placement,
-  PlacementGroup,
-  Reservation,
-  SecurityGroup,
-  Subnet,
-  Tag,
-  TerminateInstancesCommandOutput,
-} from '@aws-sdk/client-ec2';
-import type { Cluster, DescribeClusterCommandOutput, KubernetesNetworkConfigResponse } from '@aws-sdk/client-eks';
-import type {
-  GetInstanceProfileCommandOutput,
-  InstanceProfile,
-  ListInstanceProfilesCommandOutput,
-  Role,
-} from '@aws-sdk/client-iam';
+import type * as Ec2 from '@aws-sdk/client-ec2';
+import type * as Eks from '@aws-sdk/client-eks';
+import type * as Iam from '@aws-sdk/client-iam';
 import type { GetProductsCommandOutput } from '@aws-sdk/client-pricing';
 import type { GetQueueUrlCommandOutput, Message, ReceiveMessageCommandOutput } from '@aws-sdk/client-sqs';
 import type { GetParameterCommandOutput, Parameter } from '@aws-sdk/client-ssm';
@@ -76,7 +33,7 @@ const STATE = /^(pending|running|stopping|stopped|shutting-down|terminated)$/;
 const state = textThat((value) => STATE.test(value), 'the state of an instance');
 const COUNT = 1e6;
 
-const image = structure<Image>({
+const image = structure<Ec2.Image>({
   ImageId: idOf('ami'),
   Name: optional(anyText),
   Architecture: text,
@@ -85,14 +42,14 @@ const image = structure<Image>({
   DeprecationTime: optional(momentText),
 });
 
-const subnet = structure<Subnet>({
+const subnet = structure<Ec2.Subnet>({
   SubnetId: idOf('subnet'),
   AvailabilityZone: text,
   AvailabilityZoneId: optional(text),
   AvailableIpAddressCount: amount(),
 });
 
-const reservation = structure<CapacityReservation>({
+const reservation = structure<Ec2.CapacityReservation>({
   CapacityReservationId: idOf('cr'),
   OwnerId: text,
   InstanceType: text,
@@ -104,21 +61,21 @@ const reservation = structure<CapacityReservation>({
   Interruptible: optional(flag),
 });
 
-const group = structure<PlacementGroup>({ GroupId: idOf('pg'), GroupName: text, Strategy: text });
-const partitions = structure<PlacementGroup>({ PartitionCount: some(COUNT) });
+const group = structure<Ec2.PlacementGroup>({ GroupId: idOf('pg'), GroupName: text, Strategy: text });
+const partitions = structure<Ec2.PlacementGroup>({ PartitionCount: some(COUNT) });
 const placementGroup: Check = (field) => {
   group(field);
   if (field.at('Strategy').value === 'partition') partitions(field);
 };
 
 /** Terminated instances have no network and, after some time, no tags. */
-const instance = structure<Instance>({
+const instance = structure<Ec2.Instance>({
   InstanceId: instanceId,
   ImageId: idOf('ami'),
   InstanceType: text,
-  State: structure<InstanceState>({ Name: state }),
+  State: structure<Ec2.InstanceState>({ Name: state }),
   LaunchTime: moment,
-  Placement: structure<Placement>({
+  Placement: structure<Ec2.Placement>({
     AvailabilityZone: text,
     AvailabilityZoneId: optional(text),
     Tenancy: optional(text),
@@ -126,24 +83,24 @@ const instance = structure<Instance>({
     PartitionNumber: optional(amount(COUNT)),
   }),
   SubnetId: optional(idOf('subnet')),
-  IamInstanceProfile: optional(structure<IamInstanceProfile>({ Arn: optional(text) })),
-  SecurityGroups: optional(list(structure<GroupIdentifier>({ GroupId: idOf('sg') }))),
-  NetworkInterfaces: optional(list(structure<InstanceNetworkInterface>({ InterfaceType: optional(text) }))),
-  Tags: optional(list(structure<Tag>({ Key: text, Value: optional(anyText) }))),
+  IamInstanceProfile: optional(structure<Ec2.IamInstanceProfile>({ Arn: optional(text) })),
+  SecurityGroups: optional(list(structure<Ec2.GroupIdentifier>({ GroupId: idOf('sg') }))),
+  NetworkInterfaces: optional(list(structure<Ec2.InstanceNetworkInterface>({ InterfaceType: optional(text) }))),
+  Tags: optional(list(structure<Ec2.Tag>({ Key: text, Value: optional(anyText) }))),
   SpotInstanceRequestId: optional(text),
   CapacityReservationId: optional(text),
 });
 
-const statusSummary = structure<InstanceStatusSummary>({
-  Details: optional(list(structure<InstanceStatusDetails>({ Status: text, ImpairedSince: optional(moment) }))),
+const statusSummary = structure<Ec2.InstanceStatusSummary>({
+  Details: optional(list(structure<Ec2.InstanceStatusDetails>({ Status: text, ImpairedSince: optional(moment) }))),
 });
 
 /** The provider ID of an instance contains its zone. */
-const fleetInstance = structure<CreateFleetInstance>({
+const fleetInstance = structure<Ec2.CreateFleetInstance>({
   InstanceIds: list(instanceId, { atLeast: 1 }),
   InstanceType: text,
-  LaunchTemplateAndOverrides: structure<LaunchTemplateAndOverridesResponse>({
-    Overrides: structure<FleetLaunchTemplateOverrides>({
+  LaunchTemplateAndOverrides: structure<Ec2.LaunchTemplateAndOverridesResponse>({
+    Overrides: structure<Ec2.FleetLaunchTemplateOverrides>({
       AvailabilityZone: text,
       SubnetId: text,
       ImageId: optional(text),
@@ -151,12 +108,12 @@ const fleetInstance = structure<CreateFleetInstance>({
   }),
 });
 
-const fleet = structure<CreateFleetCommandOutput>({
+const fleet = structure<Ec2.CreateFleetCommandOutput>({
   FleetId: text,
   Instances: list(fleetInstance),
   Errors: optional(list(anything)),
 });
-const errors = structure<CreateFleetCommandOutput>({ Errors: list(anything, { atLeast: 1 }) });
+const errors = structure<Ec2.CreateFleetCommandOutput>({ Errors: list(anything, { atLeast: 1 }) });
 /** A response for an instant fleet contains errors if it launched no instance. */
 const instantFleet: Check = (field) => {
   fleet(field);
@@ -164,59 +121,61 @@ const instantFleet: Check = (field) => {
 };
 
 /** The operator reads the tag with one key. Tags with other keys must not make the response unusable. */
-const tags = list(structure<Tag>({ Key: anyText, Value: optional(anyText) }));
+const tags = list(structure<Ec2.Tag>({ Key: anyText, Value: optional(anyText) }));
 
-const template = structure<LaunchTemplate>({
+const template = structure<Ec2.LaunchTemplate>({
   LaunchTemplateId: idOf('lt'),
   LaunchTemplateName: text,
   Tags: optional(tags),
 });
 
-const profile = structure<InstanceProfile>({
+const profile = structure<Iam.InstanceProfile>({
   InstanceProfileName: text,
   Path: optional(text),
-  Roles: list(structure<Role>({ RoleName: text })),
+  Roles: list(structure<Iam.Role>({ RoleName: text })),
   Tags: optional(tags),
 });
 
 const EC2: Readonly<Record<string, Check>> = {
-  DescribeImages: structure<DescribeImagesCommandOutput>({ Images: list(image) }),
-  DescribeSubnets: structure<DescribeSubnetsCommandOutput>({ Subnets: list(subnet) }),
-  DescribeSecurityGroups: structure<DescribeSecurityGroupsCommandOutput>({
-    SecurityGroups: list(structure<SecurityGroup>({ GroupId: idOf('sg'), GroupName: text })),
+  DescribeImages: structure<Ec2.DescribeImagesCommandOutput>({ Images: list(image) }),
+  DescribeSubnets: structure<Ec2.DescribeSubnetsCommandOutput>({ Subnets: list(subnet) }),
+  DescribeSecurityGroups: structure<Ec2.DescribeSecurityGroupsCommandOutput>({
+    SecurityGroups: list(structure<Ec2.SecurityGroup>({ GroupId: idOf('sg'), GroupName: text })),
   }),
   // An unusable instance type must not affect the other instance types: see instancetypes/discovery.ts.
-  DescribeInstanceTypes: structure<DescribeInstanceTypesCommandOutput>({ InstanceTypes: list(anything) }),
-  DescribeInstanceTypeOfferings: structure<DescribeInstanceTypeOfferingsCommandOutput>({
-    InstanceTypeOfferings: list(structure<InstanceTypeOffering>({ InstanceType: text, Location: text })),
+  DescribeInstanceTypes: structure<Ec2.DescribeInstanceTypesCommandOutput>({ InstanceTypes: list(anything) }),
+  DescribeInstanceTypeOfferings: structure<Ec2.DescribeInstanceTypeOfferingsCommandOutput>({
+    InstanceTypeOfferings: list(structure<Ec2.InstanceTypeOffering>({ InstanceType: text, Location: text })),
   }),
   // An unusable price must not affect the other prices: see pricing/pricing.ts.
-  DescribeSpotPriceHistory: structure<DescribeSpotPriceHistoryCommandOutput>({ SpotPriceHistory: list(anything) }),
-  DescribeCapacityReservations: structure<DescribeCapacityReservationsCommandOutput>({
+  DescribeSpotPriceHistory: structure<Ec2.DescribeSpotPriceHistoryCommandOutput>({ SpotPriceHistory: list(anything) }),
+  DescribeCapacityReservations: structure<Ec2.DescribeCapacityReservationsCommandOutput>({
     CapacityReservations: list(reservation),
   }),
-  DescribePlacementGroups: structure<DescribePlacementGroupsCommandOutput>({ PlacementGroups: list(placementGroup) }),
-  DescribeInstances: structure<DescribeInstancesCommandOutput>({
-    Reservations: list(structure<Reservation>({ Instances: list(instance) })),
+  DescribePlacementGroups: structure<Ec2.DescribePlacementGroupsCommandOutput>({
+    PlacementGroups: list(placementGroup),
   }),
-  DescribeInstanceStatus: structure<DescribeInstanceStatusCommandOutput>({
+  DescribeInstances: structure<Ec2.DescribeInstancesCommandOutput>({
+    Reservations: list(structure<Ec2.Reservation>({ Instances: list(instance) })),
+  }),
+  DescribeInstanceStatus: structure<Ec2.DescribeInstanceStatusCommandOutput>({
     InstanceStatuses: list(
-      structure<InstanceStatus>({
+      structure<Ec2.InstanceStatus>({
         InstanceId: instanceId,
         InstanceStatus: optional(statusSummary),
         SystemStatus: optional(statusSummary),
-        Events: optional(list(structure<InstanceStatusEvent>({ Code: text }))),
+        Events: optional(list(structure<Ec2.InstanceStatusEvent>({ Code: text }))),
       }),
     ),
   }),
-  DescribeLaunchTemplates: structure<DescribeLaunchTemplatesCommandOutput>({ LaunchTemplates: list(template) }),
-  CreateLaunchTemplate: structure<CreateLaunchTemplateCommandOutput>({ LaunchTemplate: template }),
+  DescribeLaunchTemplates: structure<Ec2.DescribeLaunchTemplatesCommandOutput>({ LaunchTemplates: list(template) }),
+  CreateLaunchTemplate: structure<Ec2.CreateLaunchTemplateCommandOutput>({ LaunchTemplate: template }),
   CreateFleet: instantFleet,
-  TerminateInstances: structure<TerminateInstancesCommandOutput>({
+  TerminateInstances: structure<Ec2.TerminateInstancesCommandOutput>({
     TerminatingInstances: list(
-      structure<InstanceStateChange>({
+      structure<Ec2.InstanceStateChange>({
         InstanceId: instanceId,
-        CurrentState: structure<InstanceState>({ Name: state }),
+        CurrentState: structure<Ec2.InstanceState>({ Name: state }),
       }),
     ),
   }),
@@ -225,9 +184,9 @@ const EC2: Readonly<Record<string, Check>> = {
 };
 
 const IAM: Readonly<Record<string, Check>> = {
-  GetInstanceProfile: structure<GetInstanceProfileCommandOutput>({ InstanceProfile: profile }),
-  ListInstanceProfiles: structure<ListInstanceProfilesCommandOutput>({
-    InstanceProfiles: list(structure<InstanceProfile>({ InstanceProfileName: text, Path: optional(text) })),
+  GetInstanceProfile: structure<Iam.GetInstanceProfileCommandOutput>({ InstanceProfile: profile }),
+  ListInstanceProfiles: structure<Iam.ListInstanceProfilesCommandOutput>({
+    InstanceProfiles: list(structure<Iam.InstanceProfile>({ InstanceProfileName: text, Path: optional(text) })),
     IsTruncated: optional(flag),
   }),
   CreateInstanceProfile: anything,
@@ -236,7 +195,7 @@ const IAM: Readonly<Record<string, Check>> = {
   DeleteInstanceProfile: anything,
 };
 
-const network = structure<KubernetesNetworkConfigResponse>({
+const network = structure<Eks.KubernetesNetworkConfigResponse>({
   serviceIpv4Cidr: optional(text),
   serviceIpv6Cidr: optional(text),
 });
@@ -249,8 +208,8 @@ export const NEEDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = 
     GetParameter: structure<GetParameterCommandOutput>({ Parameter: structure<Parameter>({ Value: text }) }),
   },
   EKS: {
-    DescribeCluster: structure<DescribeClusterCommandOutput>({
-      cluster: structure<Cluster>({
+    DescribeCluster: structure<Eks.DescribeClusterCommandOutput>({
+      cluster: structure<Eks.Cluster>({
         arn: optional(text),
         endpoint: optional(text),
         version: optional(text),

@@ -2,6 +2,7 @@
 import { parseDuration } from '../../api/duration.ts';
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import type { AmiFamily } from '../amis/families.ts';
 import { type Kubelet, MANAGED_FIELDS, type RawKubelet } from './block.ts';
 import { decodeErrors, wellTyped } from './block-schema.ts';
@@ -21,21 +22,8 @@ const entries = (raw: RawKubelet, field: string): readonly (readonly [string, st
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 };
 
-const quantityOf = (text: string): number | undefined => {
-  try {
-    return parseQuantity(text);
-  } catch {
-    return undefined;
-  }
-};
-
-const durationOf = (text: string): number | undefined => {
-  try {
-    return parseDuration(text);
-  } catch {
-    return undefined;
-  }
-};
+const quantityOf = (text: string): number | undefined => tryRun(() => parseQuantity(text));
+const durationOf = (text: string): number | undefined => tryRun(() => parseDuration(text));
 
 function gracePeriodError(path: string, text: string): string | undefined {
   const duration = durationOf(text);

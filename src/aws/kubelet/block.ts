@@ -1,6 +1,5 @@
 /** The kubelet block of a NodeClass: an open object with twelve fields that the provider interprets. */
 import type { StringMap } from '../../api/kubernetes.ts';
-import { readQuantity } from '../../api/quantity.ts';
 import { isObject } from '../../lib/json-object.ts';
 
 export interface Kubelet {
@@ -45,16 +44,6 @@ export const MANAGED_FIELDS: Readonly<Record<keyof Kubelet, Check>> = {
   imageGCLowThresholdPercent: integer,
   cpuCFSQuota: ['true or false', (value) => typeof value === 'boolean'],
 };
-
-/** Returns true if a reserved amount is a quantity. Otherwise it is an expression. */
-export function isQuantity(text: string): boolean {
-  try {
-    readQuantity(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Describes the fields with values of a wrong type. */
 const typeErrors = (raw: RawKubelet): readonly string[] =>

@@ -6,12 +6,13 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
 import type { StringMap } from '../../api/kubernetes.ts';
+import { isQuantity } from '../../api/quantity.ts';
 import { CostError, countingCompiler, withinCost } from '../../api/schema/cel-cost.ts';
 import { nodesOf } from '../../api/schema/cel-nodes.ts';
 import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celfunctions.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { put } from '../../lib/own.ts';
-import { isQuantity, type Kubelet } from './block.ts';
+import type { Kubelet } from './block.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';
 
 /** Properties of an instance type that expressions can use. */

@@ -2,6 +2,7 @@
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { labelValueErrors } from '../../api/names.ts';
 import { parseQuantity } from '../../api/quantity.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import type { NodeClassStep, StepTools } from './step.ts';
 
 const TYPE = 'ValidationSucceeded';
@@ -30,13 +31,7 @@ export function fieldErrors({ metadata, spec }: EC2NodeClass): readonly string[]
   ];
 }
 
-function isReadable(quantity: string): boolean {
-  try {
-    return parseQuantity(quantity) > 0;
-  } catch {
-    return false;
-  }
-}
+const isReadable = (quantity: string): boolean => (tryRun(() => parseQuantity(quantity)) ?? 0) > 0;
 
 /** Stops the reconciliation before any request to AWS if a field is invalid. */
 export const fieldsStep =

@@ -4,6 +4,7 @@ import { type Filter, type PricingClient, paginateGetProducts } from '@aws-sdk/c
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type Check, moment, problemOf, structure, text } from '../answers/checks.ts';
 import { type ReportUnusable, usableItems } from '../answers/unusable.ts';
@@ -45,13 +46,7 @@ function pricesIn({ terms }: PriceListItem, currency: string): readonly (string 
 const isFree = (price: string | undefined): boolean => price === undefined || Number(price) === 0;
 
 /** Parses an item of a price list. Returns undefined if it is not JSON. */
-function itemIn(json: string): PriceListItem | undefined {
-  try {
-    return JSON.parse(json) as PriceListItem;
-  } catch {
-    return undefined;
-  }
-}
+const itemIn = (json: string): PriceListItem | undefined => tryRun(() => JSON.parse(json) as PriceListItem);
 
 const product =
   (currency: string): Check =>

@@ -1,5 +1,6 @@
 /** Reads the zonal shifts of a cluster from Application Recovery Controller. */
 import type { EKSClient } from '@aws-sdk/client-eks';
+import { tryRun } from '../../lib/try-run.ts';
 import { amount, list, problemOf, structure, text } from '../answers/checks.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
 import { signedRequest } from '../signed.ts';
@@ -36,12 +37,8 @@ const managedResource = structure<ManagedResource>({
 
 /** @throws UnusableAnswer */
 function read(json: string): ManagedResource {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(json);
-  } catch {
-    throw new UnusableAnswer(CALL, 'it is not a JSON object');
-  }
+  const answer = tryRun((): unknown => JSON.parse(json));
+  if (answer === undefined) throw new UnusableAnswer(CALL, 'it is not a JSON object');
   const problem = problemOf(managedResource, answer);
   if (problem !== undefined) throw new UnusableAnswer(CALL, problem);
   return answer as ManagedResource;

@@ -3,6 +3,7 @@
 import { basename, dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import type { SourceFile } from './documents.ts';
 import type { Notes, Path, TakeNote } from './notes.ts';
 
@@ -152,13 +153,8 @@ function operationsIn(text: string): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined;
 }
 
-function parsePatch(text: string): unknown {
-  try {
-    return parse(text) as unknown;
-  } catch {
-    return undefined; // Kustomize reports this error
-  }
-}
+/** Kustomize reports texts that cannot be parsed. */
+const parsePatch = (text: string): unknown => tryRun(() => parse(text) as unknown);
 
 const OLD_VERSION = /^karpenter\.(?:sh|k8s\.aws)\/v1(?:alpha|beta)/;
 

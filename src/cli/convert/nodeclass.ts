@@ -1,5 +1,6 @@
 /** Converts an AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 or an EC2NodeClass of v1beta1 to an EC2NodeClass of v1. */
 import { parseQuantity } from '../../api/quantity.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { hasTemplate, type ObjectEdit } from './edit.ts';
 import { cleanMetadata } from './metadata.ts';
 import type { Path } from './notes.ts';
@@ -39,13 +40,8 @@ function sizeText(edit: ObjectEdit, path: Path, size: string): string {
   return edit.fail(path, `${size} is not between 1Gi and ${MOST_TB}T, the range of v1`);
 }
 
-function bytesOf(edit: ObjectEdit, path: Path, size: string): number {
-  try {
-    return parseQuantity(size);
-  } catch {
-    return edit.fail(path, `${JSON.stringify(size)} is not a quantity, for example 100Gi`);
-  }
-}
+const bytesOf = (edit: ObjectEdit, path: Path, size: string): number =>
+  tryRun(() => parseQuantity(size)) ?? edit.fail(path, `${JSON.stringify(size)} is not a quantity, for example 100Gi`);
 
 export interface ClassOptions {
   /** Name of the nodes' IAM role, for classes with neither role nor instance profile. */

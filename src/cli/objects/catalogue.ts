@@ -2,32 +2,18 @@
  * Reads instance types from the file of `--instance-types`, or from the operator, in the format of
  * `engine/instance-type-report.ts`.
  */
-import type { CpuCredits } from '../../engine/cpu-credits.ts';
-import type { InstanceType, Offering, Requirement, Resources } from '../../engine/model.ts';
+import type { QuantityList } from '../../api/kubernetes.ts';
+import type { ReportedInstanceType } from '../../engine/instance-type-report.ts';
+import type { InstanceType, Offering, Resources } from '../../engine/model.ts';
 import { resourcesOf } from '../../engine/resources.ts';
 import type { Field } from '../../lib/field.ts';
 import { checkExpressions, checkQuantities, fieldIn } from './check.ts';
 import { readJson } from './text.ts';
 
-type Quantities = Readonly<Record<string, string | number>>;
-
-interface OfferingEntry {
-  readonly requirements: readonly Requirement[];
-  readonly price: number;
-  readonly listPrice?: number;
-  readonly spotRisk?: number;
-  readonly available: boolean;
-  readonly reservationCapacity?: number;
-}
-
-interface TypeEntry {
-  readonly name: string;
-  readonly requirements: readonly Requirement[];
-  readonly capacity: Quantities;
-  readonly cpuCredits?: CpuCredits;
-  readonly overhead?: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities | undefined>>;
-  readonly offerings: readonly OfferingEntry[];
-}
+/** Entry of a file. Users may omit the overhead or parts of it. */
+type TypeEntry = Omit<ReportedInstanceType, 'overhead'> & {
+  readonly overhead?: Partial<ReportedInstanceType['overhead']>;
+};
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'];
 
@@ -48,7 +34,7 @@ function checkType(type: Field): void {
 }
 
 function typeOf({ name, requirements, capacity, cpuCredits, overhead, offerings }: TypeEntry): InstanceType {
-  const part = (list: Quantities | undefined): Resources => resourcesOf(list);
+  const part = (list: QuantityList | undefined): Resources => resourcesOf(list);
   return {
     name,
     requirements,

@@ -1,5 +1,5 @@
 /** Checks the fields of built-in objects that the engine relies on. */
-import { parseQuantity } from '../../api/quantity.ts';
+import { isQuantity } from '../../api/quantity.ts';
 import { Field, type Wording } from '../../lib/field.ts';
 import { InputError } from './errors.ts';
 
@@ -26,20 +26,10 @@ export function checkQuantities(list: Field): void {
   for (const name of list.keys()) {
     const field = list.at(name);
     const { value } = field;
-    if (!isQuantity(value))
+    if ((typeof value !== 'string' && typeof value !== 'number') || !isQuantity(value))
       field.fail(
         `${JSON.stringify(value)} is not a quantity; use a number with an optional suffix, for example 100, 500m or 2Gi`,
       );
-  }
-}
-
-function isQuantity(value: unknown): boolean {
-  try {
-    if (typeof value !== 'string' && typeof value !== 'number') return false;
-    parseQuantity(value);
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -5,6 +5,7 @@ import { ec2NodeClassHash } from '../../api/hash.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { NODE_CLASS_READY, nodeClassReadiness } from '../../api/nodepool-readiness.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { isFromCluster, type Manifest } from './read.ts';
 
 /** Fields that only AWS can evaluate, and the things that they select. */
@@ -90,13 +91,9 @@ function markChangedHash({ object, replaced }: Manifest): EC2NodeClass {
   return { ...nodeClass, metadata: { ...nodeClass.metadata, annotations } };
 }
 
-function hasChanged(nodeClass: EC2NodeClass, before: EC2NodeClass): boolean {
-  try {
-    return ec2NodeClassHash(nodeClass) !== ec2NodeClassHash(before);
-  } catch {
-    return false; // the operator also keeps the hash if a value cannot be parsed
-  }
-}
+/** Returns false if a value cannot be parsed, because the operator also keeps the hash. */
+const hasChanged = (nodeClass: EC2NodeClass, before: EC2NodeClass): boolean =>
+  tryRun(() => ec2NodeClassHash(nodeClass) !== ec2NodeClassHash(before)) ?? false;
 
 function changedSelectors({ object, replaced }: Manifest): readonly string[] {
   if (replaced === undefined) return [];

@@ -12,6 +12,7 @@ import type { InstanceType, Offering, PoolInput } from '../../engine/model.ts';
 import { NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
 import { commitmentsOf, type DiscountedPrice, discountsOf } from '../../engine/price-book/book-entries.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import type { NodeClasses } from './node-classes.ts';
 import { placesOf } from './places.ts';
 import type { Manifest } from './read.ts';
@@ -46,16 +47,11 @@ export class ExtrasReader {
 
   /**
    * Returns the charges of the NodeClass's nodes. Public addresses count only if the NodeClass requests them, because
-   * manifests do not contain the settings of subnets.
+   * manifests do not contain the settings of subnets. The validation of the NodeClass reports fields that cannot be parsed.
    */
   #chargesOf({ spec }: NodePool): NodeCharges {
     const nodeClass = this.#nodeClasses.get(spec.template.spec.nodeClassRef.name);
-    if (nodeClass === undefined) return NO_CHARGES;
-    try {
-      return nodeCharges(nodeClass, familyOf(nodeClass), 0);
-    } catch {
-      return NO_CHARGES; // the validation of the NodeClass reports fields that cannot be parsed
-    }
+    return tryRun(() => nodeClass && nodeCharges(nodeClass, familyOf(nodeClass), 0)) ?? NO_CHARGES;
   }
 }
 

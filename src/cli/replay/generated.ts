@@ -2,6 +2,7 @@
 import { parseDuration } from '../../api/duration.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import { quoted } from '../../lib/quoted.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import {
   DEFAULT_START,
   GENERATORS,
@@ -67,13 +68,7 @@ function secondsIn(text: string | null, where: string): number {
   return seconds;
 }
 
-function durationSeconds(text: string): number {
-  try {
-    return parseDuration(text) / 1000;
-  } catch {
-    return Number.NaN;
-  }
-}
+const durationSeconds = (text: string): number => (tryRun(() => parseDuration(text)) ?? Number.NaN) / 1000;
 
 function startIn(text: string | null, where: string): number {
   if (text === null) return DEFAULTS.startMs;

@@ -18,6 +18,7 @@ import {
 import type { NodePool } from '../../api/nodepool.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own, put } from '../../lib/own.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { kept } from './keep.ts';
 import { ownKinds } from './own-kinds.ts';
@@ -61,13 +62,7 @@ export class Redactor {
 }
 
 /** Returns undefined if the operator cannot compute the hash, either. */
-function hashOf(pool: NodePool): string | undefined {
-  try {
-    return nodePoolHash(pool);
-  } catch {
-    return undefined;
-  }
-}
+const hashOf = (pool: NodePool): string | undefined => tryRun(() => nodePoolHash(pool));
 
 function rehashed(object: KubeObject, { before, after }: Hashes): KubeObject {
   const { annotations = {} } = object.metadata;

@@ -7,6 +7,7 @@ import { KEPT_DECLARATION_FIELDS } from '../../api/dra/kept-device-fields.ts';
 import type { ConfigMap, KubeObject } from '../../api/kubernetes.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own } from '../../lib/own.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
 import { kept } from './keep.ts';
 
@@ -29,9 +30,5 @@ function redactedText(text: unknown): string {
 
 function redactedDocument(document: Pick<Document, 'errors' | 'toJS'>): unknown {
   if (document.errors.length > 0) return UNREADABLE;
-  try {
-    return kept(document.toJS({ maxAliasCount: 0 }), KEPT_DECLARATION_FIELDS) ?? UNREADABLE;
-  } catch {
-    return UNREADABLE;
-  }
+  return tryRun(() => kept(document.toJS({ maxAliasCount: 0 }), KEPT_DECLARATION_FIELDS)) ?? UNREADABLE;
 }

@@ -16,6 +16,7 @@ import { startInformers } from '../../kube/informers.ts';
 import { type Clock, monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { timeOf } from '../../lib/times.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import type { PricesOf } from '../../live/costs.ts';
 import type { LiveState } from '../../live/model.ts';
 import { LiveView } from '../../live/view.ts';
@@ -231,11 +232,5 @@ function billedPrices({ cluster, nodeClasses, clock, types }: PriceSources): Pri
 }
 
 /** Returns no charges for NodeClasses with invalid fields. Their conditions report the fields. */
-function chargesOf(nodeClass: EC2NodeClass | undefined): NodeCharges {
-  if (nodeClass === undefined) return NO_CHARGES;
-  try {
-    return nodeCharges(nodeClass, familyOf(nodeClass), 0);
-  } catch {
-    return NO_CHARGES;
-  }
-}
+const chargesOf = (nodeClass: EC2NodeClass | undefined): NodeCharges =>
+  tryRun(() => nodeClass && nodeCharges(nodeClass, familyOf(nodeClass), 0)) ?? NO_CHARGES;

@@ -2,6 +2,7 @@
 import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { InstanceType, Offering } from '../../engine/model.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 
@@ -84,13 +85,8 @@ export function atOtherPrices(
 }
 
 /** Returns the instance types of a NodePool. Ignores errors, because the reader of NodePools reports them. */
-function readable(types: TypesOf, pool: NodePool): readonly (readonly InstanceType[])[] {
-  try {
-    return [types(pool)];
-  } catch {
-    return [];
-  }
-}
+const readable = (types: TypesOf, pool: NodePool): readonly (readonly InstanceType[])[] =>
+  tryRun(() => [types(pool)]) ?? [];
 
 const reprice = (type: InstanceType, changes: readonly PriceChange[]): InstanceType => ({
   ...type,

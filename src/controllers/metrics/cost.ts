@@ -65,7 +65,6 @@ interface CostDeps extends Pick<Deps, 'cloud' | 'settings' | 'log'> {
 /** Sums prices. NodeClaims with an unknown price count as zero. */
 export class CostTracker {
   readonly #deps: CostDeps;
-  readonly #clock: Timepiece;
   readonly #known = new Map<
     string,
     { readonly prices: Prices; readonly burstable: Burstable; readonly readMs: number }
@@ -73,7 +72,6 @@ export class CostTracker {
 
   constructor(deps: CostDeps) {
     this.#deps = deps;
-    this.#clock = deps.clock;
   }
 
   /** Returns the sum of the prices of the offerings, as Karpenter's metric has it. @throws errors of the cloud */
@@ -130,7 +128,7 @@ export class CostTracker {
   async #pricesFor(pool: NodePool, keys: readonly string[]): Promise<{ prices: Prices; burstable: Burstable }> {
     const { name } = pool.metadata;
     const known = this.#known.get(name);
-    const ageMs = monotonicMs(this.#clock) - (known?.readMs ?? Number.NEGATIVE_INFINITY);
+    const ageMs = monotonicMs(this.#deps.clock) - (known?.readMs ?? Number.NEGATIVE_INFINITY);
     const isKnown = keys.every((key) => known?.prices.has(key));
     const limitMs = keys.every((key) => known?.prices.get(key) !== undefined) ? PRICES_AGE_MS : MISSING_AGE_MS;
     if (known && isKnown && ageMs < limitMs) return known;
@@ -143,7 +141,7 @@ export class CostTracker {
     const burstable = new Map(
       used.flatMap((type) => (type.cpuCredits === undefined ? [] : [[type.name, type] as const])),
     );
-    this.#known.set(name, { prices, burstable, readMs: monotonicMs(this.#clock) });
+    this.#known.set(name, { prices, burstable, readMs: monotonicMs(this.#deps.clock) });
     return { prices, burstable };
   }
 }

@@ -10,7 +10,8 @@ import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts
 import { formatTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
+import { timeOf } from '../../lib/times.ts';
+import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 import { type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';
@@ -104,10 +105,9 @@ export interface ReportedCause {
 
 const CENTS_OF_CENTS = 4;
 const [CAUSE, COUNT, COST, NEXT] = [' [', ']: ', ', $', ', next attempt at '];
-const wallTime = (clock: Timepiece, atMs: number): string => timestamp(clock.now() + atMs - monotonicMs(clock));
 
 const causeText = (clock: Timepiece, { record: { text, cause, nodes }, usd, nextMs }: ReportedCause): string => {
-  const next = nextMs === undefined ? '' : `${NEXT}${wallTime(clock, nextMs)}`;
+  const next = nextMs === undefined ? '' : `${NEXT}${wallTimeOf(clock, nextMs)}`;
   const count = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`;
   return `${text}${CAUSE}${formatCause(cause)}${COUNT}${count}${COST}${usd.toFixed(CENTS_OF_CENTS)}${next}`;
 };

@@ -2,7 +2,7 @@
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { readableResources } from '../../engine/resources.ts';
+import { limitOfNodes } from '../../engine/disruption/methods/static-drift.ts';
 import { templateClaim } from '../../engine/static-pools.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
@@ -37,12 +37,6 @@ export function countCreations(pool: NodePool, { active, pending, deleting }: St
   const missing = (pool.spec.replicas ?? 0) - active.length;
   const limit = limitOfNodes(pool);
   return Math.max(0, Math.min(missing, MOST_AT_ONCE, limit - (active.length + pending + deleting + reserved)));
-}
-
-/** Returns the node limit. A limit that cannot be parsed allows no launches; `nodepool.validation` reports it. */
-function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
-  if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
-  return readableResources(limits).nodes ?? 0;
 }
 
 export function staticProvisioning(

@@ -6,6 +6,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { timestamp } from '../../lib/times.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { billedUsdPerHour } from '../billed-price.ts';
 import type { Resources, StateNode } from '../model.ts';
 import { chargesUsdPerHour, type NodeExtras } from '../node-extras.ts';
@@ -105,13 +106,7 @@ const written = ({ nodes, pods, list, workloads, daemonSets, idle, surplusCredit
 /**
  * Returns the requests of a pod. If the pod is not valid, returns no requests, because kube-scheduler would not have placed it.
  */
-function requestsOf(pod: Pod): Resources {
-  try {
-    return podRequests(pod);
-  } catch {
-    return {};
-  }
-}
+const requestsOf = (pod: Pod): Resources => tryRun(() => podRequests(pod)) ?? {};
 
 /** Pods that pay for a node, with their shares. */
 interface Payers {

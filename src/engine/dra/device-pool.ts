@@ -4,6 +4,7 @@
  */
 import type { CounterSet, Device, DeviceTaint, DeviceTaintRule, ResourceSlice } from '../../api/dra/objects.ts';
 import { messageOf } from '../../lib/error-message.ts';
+import { tryRun } from '../../lib/try-run.ts';
 import { compareText } from '../instance-types.ts';
 import { amountOf } from './exact-amounts.ts';
 import {
@@ -153,13 +154,7 @@ export function publishedPool(all: readonly ResourceSlice[], { looks, rules }: P
 
 const EVERYWHERE: DevicePlace = { kind: 'everywhere' };
 
-function validPlace(spec: ResourceSlice['spec']): DevicePlace | undefined {
-  try {
-    return placeOf(spec);
-  } catch {
-    return undefined;
-  }
-}
+const validPlace = (spec: ResourceSlice['spec']): DevicePlace | undefined => tryRun(() => placeOf(spec));
 
 /** A slice is not valid. */
 class SliceError extends Error {}

@@ -5,7 +5,7 @@
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode } from '../model.ts';
-import { isTerminal, isTerminating } from '../pods.ts';
+import { isActive } from '../pods.ts';
 import type { Rule } from './group.ts';
 import { ByLabels } from './running-pods.ts';
 
@@ -13,13 +13,11 @@ type CountByNode = Map<EngineNode, number>;
 
 const NO_PODS: readonly EnginePod[] = [];
 
-const isRunning = (pod: EnginePod): boolean => !isTerminal(pod) && !isTerminating(pod);
-
 /** Returns the running pods of a node. Returns an empty list before the node has joined. */
 export const runningOn = remembering(({ node, pods }: EngineNode): readonly EnginePod[] => {
   if (node === undefined) return NO_PODS;
   // almost always all pods, so there is no need for a new list
-  return pods.every(isRunning) ? pods : pods.filter(isRunning);
+  return pods.every(isActive) ? pods : pods.filter(isActive);
 });
 
 /** Shared counts, which live as long as a user holds a reference. */

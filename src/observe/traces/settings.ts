@@ -1,5 +1,6 @@
 /** Settings of traces. They use OpenTelemetry's environment variables, but only the variables in this list. */
 import { quoted } from '../../lib/quoted.ts';
+import { tryRun } from '../../lib/try-run.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -137,11 +138,7 @@ class Reader {
 function pairOf(text: string): [string, string] | undefined {
   const at = text.indexOf('=');
   if (at < 1) return undefined;
-  try {
-    return [decodeURIComponent(text.slice(0, at).trim()), decodeURIComponent(text.slice(at + 1).trim())];
-  } catch {
-    return undefined;
-  }
+  return tryRun(() => [decodeURIComponent(text.slice(0, at).trim()), decodeURIComponent(text.slice(at + 1).trim())]);
 }
 
 function endpoint(reader: Reader): string | undefined {

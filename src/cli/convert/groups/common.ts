@@ -11,11 +11,14 @@ import {
   OS_LABEL,
   WELL_KNOWN_LABELS,
 } from '../../../api/labels.ts';
+import { defined } from '../../../lib/defined.ts';
+import type { Field } from '../../../lib/field.ts';
 import { put } from '../../../lib/own.ts';
 import { FAMILIES } from '../../../local/aws/catalogue/families.ts';
 import { instanceTypeInfo } from '../../../local/aws/catalogue/info.ts';
 import { apiName } from '../../../local/aws/catalogue/sizes.ts';
 import type { Path } from '../notes.ts';
+import { mapOf } from './fields.ts';
 import { LABELS, type NodeGroup, TAINTS } from './node-group.ts';
 
 export function setInstanceTypes(group: NodeGroup, types: readonly string[]): void {
@@ -86,6 +89,14 @@ export function addTaint(group: NodeGroup, { key, value, effect }: GivenTaint, f
   if (!group.taints.some((each) => each.key === key && each.effect === known)) group.taints.push(taint);
 }
 
+/** Adds the taints of a list of objects. */
+export function addTaints(group: NodeGroup, list: Field, path: Path): void {
+  for (const [index, one] of list.items().entries()) {
+    const { key, value, effect } = mapOf(one);
+    addTaint(group, { key, value, effect }, [...path, index]);
+  }
+}
+
 const RESTRICTED_TAG =
   /^(aws:|eks:|kubernetes\.io\/cluster|karpenter\.sh\/|karpenter\.k8s\.aws\/|k8s\.io\/cluster-autoscaler\/|alpha\.eksctl\.io\/|eksctl\.)/;
 
@@ -142,16 +153,10 @@ type VolumeType = NonNullable<
 
 export function addVolume(group: NodeGroup, deviceName: string, volume: Volume): void {
   const { sizeGi, type, iops, throughput, encrypted, kmsKeyID, snapshotID, deleteOnTermination = true } = volume;
-  const ebs = {
-    ...(sizeGi === undefined ? {} : { volumeSize: sizeGi > 59_000 ? '58Ti' : `${sizeGi}Gi` }),
-    ...(type === undefined ? {} : { volumeType: type as VolumeType }),
-    ...(iops === undefined ? {} : { iops }),
-    ...(throughput === undefined ? {} : { throughput }),
-    ...(encrypted === undefined ? {} : { encrypted }),
-    ...(kmsKeyID === undefined ? {} : { kmsKeyID }),
-    ...(snapshotID === undefined ? {} : { snapshotID }),
-    deleteOnTermination,
-  };
+  const volumeSize = sizeGi === undefined ? undefined : sizeGi > 59_000 ? '58Ti' : `${sizeGi}Gi`;
+  const volumeType = type as VolumeType | undefined;
+  const settings = { volumeSize, volumeType, iops, throughput, encrypted, kmsKeyID, snapshotID };
+  const ebs = { ...defined(settings), deleteOnTermination };
   const others = (group.nodeClass.blockDeviceMappings ?? []).filter((each) => each.deviceName !== deviceName);
   group.nodeClass.blockDeviceMappings = [...others, { deviceName, ebs }];
 }

@@ -6,6 +6,7 @@ import {
   addLabels,
   addTags,
   addTaint,
+  addTaints,
   addVolume,
   CLUSTER_PLACEHOLDER,
   dataDevice,
@@ -269,10 +270,7 @@ function distribution(group: NodeGroup, field: Field, path: Path): void {
 /** Reads taints from a list of objects, or from the older map of `key: value:Effect`. */
 function taints(group: NodeGroup, field: Field, path: Path): void {
   if (Array.isArray(field.value)) {
-    for (const [index, one] of field.items().entries()) {
-      const { key, value, effect } = mapOf(one);
-      addTaint(group, { key, value, effect }, [...path, index]);
-    }
+    addTaints(group, field, path);
     return;
   }
   for (const [key, text] of Object.entries(mapOf(field))) {

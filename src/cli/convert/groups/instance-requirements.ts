@@ -12,6 +12,7 @@ import {
 } from '../../../api/labels.ts';
 import { parseQuantity } from '../../../api/quantity.ts';
 import type { Field } from '../../../lib/field.ts';
+import { tryRun } from '../../../lib/try-run.ts';
 import type { Path } from '../notes.ts';
 import { textOf, textsOf } from './fields.ts';
 import { type NodeGroup, REQUIREMENTS } from './node-group.ts';
@@ -121,9 +122,7 @@ function gpus(group: NodeGroup, field: Field): void {
 /** Parses memory in GiB. eksctl accepts `4`, `4GiB` and `4Gi`. */
 function memoryMi(field: Field): string {
   const text = String(field.value).replace(/\s|B$/gi, '');
-  try {
-    return String(Math.round(parseQuantity(/^[\d.]+$/.test(text) ? `${text}Gi` : text) / 2 ** 20));
-  } catch {
-    return field.fail(`${JSON.stringify(field.value)} is not an amount of memory, for example 4GiB`);
-  }
+  const bytes = tryRun(() => parseQuantity(/^[\d.]+$/.test(text) ? `${text}Gi` : text));
+  if (bytes !== undefined) return String(Math.round(bytes / 2 ** 20));
+  return field.fail(`${JSON.stringify(field.value)} is not an amount of memory, for example 4GiB`);
 }

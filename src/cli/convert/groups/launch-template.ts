@@ -2,6 +2,7 @@
 
 import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
 import { INSTANCE_TENANCY_LABEL } from '../../../api/labels.ts';
+import { defined } from '../../../lib/defined.ts';
 import type { Field } from '../../../lib/field.ts';
 import { decodeUserData, type KubeletConfig } from '../../../local/kubernetes/kubelets/userdata/index.ts';
 import { messageOf } from '../../objects/errors.ts';
@@ -196,16 +197,15 @@ function networkInterfaces(group: NodeGroup, field: Field, path: Path): void {
 type Metadata = NonNullable<NodeGroup['nodeClass']['metadataOptions']>;
 
 function metadata(group: NodeGroup, field: Field): void {
-  const [tokens, endpoint, ipv6] = ['HttpTokens', 'HttpEndpoint', 'HttpProtocolIpv6'].map((key) =>
+  const [httpTokens, httpEndpoint, httpProtocolIPv6] = ['HttpTokens', 'HttpEndpoint', 'HttpProtocolIpv6'].map((key) =>
     textOf(field.at(key)),
   );
-  const hops = field.at('HttpPutResponseHopLimit').given?.count();
   group.nodeClass.metadataOptions = {
     ...group.nodeClass.metadataOptions,
-    ...(tokens === undefined ? {} : { httpTokens: tokens as NonNullable<Metadata['httpTokens']> }),
-    ...(endpoint === undefined ? {} : { httpEndpoint: endpoint as NonNullable<Metadata['httpEndpoint']> }),
-    ...(ipv6 === undefined ? {} : { httpProtocolIPv6: ipv6 as NonNullable<Metadata['httpProtocolIPv6']> }),
-    ...(hops === undefined ? {} : { httpPutResponseHopLimit: hops }),
+    ...(defined({
+      ...{ httpTokens, httpEndpoint, httpProtocolIPv6 },
+      httpPutResponseHopLimit: field.at('HttpPutResponseHopLimit').given?.count(),
+    }) as Metadata),
   };
 }
 
@@ -276,8 +276,7 @@ function applyKubelet(group: NodeGroup, config: KubeletConfig, field: Path): voi
     if (!key.startsWith('karpenter.sh/')) addTaint(group, { key, value, effect }, field);
   const { maxPods, podsPerCore, kubeReserved, systemReserved, evictionHard } = config;
   group.kubelet({
-    ...(maxPods === undefined ? {} : { maxPods }),
-    ...(podsPerCore === undefined ? {} : { podsPerCore }),
+    ...defined({ maxPods, podsPerCore }),
     ...ifAny('kubeReserved', kubeReserved),
     ...ifAny('systemReserved', systemReserved),
     ...ifAny('evictionHard', evictionHard),

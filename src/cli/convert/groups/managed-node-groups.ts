@@ -5,7 +5,7 @@ import type { Path } from '../notes.ts';
 import {
   addLabels,
   addTags,
-  addTaint,
+  addTaints,
   addVolume,
   dataDevice,
   setAlias,
@@ -35,12 +35,7 @@ const FIELDS: Readonly<Record<string, Apply>> = {
   instanceTypes: (group, field) => setInstanceTypes(group, textsOf(field)),
   capacityType: (group, field, path) => capacity(group, textOf(field), path),
   labels: (group, field, path) => addLabels(group, mapOf(field), path),
-  taints: (group, field, path) => {
-    for (const [index, one] of field.items().entries()) {
-      const { key, value, effect } = mapOf(one);
-      addTaint(group, { key, value, effect }, [...path, index]);
-    }
-  },
+  taints: addTaints,
   diskSize: (group, field) => addVolume(group, dataDevice(group), { sizeGi: field.given?.count(), type: 'gp3' }),
   tags: (group, field, path) => addTags(group, mapOf(field), path),
   scalingConfig: (group, field, path) =>

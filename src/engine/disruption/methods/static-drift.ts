@@ -48,7 +48,7 @@ const inOrder = (candidates: readonly Candidate[]): readonly Candidate[] =>
   [...candidates].sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /** Returns the node limit of the NodePool. If the limit is not a valid quantity, returns 0. */
-function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
+export function limitOfNodes({ spec: { limits = {} } }: NodePool): number {
   if (limits.nodes === undefined) return Number.POSITIVE_INFINITY;
   return readableResources(limits).nodes ?? 0;
 }

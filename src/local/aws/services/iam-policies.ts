@@ -9,6 +9,7 @@ import type {
   ListRolePoliciesRequest,
   PutRolePolicyRequest,
 } from '@aws-sdk/client-iam';
+import { tryRun } from '../../../lib/try-run.ts';
 import type { Account } from '../state/account.ts';
 import type { StoredRole } from '../state/stored.ts';
 import { AwsError } from '../wire/error.ts';
@@ -79,12 +80,8 @@ interface Statement {
 
 /** Returns `service:Action` of every statement that denies actions. @throws AwsError MalformedPolicyDocument */
 function deniedActions(document: string): readonly string[] {
-  let statements: Statement | readonly Statement[] | undefined;
-  try {
-    statements = (JSON.parse(document) as { Statement?: Statement | readonly Statement[] }).Statement;
-  } catch {
-    // the error is thrown below
-  }
+  const parsed = tryRun(() => JSON.parse(document) as { Statement?: Statement | readonly Statement[] } | null);
+  const statements = parsed?.Statement;
   if (statements === undefined) throw new AwsError('MalformedPolicyDocument', 'Syntax errors in policy.');
   return [statements].flat().flatMap(({ Effect, Action = [] }) => (Effect === 'Deny' ? [Action].flat() : []));
 }

@@ -7,11 +7,10 @@ import { LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
 import { tolerates } from '../../../engine/taints.ts';
 import { keyOf, refOf } from '../../../kube/store.ts';
-import type { Clock } from '../../../lib/clock.ts';
 import { sameJson } from '../../../lib/json-object.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Cache } from '../../cache.ts';
-import { isGone, type ObjectClient } from '../../client.ts';
+import { isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { isOver } from '../scheduler/cluster.ts';
@@ -92,9 +91,6 @@ export async function startNodeLifecycle(parts: Parts, options: NodeLifecycleOpt
 
 class NodeLifecycle {
   readonly #parts: Parts;
-  readonly #client: ObjectClient;
-  readonly #clock: Clock;
-  readonly #signal: AbortSignal;
   readonly #nodes: Cache<Node>;
   readonly #leases: Cache<Lease>;
   readonly #pods: Cache<Pod>;
@@ -110,9 +106,6 @@ class NodeLifecycle {
   constructor(parts: Parts, { heartbeats = true }: NodeLifecycleOptions) {
     this.#parts = parts;
     this.#heartbeats = heartbeats;
-    this.#client = parts.client;
-    this.#clock = parts.clock;
-    this.#signal = parts.signal;
     const { caches } = parts;
     this.#nodes = caches.of(NODE);
     this.#leases = caches.of(LEASE);
@@ -129,7 +122,7 @@ class NodeLifecycle {
       name: 'taint eviction',
       reconcile: (key) => this.#evict(key),
     });
-    this.#lastTick = this.#clock.now();
+    this.#lastTick = this.#parts.clock.now();
     this.#cancelTick = () => {};
   }
 
@@ -151,12 +144,12 @@ class NodeLifecycle {
     this.#pods.subscribe((now, before) => {
       if (now?.spec.nodeName && now.spec.nodeName !== before?.spec.nodeName) this.#evictions.add(keyOf(now.metadata));
     });
-    this.#signal.addEventListener('abort', () => this.#cancelTick(), { once: true });
+    this.#parts.signal.addEventListener('abort', () => this.#cancelTick(), { once: true });
     await Promise.all([this.#nodes.synced, this.#leases.synced, this.#pods.synced]);
   }
 
   async #markUnknown(node: Node): Promise<void> {
-    const now = timestamp(this.#clock.now());
+    const now = timestamp(this.#parts.clock.now());
     const types = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
     const change = (type: string): Omit<Condition, 'lastTransitionTime'> => ({
       type,
@@ -167,7 +160,7 @@ class NodeLifecycle {
     const conditions = withConditions(node.status?.conditions, types.map(change), now);
     const patch = { status: { conditions } };
     this.#nodes.wrote(
-      await this.#client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }),
+      await this.#parts.client.patch(NODE, node.metadata, patch, { subresource: 'status', type: 'strategic' }),
     );
     this.#report(node, 'Normal', 'NodeNotReady', `Node ${node.metadata.name} status is now: NodeNotReady`);
     const ours = this.#pods.by(nodeNameOf, node.metadata.name).filter(isActive);
@@ -178,7 +171,7 @@ class NodeLifecycle {
     if (getCondition(pod, 'Ready')?.status !== 'True') return;
     const change = { type: 'Ready', status: 'False', reason: 'NodeNotReady' } as const;
     const conditions = withConditions(pod.status?.conditions, [change], now).filter(({ type }) => type === 'Ready');
-    await this.#client.patch(
+    await this.#parts.client.patch(
       POD,
       pod.metadata,
       { status: { conditions } },
@@ -188,20 +181,20 @@ class NodeLifecycle {
 
   /** Kubelets of the local cluster run in this process. A pause of the process must not appear as their silence. */
   #tick(): void {
-    const pausedMs = this.#clock.now() - this.#lastTick - CHECK_MS;
+    const pausedMs = this.#parts.clock.now() - this.#lastTick - CHECK_MS;
     if (pausedMs > CHECK_MS) for (const [name, seen] of this.#lastSeen) this.#lastSeen.set(name, seen + pausedMs);
-    this.#lastTick = this.#clock.now();
-    this.#cancelTick = this.#clock.after(CHECK_MS, () => this.#tick());
+    this.#lastTick = this.#parts.clock.now();
+    this.#cancelTick = this.#parts.clock.after(CHECK_MS, () => this.#tick());
   }
 
   #sign(name: string): void {
-    this.#lastSeen.set(name, this.#clock.now());
+    this.#lastSeen.set(name, this.#parts.clock.now());
   }
 
   async #reconcile(name: string): Promise<number | undefined> {
     const node = this.#nodes.get({ name });
     if (!node) return undefined;
-    const now = this.#clock.now();
+    const now = this.#parts.clock.now();
     const silentMs = this.#heartbeats ? now - (this.#lastSeen.get(name) ?? now) : 0;
     const ready = getCondition(node, 'Ready');
     if (silentMs > GRACE_MS && ready && ready.status !== 'Unknown') await this.#markUnknown(node);
@@ -209,7 +202,7 @@ class NodeLifecycle {
     const taints = correctedTaints(latest, now);
     if (taints) {
       const patch = { metadata: { resourceVersion: latest.metadata.resourceVersion }, spec: { taints } };
-      this.#nodes.wrote(await this.#client.patch(NODE, latest.metadata, patch));
+      this.#nodes.wrote(await this.#parts.client.patch(NODE, latest.metadata, patch));
     }
     const isEvicting = latest.spec?.taints?.some(({ effect }) => effect === 'NoExecute') ?? false;
     if (isEvicting) for (const pod of this.#pods.by(nodeNameOf, name)) this.#evictions.add(keyOf(pod.metadata));
@@ -220,10 +213,10 @@ class NodeLifecycle {
     const pod = this.#pods.get(refOf(key));
     if (!pod?.spec.nodeName || !isActive(pod)) return undefined;
     const node = this.#nodes.get({ name: pod.spec.nodeName });
-    const due = node && evictionTime(pod, node.spec?.taints ?? [], this.#clock.now());
+    const due = node && evictionTime(pod, node.spec?.taints ?? [], this.#parts.clock.now());
     if (due === undefined) return undefined;
     // The taint may be removed before this time. The next run for the node checks again.
-    if (due > this.#clock.now()) return undefined;
+    if (due > this.#parts.clock.now()) return undefined;
     this.#report(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
     await deletePod(this.#parts, pod);
     return undefined;

@@ -3,9 +3,8 @@
 import { createHash } from 'node:crypto';
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../api/kinds.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
-import type { Clock } from '../../../lib/clock.ts';
 import type { Cache } from '../../cache.ts';
-import { isConflict, isGone, type ObjectClient } from '../../client.ts';
+import { isConflict, isGone } from '../../client.ts';
 import type { Parts } from '../../parts.ts';
 import { type Loop, startLoop } from '../controllers/loop.ts';
 import { nodeNameOf } from '../controllers/workloads/pods.ts';
@@ -28,8 +27,6 @@ export async function startAttachments(parts: Parts): Promise<void> {
 
 class Attachments {
   readonly #parts: Parts;
-  readonly #client: ObjectClient;
-  readonly #clock: Clock;
   readonly #pods: Cache<Pod>;
   readonly #claims: Cache<PersistentVolumeClaim>;
   readonly #volumes: Cache<PersistentVolume>;
@@ -38,8 +35,6 @@ class Attachments {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#client = parts.client;
-    this.#clock = parts.clock;
     const { caches } = parts;
     this.#pods = caches.of(POD);
     this.#claims = caches.of(PERSISTENT_VOLUME_CLAIM);
@@ -93,11 +88,11 @@ class Attachments {
       },
     };
     try {
-      this.#attachments.wrote(await this.#client.create(VOLUME_ATTACHMENT, attachment));
+      this.#attachments.wrote(await this.#parts.client.create(VOLUME_ATTACHMENT, attachment));
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
-    await this.#client.patch(
+    await this.#parts.client.patch(
       VOLUME_ATTACHMENT,
       attachment.metadata,
       { status: { attached: true } },
@@ -125,10 +120,10 @@ class Attachments {
       return;
     }
     if (!present) return;
-    await this.#clock.sleep(DETACH_MS, this.#parts.signal);
+    await this.#parts.clock.sleep(DETACH_MS, this.#parts.signal);
     if (this.#parts.signal.aborted || this.#isUsed(volumeName, nodeName)) return;
     try {
-      await this.#client.delete(VOLUME_ATTACHMENT, { name });
+      await this.#parts.client.delete(VOLUME_ATTACHMENT, { name });
     } catch (error) {
       if (!isGone(error)) throw error;
     }

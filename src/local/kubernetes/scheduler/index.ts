@@ -16,7 +16,7 @@ import type { Clock } from '../../../lib/clock.ts';
 import { sameJson } from '../../../lib/json-object.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Caches } from '../../cache.ts';
-import { ApiError, isGone, type ObjectClient } from '../../client.ts';
+import { ApiError, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
 import { bindClaims } from './bind-claims.ts';
@@ -61,11 +61,9 @@ export async function startScheduler(parts: Parts, options: SchedulerOptions = {
 
 class Scheduler {
   readonly #parts: Parts;
-  readonly #client: ObjectClient;
   readonly #caches: Caches;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #log: (message: string) => void;
   readonly #cluster: Cluster;
   readonly #queue: SchedulingQueue;
   readonly #refusals: Refusals;
@@ -80,11 +78,9 @@ class Scheduler {
   constructor(parts: Parts, { tieBreak }: SchedulerOptions) {
     this.#parts = parts;
     this.#tieBreak = tieBreak;
-    this.#client = parts.client;
     this.#caches = parts.caches;
     this.#clock = parts.clock;
     this.#signal = parts.signal;
-    this.#log = parts.log;
     this.#cluster = new Cluster(this.#caches);
     this.#queue = new SchedulingQueue();
     this.#refusals = new Refusals(this.#cluster);
@@ -179,7 +175,7 @@ class Scheduler {
     try {
       await bindClaims(pod, node, this.#parts);
       await reservation?.write();
-      await this.#client.post(POD, pod.metadata, 'binding', {
+      await this.#parts.client.post(POD, pod.metadata, 'binding', {
         apiVersion: 'v1',
         kind: 'Binding',
         metadata: { name, namespace, ...(uid ? { uid } : {}) },
@@ -191,7 +187,7 @@ class Scheduler {
       this.#cluster.forget(pod);
       const present = this.#caches.of(POD).get(pod.metadata);
       if (isGone(error) || !present || !isWaiting(present)) return this.#retry();
-      if (!(error instanceof ApiError)) this.#log(`binding ${namespace}/${name}: ${String(error)}`);
+      if (!(error instanceof ApiError)) this.#parts.log(`binding ${namespace}/${name}: ${String(error)}`);
       this.#report(pod, 'Warning', 'FailedScheduling', error instanceof Error ? error.message : String(error));
       this.#queue.put(present, this.#clock.now());
       this.#queue.refuse(present, this.#clock.now());
@@ -208,7 +204,7 @@ class Scheduler {
       await releaseIdleClaim(pod, this.#cluster, this.#parts);
     } catch (error) {
       if (!this.#signal.aborted && !(error instanceof ApiError))
-        this.#log(`claims of ${pod.metadata.name}: ${String(error)}`);
+        this.#parts.log(`claims of ${pod.metadata.name}: ${String(error)}`);
     }
   }
 
@@ -220,9 +216,9 @@ class Scheduler {
     const condition = conditions.find(({ type }) => type === 'PodScheduled');
     try {
       const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
-      await this.#client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
+      await this.#parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
-      if (!this.#signal.aborted && !isGone(error)) this.#log(`status of ${pod.metadata.name}: ${String(error)}`);
+      if (!this.#signal.aborted && !isGone(error)) this.#parts.log(`status of ${pod.metadata.name}: ${String(error)}`);
     }
   }
 

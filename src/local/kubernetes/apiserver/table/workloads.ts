@@ -21,6 +21,8 @@ const containers =
 const CONTAINERS = wide('Containers', containers('name', 'spec'));
 const IMAGES = wide('Images', containers('image', 'spec'));
 const SELECTOR = wide('Selector', (object) => orNone(selectorText(at(object, 'spec', 'selector'))));
+/** Last columns of most workloads. */
+const PODS = [AGE, CONTAINERS, IMAGES, SELECTOR];
 
 export const DEPLOYMENT_COLUMNS: readonly Column[] = [
   NAME,
@@ -28,10 +30,7 @@ export const DEPLOYMENT_COLUMNS: readonly Column[] = [
   // Numbers in text columns, as in Kubernetes.
   column('Up-to-date', number('status', 'updatedReplicas')),
   column('Available', number('status', 'availableReplicas')),
-  AGE,
-  CONTAINERS,
-  IMAGES,
-  SELECTOR,
+  ...PODS,
 ];
 
 export const REPLICA_SET_COLUMNS: readonly Column[] = [
@@ -39,10 +38,7 @@ export const REPLICA_SET_COLUMNS: readonly Column[] = [
   count('Desired', 'spec', 'replicas'),
   count('Current', 'status', 'replicas'),
   count('Ready', 'status', 'readyReplicas'),
-  AGE,
-  CONTAINERS,
-  IMAGES,
-  SELECTOR,
+  ...PODS,
 ];
 
 export const STATEFUL_SET_COLUMNS: readonly Column[] = [
@@ -63,10 +59,7 @@ export const DAEMON_SET_COLUMNS: readonly Column[] = [
   column('Node Selector', (ds) =>
     orNone(selectorText({ matchLabels: at(ds, 'spec', 'template', 'spec', 'nodeSelector') })),
   ),
-  AGE,
-  CONTAINERS,
-  IMAGES,
-  SELECTOR,
+  ...PODS,
 ];
 
 function jobStatus(job: ApiObject): string {
@@ -93,8 +86,5 @@ export const JOB_COLUMNS: readonly Column[] = [
     (job) => `${number('status', 'succeeded')(job)}/${String(at(job, 'spec', 'completions') ?? 1)}`,
   ),
   column('Duration', jobDuration),
-  AGE,
-  CONTAINERS,
-  IMAGES,
-  SELECTOR,
+  ...PODS,
 ];

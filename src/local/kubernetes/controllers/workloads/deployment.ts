@@ -3,10 +3,9 @@
 import { POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
 import { keyOf } from '../../../../kube/store.ts';
-import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
 import type { Cache } from '../../../cache.ts';
-import { isConflict, type ObjectClient } from '../../../client.ts';
+import { isConflict } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { controllerOf, controllerUid, isOwnedBy, ownerReference } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
@@ -40,15 +39,11 @@ export async function startDeployments(parts: Parts): Promise<void> {
 
 class Deployments {
   readonly #parts: Parts;
-  readonly #client: ObjectClient;
-  readonly #clock: Clock;
   readonly #sets: Cache<Scaled>;
   readonly #report: Report;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#client = parts.client;
-    this.#clock = parts.clock;
     this.#sets = parts.caches.of(REPLICA_SETS);
     this.#report = eventReporter('deployment-controller', parts);
   }
@@ -67,7 +62,7 @@ class Deployments {
     const isNoted = replicas === 0 || set.metadata.annotations?.[DESIRED] === annotations[DESIRED];
     if (before === replicas && isNoted) return;
     this.#sets.wrote(
-      await this.#client.patch(REPLICA_SETS, set.metadata, { metadata: { annotations }, spec: { replicas } }),
+      await this.#parts.client.patch(REPLICA_SETS, set.metadata, { metadata: { annotations }, spec: { replicas } }),
     );
     if (before === replicas) return;
     const direction = replicas > before ? 'up' : 'down';
@@ -96,13 +91,13 @@ class Deployments {
       },
     };
     try {
-      const made = await this.#client.create(REPLICA_SETS, set);
+      const made = await this.#parts.client.create(REPLICA_SETS, set);
       this.#sets.wrote(made);
       const message = `Scaled up replica set ${set.metadata.name} from 0 to ${replicas}`;
       if (replicas > 0) this.#report(deployment, 'Normal', 'ScalingReplicaSet', message);
       return made;
     } catch (error) {
-      const present = isConflict(error) ? await this.#client.find(REPLICA_SETS, set.metadata) : undefined;
+      const present = isConflict(error) ? await this.#parts.client.find(REPLICA_SETS, set.metadata) : undefined;
       if (!present || !isOwnedBy(present, deployment)) throw error;
       return present;
     }
@@ -128,7 +123,7 @@ class Deployments {
       if (Number(current.metadata.annotations?.[REVISION] ?? 0) < latest) {
         // A template that is used again becomes the newest revision.
         const annotations = { [REVISION]: String(latest + 1) };
-        this.#sets.wrote(await this.#client.patch(REPLICA_SETS, current.metadata, { metadata: { annotations } }));
+        this.#sets.wrote(await this.#parts.client.patch(REPLICA_SETS, current.metadata, { metadata: { annotations } }));
       }
       await this.#resize(deployment, current, step.fresh);
     }
@@ -165,7 +160,7 @@ class Deployments {
       .sort((a, b) => revision(a) - revision(b))
       .slice(0, -(deployment.spec.revisionHistoryLimit ?? 10));
     for (const set of extra) {
-      await this.#client.delete(REPLICA_SETS, set.metadata, { uid: set.metadata.uid });
+      await this.#parts.client.delete(REPLICA_SETS, set.metadata, { uid: set.metadata.uid });
       this.#sets.removed(set);
     }
   }
@@ -200,7 +195,7 @@ class Deployments {
             }
           : { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated', message: `${name} is progressing.` },
       ],
-      timestamp(this.#clock.now()),
+      timestamp(this.#parts.clock.now()),
     );
   }
 

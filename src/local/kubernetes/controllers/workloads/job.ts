@@ -2,9 +2,8 @@
 
 import { POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
-import type { Clock } from '../../../../lib/clock.ts';
 import { timestamp } from '../../../../lib/times.ts';
-import { isGone, type ObjectClient } from '../../../client.ts';
+import { isGone } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
@@ -38,16 +37,12 @@ export async function startJobs(parts: Parts): Promise<void> {
 
 class Jobs {
   readonly #parts: Parts;
-  readonly #client: ObjectClient;
-  readonly #clock: Clock;
   readonly #report: Report;
   /** Histories of unfinished Jobs, by UID. */
   readonly #histories = new Map<string, JobHistory>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#client = parts.client;
-    this.#clock = parts.clock;
     this.#report = eventReporter('job-controller', parts);
     parts.caches.of(POD).subscribe((now, pod) => {
       if (now === undefined && pod) this.#histories.get(controllerUid(pod) ?? '')?.removed(pod);
@@ -66,7 +61,7 @@ class Jobs {
     }
     const missing = wished - active.length - (replacesEndedOnly(job) ? terminating.length : 0);
     if (missing <= 0) return undefined;
-    const waitMs = history.backoffMs(this.#clock.now());
+    const waitMs = history.backoffMs(this.#parts.clock.now());
     if (waitMs > 0) return waitMs;
     const names = { 'batch.kubernetes.io/job-name': job.metadata.name, 'job-name': job.metadata.name };
     const pod = podOf(job.spec.template, job);
@@ -91,10 +86,10 @@ class Jobs {
     const ttlSeconds = job.spec.ttlSecondsAfterFinished;
     if (ttlSeconds === undefined) return undefined;
     const since = Date.parse(job.status?.completionTime ?? job.metadata.creationTimestamp ?? '');
-    const waitMs = since + 1000 * ttlSeconds - this.#clock.now();
+    const waitMs = since + 1000 * ttlSeconds - this.#parts.clock.now();
     if (waitMs > 0) return waitMs;
     try {
-      await this.#client.delete(JOBS, job.metadata, { uid: job.metadata.uid });
+      await this.#parts.client.delete(JOBS, job.metadata, { uid: job.metadata.uid });
     } catch (error) {
       if (!isGone(error)) throw error;
     }
@@ -113,7 +108,7 @@ class Jobs {
     const isIdle = active.length + terminating.length === 0;
     const success = isIdle && hasEnoughSuccesses(job, history.succeeded) ? COMPLETE : undefined;
     const ended = isIdle ? (failure ?? success) : undefined;
-    const now = timestamp(this.#clock.now());
+    const now = timestamp(this.#parts.clock.now());
     await writeStatus(this.#parts, JOBS, job, {
       active: active.length,
       ready: active.filter(isReady).length,

@@ -4,8 +4,7 @@
 
 import { PERSISTENT_VOLUME_CLAIM } from '../../../../api/kinds.ts';
 import type { Pod } from '../../../../api/kubernetes.ts';
-import type { Clock } from '../../../../lib/clock.ts';
-import { isConflict, type ObjectClient } from '../../../client.ts';
+import { isConflict } from '../../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';
 import { control } from './control.ts';
@@ -50,14 +49,10 @@ type Members = ReadonlyMap<number, Pod>;
 
 class StatefulSets {
   readonly #parts: Parts;
-  readonly #client: ObjectClient;
-  readonly #clock: Clock;
   readonly #report: Report;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#client = parts.client;
-    this.#clock = parts.clock;
     this.#report = eventReporter('statefulset-controller', parts);
   }
 
@@ -70,7 +65,7 @@ class StatefulSets {
       };
       const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec: template.spec };
       try {
-        await this.#client.create(PERSISTENT_VOLUME_CLAIM, claim);
+        await this.#parts.client.create(PERSISTENT_VOLUME_CLAIM, claim);
       } catch (error) {
         // A claim outlives its pod and is reused.
         if (!isConflict(error)) throw error;
@@ -123,7 +118,7 @@ class StatefulSets {
     await this.#step(set, revision);
     const pods = podsOf(this.#parts, set).filter((pod) => !isOver(pod));
     const updated = pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision);
-    const now = this.#clock.now();
+    const now = this.#parts.clock.now();
     const isDone = updated.length === pods.length;
     await writeStatus(this.#parts, STATEFUL_SETS, set, {
       replicas: pods.length,
