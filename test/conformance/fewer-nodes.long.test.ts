@@ -50,7 +50,9 @@ describe('fewer nodes', () => {
 });
 
 describe('without a fee', () => {
-  it.each(recordedScenarios())('the plan of $name costs at most as much as with the default fee', async ({ snapshot }) => {
+  it.each(recordedScenarios())('the plan of $name costs at most as much as with the default fee', async ({
+    snapshot,
+  }) => {
     const usdWith = async (fee: number): Promise<number> =>
       priceOf(solve(await snapshot(fee), { ...OPTIONS, reservedMode: 'strict' }));
     expect(await usdWith(0)).toBeLessThanOrEqual((await usdWith(DEFAULT_NODE_HOURLY_FEE)) * (1 + 1e-9));
