@@ -19,6 +19,8 @@ const ORDER = ['emptiness', 'static-drift', 'drift', MULTI, SINGLE];
 const REASONS: Readonly<Record<string, string>> = { emptiness: 'Empty', 'static-drift': 'Drifted', drift: 'Drifted' };
 const FLEXIBILITY = 15;
 const EPSILON = 1e-9;
+/** Largest rounding error of a price in the output. */
+const ROUNDING = 5e-7;
 
 export function problemsOf(scenario: Scenario, facts: Facts, decision: Decision, mode: Mode): readonly string[] {
   return new Judge(scenario, facts, mode).judge(decision);
@@ -190,15 +192,24 @@ class Judge {
     if (this.#method === SWAP) this.#checkSwap(command, price);
     this.#checkCheaper(machines, replacements, price);
     if (this.#method !== SWAP) this.#checkNothingLeftOut(machines, replacements, price);
-    for (const pool of new Set(machines.flatMap((machine) => machine.pool ?? [])))
-      if (pool.spec.disruption?.consolidationPolicy === 'Balanced') {
-        const score = this.#score(
-          pool.metadata.name,
-          machines,
-          price - sum(replacements.map((each) => each.cheapestPrice)),
-        );
-        if (score < 0.5 - EPSILON) this.#say(`a score of ${score} for ${pool.metadata.name}`);
-      }
+    this.#checkBalance(command, machines, price);
+  }
+
+  /** Checks that the savings justify the disruption by the policy of the NodePools. Prices decide with `thorough`. */
+  #checkBalance({ replacements, worth }: Decided, machines: readonly Machine[], price: number): void {
+    const pools = [...new Set(machines.flatMap((machine) => machine.pool ?? []))];
+    const balanced = pools.filter(({ spec }) => spec.disruption?.consolidationPolicy === 'Balanced');
+    if (this.#mode === 'thorough') {
+      const factor = balanced.length > 0 ? 2 : 1;
+      const error = Math.abs((worth?.neededUsd ?? 0) - factor * (worth?.priceUsd ?? 0));
+      if (worth === undefined || error > 3 * ROUNDING) this.#say(`needs ${worth?.neededUsd}`);
+      return;
+    }
+    const savings = price - sum(replacements.map((each) => each.cheapestPrice));
+    for (const { metadata } of balanced) {
+      const score = this.#score(metadata.name, machines, savings);
+      if (score < 0.5 - EPSILON) this.#say(`a score of ${score} for ${metadata.name}`);
+    }
   }
 
   /** Checks that the savings justify the eviction of pods and the launch of nodes. */

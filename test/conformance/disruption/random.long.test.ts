@@ -47,6 +47,8 @@ describe(`decisions about random clusters, SEED=${SEED}`, () => {
         const thorough = await decide(scenario, { consolidation: 'thorough' }, folder);
         expect([scenario.name, ...problemsOf(scenario, facts, compatible, 'compatible')]).toEqual([scenario.name]);
         expect([scenario.name, ...problemsOf(scenario, facts, thorough, 'thorough')]).toEqual([scenario.name]);
+        // The policy `Balanced` declines by score with `compatible`, and by price with `thorough`.
+        if (kind === 'balanced') continue;
         for (const { method, commands } of compatible.methods) {
           // A command that cannot be launched saves nothing.
           if (commands.length === 0 || !commands.every((command) => isSold(facts, command))) continue;
