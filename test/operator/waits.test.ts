@@ -88,7 +88,7 @@ async function dump(): Promise<readonly string[]> {
  */
 const facts = (nodes: readonly NodeBlockers[]): readonly unknown[] =>
   nodes
-    .map(({ usdSoFar: _, blockers, ...node }) => ({
+    .map(({ usdSoFar: _, worth: __, blockers, ...node }) => ({
       ...node,
       blockers: blockers.filter(({ code }) => code !== 'nominated'),
     }))
