@@ -38,8 +38,8 @@ export default {
   // A worker that has loaded a hundred test files needs longer than Jest's half second to free its memory and exit. A
   // handle that a test leaves open keeps the worker alive for longer than this limit, and Jest reports it.
   workerGracefulExitTimeout: 30_000,
-  // The scripts in package.json set other numbers: one worker per core for tests that compute, and up to eight for
-  // operator and hostile scenarios, which wait for three quarters of their time and whose clock stands still while other
-  // processes compute. `GOGC=400` saves a fifth of the CPU time of a control plane.
+  // The scripts in package.json set other numbers: one worker per core for tests that compute, and six for operator
+  // scenarios, which wait for two thirds of their time and whose clock stands still while other processes compute.
+  // `GOGC=400` saves a fifth of the CPU time of a control plane.
   maxWorkers: 2 * availableParallelism(),
 };

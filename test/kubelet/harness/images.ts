@@ -31,6 +31,9 @@ const NOT_AT_RUNTIME =
   );
 const SYSTEM_PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+/** Maximum number of images in the storage, including layers. If it is exceeded, all except the tagged images are removed. */
+const MOST_IMAGES = 60;
+
 /** Runs buildah with the storage of the suite. */
 export function buildah(...argv: readonly string[]): Promise<string> {
   const storage = ['--root', join(imageCache(), 'storage'), '--runroot', join(tmpdir(), 'karpenter-kubelet-storage')];
@@ -48,6 +51,8 @@ const isStored = (image: string): Promise<boolean> =>
 /** Builds the image from the Dockerfile. Layers of earlier builds are reused. */
 export async function buildImage(progress: Progress, revision = ''): Promise<void> {
   await mkdir(imageCache(), { recursive: true });
+  const images = (await buildah('images', '--all', '--quiet')).split('\n').length;
+  if (images > MOST_IMAGES) await buildah('rmi', '--prune', '--force');
   const bases = await baseImages(progress);
   await pauseImage(progress);
   progress('building the image');
@@ -68,8 +73,6 @@ export async function buildImage(progress: Progress, revision = ''): Promise<voi
       ...['--build-arg', `BUILD_IMAGE=${bases.build}`, '--build-arg', `RUNTIME_IMAGE=${bases.runtime}`],
       ...['--build-arg', `SOURCE_REVISION=${revision}`, '--tag', IMAGE, ROOT],
     );
-    // The storage keeps only the layers of this build. Removal of many images takes minutes.
-    await buildah('rmi', '--prune', '--force');
   } finally {
     await rm(join(npmrc, '..'), { recursive: true });
   }
