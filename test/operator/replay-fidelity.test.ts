@@ -112,8 +112,8 @@ const SHARE = 0.01;
 describe('replay', () => {
   it.each([
     [['--consolidation=compatible']],
-    // the life is too short for nodes to become empty on their own
-    [['--steering=false']],
+    // the default, which the harness changes
+    [['--steering=true']],
   ])('with %j launches and removes the same nodes as the operator over HTTP, in the same order and at the same cost', async (args) => {
     const [virtual, real] = [await inVirtualTime(args), await overHttp(args)];
     expect(virtual.log.map(({ reason }) => reason)).toEqual(expect.arrayContaining(REASONS));
