@@ -3,8 +3,10 @@
  * input, including the compilation of the snapshot. CPU time includes the garbage collector's threads.
  */
 import type { Pod } from '../../src/api/kubernetes.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 import type { Plan, Snapshot, SolveOptions, StateNode } from '../../src/engine/model.ts';
+import { NO_CHARGES } from '../../src/engine/node-extras.ts';
 import { solve } from '../../src/engine/solve.ts';
 import { benchmarkTypes } from './catalogue.ts';
 import { goRandom } from './gorand.ts';
@@ -99,9 +101,22 @@ function emptyNodes(count: number): readonly StateNode[] {
   });
 }
 
-const snapshotOf = (pendingPods: readonly Pod[], nodes: readonly StateNode[]): Snapshot => ({
+/** The default fee of a node, which the reference does not have. */
+const DEFAULT_EXTRAS = { ...NO_CHARGES, feeUsdPerHour: DEFAULT_NODE_HOURLY_FEE };
+
+const snapshotOf = (
+  pendingPods: readonly Pod[],
+  nodes: readonly StateNode[],
+  packing: SolveOptions['packing'],
+): Snapshot => ({
   nowMs: 0,
-  pools: [{ nodePool: POOL, instanceTypes: benchmarkTypes(TYPES) }],
+  pools: [
+    {
+      nodePool: POOL,
+      instanceTypes: benchmarkTypes(TYPES),
+      ...(packing === 'cheapest' && { extras: DEFAULT_EXTRAS }),
+    },
+  ],
   nodes,
   pendingPods,
   daemonPods: [],
@@ -113,9 +128,9 @@ const snapshotOf = (pendingPods: readonly Pod[], nodes: readonly StateNode[]): S
 });
 
 /** Returns fresh input for a workload. */
-export function benchmarkSnapshot({ pods, nodes }: Workload): Snapshot {
+export function benchmarkSnapshot({ pods, nodes, packing }: Workload): Snapshot {
   const draw = goRandom(SEED);
-  return snapshotOf(pods(draw), nodes?.(draw) ?? []);
+  return snapshotOf(pods(draw), nodes?.(draw) ?? [], packing);
 }
 
 export const OPTIONS: SolveOptions = {
@@ -153,7 +168,7 @@ export function measure(workload: Workload): {
 } {
   const { name, pods: _pods, nodes: _nodes, reference, runs, ...how } = workload;
   const best = { ms: Number.POSITIVE_INFINITY, cpuMs: Number.POSITIVE_INFINITY };
-  let plan = solve(snapshotOf([], []), OPTIONS);
+  let plan = solve(snapshotOf([], [], 'compatible'), OPTIONS);
   let heapMb = 0;
   for (let run = 0; run < runs; run++) {
     const snapshot = benchmarkSnapshot(workload);

@@ -208,14 +208,18 @@ function packedClaims(
   const packed = (terms: PackingTerms) => {
     const parts = problems(terms);
     const packing = parts && pack(parts, terms);
-    return packing && { fresh: build(packing), saving: packing.saving, usdPerHour: costOf(packing.bins) };
+    return packing && { fresh: build(packing), saving: packing.saving, bins: packing.bins };
   };
   const first = packed({ everFull: false });
   if (first === undefined || first.fresh !== undefined) return first;
   const full = root.hasMinValues ? packed({ everFull: true }) : undefined;
   if (full?.fresh !== undefined || limits.isUnlimited || !isThorough) return full ?? first;
+  const shares = limitPrices(1);
+  const used = first.bins.reduce((sum, { copies, row }) => sum + copies * (shares[row] ?? 0), 0);
+  // The nodes use a smaller part of each limit, and another rule does not allow them.
+  if (used <= 1) return full ?? first;
   for (const factor of LIMIT_PRICES) {
-    const terms = { everFull: root.hasMinValues, limitPrices: limitPrices(factor * first.usdPerHour) };
+    const terms = { everFull: root.hasMinValues, limitPrices: limitPrices(factor * costOf(first.bins)) };
     const fresh = packed(terms)?.fresh;
     // the prices of limits are not part of the costs of nodes, so the saving is that of the first packing
     if (fresh !== undefined) return { fresh, saving: first.saving };
