@@ -92,8 +92,7 @@ export function publishUndone(events: EventRecorder, move: Move): void {
   const { command, undoing, startedMs } = move;
   if (undoing === undefined) return;
   const what = undoing.code === 'bought-again' ? 'was launched for its pods' : 'was its replacement and was removed';
-  const message =
-    `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, ` + `NodeClaim ${undoing.nodeClaim} ${what}`;
+  const message = `Undone after ${formatDuration(undoing.atMs - startedMs)}: ${command}, NodeClaim ${undoing.nodeClaim} ${what}`;
   events.publish(...onPool(move, DISRUPTION_UNDONE, message));
 }
 

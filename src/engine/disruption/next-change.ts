@@ -9,8 +9,8 @@ import type { PassInput } from './pass.ts';
 
 /**
  * Returns the first time after `nowMs` at which a decision about the cluster can change although nothing has happened.
- * At that time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, the time in
- * which a marked node may become empty, or a window of `consolidateAfter` or of a budget.
+ * At that time, a budget's window begins, or one of these ends: a nomination, the protection of a pod, or a window of
+ * `consolidateAfter` or of a budget. The price of a move changes steadily, so it has no such time.
  * Returns Infinity if there is no such time. The time at which a terminating pod counts as stuck is not included, because only
  * drains depend on it.
  */

@@ -6,7 +6,7 @@
  * `--only`, `--results` and `--write` are as for `life`. `--cpu-seconds` limits the search for each trace. If the
  * pods of a trace choose their nodes, or request other resources than CPU and memory, this trace is reported and left out.
  */
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { PARTS } from '../../../src/cli/replay/play.ts';
 import { messageOf } from '../../../src/lib/error-message.ts';
@@ -14,7 +14,7 @@ import { type Replay, replay } from '../../../src/replay/replay.ts';
 import type { Trace } from '../../../src/replay/trace/trace.ts';
 import { bootMs, bootOfInstances } from '../../../src/replay/world-model/boot-times.ts';
 import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
-import { PAGE, setsFor, sourcesOf } from '../life/life.ts';
+import { PAGE, resultsIn, setsFor, sourcesOf } from '../life/life.ts';
 import { withTable } from '../life/table.ts';
 import { fixedPods, readDemand } from './demand.ts';
 import { lowerBoundUsd, offersFor, worthFor } from './offers.ts';
@@ -131,14 +131,6 @@ async function playSettings(trace: Trace, play: Replay): Promise<Replays> {
   }));
 }
 
-const resultsIn = (file: string | undefined): readonly ClairvoyantResult[] =>
-  file === undefined || !existsSync(file)
-    ? []
-    : readFileSync(file, 'utf8')
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line));
-
 export async function clairvoyantBenchmark(args: readonly string[], play: Replay = replay): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -152,12 +144,14 @@ export async function clairvoyantBenchmark(args: readonly string[], play: Replay
   });
   const cpuSeconds = Number(values['cpu-seconds']);
   if (!(cpuSeconds > 0)) throw new Error(`--cpu-seconds must be a positive number, not "${values['cpu-seconds']}"`);
-  const earlier = resultsIn(values.results);
+  const earlier = resultsIn<ClairvoyantResult>(values.results);
   const results: ClairvoyantResult[] = [];
   const folder = values.traces ?? process.env.LIFE_TRACES;
   // most generated traces have constraints that the policies do not support
   const sources = sourcesOf({ folder, only: values.only }).filter(({ source }) => !source.startsWith('generate:'));
-  if (sources.length === 0) throw new Error('there are no traces; use --traces with a folder of *.jsonl or *.jsonl.gz');
+  if (folder === undefined) throw new Error('there are no traces; use --traces with a folder of *.jsonl or *.jsonl.gz');
+  if (sources.length === 0)
+    throw new Error(`no trace in ${folder} has a name that begins with "${values.only}"; correct --traces or --only`);
   for (const { name, source } of sources) {
     const known = earlier.find(({ trace }) => trace === name);
     const result = known ?? (await resultOf(name, source, cpuSeconds, play));

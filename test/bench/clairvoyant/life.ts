@@ -19,8 +19,8 @@ export interface LifeWorld {
 
 /** Decisions that need no search. */
 export interface Rules {
-  /** Order of the nodes to mark: by the worth of their pods or by their end. No node is marked with `none`. */
-  readonly marks: 'worth' | 'end' | 'none';
+  /** Order of the nodes to mark: by the worth of their pods or by their end. Undefined: no node is marked. */
+  readonly marks?: 'worth' | 'end';
   /** Seconds for which an empty node stays, or undefined to keep it if the next pod arrives soon. */
   readonly keepSeconds?: number;
 }
@@ -382,7 +382,7 @@ export class Life {
   #mark(): void {
     this.#markedAt = this.now;
     const { marks } = this.rules;
-    if (marks === 'none') return;
+    if (marks === undefined) return;
     const usable = this.nodes.filter(({ ready }) => ready <= this.now);
     const ends = marks === 'end' ? this.#ends() : undefined;
     const rank = (node: LifeNode): number =>

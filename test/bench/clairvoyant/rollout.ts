@@ -36,7 +36,7 @@ interface Action {
 }
 
 /** Rules from which the policy starts. The cheapest is chosen. */
-const RULES: readonly Rules[] = [{ marks: 'none' }, { marks: 'worth' }, { marks: 'end' }];
+const RULES: readonly Rules[] = [{}, { marks: 'worth' }, { marks: 'end' }];
 const DECISION_SECONDS = 30;
 /** Number of nodes that are considered at a moment, at random. */
 const MOST_NODES = 10;

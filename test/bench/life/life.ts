@@ -77,17 +77,17 @@ export function sourcesOf({ folder, only }: Pick<LifeOptions, 'folder' | 'only'>
   return all.filter(({ name }) => name.startsWith(only));
 }
 
-/** Returns the results of an earlier run with as many lives. */
-function resultsIn(file: string | undefined, lives: number): readonly LivesOfTrace[] {
+/** Returns the results of an earlier run, which has written one JSON object per line. */
+export function resultsIn<T>(file: string | undefined): readonly T[] {
   if (file === undefined || !existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
-  return lines.map((line) => JSON.parse(line) as LivesOfTrace).filter((result) => result.lives.count === lives);
+  return lines.map((line) => JSON.parse(line));
 }
 
 export async function lifeBenchmark(args: readonly string[], play: Replay = replay): Promise<void> {
   const options = readOptions(args, process.env);
   const { lives, results: file } = options;
-  const earlier = resultsIn(file, lives);
+  const earlier = resultsIn<LivesOfTrace>(file).filter((result) => result.lives.count === lives);
   const results: LivesOfTrace[] = [];
   for (const { name, source } of sourcesOf(options)) {
     const result = earlier.find(({ trace }) => trace === name) ?? (await playTrace({ name, source }, lives, play));

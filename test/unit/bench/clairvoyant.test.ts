@@ -180,15 +180,15 @@ describe('scores', () => {
 
 describe('a life with kube-scheduler', () => {
   it('pays each node from its start until it is empty', () => {
-    const life = new Life(worldOf(demandOf([job(10, 100, 1000)])), { marks: 'none' }).run();
+    const life = new Life(worldOf(demandOf([job(10, 100, 1000)])), {}).run();
     expect(life.usd).toBeCloseTo((1 * (40 + 100 - 8)) / 3600);
     expect([life.launches, life.waits[0], life.nodes.length]).toEqual([1, 40, 0]);
   });
 
   it('keeps an empty node for a pod that arrives soon, or for a fixed time', () => {
     const demand = demandOf([job(0, 60, 1000), job(120, 60, 1000)]);
-    expect(new Life(worldOf(demand), { marks: 'none' }).run().launches).toBe(1);
-    const kept = new Life(worldOf(demand), { marks: 'none', keepSeconds: 10 }).run();
+    expect(new Life(worldOf(demand), {}).run().launches).toBe(1);
+    const kept = new Life(worldOf(demand), { keepSeconds: 10 }).run();
     expect(kept.launches).toBe(2);
     expect(kept.usd).toBeCloseTo((2 * (40 + 60 + 10 - 8)) / 3600);
   });
@@ -201,7 +201,7 @@ describe('a life with kube-scheduler', () => {
     ];
     const two = offer('two', 1, 2000);
     const demand = demandOf([replica, replica, replica], { scales, workloads: 1 });
-    const life = new Life(worldOf(demand, [two]), { marks: 'none' }).run();
+    const life = new Life(worldOf(demand, [two]), {}).run();
     expect(life.nodes.map(({ pods }) => pods)).toEqual([1, 1]);
   });
 
@@ -234,7 +234,7 @@ describe('decisions that are tried against the future', () => {
 
   it('launch a larger node for a pod that comes later', () => {
     const world = worldOf(demandOf([job(0, 3000, 1000), job(60, 2940, 3000)]));
-    expect(new Life(world, { marks: 'none' }).run().launches).toBe(2);
+    expect(new Life(world, {}).run().launches).toBe(2);
     const { life, decisions } = rollOut(world, options);
     expect(decisions).toEqual([{ at: 0, what: 'launch', type: 'large', other: 'small' }]);
     expect(life.usd).toBeCloseTo((2 * (40 + 3000 - 8)) / 3600);
@@ -290,6 +290,9 @@ describe('the comparison of policies', () => {
 
   it('needs traces and a positive CPU time', async () => {
     await expect(clairvoyantBenchmark(['--only', 'none'])).rejects.toThrow('there are no traces; use --traces');
+    await expect(clairvoyantBenchmark(['--traces', import.meta.dirname, '--only', 'a'])).rejects.toThrow(
+      /^no trace in .* begins with "a"; correct --traces or --only$/,
+    );
     const wrong = clairvoyantBenchmark(['--cpu-seconds', '0']);
     await expect(wrong).rejects.toThrow('--cpu-seconds must be a positive number, not "0"');
   });
