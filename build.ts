@@ -1,11 +1,12 @@
 /**
  * Bundles the operator and the command line, each into a folder of its own with the code of its threads: the image holds
  * the first alone, the npm package both.
- * `node build.ts [FOLDER [MAIN]]`: into dist/ by default; MAIN is a file in place of src/program.ts, for benchmarks.
+ * `node build.ts [FOLDER [PROGRAM…]]`: into dist/ by default; PROGRAMs are built with the operator and without the command line, for
+ * tests and benchmarks.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 /** Source revision for the log field `commit`: what the environment says, as in the image's build, or what git says. */
@@ -37,25 +38,28 @@ const prunePure: Plugin = {
   },
 };
 
-const [outdir = 'dist', main = 'src/program.ts'] = process.argv.slice(2);
+const [outdir = 'dist', ...programs] = process.argv.slice(2);
 
 /** The program of threads, beside the entry points. */
 const THREADS = { 'engine-worker': 'src/engine-worker/worker.ts' };
 
 /** The operator shares nothing with the command line, whose local world needs all of the AWS SDK. */
-const BUNDLES: readonly BuildOptions[] = [
-  {
-    outdir: join(outdir, 'cli'),
-    entryPoints: { cli: 'src/cli.ts', ...THREADS, 'replay-thread': 'src/replay/threads/replay-thread.ts' },
+const COMMAND_LINE: BuildOptions = {
+  outdir: join(outdir, 'cli'),
+  entryPoints: { cli: 'src/cli.ts', ...THREADS, 'replay-thread': 'src/replay/threads/replay-thread.ts' },
+};
+const OPERATOR: BuildOptions = {
+  outdir: join(outdir, 'operator'),
+  entryPoints: {
+    main: 'src/program.ts',
+    doctor: 'src/doctor.ts',
+    ...THREADS,
+    ...Object.fromEntries(programs.map((file) => [basename(file, '.ts'), file])),
   },
-  {
-    outdir: join(outdir, 'operator'),
-    entryPoints: { main, doctor: 'src/doctor.ts', ...THREADS },
-    // The AWS SDK comes in two forms, and from this one the commands that are not used can be left out.
-    mainFields: ['module', 'main'],
-    plugins: [prunePure],
-  },
-];
+  // The AWS SDK comes in two forms, and from this one the commands that are not used can be left out.
+  mainFields: ['module', 'main'],
+  plugins: [prunePure],
+};
 
 /**
  * Node.js keeps the text of a module with two bytes for each letter as soon as one of them is beyond ASCII: 4 MB for the operator. esbuild
@@ -95,8 +99,11 @@ const OPTIONS: BuildOptions = {
 };
 
 rmSync(outdir, { recursive: true, force: true });
-for (const bundle of BUNDLES) await build({ ...OPTIONS, ...bundle });
+await build({ ...OPTIONS, ...OPERATOR });
 escapeLetters(join(outdir, 'operator'));
 // Files of pages go as they are: the live page's, and those of the page about a replay.
 cpSync('src/live/page', join(outdir, 'operator/page'), { recursive: true });
-cpSync('src/cli/replay/page/assets', join(outdir, 'cli/assets'), { recursive: true });
+if (programs.length === 0) {
+  await build({ ...OPTIONS, ...COMMAND_LINE });
+  cpSync('src/cli/replay/page/assets', join(outdir, 'cli/assets'), { recursive: true });
+}

@@ -17,7 +17,11 @@ export default {
   // `hostile` (`npm run test:operator` and so on), and the suites that need more than Node: `cluster` and `scenarios`, which
   // need a Go toolchain (`npm run test:cluster`), and `moto`, which needs Python (`npm run test:moto`).
   projects: [
-    ...['architecture', 'operator', 'hostile', 'contract', 'cluster'].map((name) => project(name)),
+    ...['architecture', 'contract'].map((name) => project(name)),
+    // Start operators in processes of their own.
+    ...['operator', 'hostile', 'cluster'].map((name) =>
+      project(name, { globalSetup: '<rootDir>/test/support/operator/bundle.ts' }),
+    ),
     ...['unit', 'conformance'].map((name) => project(name, { testPathIgnorePatterns: ['\\.long\\.test\\.ts$'] })),
     // Files of unit and conformance tests that take many seconds.
     project('long', { testMatch: ['<rootDir>/test/{unit,conformance}/**/*.long.test.ts'] }),

@@ -1,16 +1,15 @@
 /** An operator that loses its lease must change nothing, regardless of the cause: no pod gets two nodes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Clock } from '../../src/lib/clock.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
+import { bundled } from '../support/operator/bundle.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 import { type StallableWire, startStallableWire } from './stallable-wire.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../src/program.ts');
 const PODS = 30;
 /** Maximum number of NodeClaims. Only launches in flight at the loss of the lease may be duplicated. */
 const MOST_CLAIMS = 34;
@@ -61,7 +60,7 @@ const settings = (): Record<string, string> => ({
 
 /** Starts an operator in a separate process. */
 function startProcess(): ChildProcess {
-  const child = spawn(process.execPath, [PROGRAM], {
+  const child = spawn(process.execPath, [bundled('main')], {
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...settings() },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

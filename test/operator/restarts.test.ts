@@ -2,15 +2,13 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LEASE } from '../../src/api/kinds.ts';
 import { failRequests } from '../support/api-server-faults.ts';
+import { bundled } from '../support/operator/bundle.ts';
 import { crashableOperator } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
-
-const MAIN = join(import.meta.dirname, '../../src/program.ts');
 
 let scenario: Scenario;
 afterEach(async () => {
@@ -105,7 +103,7 @@ describe('an operator that is killed', () => {
       kubelets: { bootMs: 500, readyMs: 200, podStartMs: [100, 200] },
     });
     const { world } = scenario;
-    const first = spawn(process.execPath, [MAIN], {
+    const first = spawn(process.execPath, [bundled('main')], {
       env: {
         PATH: process.env.PATH,
         NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,

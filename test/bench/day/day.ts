@@ -71,7 +71,7 @@ const flagsFor = (limitMb: number): readonly string[] => [
 async function bundled(outdir: string): Promise<string> {
   execFileSync(process.execPath, ['build.ts', outdir, 'test/support/operator/process.ts'], { cwd: ROOT });
   await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
-  return join(outdir, 'operator/main.js');
+  return join(outdir, 'operator/process.js');
 }
 
 async function rssMb(pid: number): Promise<number> {

@@ -1,6 +1,6 @@
 /** The operator as a separate process, like in a pod, with its log as parsed lines. */
-import { join } from 'node:path';
-import { type Cluster, ROOT } from './cluster.ts';
+import { bundled } from '../../support/operator/bundle.ts';
+import type { Cluster } from './cluster.ts';
 import { type Process, startProcess } from './processes.ts';
 
 export interface LogLine {
@@ -26,7 +26,7 @@ export async function startOperatorProcess(
   const process_ = await startProcess({
     name: `operator-${started}`,
     path: process.execPath,
-    argv: [join(ROOT, 'src/program.ts')],
+    argv: [bundled('main')],
     folder: cluster.plane.folder,
     env: { ...inherited(), ...(await cluster.operatorEnv()), ...env },
   });

@@ -199,7 +199,7 @@ describe('a signal', () => {
   (canBePid1 ? it : it.skip)('ends process 1 of a container while it loads its code', async () => {
     // the first module that is loaded after the installation of the handlers blocks the process
     const hook = `import { registerHooks } from 'node:module'; registerHooks({ load(url, context, next) {
-      if (url.endsWith('/operator-process.ts')) { console.log('{"message":"loading"}'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000); }
+      if (url.includes('/operator-process')) { console.log('{"message":"loading"}'); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000); }
       return next(url, context); } });`;
     const operator = run(
       {},

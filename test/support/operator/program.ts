@@ -1,11 +1,9 @@
 /** Runs the operator's program like the image, and reads every line of its output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { LogLine } from '../../operator/harness.ts';
-
-const PROGRAM = join(import.meta.dirname, '../../../src/program.ts');
+import { bundled } from './bundle.ts';
 
 export interface Ended {
   readonly code: number | null;
@@ -31,7 +29,7 @@ export interface ProgramOptions {
 }
 
 export function runProgram({ env, nodeOptions = [], isPid1 = false }: ProgramOptions): RunningProgram {
-  const command = [process.execPath, ...nodeOptions, PROGRAM];
+  const command = [process.execPath, ...nodeOptions, bundled('main')];
   const [path = '', ...argv] = isPid1 ? ['unshare', '--pid', '--fork', '--kill-child', ...command] : command;
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(path, argv, { env: { PATH, NODE_COMPILE_CACHE, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,21 +1,18 @@
 /** Starts operators in separate processes and reads all their output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import type { LogLine } from '../../operator/harness.ts';
 import type { LeadingClock } from '../paced-clock.ts';
+import { bundled } from './bundle.ts';
 import type { FromOperator, ToOperator } from './messages.ts';
 
-/** Program of the process. The default is `process.ts` with Node's default options. */
+/** Program of the process. The default is the bundled `process.ts` with Node's default options. */
 export interface Program {
   readonly file: string;
   readonly nodeOptions: readonly string[];
 }
 
-const SOURCES: Program = {
-  file: fileURLToPath(new URL('./process.ts', import.meta.url)),
-  nodeOptions: ['--expose-gc'],
-};
+const DEFAULT: Program = { file: bundled('process'), nodeOptions: ['--expose-gc'] };
 
 export interface Memory {
   readonly rssMiB: number;
@@ -50,7 +47,7 @@ export async function runOperator(
   clock: LeadingClock,
   env: Readonly<Record<string, string>>,
   argv: readonly string[] = [],
-  { file, nodeOptions }: Program = SOURCES,
+  { file, nodeOptions }: Program = DEFAULT,
 ): Promise<OperatorProcess> {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [...nodeOptions, file, ...argv], {
