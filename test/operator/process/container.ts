@@ -1,14 +1,13 @@
 /** The operator as in its image: the bundle, the Node.js options of the Dockerfile, and a memory limit. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import { bundled } from '../../support/operator/bundle.ts';
 import type { LogLine } from '../harness.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 const STOP_MS = 30_000;
 
 export interface Container {
@@ -29,11 +28,9 @@ export interface Container {
 
 /** @param env environment of an operator in the world */
 export async function startContainer(env: Readonly<Record<string, string>>, limitBytes: number): Promise<Container> {
-  const folder = mkdtempSync(join(tmpdir(), 'container-'));
-  execFileSync(process.execPath, [join(ROOT, 'build.ts'), join(folder, 'dist')], { cwd: ROOT });
   const [metricsPort, healthProbePort] = [await freePort(), await freePort()];
   const group = memoryGroup(limitBytes);
-  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), join(folder, 'dist/operator/main.js')], {
+  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), bundled('main')], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -74,7 +71,6 @@ export async function startContainer(env: Readonly<Record<string, string>>, limi
     async stop() {
       const code = await ended(child);
       group?.remove();
-      rmSync(folder, { recursive: true, force: true });
       return code;
     },
   };
