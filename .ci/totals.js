@@ -2,20 +2,22 @@
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { cpus, setPriority, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'totals-'));
 /** The README's test command first, then the slower suites. Stages run one after the other. */
 const stages = [
   [['test']],
-  [['test:long']],
   [['test:hostile']],
   [['test:operator']],
   [['test:cluster']],
   // The kubelets wait for most of the time. Meanwhile, the suites of the other list run one after the other.
-  [['test:kubelet'], ['test:browser', 'test:moto']],
+  [['test:kubelet'], ['test:browser', 'test:moto', 'test:long']],
 ];
+/** Only computes, so that it leaves the cores to the kubelets whenever they need them. */
+const patient = 'test:long';
+const LOW_PRIORITY = 10;
 /** Waits for a part of its time, in which the control plane and the image of the last suites are built. */
 const leisurely = 'test:operator';
 const inNeedOfBuild = 'test:cluster';
@@ -39,6 +41,7 @@ async function run(suite, files = []) {
   const child = spawn('npm', ['run', suite, '--', '--ci', '--json', `--outputFile=${report}`, ...paths], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  if (suite === patient) setPriority(child.pid, LOW_PRIORITY);
   const [code] = await once(child, 'close');
   const counts = existsSync(report) ? countsOf(JSON.parse(readFileSync(report, 'utf8'))) : new Map();
   for (const [file, count] of counts) results.set(`${suite} ${file}`, count);
