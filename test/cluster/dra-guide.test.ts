@@ -9,6 +9,8 @@ import { type Shell, startShell } from './harness/shell.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const LIMIT_MS = 180_000;
+/** Each poll starts kubectl. */
+const POLL_MS = 1_000;
 
 /** Command that runs until it is stopped, with its output. */
 interface Running {
@@ -70,6 +72,7 @@ it('leads from a claim template to a running pod', async () => {
       return /^pod\/inference-\S+ +1\/1 +Running/m.test(shown) || undefined;
     },
     LIMIT_MS,
+    POLL_MS,
   );
   expect(shown).toMatch(/^resourceclaim\S+\/inference-\S+ +allocated,reserved/m);
   expect(shown).toMatch(/^resourceslice\S+\/\S+ +\S+ +gpu\.nvidia\.com/m);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { steadyClock } from '../../src/lib/clock.ts';
 import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
+import { askEtcd, base64 } from './harness/etcd.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { comparable, normal } from './parity/normal.ts';
 
@@ -46,13 +47,8 @@ describe('expired resource versions', () => {
   }
 
   async function forgetAll(): Promise<void> {
-    const etcd = async (path: string, body: object): Promise<{ readonly header: { readonly revision: string } }> => {
-      const answer = await fetch(`${plane.etcdUrl}${path}`, { method: 'POST', body: JSON.stringify(body) });
-      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
-      return (await answer.json()) as { readonly header: { readonly revision: string } };
-    };
-    const { header } = await etcd('/v3/kv/range', { key: Buffer.from([0]).toString('base64') });
-    await etcd('/v3/kv/compaction', { revision: header.revision, physical: true });
+    const { header } = await askEtcd(plane, '/v3/kv/range', { key: base64('\0') });
+    await askEtcd(plane, '/v3/kv/compaction', { revision: header.revision, physical: true });
   }
 
   const token = ({ continue: next = '' }: Listed['metadata']): string => `continue=${encodeURIComponent(next)}`;

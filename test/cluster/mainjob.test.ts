@@ -8,7 +8,7 @@ import { DEPLOYMENT, EVENT, NODE, NODE_CLAIM, POD, POD_DISRUPTION_BUDGET } from 
 import type { KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { LocalInstance } from '../../src/local/aws/types.ts';
-import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { applyText, type Cluster, exampleText, startSharedCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { forbidden, grantedRules, unusedGrants } from './harness/rbac.ts';
 
@@ -42,11 +42,11 @@ describe('the main scenario on a real control plane', () => {
   const trouble: string[] = [];
 
   beforeAll(async () => {
-    cluster = await startCluster({ log: (message) => trouble.push(message) });
+    cluster = await startSharedCluster({ log: (message) => trouble.push(message) });
     operator = await startOperatorProcess(cluster);
     await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
     await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', '--timeout=120s');
-    for (const file of ['nodepool.yaml', 'inflate.yaml']) await applyText(cluster, await exampleText(file));
+    await applyText(cluster, await exampleText('nodepool.yaml'), await exampleText('inflate.yaml'));
   }, 180_000);
   afterAll(async () => {
     await operator?.stop();

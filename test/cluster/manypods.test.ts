@@ -1,9 +1,12 @@
 /** An operator that starts in a cluster of ten thousand pods. */
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { isTrue } from '../../src/api/conditions.ts';
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { Node, Pod } from '../../src/api/kubernetes.ts';
 import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { storeInEtcd } from './harness/etcd.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { freePorts } from './harness/processes.ts';
 
@@ -36,6 +39,13 @@ const pod = (name: string, nodeName?: string): Pod => ({
   },
 });
 
+/** A pod as the API server stores it. */
+function stored(index: number): Pod {
+  const { metadata, ...rest } = pod(`many-${index}`, nodeName(index % NODES));
+  const creationTimestamp = new Date(Math.floor(Date.now() / 1_000) * 1_000).toISOString().replace('.000', '');
+  return { ...rest, metadata: { ...metadata, uid: randomUUID(), creationTimestamp }, status: { phase: 'Pending' } };
+}
+
 async function inParallel(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -61,9 +71,9 @@ describe('an operator that starts in a cluster of ten thousand pods', () => {
       await kube.create(NODE, node(index));
       await kube.patch(NODE, { name: nodeName(index) }, { status: ready }, { subresource: 'status' });
     });
-    await inParallel(NODES * PODS_A_NODE, (index) => kube.create(POD, pod(`many-${index}`, nodeName(index % NODES))));
-    await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
-    await applyText(cluster, await exampleText('nodepool.yaml'));
+    const pods = Array.from({ length: NODES * PODS_A_NODE }, (_, index) => stored(index));
+    await storeInEtcd(cluster.plane, 'pods', pods);
+    await applyText(cluster, await exampleText('ec2nodeclass.yaml'), await exampleText('nodepool.yaml'));
     [probePort = 0] = await freePorts(1);
   }, 300_000);
   afterAll(async () => {
@@ -111,8 +121,7 @@ describe('an operator that starts in a cluster of ten thousand pods', () => {
       'a Ready NodePool',
       async () => {
         await look();
-        const pools = await cluster.kubectl('get', 'nodepool', 'default', '-o', 'jsonpath={.status.conditions}');
-        return /"status":"True","type":"Ready"/.test(pools);
+        return (await cluster.kube.list(NODE_POOL)).items.some((pool) => isTrue(pool, 'Ready'));
       },
       120_000,
     );

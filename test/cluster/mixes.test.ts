@@ -11,7 +11,7 @@ import { EVENT, POD } from '../../src/api/kinds.ts';
 import type { Pod } from '../../src/api/kubernetes.ts';
 import { pool } from '../operator/pools.ts';
 import { dice } from '../operator/random.ts';
-import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { applyText, type Cluster, exampleText, startSharedCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { randomDeployment } from './mixes/mix.ts';
 
@@ -26,10 +26,9 @@ describe(`mixes of pods with seed ${SEED}`, () => {
   const names: string[] = [];
 
   beforeAll(async () => {
-    cluster = await startCluster();
-    await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
+    cluster = await startSharedCluster();
     const shape = { cpus: [2, 4, 8], capacityTypes: ['spot', 'on-demand'], budgets: [{ nodes: '0' }] };
-    await applyText(cluster, JSON.stringify(pool(shape)));
+    await applyText(cluster, await exampleText('ec2nodeclass.yaml'), JSON.stringify(pool(shape)));
     operator = await startOperatorProcess(cluster, { DISABLE_LEADER_ELECTION: 'true' });
   }, 180_000);
   afterAll(async () => {
@@ -50,13 +49,15 @@ describe(`mixes of pods with seed ${SEED}`, () => {
 
   it.each(Array.from({ length: ROUNDS }, (_, round) => round))('run or are explained, round %s', async (round) => {
     let wanted = (await pods()).length;
+    const added: string[] = [];
     for (let count = 6 + roll.upTo(4); count > 0; count -= 1) {
       const name = `mix-${round}-${count}`;
       const made = randomDeployment(roll, name, names);
       names.push(name);
       wanted += Number((made as { readonly spec?: { readonly replicas?: number } }).spec?.replicas);
-      await applyText(cluster, JSON.stringify(made));
+      added.push(JSON.stringify(made));
     }
+    await applyText(cluster, ...added);
     let open: readonly Pod[] = [];
     const decided = async (): Promise<boolean> => {
       const [all, told] = [await pods(), await explained()];

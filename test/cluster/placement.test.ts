@@ -4,7 +4,7 @@ import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
 import { deployment } from '../operator/harness.ts';
 import { apart, pool } from '../operator/pools.ts';
-import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
+import { applyText, type Cluster, exampleText, startSharedCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
@@ -170,7 +170,7 @@ describe('pods with every kind of constraint', () => {
   let operator: OperatorProcess;
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    cluster = await startSharedCluster();
     const objects = [
       ...VOLUME,
       DAEMON,
@@ -180,8 +180,12 @@ describe('pods with every kind of constraint', () => {
         deployment(name, replicas, pod, requests),
       ),
     ];
-    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml']) await applyText(cluster, await exampleText(file));
-    for (const object of objects) await applyText(cluster, JSON.stringify(object));
+    await applyText(
+      cluster,
+      await exampleText('ec2nodeclass.yaml'),
+      await exampleText('nodepool.yaml'),
+      ...objects.map((object) => JSON.stringify(object)),
+    );
     // All pods exist before the operator starts, so that they are planned together.
     await until(cluster, 'pods that kube-scheduler has no place for', async () => {
       const found = await pods();

@@ -1,4 +1,7 @@
-/** Output of an unmodified kubectl for Karpenter's kinds on a real API server. */
+/**
+ * Karpenter's kinds on a real API server with the CRD chart: the objects that it accepts, defaults or rejects, and the output
+ * of an unmodified kubectl.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -14,7 +17,14 @@ import {
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
 import { collectionPath } from '../support/kube-api.ts';
+import { misjudged, readCrdCases } from '../unit/api/crdcases.ts';
+import { collections, outcomeAt } from './harness/crdcases.ts';
+import { type Server, serverAt } from './harness/http.ts';
 import { type Installation, startInstallation } from './harness/installation.ts';
+import { eventually } from './harness/processes.ts';
+
+const AT_ONCE = 8;
+const SERVED_MS = 60_000;
 
 const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVERLAY, CAPACITY_BUFFER];
 const OBJECTS = join(import.meta.dirname, 'printed/objects.yaml');
@@ -78,13 +88,50 @@ function eventOf({ apiVersion, kind, metadata: { name, uid = '' } }: KubeObject,
   };
 }
 
+let real: Installation;
+beforeAll(async () => {
+  real = await startInstallation({ controllers: false });
+  await real.install('karpenter-crd', {});
+}, 180_000);
+afterAll(async () => {
+  await real?.plane.stop();
+}, 60_000);
+
+describe('the CRD chart on a real API server', () => {
+  let server: Server;
+  beforeAll(() => {
+    server = serverAt(real.plane.url, real.plane.credentials);
+  });
+  afterAll(() => server?.close());
+
+  const isServed = async (path: string): Promise<boolean> => (await server.send({ method: 'GET', path })).code === 200;
+
+  it('serves every kind', async () => {
+    // helm returns before the API server serves the definitions.
+    for (const path of collections())
+      await eventually(`served ${path}`, async () => (await isServed(path)) || undefined, SERVED_MS);
+  }, 120_000);
+
+  it('returns the reference outcome for every case', async () => {
+    const cases = readCrdCases();
+    expect(cases.length).toBeGreaterThan(800);
+    const wrong: string[] = [];
+    const queue = cases[Symbol.iterator]();
+    const work = async (): Promise<void> => {
+      for (const test of queue) {
+        const problem = misjudged(test, await outcomeAt(server, test));
+        if (problem) wrong.push(`${test.id} (${test.kind}: ${test.note}): ${problem}`);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    expect(wrong).toEqual([]);
+  }, 300_000);
+});
+
 describe('kubectl', () => {
-  let real: Installation;
   const objects: KubeObject[] = [];
 
   beforeAll(async () => {
-    real = await startInstallation({ controllers: false });
-    await real.install('karpenter-crd', {});
     const text = await readFile(OBJECTS, 'utf8');
     const file = join(real.plane.folder, 'objects.yaml');
     await writeFile(file, text);
@@ -104,9 +151,6 @@ describe('kubectl', () => {
     if (claim === undefined) throw new Error('objects.yaml has no claim default-ready');
     for (const told of TOLD) await real.kube.create(EVENT, eventOf(claim, told));
   }, 180_000);
-  afterAll(async () => {
-    await real?.plane.stop();
-  }, 60_000);
 
   it.each(KINDS.map(({ plural }) => plural))('gets %s in columns', async (plural) => {
     expect(steady(await real.kubectl('get', plural))).toMatchSnapshot();

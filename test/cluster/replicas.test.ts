@@ -1,7 +1,7 @@
 /** Two replicas of the operator with the chart's Role for their lease: one leads, the other takes over. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EVENT, LEASE, NODE_CLAIM } from '../../src/api/kinds.ts';
-import { applyText, type Cluster, exampleText, NAMESPACE, startCluster, until } from './harness/cluster.ts';
+import { applyText, type Cluster, exampleText, NAMESPACE, startSharedCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { forbidden } from './harness/rbac.ts';
 
@@ -10,9 +10,9 @@ describe('two replicas on a real control plane', () => {
   const replicas: OperatorProcess[] = [];
 
   beforeAll(async () => {
-    cluster = await startCluster();
-    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'])
-      await applyText(cluster, await exampleText(file));
+    cluster = await startSharedCluster();
+    const files = ['ec2nodeclass.yaml', 'nodepool.yaml', 'inflate.yaml'];
+    await applyText(cluster, ...(await Promise.all(files.map(exampleText))));
     replicas.push(await startOperatorProcess(cluster), await startOperatorProcess(cluster));
   }, 180_000);
   afterAll(async () => {

@@ -40,7 +40,7 @@ describe('an upgrade from an earlier release', () => {
     shell = await startShell(cluster.plane.folder, cluster.plane.kubeconfig);
     await shell(`helm install karpenter-crd ${FIXTURES}/karpenter-crd-${OLD}.tgz ${FLAGS}`);
     await shell(`helm install karpenter ${FIXTURES}/karpenter-${OLD}.tgz --skip-crds ${VALUES} ${FLAGS}`);
-    for (const file of ['ec2nodeclass.yaml', 'nodepool.yaml']) await applyText(cluster, await exampleText(file));
+    await applyText(cluster, await exampleText('ec2nodeclass.yaml'), await exampleText('nodepool.yaml'));
     for (const path of SURVIVORS) before.set(path, await read(path));
   }, 240_000);
   afterAll(async () => {

@@ -96,7 +96,7 @@ export interface ScenarioOptions extends WorldOptions {
   readonly simulations?: SimulationRunner;
   /** Default: the test's thread. */
   readonly solver?: Solver;
-  /** Real time between two polls of `until`, in milliseconds. Default 50. */
+  /** Real time between two polls of `until`, in milliseconds. Default: that of the stage. */
   readonly pollMs?: number;
   /** Milliseconds by which the clock of the operator's machine is ahead of the world's. Default 0. */
   readonly skewMs?: number;
@@ -119,6 +119,8 @@ export interface Stage {
   open(options: ScenarioOptions): Promise<{ readonly world: ScenarioWorld; readonly clock: PacedClock }>;
   /** Factor by which waits are longer than in the local world. */
   readonly patience: number;
+  /** Real time between two polls of `until`, in milliseconds. */
+  readonly pollMs: number;
 }
 
 let stage: Stage = {
@@ -128,6 +130,7 @@ let stage: Stage = {
     return { world: { ...world, kube: { ...world.kube, client: connect(world.kube.url) } }, clock };
   },
   patience: 1,
+  pollMs: 50,
 };
 
 /** Sets the stage for all scenarios that start afterwards. Returns the previous stage. */
@@ -261,7 +264,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
         if (seen) return seen as Exclude<typeof seen, false | undefined>;
         if (clock.calmMs() - started > patienceMs)
           throw new Error(`no ${what} after ${patienceMs / 1000} s\n${await describeWorld(scenario)}`);
-        await new Promise((resolve) => setTimeout(resolve, options.pollMs ?? 50));
+        await new Promise((resolve) => setTimeout(resolve, options.pollMs ?? stage.pollMs));
       }
     },
     speed: (factor) => clock.speed(factor),

@@ -4,23 +4,23 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  CAPACITY_BUFFER,
-  DEPLOYMENT,
-  EC2_NODE_CLASS,
-  type Kind,
-  NODE,
-  NODE_CLAIM,
-  NODE_OVERLAY,
-  NODE_POOL,
-} from '../../../src/api/kinds.ts';
+import { DEPLOYMENT, NODE } from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { Surroundings, WorldOptions } from '../../../src/local/world.ts';
 import { joinCluster } from '../../support/join-cluster.ts';
 import type { KubeApi } from '../../support/kube-api.ts';
 import type { AuditedRequest } from './controlplane.ts';
-import { CLUSTER_NAME, type Installation, NAMESPACE, ROOT, startInstallation, type Values } from './installation.ts';
+import {
+  CLUSTER_NAME,
+  type Installation,
+  installCharts,
+  NAMESPACE,
+  ROOT,
+  startInstallation,
+  type Values,
+} from './installation.ts';
 import { eventually } from './processes.ts';
+import { leaveInstallation, shareInstallation } from './shared.ts';
 
 export { CLUSTER_NAME, NAMESPACE, OPERATOR_USER, ROOT, type Values } from './installation.ts';
 
@@ -61,12 +61,42 @@ export interface ClusterOptions {
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const installation = await startInstallation(options.plane);
+  const stop = (): Promise<void> => installation.plane.stop();
+  return startClusterOn(
+    installation,
+    stop,
+    async () => {
+      const values = options.values === undefined ? VALUES : options.values;
+      if (values !== null) await installCharts(installation, values);
+    },
+    options,
+  );
+}
+
+/** Returns a cluster on the control plane that test files of this process share. The chart has no pods. */
+export async function startSharedCluster(options: Pick<ClusterOptions, 'log'> = {}): Promise<Cluster> {
+  const installation = await shareInstallation(VALUES);
+  return startClusterOn(
+    installation,
+    () => leaveInstallation(installation),
+    async () => undefined,
+    options,
+  );
+}
+
+async function startClusterOn(
+  installation: Installation,
+  leave: () => Promise<void>,
+  prepare: () => Promise<void>,
+  options: ClusterOptions,
+): Promise<Cluster> {
   const { plane, kube, kubeconfig } = installation;
-  const stops: (() => Promise<void>)[] = [() => plane.stop()];
+  const stops: (() => Promise<void>)[] = [leave];
   const stop = async (): Promise<void> => {
     for (const one of stops.splice(0).reverse()) await one();
   };
   try {
+    const earlier = (await plane.audit()).length;
     const world = await joinCluster(
       { url: plane.url, credentials: plane.credentials, kubeconfig },
       {
@@ -79,8 +109,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     );
     stops.push(() => world.stop());
     await reserveSystemNodes(kube, options.world?.systemNodes ?? SYSTEM_NODES);
-    const values = options.values === undefined ? VALUES : options.values;
-    if (values !== null) await installCharts(installation, values);
+    await prepare();
     return {
       ...installation,
       world,
@@ -91,7 +120,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
         METRICS_PORT: '0',
         HEALTH_PROBE_PORT: '0',
       }),
-      audit: () => plane.audit(),
+      audit: async () => (await plane.audit()).slice(earlier),
       stop,
     };
   } catch (error) {
@@ -99,16 +128,6 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await stop();
     throw new Error(`Cannot set up the cluster: ${String(error)}\n${tails}`, { cause: error });
   }
-}
-
-/** Installs both charts, and creates a token for operators outside the cluster. */
-export async function installCharts({ kube, install, renewToken }: Installation, values: Values): Promise<void> {
-  await install('karpenter-crd', {});
-  // The server rejects requests for a custom kind while it sets the kind up on the first request.
-  const kinds: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE_OVERLAY, EC2_NODE_CLASS, CAPACITY_BUFFER];
-  for (const kind of kinds) await eventually(`${kind.plural} to be served`, () => kube.list(kind), 60_000);
-  await install('karpenter', values, '--skip-crds');
-  await renewToken();
 }
 
 /** Keeps workloads off the initial nodes. */
@@ -202,8 +221,10 @@ export const exampleText = async (file: string): Promise<string> =>
     .replaceAll('discovery: local', `discovery: ${CLUSTER_NAME}`)
     .replaceAll('NodeRole-local', `NodeRole-${CLUSTER_NAME}`);
 
-/** Applies every object of a YAML text with kubectl, server-side. */
-export async function applyText(cluster: Cluster, text: string): Promise<void> {
+/** Applies every object of YAML texts with one call of kubectl, server-side. */
+export async function applyText(cluster: Cluster, ...texts: readonly string[]): Promise<void> {
+  // kubectl would parse a file that starts with a brace as JSON.
+  const text = ['', ...texts].join('\n---\n');
   const file = join(cluster.plane.folder, 'home', `objects-${text.length}.yaml`);
   await writeFile(file, text);
   await cluster.kubectl('apply', '--server-side', '-f', file);

@@ -3,11 +3,20 @@ import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { SERVICE } from '../../../src/api/kinds.ts';
+import {
+  CAPACITY_BUFFER,
+  EC2_NODE_CLASS,
+  type Kind,
+  NODE_CLAIM,
+  NODE_OVERLAY,
+  NODE_POOL,
+  SERVICE,
+} from '../../../src/api/kinds.ts';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { KubeApi } from '../../support/kube-api.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './controlplane.ts';
 import { kubeconfigText } from './kubeconfig.ts';
+import { eventually } from './processes.ts';
 import { newToken, shortToken } from './tokens.ts';
 
 const run = promisify(execFile);
@@ -71,6 +80,16 @@ export async function startInstallation(
     await plane.stop();
     throw error;
   }
+}
+
+/** Installs both charts, and creates a token for operators outside the cluster. */
+export async function installCharts({ kube, install, renewToken }: Installation, values: Values): Promise<void> {
+  await install('karpenter-crd', {});
+  // The server rejects requests for a custom kind while it sets the kind up on the first request.
+  const kinds: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE_OVERLAY, EC2_NODE_CLASS, CAPACITY_BUFFER];
+  for (const kind of kinds) await eventually(`${kind.plural} to be served`, () => kube.list(kind), 60_000);
+  await install('karpenter', values, '--skip-crds');
+  await renewToken();
 }
 
 /** The operator reads the DNS address of the cluster from this Service. */

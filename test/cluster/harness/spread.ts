@@ -2,14 +2,18 @@
  * Pods with host anti-affinity on a NodePool with a single size and without consolidation. The number of launched
  * instances must equal the number of pods, whatever faults occur.
  */
-import { NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { deployment } from '../../operator/harness.ts';
 import { apart, pool } from '../../operator/pools.ts';
 import { applyText, type Cluster, exampleText, until } from './cluster.ts';
 
 export interface Spread {
-  /** Returns when the pods exist, because a disturbed controller might create one too many. */
+  /**
+   * Returns when the pods exist and kube-scheduler has bound them or marked them as unschedulable. A disturbed
+   * controller might create one pod too many. A kube-scheduler that cannot write the mark tries again after five minutes,
+   * and the operator launches no node before.
+   */
   scale(count: number): Promise<void>;
   /** Waits until this number of pods is running, every instance belongs to a claim, and every claim has an instance. */
   settled(count: number, limitMs?: number): Promise<void>;
@@ -19,18 +23,22 @@ export interface Spread {
 
 const APP = 'spread';
 
+/** Reports whether kube-scheduler has bound a pod or marked it as unschedulable. */
+const isHandled = ({ spec, status }: Pod): boolean =>
+  spec.nodeName !== undefined || (status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
+
 export async function startSpread(cluster: Cluster): Promise<Spread> {
   const { kube, world } = cluster;
   const ids = new Set<string>();
   world.aws.instances.subscribe(({ id }, previous) => {
     if (previous === undefined) ids.add(id);
   });
-  await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
-  for (const object of [
-    pool({ cpus: [2], budgets: [{ nodes: '0' }] }),
-    deployment(APP, 0, apart(APP), { cpu: '100m' }),
-  ])
-    await applyText(cluster, JSON.stringify(object));
+  await applyText(
+    cluster,
+    await exampleText('ec2nodeclass.yaml'),
+    JSON.stringify(pool({ cpus: [2], budgets: [{ nodes: '0' }] })),
+    JSON.stringify(deployment(APP, 0, apart(APP), { cpu: '100m' })),
+  );
   await cluster.kubectl('wait', '--for=condition=Ready', 'ec2nodeclass/default', 'nodepool/default', '--timeout=120s');
 
   const pods = async (): Promise<readonly Pod[]> =>
@@ -47,8 +55,11 @@ export async function startSpread(cluster: Cluster): Promise<Spread> {
       .sort();
   return {
     async scale(count) {
-      await cluster.kubectl('scale', 'deployment', APP, `--replicas=${count}`);
-      await until(cluster, `${count} pods`, async () => (await pods()).length === count);
+      await kube.patch(DEPLOYMENT, { name: APP, namespace: 'default' }, { spec: { replicas: count } });
+      await until(cluster, `${count} pods that kube-scheduler has handled`, async () => {
+        const all = await pods();
+        return all.length === count && all.every(isHandled);
+      });
     },
     async settled(count, limitMs = 120_000) {
       await until(cluster, `${count} running pods`, async () => (await running()) === count, limitMs);

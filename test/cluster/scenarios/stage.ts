@@ -2,38 +2,34 @@
  * A real control plane for the scenarios of `test/operator`: kube-scheduler binds, real controllers create pods, real
  * disruption budgets block evictions, and RBAC grants the operator the chart's permissions. Time is real.
  */
-import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { realClock } from '../../../src/lib/clock.ts';
 import type { Certificate } from '../../operator/cuttable-proxy.ts';
 import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';
 import { type JoinedCluster, joinCluster } from '../../support/join-cluster.ts';
 import type { PacedClock } from '../../support/paced-clock.ts';
-import { CLUSTER_NAME, installCharts, QUICK, VALUES } from '../harness/cluster.ts';
-import type { ControlPlane } from '../harness/controlplane.ts';
-import { type Installation, startInstallation, type Values } from '../harness/installation.ts';
-import type { Process } from '../harness/processes.ts';
-import { sweep } from './sweep.ts';
+import { CLUSTER_NAME, QUICK, VALUES, type Values } from '../harness/cluster.ts';
+import { leaveInstallation, shareInstallation } from '../harness/shared.ts';
 
-/** Longer than the run time of all scenarios. */
-const TOKEN_SECONDS = 7_200;
 /** A scenario with longer waits belongs in `leftout.ts`. */
 const LONGEST_PASS_MS = 90_000;
 /** Long enough to see that nothing happens: two disruption runs with validation. */
 const ENOUGH_MS = 30_000;
 
-/** Control plane of this process, shared by the scenarios of all files. */
-let installation: Promise<Installation> | undefined;
+/** For the permissions of default settings, resource claims and deletion costs. */
+const SCENARIO_VALUES: Values = {
+  ...VALUES,
+  settings: { ...(VALUES.settings as Values), enableDRA: true, podDeletionCost: true },
+};
 
 export const realStage: Stage = {
   // Instances run in real time, while the clock would run 25 times as fast.
   patience: 4,
+  // Each list costs a real API server ten milliseconds of CPU time.
+  pollMs: 250,
   async open(options) {
-    installation ??= install().catch((error: unknown) => {
-      installation = undefined;
-      throw error;
-    });
-    const { plane, kube, kubeconfig } = await installation;
+    const installation = await shareInstallation(SCENARIO_VALUES);
+    const { plane, kubeconfig } = installation;
     const world = await joinCluster({ url: plane.url, credentials: plane.credentials, kubeconfig }, given(options));
     const certificate = {
       key: await readFile(plane.certificateKey, 'utf8'),
@@ -41,43 +37,11 @@ export const realStage: Stage = {
     };
     const stop = async (): Promise<void> => {
       await world.stop();
-      try {
-        await sweep(kube);
-      } catch (error) {
-        // The next scenario gets another control plane.
-        installation = undefined;
-        await plane.stop();
-        throw error;
-      }
+      await leaveInstallation(installation);
     };
     return { world: { ...onStage(world, certificate), stop }, clock: stageClock() };
   },
 };
-
-async function install(): Promise<Installation> {
-  const installed = await startInstallation();
-  try {
-    // The operators run in the process of the test.
-    // with the permissions of default settings, resource claims and deletion costs
-    const settings = { ...(VALUES.settings as Values), enableDRA: true, podDeletionCost: true };
-    await installCharts(installed, { ...VALUES, settings, replicas: 0 });
-    await installed.renewToken(TOKEN_SECONDS);
-    endWithThisProcess(installed.plane);
-    return installed;
-  } catch (error) {
-    await installed.plane.stop();
-    throw error;
-  }
-}
-
-function endWithThisProcess({ processes, folder }: ControlPlane): void {
-  const running: readonly Process[] = Object.values(processes);
-  for (const one of running) one.unref();
-  process.once('exit', () => {
-    for (const one of running) one.signal('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  });
-}
 
 /**
  * Applies the scenario's options except for time: instances act immediately instead of within a minute of a fast clock.

@@ -1,4 +1,4 @@
-/** Deletes all objects that a scenario may have left in the cluster, so that the next scenario starts clean. */
+/** Deletes all objects that a test may have left in the cluster, so that the next test starts clean. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CAPACITY_BUFFER,
@@ -8,7 +8,6 @@ import {
   DEPLOYMENT,
   DEVICE_CLASS,
   EC2_NODE_CLASS,
-  EVENT,
   type Kind,
   LEASE,
   NODE,
@@ -29,11 +28,10 @@ import {
 import type { ConfigMap, KubeObject } from '../../../src/api/kubernetes.ts';
 import { DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
 import { ApiError, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
-import { NAMESPACE } from '../harness/installation.ts';
+import { askEtcd, base64 } from '../harness/etcd.ts';
+import { type Installation, NAMESPACE } from '../harness/installation.ts';
 
-/**
- * Owners before their dependents, which would otherwise be recreated, and events last, because deletions create events.
- */
+/** Owners before their dependents, which would otherwise be recreated. */
 const KINDS: readonly Kind[] = [
   CAPACITY_BUFFER,
   NODE_POOL,
@@ -57,10 +55,9 @@ const KINDS: readonly Kind[] = [
   DEVICE_CLASS,
   LEASE,
   CONFIG_MAP,
-  EVENT,
 ];
 const LIMIT_MS = 60_000;
-const PAUSE_MS = 100;
+const PAUSE_MS = 200;
 
 const SCENARIO_MAPS: readonly string[] = ['devices', 'mig-devices'];
 
@@ -74,29 +71,40 @@ const isWritten = ({ metadata: { labels }, binaryData }: ConfigMap): boolean =>
   labels?.[DOCUMENT_LABEL] !== undefined && binaryData !== undefined;
 
 /** @throws Error that names objects that cannot be deleted */
-export async function sweep(kube: KubeApi): Promise<void> {
+export async function sweep({ kube, plane }: Pick<Installation, 'kube' | 'plane'>): Promise<void> {
   const deadline = performance.now() + LIMIT_MS;
-  for (;;) {
-    const left = await sweepOnce(kube);
-    if (left.length === 0) return;
-    if (performance.now() > deadline) throw new Error(`Cannot clean up after a scenario: ${left.join(', ')} stay`);
+  for (let kinds = KINDS; ; ) {
+    const left = await sweepOnce(kube, kinds);
+    if (left.size === 0) break;
+    const names = [...left.values()].flat();
+    if (performance.now() > deadline) throw new Error(`Cannot clean up after a test: ${names.join(', ')} stay`);
+    kinds = kinds.filter((kind) => left.has(kind));
     await sleep(PAUSE_MS);
-  }
-}
-
-/** Deletes all objects and returns the remaining ones. */
-async function sweepOnce(kube: KubeApi): Promise<readonly string[]> {
-  const left: string[] = [];
-  for (const kind of KINDS) {
-    const found = await listed(kube, kind);
-    if (found === undefined) left.push(`${kind.kind}?`);
-    const items = (found ?? []).filter((object) => !stays(object));
-    await Promise.all(items.map((object) => remove(kube, kind, object)));
-    left.push(...items.map(({ metadata }) => `${kind.kind} ${metadata.name}`));
   }
   // the chart creates the operator's documents, and the operator may not
   const documents = ((await kube.list(CONFIG_MAP)).items as readonly ConfigMap[]).filter(isWritten);
   for (const { metadata } of documents) await kube.patch(CONFIG_MAP, metadata, { binaryData: null });
+  // A test has hundreds of events, of which each deletion would be a request to the API server.
+  await askEtcd(plane, '/v3/kv/deleterange', {
+    key: base64('/registry/events/'),
+    range_end: base64('/registry/events0'),
+  });
+}
+
+/** Deletes all objects of these kinds, and returns the names of the remaining ones. */
+async function sweepOnce(kube: KubeApi, kinds: readonly Kind[]): Promise<ReadonlyMap<Kind, readonly string[]>> {
+  const left = new Map<Kind, readonly string[]>();
+  for (const kind of kinds) {
+    const found = await listed(kube, kind);
+    if (found === undefined) left.set(kind, [`${kind.kind}?`]);
+    const items = (found ?? []).filter((object) => !stays(object));
+    await Promise.all(items.map((object) => remove(kube, kind, object)));
+    if (items.length > 0)
+      left.set(
+        kind,
+        items.map(({ metadata }) => `${kind.kind} ${metadata.name}`),
+      );
+  }
   return left;
 }
 
