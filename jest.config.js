@@ -44,6 +44,7 @@ export default {
   workerGracefulExitTimeout: 30_000,
   // The scripts in package.json set other numbers: one worker per core for tests that compute, and six for operator
   // scenarios, which wait for two thirds of their time and whose clock stands still while other processes compute.
-  // `GOGC=400` saves a fifth of the CPU time of a control plane.
+  // Go programs of the cluster suite run on one core each and collect garbage rarely, which saves a quarter of the CPU time of
+  // a control plane.
   maxWorkers: 2 * availableParallelism(),
 };
