@@ -30,6 +30,9 @@ export const QUICK: Pick<WorldOptions, 'instances' | 'kubelets'> = {
   kubelets: { bootMs: 500, readyMs: 200, podStartMs: [50, 150], podStopMs: 100, leaseMs: 10_000 },
 };
 
+/** Lists of a hundred pods, as polls need them, take tens of milliseconds of CPU time. */
+const POLL_MS = 500;
+
 /** For the chart's two replicas, which require different zones. */
 const SYSTEM_NODES = 2;
 
@@ -173,7 +176,7 @@ export async function until<T>(
   limitMs = 60_000,
 ): Promise<T> {
   try {
-    return await eventually(what, async () => (await probe()) || undefined, limitMs, 200);
+    return await eventually(what, async () => (await probe()) || undefined, limitMs, POLL_MS);
   } catch (error) {
     throw new Error(`${String(error)}\n${await describe(cluster)}\n${cluster.plane.tails()}`, { cause: error });
   }

@@ -17,6 +17,8 @@ export interface Spread {
   scale(count: number): Promise<void>;
   /** Waits until this number of pods is running, every instance belongs to a claim, and every claim has an instance. */
   settled(count: number, limitMs?: number): Promise<void>;
+  /** Deletes all pods and NodeClaims, and waits until the operator has terminated the instances. */
+  clear(): Promise<void>;
   /** Returns the number of instances launched since the start, including terminated ones. */
   bought(): number;
 }
@@ -53,7 +55,7 @@ export async function startSpread(cluster: Cluster): Promise<Spread> {
       .filter(({ state }) => state === 'pending' || state === 'running')
       .map(({ id }) => id)
       .sort();
-  return {
+  const spread: Spread = {
     async scale(count) {
       await kube.patch(DEPLOYMENT, { name: APP, namespace: 'default' }, { spec: { replicas: count } });
       await until(cluster, `${count} pods that kube-scheduler has handled`, async () => {
@@ -69,6 +71,12 @@ export async function startSpread(cluster: Cluster): Promise<Spread> {
         async () => JSON.stringify(await claimed()) === JSON.stringify(present()),
       );
     },
+    async clear() {
+      await spread.scale(0);
+      await cluster.kubectl('delete', 'nodeclaims', '--all', '--timeout=60s');
+      await spread.settled(0);
+    },
     bought: () => ids.size,
   };
+  return spread;
 }
