@@ -55,7 +55,7 @@ export interface Cluster extends Installation {
 
 export interface ClusterOptions {
   readonly plane?: Parameters<typeof startInstallation>[0];
-  /** Null if the test installs the charts. */
+  /** Null if the charts are installed, or if the test installs them. */
   readonly values?: Values | null;
   readonly world?: Omit<WorldOptions, 'kubePort' | 'timeScale' | 'clock'>;
   /** Receives errors of the parts of the world. */
@@ -64,33 +64,18 @@ export interface ClusterOptions {
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const installation = await startInstallation(options.plane);
-  const stop = (): Promise<void> => installation.plane.stop();
-  return startClusterOn(
-    installation,
-    stop,
-    async () => {
-      const values = options.values === undefined ? VALUES : options.values;
-      if (values !== null) await installCharts(installation, values);
-    },
-    options,
-  );
+  return startClusterOn(installation, () => installation.plane.stop(), options);
 }
 
 /** Returns a cluster on the control plane that test files of this process share. The chart has no pods. */
 export async function startSharedCluster(options: Pick<ClusterOptions, 'log'> = {}): Promise<Cluster> {
   const installation = await shareInstallation(VALUES);
-  return startClusterOn(
-    installation,
-    () => leaveInstallation(installation),
-    async () => undefined,
-    options,
-  );
+  return startClusterOn(installation, () => leaveInstallation(installation), { ...options, values: null });
 }
 
 async function startClusterOn(
   installation: Installation,
   leave: () => Promise<void>,
-  prepare: () => Promise<void>,
   options: ClusterOptions,
 ): Promise<Cluster> {
   const { plane, kube, kubeconfig } = installation;
@@ -112,7 +97,8 @@ async function startClusterOn(
     );
     stops.push(() => world.stop());
     await reserveSystemNodes(kube, options.world?.systemNodes ?? SYSTEM_NODES);
-    await prepare();
+    const values = options.values === undefined ? VALUES : options.values;
+    if (values !== null) await installCharts(installation, values);
     return {
       ...installation,
       world,
