@@ -123,7 +123,8 @@ const HEALTH: readonly MessageInput[] = [
   ignored('no entities', event(DETAIL_TYPES[4], {}, { affectedEntities: [] })),
 ];
 
-const FLOODS: readonly MessageInput[] = [
+/** Inputs of many messages. */
+export const MESSAGE_FLOODS: readonly MessageInput[] = [
   ignored('500 duplicates', ...Array.from({ length: 500 }, () => event(SPOT))),
   ignored(
     '500 of different instances',
@@ -134,4 +135,4 @@ const FLOODS: readonly MessageInput[] = [
   unreadable('300 that nobody can read', ...Array.from({ length: 300 }, (_, i) => `{"broken ${i}`)),
 ];
 
-export const MESSAGE_INPUTS: readonly MessageInput[] = [...TEXTS, ...ENVELOPES, ...PER_TYPE, ...HEALTH, ...FLOODS];
+export const MESSAGE_INPUTS: readonly MessageInput[] = [...TEXTS, ...ENVELOPES, ...PER_TYPE, ...HEALTH];

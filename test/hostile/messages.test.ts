@@ -4,7 +4,8 @@ import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
 import { smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';
-import { MESSAGE_INPUTS, type MessageInput } from './message-inputs.ts';
+import { MESSAGE_FLOODS, MESSAGE_INPUTS, type MessageInput } from './message-inputs.ts';
+import { groupsOf, playTogether } from './together.ts';
 
 let hostile: HostileWorld;
 beforeAll(async () => {
@@ -36,29 +37,40 @@ const lasting = async (): Promise<readonly string[]> =>
     .filter(({ metadata }) => metadata.labels?.['example.com/node'] === 'kept' && !metadata.deletionTimestamp)
     .map(({ metadata }) => metadata.name);
 
-async function play({ bodies, isUnreadable }: MessageInput): Promise<void> {
-  hostile.mark();
-  const before = await lasting();
-  const { queue } = hostile.world.aws;
-  for (let from = 0; from < bodies.length; from += AT_ONCE) {
-    for (const body of bodies.slice(from, from + AT_ONCE)) queue.send(body);
-    await hostile.until('empty queue', () => queue.size() === 0, 120_000);
-  }
-  await hostile.expectHealthy();
-  expect(await lasting()).toEqual(before);
-  const complaints = hostile
-    .since()
-    .filter(({ level, message }) => level === 'ERROR' && message === 'failed parsing interruption message');
-  if (!isUnreadable) expect(complaints).toHaveLength(0);
-  else {
-    expect(complaints.length).toBeGreaterThanOrEqual(Math.min(bodies.length, ALWAYS_LOGGED));
-    expect(complaints.length).toBeLessThanOrEqual(bodies.length);
-  }
-  for (const complaint of complaints) expect(complaint).toMatchObject({ messageId: expect.any(String) });
-}
+/** Number of inputs before one healthy pod. */
+const TOGETHER = 10;
+
+/** @param inputs either all readable or all unreadable */
+const play = (inputs: readonly MessageInput[]): Promise<void> =>
+  playTogether(hostile, inputs, async (together) => {
+    hostile.mark();
+    const before = await lasting();
+    const { queue } = hostile.world.aws;
+    const bodies = together.flatMap((input) => input.bodies);
+    for (let from = 0; from < bodies.length; from += AT_ONCE) {
+      for (const body of bodies.slice(from, from + AT_ONCE)) queue.send(body);
+      await hostile.until('empty queue', () => queue.size() === 0, 120_000);
+    }
+    await hostile.expectHealthy();
+    expect(await lasting()).toEqual(before);
+    const complaints = hostile
+      .since()
+      .filter(({ level, message }) => level === 'ERROR' && message === 'failed parsing interruption message');
+    const unreadable = together.filter(({ isUnreadable }) => isUnreadable).flatMap((input) => input.bodies).length;
+    expect(complaints.length).toBeGreaterThanOrEqual(Math.min(unreadable, ALWAYS_LOGGED));
+    expect(complaints.length).toBeLessThanOrEqual(unreadable);
+    for (const complaint of complaints) expect(complaint).toMatchObject({ messageId: expect.any(String) });
+  });
+
+const readable = MESSAGE_INPUTS.filter(({ isUnreadable }) => !isUnreadable);
+const unreadable = MESSAGE_INPUTS.filter(({ isUnreadable }) => isUnreadable);
 
 describe('the operator survives a message with', () => {
-  it.each(MESSAGE_INPUTS)('$name', play);
+  it.each([
+    ...groupsOf(readable, TOGETHER),
+    ...groupsOf(unreadable, TOGETHER),
+    ...groupsOf(MESSAGE_FLOODS, 1),
+  ])('$names', ({ inputs }) => play(inputs));
 
   it('all of these within its memory limits', () => expectBounded(hostile));
 });

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { customInputs } from './custom-inputs.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';
-import { play } from './play.ts';
+import { playObjects } from './play.ts';
+import { groupsOf } from './together.ts';
+
+/** Number of fields whose values exist at the same time. */
+const TOGETHER = 5;
 
 let hostile: HostileWorld;
 beforeAll(async () => {
@@ -12,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => hostile.stop());
 
 describe('the operator handles an extreme value of', () => {
-  it.each(customInputs('NodePool'))('$name', (input) => play(hostile, input));
+  it.each(groupsOf(customInputs('NodePool'), TOGETHER))('$names', ({ inputs }) => playObjects(hostile, inputs));
 
   it('all of these within its memory limits', () => expectBounded(hostile));
 });

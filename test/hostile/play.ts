@@ -1,4 +1,4 @@
-/** Plays one input: creates its objects, waits until each is handled, and removes them. */
+/** Plays inputs: creates their objects, waits until each is handled, and removes them. */
 import type { CapacityBuffer } from '../../src/api/capacity-buffer.ts';
 import { getCondition } from '../../src/api/conditions.ts';
 import { EVENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
@@ -7,6 +7,7 @@ import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { KubeApi } from '../support/kube-api.ts';
 import type { HostileWorld } from './hostile-world.ts';
 import { KINDS, kindOf, removeOne } from './objects-away.ts';
+import { playTogether } from './together.ts';
 
 /** Objects of one input. */
 export interface ObjectsInput {
@@ -22,27 +23,28 @@ const GONE_MS = 120_000;
 const AT_ONCE = 50;
 
 /** @throws Error if the operator fails because of the input, or does not report the problem */
-export async function play(hostile: HostileWorld, { objects, explained }: ObjectsInput): Promise<void> {
-  hostile.mark();
-  try {
+export const play = (hostile: HostileWorld, input: ObjectsInput): Promise<void> => playObjects(hostile, [input]);
+
+/** Plays inputs whose objects exist at the same time. @throws Error like `play` */
+export const playObjects = (hostile: HostileWorld, inputs: readonly ObjectsInput[]): Promise<void> =>
+  playTogether(hostile, inputs, async (together) => {
+    const objects = together.flatMap((input) => input.objects);
+    hostile.mark();
     for (let from = 0; from < objects.length; from += AT_ONCE)
       await Promise.all(
         objects.slice(from, from + AT_ONCE).map((object) => hostile.kube.create(kindOf(object), object)),
       );
-    for (const object of objects.filter(({ kind }) => explained.includes(kind)))
-      await hostile.until(
-        `word about ${object.kind} ${JSON.stringify(object).slice(0, 1_000)}`,
-        () => isExplained(hostile, object),
-        EXPLAINED_MS,
-      );
+    for (const { objects: own, explained } of together)
+      for (const object of own.filter(({ kind }) => explained.includes(kind)))
+        await hostile.until(
+          `word about ${object.kind} ${JSON.stringify(object).slice(0, 1_000)}`,
+          () => isExplained(hostile, object),
+          EXPLAINED_MS,
+        );
     // checks this after the input has taken effect
     await hostile.expectHealthy();
     await remove(hostile, objects);
-  } catch (error) {
-    await hostile.restart();
-    throw error;
-  }
-}
+  });
 
 /** Reports whether the object is in use, or a condition, an event or a log line contains the reason. */
 async function isExplained(hostile: HostileWorld, object: KubeObject): Promise<boolean> {
@@ -51,9 +53,9 @@ async function isExplained(hostile: HostileWorld, object: KubeObject): Promise<b
   const present = await hostile.kube.find(kindOf(object), { name, namespace });
   if (present !== undefined && (isInUse(present) || wrongOf(present) !== undefined)) return true;
   if (hostile.since().some((line) => line.level === 'ERROR' && JSON.stringify(line).includes(name))) return true;
-  return (await hostile.eventsOf(object)).some(({ source, reportingComponent }) =>
-    [source?.component, reportingComponent].includes('karpenter'),
-  );
+  return hostile
+    .eventsOf(object)
+    .some(({ source, reportingComponent }) => [source?.component, reportingComponent].includes('karpenter'));
 }
 
 /** Reports whether another provider or another provisioning strategy is responsible for the object. */
@@ -93,15 +95,7 @@ async function remove(hostile: HostileWorld, objects: readonly KubeObject[]): Pr
     // launched NodeClaims are deleted with their NodePool; others were created manually
     if (kind === POD) await removeClaims(kube, objects);
   }
-  await hostile.until(
-    'end of the input',
-    async () => {
-      const left = await remaining(kube, objects);
-      if (left.length > 0) return false;
-      return true;
-    },
-    GONE_MS,
-  );
+  await hostile.until('end of the input', async () => (await remaining(kube, objects)).length === 0, GONE_MS);
 }
 
 async function remaining(kube: KubeApi, objects: readonly KubeObject[]): Promise<readonly string[]> {

@@ -3,8 +3,9 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';
-import { PORT_INPUTS, type PortInput } from './port-inputs.ts';
+import { PORT_FLOODS, PORT_INPUTS, type PortInput } from './port-inputs.ts';
 import { speak } from './raw-http.ts';
+import { groupsOf, playTogether } from './together.ts';
 
 let hostile: HostileWorld;
 beforeAll(async () => {
@@ -14,13 +15,23 @@ afterAll(() => hostile.stop());
 
 const urls = (): readonly string[] => [hostile.operator.metricsUrl, hostile.operator.healthUrl];
 
-async function play({ say, answers, quietMs }: PortInput): Promise<void> {
-  for (const url of urls()) expect(answers).toContain((await speak(url, say, quietMs)).status);
-  await hostile.expectHealthy();
-}
+/** Number of inputs that are sent at the same time. */
+const TOGETHER = 11;
+
+const play = (inputs: readonly PortInput[]): Promise<void> =>
+  playTogether(hostile, inputs, async (together) => {
+    for (const url of urls())
+      await Promise.all(
+        together.map(async ({ name, say, answers, quietMs }) => {
+          const { status } = await speak(url, say, quietMs);
+          expect({ name, answers }).toEqual({ name, answers: expect.arrayContaining([status]) });
+        }),
+      );
+    await hostile.expectHealthy();
+  });
 
 describe('the ports handle', () => {
-  it.each(PORT_INPUTS)('$name', play);
+  it.each([...groupsOf(PORT_INPUTS, TOGETHER), ...groupsOf(PORT_FLOODS, 1)])('$names', ({ inputs }) => play(inputs));
 
   it.each([
     { what: 'open connections that say nothing', words: '' },
