@@ -26,6 +26,8 @@ import { empty, present } from './objects-away.ts';
 const FAST = 20;
 /** Time on the world's clock from the creation of the healthy pod to its binding. */
 export const NODE_MS = 10_000;
+/** Longer for the first pod, because the engine threads start at the same time. */
+const FIRST_NODE_MS = 30_000;
 /** Limit in real time. */
 const PROBE_MS = 20_000;
 /** Real time between two polls. Polls use CPU time, and the clock is slow while a process computes. */
@@ -111,7 +113,8 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
       const pod = healthyPod(played);
       const startedMs = clock.now();
       await kube.create(POD, pod);
-      await self.until('node for a healthy pod', () => isOnNodeOfItsOwn(kube, pod), NODE_MS);
+      const limitMs = leader === undefined ? FIRST_NODE_MS : NODE_MS;
+      await self.until('node for a healthy pod', () => isOnNodeOfItsOwn(kube, pod), limitMs);
       const tookMs = clock.now() - startedMs;
       if (process.env.HOSTILE_TIMES) console.log(`node after ${tookMs} ms`);
       await self.expectLeading();

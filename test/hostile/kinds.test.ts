@@ -7,7 +7,7 @@ import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { KIND_INPUTS } from './kind-inputs.ts';
 import { expectBounded } from './memory.ts';
 import { removeOne } from './objects-away.ts';
-import { play } from './play.ts';
+import { groupsBySize, playObjects } from './play.ts';
 
 let hostile: HostileWorld;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => hostile.stop());
 
 describe('the operator survives', () => {
-  it.each(KIND_INPUTS)('$name', (input) => play(hostile, input));
+  it.each(groupsBySize(KIND_INPUTS))('$names', ({ inputs }) => playObjects(hostile, inputs));
 
   it('a Node with the provider ID of another Node, and its deletion', async () => {
     const { kube } = hostile;

@@ -7,7 +7,7 @@ import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import type { KubeApi } from '../support/kube-api.ts';
 import type { HostileWorld } from './hostile-world.ts';
 import { KINDS, kindOf, removeOne } from './objects-away.ts';
-import { playTogether } from './together.ts';
+import { type Group, groupsOf, playTogether } from './together.ts';
 
 /** Objects of one input. */
 export interface ObjectsInput {
@@ -45,6 +45,23 @@ export const playObjects = (hostile: HostileWorld, inputs: readonly ObjectsInput
     await hostile.expectHealthy();
     await remove(hostile, objects);
   });
+
+/** Number of small inputs whose objects exist at the same time. */
+const TOGETHER = 5;
+/** Limit for the objects of a small input, in characters of JSON. */
+const SMALL = 10_000;
+
+/** Returns groups of small inputs. Large inputs are alone, so that the limits of time and memory apply to each. */
+export function groupsBySize(inputs: readonly ObjectsInput[]): readonly Group<ObjectsInput>[] {
+  const isSmall = ({ objects }: ObjectsInput): boolean => JSON.stringify(objects).length < SMALL;
+  return [
+    ...groupsOf(inputs.filter(isSmall), TOGETHER),
+    ...groupsOf(
+      inputs.filter((input) => !isSmall(input)),
+      1,
+    ),
+  ];
+}
 
 /** Reports whether the object is in use, or a condition, an event or a log line contains the reason. */
 async function isExplained(hostile: HostileWorld, object: KubeObject): Promise<boolean> {
