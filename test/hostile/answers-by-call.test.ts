@@ -75,7 +75,6 @@ const bought = new Set<string>();
 let pods = 0;
 beforeAll(async () => {
   hostile = await startHostileWorld({
-    aws: { stateChangeEvents: false },
     via: async ({ aws }) => {
       aws.instances.subscribe(({ id }) => void bought.add(id));
       proxy = await startRewritingProxy(aws.url);

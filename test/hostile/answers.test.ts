@@ -19,7 +19,6 @@ let proxy: RewritingProxy;
 let hostile: HostileWorld;
 beforeAll(async () => {
   hostile = await startHostileWorld({
-    aws: { stateChangeEvents: false },
     via: async ({ aws }) => {
       proxy = await startRewritingProxy(aws.url);
       return { env: { AWS_ENDPOINT_URL: proxy.url } };

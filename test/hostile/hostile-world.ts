@@ -62,8 +62,11 @@ export interface HostileWorld {
   mark(): void;
   /** Returns the events about the object. */
   eventsOf(object: KubeObject): readonly KubeEvent[];
-  /** Kills the operator, removes all objects that did not exist at the start, and starts another operator. */
-  restart(): Promise<void>;
+  /**
+   * Kills the operator, removes all objects that did not exist at the start, and starts another operator.
+   * @param env settings of this operator, in addition to those of the world
+   */
+  restart(env?: Readonly<Record<string, string>>): Promise<void>;
   /** Waits until the operator has exited. */
   untilEnded(limitMs: number): Promise<void>;
   /** Restarts the operator after its exit, and waits until it leads. */
@@ -79,12 +82,13 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
     instances: { startDelayMs: 0, stopDelayMs: 0 },
     kubelets: { bootMs: 0, bootJitter: 0, readyMs: 0, podStartMs: [0, 0], podStopMs: 0, devicePluginMs: 0 },
     ...options,
-    aws: { catalogue: catalogueOf(FAMILIES), ...options.aws },
+    // three messages for each node, about nodes that the operator launches and terminates itself
+    aws: { catalogue: catalogueOf(FAMILIES), stateChangeEvents: false, ...options.aws },
   });
   const kube = withDirectReads(connect(world.kube.url), world.kube.server);
   const events = cachesInProcess(world.kube.server).of(EVENT);
   const { env: via = {} } = (await options.via?.(world)) ?? {};
-  const start = (): Promise<OperatorProcess> =>
+  const start = (env: Readonly<Record<string, string>> = {}): Promise<OperatorProcess> =>
     runOperator(clock, {
       ...world.env(),
       METRICS_PORT: '0',
@@ -94,6 +98,7 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
       LOG_LEVEL: 'debug',
       ...via,
       ...options.env,
+      ...env,
     });
   const resident = await present(kube);
   let operator = await start();
@@ -142,10 +147,10 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
       marked = operator.log.length;
     },
     eventsOf: ({ kind, metadata: { name } }) => events.by(subjectOf, `${kind}/${name}`),
-    async restart() {
+    async restart(env) {
       await operator.kill();
       await empty(world, resident);
-      operator = await start();
+      operator = await start(env);
       leader = undefined;
       marked = 0;
       await furnish();

@@ -13,6 +13,7 @@ let hostile: HostileWorld;
 beforeAll(async () => {
   hostile = await startHostileWorld({
     furniture: [[NODE_POOL, openPool()]],
+    aws: { stateChangeEvents: true },
     env: { IGNORE_DRA_REQUESTS: 'false' },
   });
 });

@@ -9,7 +9,7 @@ import { groupsOf, playTogether } from './together.ts';
 
 let hostile: HostileWorld;
 beforeAll(async () => {
-  hostile = await startHostileWorld({ aws: { stateChangeEvents: false } });
+  hostile = await startHostileWorld();
   // its node must survive all messages
   await hostile.kube.create(
     POD,

@@ -249,7 +249,7 @@ async function collectExplanations(): Promise<void> {
 }
 
 beforeAll(async () => {
-  hostile = await startHostileWorld({ via, aws: { stateChangeEvents: false } });
+  hostile = await startHostileWorld({ via });
   await mainJob();
   await collect();
   await collectExplanations();

@@ -69,10 +69,15 @@ const paged = (first: (page: string) => string, next: (page: string) => string):
   };
 };
 
+/** Larger than the operator's limit of pages. */
+const MANY_PAGES = 510;
+
+/** Returns lists without an end, until the operator has requested enough pages of them. */
 function endless(): Spoiling {
   let number = 0;
   const page = (text: string): string => withToken(text, `spoilt-${number++}`);
-  return paged(page, page);
+  const spoil = paged(page, page);
+  return (request) => (number > MANY_PAGES && !TOKEN.test(request.body) ? undefined : spoil(request));
 }
 
 const throttle: Spoiling = (request) => ({

@@ -1,4 +1,4 @@
-/** Extremes of every field of a NodePool. */
+/** Extremes of every field of a NodePool, a NodeClaim, a NodeOverlay and a CapacityBuffer. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { customInputs } from './custom-inputs.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
@@ -11,12 +11,16 @@ const TOGETHER = 5;
 
 let hostile: HostileWorld;
 beforeAll(async () => {
-  hostile = await startHostileWorld();
+  hostile = await startHostileWorld({ aws: { stateChangeEvents: true } });
 });
 afterAll(() => hostile.stop());
 
 describe('the operator handles an extreme value of', () => {
-  it.each(groupsOf(customInputs('NodePool'), TOGETHER))('$names', ({ inputs }) => playObjects(hostile, inputs));
+  it.each(
+    ['NodePool', 'NodeClaim', 'NodeOverlay', 'CapacityBuffer'].flatMap((kind) =>
+      groupsOf(customInputs(kind), TOGETHER),
+    ),
+  )('$names', ({ inputs }) => playObjects(hostile, inputs));
 
   it('all of these within its memory limits', () => expectBounded(hostile));
 });
