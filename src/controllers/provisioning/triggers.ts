@@ -108,15 +108,29 @@ export class PodBatcher {
 
   /** Waits for a trigger. A trigger before the call counts too. */
   async #signalled(ms: number, signal: AbortSignal): Promise<boolean> {
-    if (!this.#armed) {
-      const stop = new AbortController();
-      this.#wake = () => stop.abort();
-      await this.#clock.sleep(ms, AbortSignal.any([signal, stop.signal]));
-      this.#wake = undefined;
-    }
+    if (!this.#armed) await this.#sleep(ms, signal);
     const signalled = this.#armed;
     this.#armed = false;
     return signalled && !signal.aborted;
+  }
+
+  /**
+   * Waits until the time is up, a trigger arrives, or the process stops. An AbortController would create an error at each
+   * trigger.
+   */
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener('abort', end);
+        this.#wake = undefined;
+        resolve();
+      };
+      const cancel = this.#clock.after(ms, end);
+      signal.addEventListener('abort', end, { once: true });
+      this.#wake = end;
+    });
   }
 }
 

@@ -23,7 +23,10 @@ export async function startAws(options: AwsOptions): Promise<LocalAws> {
 
   const server = createServer((request, response) => {
     const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    // creating an abort error for each request would be slow
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort();
+    });
     void answerTo(request, AbortSignal.any([gone.signal, closing.signal])).then((answer) => send(response, answer));
   });
   const answerTo = async (incoming: IncomingMessage, signal: AbortSignal): Promise<HttpAnswer> => {
