@@ -122,14 +122,24 @@ const named = (): Command =>
     // options after a nested verb belong to this verb
     .enablePositionalOptions();
 
-function overview(): Command {
+/** Current names of former commands. */
+const MOVED: Readonly<Record<string, string>> = {
+  blockers: 'explain blockers',
+  budgets: 'explain budgets',
+  moves: 'report moves',
+};
+
+/** @param replacement current name of the command, shown after an error */
+function overview(replacement?: string): Command {
+  const hint =
+    replacement === undefined ? 'karpenter --help lists the commands' : `Did you mean karpenter ${replacement}?`;
   const program = strict(named());
   for (const [name, { question, summary }] of Object.entries(VERBS))
     program.command(name).description(summary).helpGroup(QUESTIONS[question]);
   return program
     .commandsGroup(QUESTIONS.shell)
     .helpCommand('help [command]', 'display help for command')
-    .showHelpAfterError('(karpenter --help lists the commands)');
+    .showHelpAfterError(`(${hint})`);
 }
 
 /** Returns the command line with all verbs, for reference pages and shell completion. */
@@ -169,7 +179,7 @@ export async function runCommandLine(given: readonly string[]): Promise<number> 
       await command.parseAsync([...args], { from: 'user' });
       return Number(process.exitCode ?? 0);
     }
-    const program = overview();
+    const program = overview(own(MOVED, first ?? ''));
     if (first === undefined) {
       program.outputHelp({ error: true });
       return 2;

@@ -19,6 +19,7 @@ import { counted, inShort, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 import {
   draOption,
+  evictionPriceOption,
   instanceTypesOption,
   manifestsOf,
   nowOption,
@@ -51,6 +52,13 @@ export interface BlockersResult {
   readonly notes: readonly string[];
 }
 
+interface BlockersOptions {
+  readonly types: TypesFor;
+  readonly nowMs: number;
+  readonly dra?: boolean;
+  readonly evictionPrice?: number;
+}
+
 /**
  * Finds the blockers of nodes in manifests.
  *
@@ -58,7 +66,7 @@ export interface BlockersResult {
  */
 export async function blockersAmong(
   filename: readonly string[],
-  { types, nowMs, dra = false }: { readonly types: TypesFor; readonly nowMs: number; readonly dra?: boolean },
+  { types, nowMs, dra = false, evictionPrice = DEFAULT_EVICTION_PRICE }: BlockersOptions,
 ): Promise<BlockersResult> {
   const manifests = manifestsOf({ filename });
   const world = await worldOf(manifests, {
@@ -79,7 +87,7 @@ export async function blockersAmong(
     pools: world.allPools,
     commitments: world.snapshot.commitments,
     podDisruptionBudgets: world.snapshot.podDisruptionBudgets,
-    evictionUsd: DEFAULT_EVICTION_PRICE,
+    evictionUsd: evictionPrice,
     ignoresClaims: !dra,
     volumeAttachments: ofKind('VolumeAttachment') as readonly VolumeAttachment[],
     volumeClaim: ({ namespace, name }) => volumeClaims.get(`${namespace}/${name}`),
@@ -103,15 +111,16 @@ interface Flags extends SourceFlags {
   readonly instanceTypes?: string;
   readonly all?: boolean;
   readonly dra?: boolean;
+  readonly evictionPrice: number;
   readonly now?: number;
   readonly output: Format;
 }
 
 async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
-  const { filename, server, dra = false, now: nowMs = Date.now() } = flags;
+  const { filename, server, dra = false, evictionPrice, now: nowMs = Date.now() } = flags;
   if (filename.length === 0) return askOperator(server ?? DEFAULT_SERVER, '/debug/blockers');
   const { types, notes: ofTypes } = typesNoting(flags);
-  const { nodes, notes } = await blockersAmong(filename, { types, nowMs, dra });
+  const { nodes, notes } = await blockersAmong(filename, { types, nowMs, dra, evictionPrice });
   writeNotes([...ofTypes, ...notes]);
   return nodes;
 }
@@ -142,6 +151,7 @@ export function blockersCommand(): Command {
     .addOption(draOption())
     .addOption(instanceTypesOption())
     .addOption(nowOption())
+    .addOption(evictionPriceOption())
     .addOption(outputOption())
     .action(async (flags: Flags) => {
       refuseTwoSources(command, flags);

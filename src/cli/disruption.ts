@@ -79,6 +79,7 @@ export interface SceneOptions {
   readonly nowMs: number;
   readonly priceBook?: string | undefined;
   readonly nodeHourlyFee?: number | undefined;
+  readonly evictionPrice?: number | undefined;
   readonly defaultConstraints?: readonly TopologySpreadConstraint[] | undefined;
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
@@ -94,6 +95,7 @@ interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
 /** @throws InputError with the document and the field */
 export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
+  const { evictionPrice: evictionUsd = DEFAULT_EVICTION_PRICE } = options;
   const manifests = manifestsOf(options);
   const instanceTypes = countedTypes(consolidation, await options.instanceTypes(manifests, nowMs));
   const { defaultConstraints, priceBook } = options;
@@ -118,7 +120,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
       nowMs,
       spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
       simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
-      ...(consolidation === 'thorough' && { evictionUsd: DEFAULT_EVICTION_PRICE, showsPrices: true }),
+      ...(consolidation === 'thorough' && { evictionUsd, showsPrices: true }),
       elapsedMs: () => performance.now(),
     });
   const unread = budgetErrors(nodePools, nowMs).map(
@@ -216,6 +218,8 @@ export interface DisruptionFlags extends ScenarioOptions {
   /** For example `Name=true,Other=false`. */
   readonly featureGates?: string;
   readonly consolidation?: ConsolidationMode;
+  /** Operator setting of the same name, in USD. */
+  readonly evictionPrice?: number;
   /** If true, exits with code 2 if a node would be disrupted. */
   readonly exitCode?: boolean;
   readonly output: Format;
@@ -244,6 +248,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
     consolidation: flags.consolidation ?? 'thorough',
     nodeHourlyFee: flags.nodeHourlyFee,
+    evictionPrice: flags.evictionPrice,
     drivers: driversFor(flags),
   };
 }

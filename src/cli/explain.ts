@@ -11,7 +11,7 @@ import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { notAmong } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
-import { notKnown, type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
+import { evictionPriceOption, notKnown, type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
 import { refuseTwoSources, serverOption, sourceOf } from './source.ts';
 
 export interface ExplainFlags extends DisruptionFlags {
@@ -74,6 +74,7 @@ function explainNode(): Command {
     { what: 'one node, from a file', command: 'karpenter explain node ip-10-0-0-1 -f now.yaml' },
     { what: 'with higher spot prices', command: 'karpenter explain node -f now.yaml --what-if "spot+30%"' },
   ])
+    .addOption(evictionPriceOption())
     .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example SpotToSpotConsolidation=true')
     .option('--options <file>', 'JSON file with now, featureGates, preferencePolicy and minValuesPolicy')
     .addOption(outputOption())

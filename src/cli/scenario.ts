@@ -7,6 +7,7 @@ import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-
 import { withCpuUtilization, withoutExpectedCosts } from '../engine/expected-costs.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
+import { DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { DRA_DRIVERS } from './objects/devices.ts';
@@ -54,19 +55,15 @@ export const countedFee = (mode: Mode, fee: number | undefined): Pick<WorldOptio
 export const countedTypes = (mode: Mode, types: WorldOptions['instanceTypes']): WorldOptions['instanceTypes'] =>
   mode === 'compatible' ? (nodePool) => withoutExpectedCosts(types(nodePool)) : types;
 
-function usdPerHour(text: string): number {
-  const fee = text.trim() === '' ? Number.NaN : Number(text);
-  const problem = nodeHourlyFeeError(fee);
-  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
-  return fee;
-}
-
-function partOfCpu(text: string): number {
-  const part = text.trim() === '' ? Number.NaN : Number(text);
-  const problem = cpuUtilizationError(part);
-  if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
-  return part;
-}
+/** Returns a parser of numbers for which the operator reports no error. */
+const numberBy =
+  (errorOf: (value: number) => string | undefined) =>
+  (text: string): number => {
+    const value = text.trim() === '' ? Number.NaN : Number(text);
+    const problem = errorOf(value);
+    if (problem !== undefined) throw new InvalidArgumentError(`It ${problem}.`);
+    return value;
+  };
 
 /** Returns the instance types of the NodePools in manifests. */
 export type TypesFor = (manifests: readonly Manifest[], nowMs: number) => Promise<WorldOptions['instanceTypes']>;
@@ -105,13 +102,19 @@ export const nodeFeeOption = (): Option =>
   new Option(
     '--node-hourly-fee <usd>',
     'NODE_HOURLY_FEE of the operator: hourly cost of a node in addition to the charges of AWS',
-  ).argParser(usdPerHour);
+  ).argParser(numberBy(nodeHourlyFeeError));
 
 export const cpuUtilizationOption = (): Option =>
   new Option(
     '--expected-cpu-utilization <part>',
     'EXPECTED_CPU_UTILIZATION of the operator: part of the requested CPU that pods use',
-  ).argParser(partOfCpu);
+  ).argParser(numberBy(cpuUtilizationError));
+
+export const evictionPriceOption = (): Option =>
+  new Option('--eviction-price <usd>', 'EVICTION_PRICE of the operator: USD for each evicted pod')
+    .argParser(numberBy(evictionPriceError))
+    .env('EVICTION_PRICE')
+    .default(DEFAULT_EVICTION_PRICE);
 
 export const priceBookOption = (): Option =>
   new Option('--price-book <file>', 'discounts, Savings Plans and reserved instances of the operator');

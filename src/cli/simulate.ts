@@ -19,6 +19,7 @@ import {
   countedTypes,
   defaultConstraintsOf,
   driversFor,
+  evictionPriceOption,
   manifestsOf,
   noneOf,
   type ScenarioOptions,
@@ -177,6 +178,7 @@ export function simulateCommand(): Command {
         .choices(['thorough', 'compatible'])
         .default('thorough'),
     )
+    .addOption(evictionPriceOption())
     .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example SpotToSpotConsolidation=true')
     .option(
       '--options <file>',
@@ -188,7 +190,7 @@ export function simulateCommand(): Command {
         command.error('error: specify at least one file or folder with -f, or - for standard input');
       const { now } = flags;
       if (flags.disruption) return runDisruption(command, flags);
-      for (const name of ['options', 'consolidation'])
+      for (const name of ['options', 'consolidation', 'evictionPrice'])
         if (command.getOptionValueSource(name) === 'cli') command.error(`error: ${spelled(name)} needs --disruption`);
       const { simulation, snapshot, leaving, notes } = await simulate({
         ...flags,

@@ -17,6 +17,11 @@ const DEFAULT_SPOT_RISK = 1;
 /** Derived from replays; see docs/consolidation.md. */
 export const DEFAULT_EVICTION_PRICE = 0.005;
 const MOST_EVICTION_PRICE = 1000;
+
+/** Returns the error in a price of an eviction in USD, or undefined if it is valid. */
+export const evictionPriceError = (usd: number): string | undefined =>
+  usd >= 0 && usd <= MOST_EVICTION_PRICE ? undefined : `must be from 0 to ${MOST_EVICTION_PRICE} USD`;
+
 const MOST_SPOT_RISK = 100;
 
 const spotRiskError = (weight: number): string | undefined =>
@@ -348,10 +353,9 @@ function rangeErrors(settings: Settings): readonly string[] {
   if (feeError !== undefined) wrong.push(`node-hourly-fee ${feeError} (${is('node-hourly-fee', nodeHourlyFee)})`);
   const riskError = spotRiskError(spotRisk);
   if (riskError !== undefined) wrong.push(`spot-risk ${riskError} (${is('spot-risk', spotRisk)})`);
-  if (!(evictionPrice >= 0 && evictionPrice <= MOST_EVICTION_PRICE)) {
-    const flag = 'eviction-price';
-    wrong.push(`${flag} must be from 0 to ${MOST_EVICTION_PRICE} USD (${is(flag, evictionPrice)})`);
-  }
+  const evictionError = evictionPriceError(evictionPrice);
+  if (evictionError !== undefined)
+    wrong.push(`eviction-price ${evictionError} (${is('eviction-price', evictionPrice)})`);
   const partError = cpuUtilizationError(expectedCpuUtilization);
   if (partError !== undefined) {
     const flag = 'expected-cpu-utilization';

@@ -189,7 +189,7 @@ status: {phase: Running}
   });
 
   it('shows the benefit and the price of each move, and whether the operator makes it', async () => {
-    const run = async (startTime: string) => {
+    const run = async (startTime: string, price: { readonly evictionPrice?: number } = {}) => {
       const web = `
 ---
 apiVersion: v1
@@ -201,8 +201,9 @@ status:
   startTime: ${startTime}
 `;
       const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE), write('web.yaml', web)];
-      const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
-      const { verdicts } = await explainNodes(flagsFor(...filename), builtIn);
+      const flags = { ...flagsFor(...filename), ...price };
+      const options = { ...sceneOptions(flags, builtIn), everyMethod: false };
+      const { verdicts } = await explainNodes(flags, builtIn);
       const { disruption } = await simulateDisruption(options);
       expect(strictly(DISRUPTION, disruption)).toEqual([]);
       const [verdict] = verdicts;
@@ -214,6 +215,9 @@ status:
     const old = await run('2026-06-03T08:30:00Z');
     expect(old.text).toMatch(new RegExp(`^  ${calculation(120)}$`, 'm'));
     expect(old.explained).toMatch(new RegExp(`^  worth +${calculation(120)}`, 'm'));
+    const dear = await run('2026-06-03T08:30:00Z', { evictionPrice: 7 });
+    expect(dear.text).toMatch(/\(evictions \$7\.0000, start .*;\s+the operator waits until this pays$/m);
+    expect(dear.explained).toContain('evictions $7.0000');
     const young = await run('2026-06-03T10:29:00Z');
     expect(young.text).toMatch(new RegExp(`${calculation(1)};\\s+the operator waits until this pays$`, 'm'));
   });

@@ -245,11 +245,40 @@ describe('misspelled words', () => {
     [['report', 'costs'], "unknown command 'costs'\n(karpenter report --help"],
     [['help', 'repot'], "unknown command 'repot'\n(Did you mean report?)"],
     [['explain', 'blocker'], "unknown command 'blocker'\n(Did you mean blockers?)"],
+    [['blockers'], "unknown command 'blockers'\n(Did you mean karpenter explain blockers?)"],
+    [['budgets'], "unknown command 'budgets'\n(Did you mean karpenter explain budgets?)"],
+    [['moves', '-o', 'json'], "unknown command 'moves'\n(Did you mean karpenter report moves?)"],
     [['explain', 'pod', '--servr', 'x'], "unknown option '--servr'\n(Did you mean --server?)"],
     [['report', 'moves', '--out', 'json'], "unknown option '--out'\n(Did you mean --output?)"],
   ])('of %j are errors with the nearest word', async (args, message) => {
     const { output, errors, code } = await run(...args);
     expect({ output, code }).toEqual({ output: '', code: 2 });
     expect(errors).toMatch(`error: ${message}`);
+  });
+});
+
+describe('the price of an eviction', () => {
+  const SIMULATE = ['simulate', '--disruption', '-f', DUMP, ...AT];
+  const REMEDY = 'must be from 0 to 1000 USD';
+
+  it.each([
+    ['-1', SIMULATE],
+    ['much', ['explain', 'node', '-f', DUMP, ...AT]],
+    ['1001', ['explain', 'blockers', '-f', DUMP, ...AT]],
+  ])('of %j is an error, as in the operator', async (price, args) => {
+    process.env.EVICTION_PRICE = price;
+    try {
+      const { output, errors, code } = await run(...args);
+      expect({ output, code }).toEqual({ output: '', code: 2 });
+      expect(errors).toContain(`value '${price}' from env 'EVICTION_PRICE' is invalid. It ${REMEDY}.`);
+    } finally {
+      delete process.env.EVICTION_PRICE;
+    }
+    expect((await run(...args, '--eviction-price', price)).errors).toContain(`It ${REMEDY}.`);
+  });
+
+  it('needs --disruption', async () => {
+    const { errors } = await run('simulate', '-f', DUMP, '--eviction-price', '1');
+    expect(errors).toContain('error: --eviction-price needs --disruption');
   });
 });
