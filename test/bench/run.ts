@@ -3,8 +3,8 @@
  * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `devices`, `operator`, `disruption`, `idle`, `day`
  * (half an hour). The run fails if any pod of a scheduling workload stays pending. Replays run only if they are named:
  * `replay-month`, `replay-week`, and `days=2` for at most two days of each. `life` compares settings over several lives, and
- * `clairvoyant` compares them with policies that know the future; see `life/life.ts` and `clairvoyant/clairvoyant.ts` for the
- * options.
+ * `clairvoyant` compares them with policies that know the future; `repack` searches for moves of many nodes. See `life/life.ts`,
+ * `clairvoyant/clairvoyant.ts` and `repack.ts` for the options.
  */
 const wanted = process.argv.slice(2);
 const isWanted = (workload: string): boolean => wanted.length === 0 || wanted.some((name) => workload.startsWith(name));
@@ -13,6 +13,8 @@ const print = (line: object): void => void process.stdout.write(`${JSON.stringif
 if (wanted[0] === 'life') await (await import('./life/life.ts')).lifeBenchmark(wanted.slice(1));
 else if (wanted[0] === 'clairvoyant')
   await (await import('./clairvoyant/clairvoyant.ts')).clairvoyantBenchmark(wanted.slice(1));
+else if (wanted[0] === 'repack')
+  for await (const line of (await import('./repack.ts')).repackLines(wanted.slice(1))) print(line);
 else if (wanted.some((name) => name.startsWith('replay'))) await replays();
 else await others();
 process.exit(); // connections to the benchmark's API server may still be open
