@@ -20,11 +20,11 @@ describe('search for a set of nodes', () => {
     expect(await bestSet(NODES, findMove, { work: 100, scoreOf })).toEqual(found(3, 6, 3));
   });
 
-  it('finds nothing if pods find no node, or if no move pays', async () => {
-    const nothing = found(0, 0, 0);
-    expect(await bestSet(NODES, async () => undefined, { work: 50, scoreOf })).toEqual(nothing);
-    expect(await bestSet(NODES, async (set) => found(set.length, 1, -1), { work: 50, scoreOf })).toEqual(nothing);
-    expect(await bestSet([], async () => found(1, 1, 1), { work: 50, scoreOf })).toEqual(nothing);
+  it('returns an empty set if pods find no node, or if every move costs more than it saves', async () => {
+    const empty = found(0, 0, 0);
+    expect(await bestSet(NODES, async () => undefined, { work: 50, scoreOf })).toEqual(empty);
+    expect(await bestSet(NODES, async (set) => found(set.length, 1, -1), { work: 50, scoreOf })).toEqual(empty);
+    expect(await bestSet([], async () => found(1, 1, 1), { work: 50, scoreOf })).toEqual(empty);
   });
 });
 
