@@ -79,18 +79,17 @@ export function worthwhileRows(
     .map((_, row) => row)
     .filter((row) => Number.isFinite(priceOf(row)))
     .sort((a, b) => priceOf(a) - priceOf(b) || a - b);
+  const isAtLeast = (one: number, other: number): boolean =>
+    covers(capacities[one] as Amounts, capacities[other] as Amounts, wanted) &&
+    hasNoDearerCpu(surplus[one], surplus[other]);
   const kept: number[] = [];
+  // Without kept rows that another kept row covers: the other row excludes at least as many rows.
+  let largest: number[] = [];
   for (const row of sorted) {
-    const capacity = capacities[row];
-    if (capacity === undefined) continue;
-    let isWorthwhile = true;
-    for (let at = 0; at < kept.length && isWorthwhile; at++) {
-      const other = kept[at] as number;
-      isWorthwhile = !(
-        covers(capacities[other] as Amounts, capacity, wanted) && hasNoDearerCpu(surplus[other], surplus[row])
-      );
-    }
-    if (isWorthwhile) kept.push(row);
+    if (capacities[row] === undefined || largest.some((other) => isAtLeast(other, row))) continue;
+    kept.push(row);
+    largest = largest.filter((other) => !isAtLeast(row, other));
+    largest.push(row);
   }
   return kept;
 }

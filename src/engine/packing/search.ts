@@ -19,6 +19,8 @@ const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 150;
 /** An existing plan is improved if it costs at most this factor times the constructed plan. */
 const PROMISING = 1.1;
+/** A constructed plan is improved if it costs at most this factor times a plan that is already improved. */
+const COMPARABLE = 1.03;
 /** Maximum number of nodes of a plan that is improved. */
 const MAX_SINGLE_NODES = 2_000;
 
@@ -97,7 +99,7 @@ interface Terms {
   readonly usdPerNode: number;
   /** Maximum cost of all nodes, in USD per hour. */
   readonly mostUsd: number;
-  /** Plans within this cost. */
+  /** Improved plans within this cost. */
   readonly starts: readonly (readonly Bin[])[];
 }
 
@@ -108,7 +110,8 @@ function searched(means: Means, terms: Terms): readonly Bin[] | undefined {
   if (found === undefined) return undefined;
   const counted = (bins: readonly Bin[]): number => countedCost(bins, found.surcharge);
   const isPromising = present !== undefined && counted(present) <= PROMISING * counted(found.bins);
-  return [found.bins, ...terms.starts, ...(isPromising ? [present] : [])]
+  const isComparable = terms.starts.every((bins) => counted(found.bins) <= COMPARABLE * counted(bins));
+  return [...(isComparable ? [found.bins] : []), ...terms.starts, ...(isPromising ? [present] : [])]
     .map((bins) => improved(means, { ...found, bins }, terms.mostUsd))
     .filter((bins) => costOf(bins) <= terms.mostUsd)
     .toSorted((a, b) => counted(a) - counted(b))[0];
@@ -128,11 +131,14 @@ function constructed({ problem, shop, options }: Means, usdPerNode: number): Fou
   const { indifference, isLate } = options;
   const rounds = usdPerNode > 0 ? ROUNDS_OF_SECOND : ROUNDS;
   const counts = Int32Array.from(problem.kinds, ({ count }) => count);
-  let worth = shop.ownWorth();
+  let worth = shop.ownWorth;
   let best: Found | undefined;
   for (let round = 0; round < rounds && !isLate(); round++) {
     const filling = round % 3 === 2 ? 'dearest' : 'scarcity';
-    const bins = shop.buy({ counts, worth, filling, surcharge: best?.surcharge ?? usdPerNode });
+    const bins = shop.buy({
+      ...{ counts, worth, filling, surcharge: best?.surcharge ?? usdPerNode },
+      ...{ usdLimit: Number.POSITIVE_INFINITY, considered: undefined },
+    });
     if (bins === undefined) break;
     const surcharge = best?.surcharge ?? usdPerNode + (indifference * costOf(bins)) / nodesOf(bins);
     if (best === undefined || countedCost(bins, surcharge) < countedCost(best.bins, surcharge))
@@ -176,24 +182,19 @@ function improved(
   let nodes = ranked(bins).toSorted(byRatio);
   let usd = costOf(bins);
   const random = pseudoRandom(problem.kinds.length * 7919 + count);
-  const drawn = new Uint8Array(problem.capacities.length);
+  const considered = new Uint8Array(problem.capacities.length);
   const patience = Math.min(MOST_PATIENCE, PATIENCE_PER_NODE * count);
   for (let vain = 0; vain < patience && budget.left > 0 && !budget.isLate(); vain++) {
-    const size = Math.min(nodes.length, 2 + Math.floor(random() * 6));
-    const chosen = new Set<number>();
-    // expensive nodes come first, and squaring draws them more often
-    while (chosen.size < size) chosen.add(Math.floor(random() ** 2 * nodes.length));
+    const chosen = drawnNodes(nodes.length, random);
     const before = [...chosen].map((at) => (nodes[at] as RankedNode).bin);
-    const share = 0.2 + 0.8 * random();
-    for (const row of shop.rows) drawn[row] = random() < share ? 1 : 0;
-    for (const { row } of before) drawn[row] = 1;
+    drawRows(considered, { rows: shop.rows, before, random });
     const after = shop.buy({
       counts: sumOf(before),
-      worth: worth.map((each) => each * (0.7 + 0.6 * random())),
+      worth: variedWorth(worth, random),
       filling: random() < 0.3 ? 'dearest' : 'scarcity',
       surcharge,
       usdLimit: countedCost(before, surcharge) * (1 - 1e-9),
-      considered: drawn,
+      considered,
     });
     if (after === undefined) continue;
     const would = usd - costOf(before) + costOf(after);
@@ -203,6 +204,35 @@ function improved(
     vain = 0;
   }
   return nodes.map(({ bin }) => bin);
+}
+
+type Random = () => number;
+
+/** Returns the positions of two to seven nodes. Expensive nodes come first, and squaring draws them more often. */
+function drawnNodes(count: number, random: Random): ReadonlySet<number> {
+  const size = Math.min(count, 2 + Math.floor(random() * 6));
+  const chosen = new Set<number>();
+  while (chosen.size < size) chosen.add(Math.floor(random() ** 2 * count));
+  return chosen;
+}
+
+interface RowDraw {
+  readonly rows: readonly number[];
+  /** Nodes whose rows are always considered. */
+  readonly before: readonly Bin[];
+  readonly random: Random;
+}
+
+function drawRows(considered: Uint8Array, { rows, before, random }: RowDraw): void {
+  const share = 0.2 + 0.8 * random();
+  for (let at = 0; at < rows.length; at++) considered[rows[at] as number] = random() < share ? 1 : 0;
+  for (const { row } of before) considered[row] = 1;
+}
+
+function variedWorth(worth: Float64Array, random: Random): Float64Array {
+  const varied = new Float64Array(worth.length);
+  for (let kind = 0; kind < worth.length; kind++) varied[kind] = (worth[kind] as number) * (0.7 + 0.6 * random());
+  return varied;
 }
 
 /** Node with its price per worth. */
@@ -216,6 +246,6 @@ const byRatio = (a: RankedNode, b: RankedNode): number => b.ratio - a.ratio;
 function sumOf(bins: readonly Bin[]): Int32Array {
   const sum = new Int32Array(bins[0]?.counts.length ?? 0);
   for (const { counts } of bins)
-    for (let kind = 0; kind < sum.length; kind++) sum[kind] = (sum[kind] ?? 0) + (counts[kind] ?? 0);
+    for (let kind = 0; kind < sum.length; kind++) sum[kind] = (sum[kind] as number) + (counts[kind] as number);
   return sum;
 }

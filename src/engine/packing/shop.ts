@@ -20,10 +20,10 @@ interface PurchaseRequest extends Demand {
   readonly counts: Int32Array;
   /** Surcharge of each node in USD per hour. A higher surcharge leads to fewer nodes. */
   readonly surcharge: number;
-  /** Limit of the cost including surcharges. A result with this cost or more is useless. Default: no limit. */
-  readonly usdLimit?: number;
-  /** 1 for each row to consider. Default: all worthwhile rows. */
-  readonly considered?: Uint8Array;
+  /** Limit of the cost including surcharges. A result with this cost or more is useless. */
+  readonly usdLimit: number;
+  /** 1 for each row to consider. If undefined, all worthwhile rows are considered. */
+  readonly considered: Uint8Array | undefined;
 }
 
 const ROUNDING = 1 + 1e-9;
@@ -52,6 +52,10 @@ export class Shop {
   readonly #catalogue: readonly (readonly Offer[])[];
   /** Rows of the catalogue. */
   readonly rows: readonly number[];
+  /** Cost of a pod of each kind on nodes that are full of its own kind, as an initial upper estimate. */
+  readonly ownWorth: Float64Array;
+  /** Kinds with pods of the current request, by mix. */
+  readonly #open: readonly number[][];
   readonly #offers = new Offers();
   readonly #node: OpenNode;
 
@@ -64,6 +68,7 @@ export class Shop {
       for (const kind of mix.kinds) members[kind] = 1;
       return members;
     });
+    this.#open = mixes.map(() => []);
     this.#bound = new WorthBound(kinds);
     this.#node = new OpenNode(kinds);
     const rows = mixes.map((mix) => worthwhileRows(problem, { ...mix, prices: this.#ownPrices(mix) }));
@@ -80,6 +85,7 @@ export class Shop {
       ),
     );
     this.rows = [...new Set(this.#catalogue.flatMap((offers) => offers.map(({ row }) => row)))];
+    this.ownWorth = this.#ownWorth();
     if (order * kinds.length <= MOST_KEPT) KEPT.shop = this;
   }
 
@@ -119,37 +125,46 @@ export class Shop {
    */
   #thinned(mix: Mix, rows: readonly number[], most: number): readonly number[] {
     if (rows.length <= most) return rows;
-    const { capacities } = this.#problem;
     const kept = new Set<number>();
     for (const kind of mix.kinds) {
-      let best: number | undefined;
-      let lowest = Number.POSITIVE_INFINITY;
-      for (const row of rows) {
-        const load = this.#node.loadOn(capacities[row] as Amounts, kind);
-        const price = this.#shareOf(kind, row, mix.prices[row] ?? 0, load);
-        if (load > 1 || price >= lowest) continue;
-        best = row;
-        lowest = price;
-      }
+      const best = this.#cheapestRowFor(kind, mix, rows);
       if (best !== undefined) kept.add(best);
     }
     for (let index = 0; index < most; index++) kept.add(rows[Math.floor((index * rows.length) / most)] as number);
     return rows.filter((row) => kept.has(row));
   }
 
-  /** Returns the cost of a pod on nodes that are full of its own kind, as an initial upper estimate. */
-  ownWorth(): Float64Array {
+  #cheapestRowFor(kind: number, { prices }: Mix, rows: readonly number[]): number | undefined {
+    const { capacities } = this.#problem;
+    let best: number | undefined;
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const row of rows) {
+      const load = this.#node.loadOn(capacities[row] as Amounts, kind);
+      if (load > 1) continue;
+      const price = this.#shareOf(kind, row, prices[row] ?? 0, load);
+      if (price >= lowest) continue;
+      best = row;
+      lowest = price;
+    }
+    return best;
+  }
+
+  #ownWorth(): Float64Array {
     const { kinds, mixes } = this.#problem;
     const worth = new Float64Array(kinds.length).fill(Number.POSITIVE_INFINITY);
-    for (const [index, mix] of mixes.entries()) {
-      for (const { row, capacity, instanceUsd } of this.#catalogue[index] ?? []) {
-        for (const kind of mix.kinds) {
-          const load = this.#node.loadOn(capacity, kind);
-          if (load <= 1) worth[kind] = Math.min(worth[kind] ?? 0, this.#shareOf(kind, row, instanceUsd, load));
-        }
-      }
-    }
+    for (const [index, mix] of mixes.entries())
+      for (const kind of mix.kinds)
+        worth[kind] = Math.min(worth[kind] ?? 0, this.#leastShareOf(kind, this.#catalogue[index] ?? []));
     return worth;
+  }
+
+  #leastShareOf(kind: number, offers: readonly Offer[]): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const { row, capacity, instanceUsd } of offers) {
+      const load = this.#node.loadOn(capacity, kind);
+      if (load <= 1) least = Math.min(least, this.#shareOf(kind, row, instanceUsd, load));
+    }
+    return least;
   }
 
   /** Returns the share of a pod in the price of a node that is full of pods of its kind. */
@@ -163,39 +178,42 @@ export class Shop {
    * the time is exhausted.
    */
   buy(request: PurchaseRequest): Bin[] | undefined {
-    const { usdLimit = Number.POSITIVE_INFINITY } = request;
+    const { usdLimit } = request;
     const left = request.counts.slice();
-    let open = left.reduce((sum, count) => sum + count, 0);
-    let worth = left.reduce((sum, count, kind) => sum + count * (request.worth[kind] as number), 0);
+    let open = 0;
+    for (let kind = 0; kind < left.length; kind++) open += left[kind] as number;
+    let worth = worthOf(left, request.worth);
     this.#offer(left, request);
     const bins: Bin[] = [];
     let usd = 0;
     while (open > 0 && !this.#budget.isLate()) {
       const best = this.#best(left, request, worth > 0 ? (usdLimit - usd) / worth : Number.POSITIVE_INFINITY);
       if (best === undefined) return undefined;
-      usd += best.copies * (best.price + request.surcharge);
+      const { mix, row, price, counts } = best;
+      const kinds = this.#open[mix] as readonly number[];
+      const copies = copiesOf(counts, kinds, left);
+      usd += copies * (price + request.surcharge);
       if (usd >= usdLimit) return undefined;
-      for (let kind = 0; kind < left.length; kind++) {
-        const taken = (best.counts[kind] ?? 0) * best.copies;
-        left[kind] = (left[kind] ?? 0) - taken;
+      for (let at = 0; at < kinds.length; at++) {
+        const kind = kinds[at] as number;
+        const taken = (counts[kind] as number) * copies;
+        left[kind] = (left[kind] as number) - taken;
         open -= taken;
         worth -= taken * (request.worth[kind] as number);
       }
-      bins.push(best);
+      bins.push({ row, price, counts: counts.slice(), copies });
     }
     return open > 0 ? undefined : bins;
   }
 
-  #offer(
-    left: Int32Array,
-    { worth, surcharge, considered, usdLimit = Number.POSITIVE_INFINITY }: PurchaseRequest,
-  ): void {
+  #offer(left: Int32Array, { worth, surcharge, considered, usdLimit }: PurchaseRequest): void {
     const bound = this.#bound;
     bound.start(left, worth);
     this.#offers.clear();
     for (const [index, members] of this.#members.entries()) {
       const catalogue = this.#catalogue[index] as readonly Offer[];
       if (catalogue.length === 0 || !bound.select(members)) continue;
+      setOpen(this.#open[index] as number[], (this.#problem.mixes[index] as Mix).kinds, left);
       for (const offer of catalogue) {
         if (offer.instanceUsd + surcharge >= usdLimit) break; // cheapest first
         if (considered !== undefined && considered[offer.row] === 0) continue;
@@ -212,14 +230,13 @@ export class Shop {
    * Returns the offer with the lowest price per worth. Offers that contain already placed pods are filled again when they become
    * the first. Returns undefined if the lowest price per worth exceeds the limit, because the pods would then cost too much.
    */
-  #best(left: Int32Array, request: PurchaseRequest, limit: number): Bin | undefined {
+  #best(left: Int32Array, request: PurchaseRequest, limit: number): Offer | undefined {
     while (this.#budget.left > 0) {
       const best = this.#offers.first;
       if (best === undefined || best.ratio === Number.POSITIVE_INFINITY || best.ratio > limit * ROUNDING)
         return undefined;
-      const { row, price, counts } = best;
-      const copies = best.isFilled ? copiesOf(counts, left) : 0;
-      if (copies > 0) return { row, price, counts: counts.slice(), copies };
+      const { mix, counts, isFilled } = best;
+      if (isFilled && copiesOf(counts, this.#open[mix] as readonly number[], left) > 0) return best;
       this.#fill(best, left, request);
       this.#offers.firstHasChanged();
     }
@@ -227,27 +244,43 @@ export class Shop {
   }
 
   #fill(offer: Offer, left: Int32Array, request: PurchaseRequest): void {
-    const { mixes, cpuAt } = this.#problem;
+    const { cpuAt } = this.#problem;
     const { mix, row, capacity: room, instanceUsd, counts } = offer;
+    const kinds = this.#open[mix] as readonly number[];
     const node = this.#node;
-    node.start(room, (mixes[mix] as Mix).kinds, left);
+    node.start(room, kinds, left);
     counts.fill(0);
     while (node.add(counts, left, request) >= 0);
     this.#budget.left -= node.checks;
     offer.isFilled = true;
     offer.price = this.#priceOf(row, instanceUsd, (room[cpuAt] ?? 0) - node.restAt(cpuAt));
-    offer.ratio = ratioOf(offer.price + request.surcharge, worthOf(counts, request.worth));
+    let worth = 0;
+    for (let at = 0; at < kinds.length; at++) {
+      const kind = kinds[at] as number;
+      worth += (counts[kind] as number) * (request.worth[kind] as number);
+    }
+    offer.ratio = ratioOf(offer.price + request.surcharge, worth);
   }
 }
 
 const ratioOf = (price: number, worth: number): number => (worth > 0 ? price / worth : Number.POSITIVE_INFINITY);
 
-/** Returns the number of nodes that can have the same filling. */
-function copiesOf(counts: Int32Array, left: Int32Array): number {
+/** Returns the number of nodes that can have the same filling. @param kinds kinds that the nodes may have */
+function copiesOf(counts: Int32Array, kinds: readonly number[], left: Int32Array): number {
   let copies = Number.POSITIVE_INFINITY;
-  for (let kind = 0; kind < counts.length; kind++) {
+  for (let at = 0; at < kinds.length; at++) {
+    const kind = kinds[at] as number;
     const count = counts[kind] as number;
     if (count > 0) copies = Math.min(copies, Math.floor((left[kind] as number) / count));
   }
   return copies;
+}
+
+/** Sets a list to the kinds with open pods. */
+function setOpen(open: number[], kinds: readonly number[], left: Int32Array): void {
+  open.length = 0;
+  for (let at = 0; at < kinds.length; at++) {
+    const kind = kinds[at] as number;
+    if ((left[kind] as number) > 0) open.push(kind);
+  }
 }

@@ -11,12 +11,10 @@ class Dimension {
   readonly at: number;
   /** Amount that a pod requests, per kind. */
   readonly #amountOf: Float64Array;
-  /** Kinds that request the resource. */
-  readonly #kinds: readonly number[];
   /** Worth per amount, per kind. */
   readonly #densityOf: Float64Array;
   /** Kinds with open pods that request the resource, highest worth per amount first. */
-  #order: readonly number[] = [];
+  readonly #order: number[] = [];
   /** Selected kinds in this order: the amount of a pod, the amount and worth of all pods, and the worth per amount. */
   readonly amounts: Float64Array;
   readonly wholes: Float64Array;
@@ -30,25 +28,27 @@ class Dimension {
   constructor(at: number, kinds: readonly PodKind[]) {
     this.at = at;
     this.#amountOf = Float64Array.from(kinds, ({ amounts }) => amounts[at] as number);
-    this.#kinds = kinds.map((_, kind) => kind).filter((kind) => (this.#amountOf[kind] as number) > 0);
+    const requesting = this.#amountOf.filter((amount) => amount > 0).length;
     this.#densityOf = new Float64Array(kinds.length);
-    const buffer = (): Float64Array => new Float64Array(this.#kinds.length);
+    const buffer = (): Float64Array => new Float64Array(requesting);
     this.amounts = buffer();
     this.wholes = buffer();
     this.worths = buffer();
     this.densities = buffer();
   }
 
-  start(left: Int32Array, worth: Float64Array): void {
-    const [kinds, densityOf] = [this.#kinds, this.#densityOf];
-    const order: number[] = [];
-    for (let at = 0; at < kinds.length; at++) {
-      const kind = kinds[at] as number;
-      if (left[kind] === 0) continue;
+  /** @param open kinds with open pods */
+  start(open: readonly number[], worth: Float64Array): void {
+    const [amountOf, densityOf, order] = [this.#amountOf, this.#densityOf, this.#order];
+    order.length = 0;
+    for (let at = 0; at < open.length; at++) {
+      const kind = open[at] as number;
+      const amount = amountOf[kind] as number;
+      if (amount <= 0) continue;
       order.push(kind);
-      densityOf[kind] = (worth[kind] as number) / (this.#amountOf[kind] as number);
+      densityOf[kind] = (worth[kind] as number) / amount;
     }
-    this.#order = order.sort((a, b) => (densityOf[b] as number) - (densityOf[a] as number));
+    sortDescending(order, densityOf);
   }
 
   /** @param total worth of all selected pods */
@@ -71,6 +71,25 @@ class Dimension {
     }
     this.size = size;
     this.free = total - taken;
+  }
+}
+
+/** Maximum length of a list for which an insertion sort takes less time than a sort with a comparison function. */
+const MOST_INSERTED = 48;
+
+/** Sorts positions by their values, highest value first. Positions with equal values keep their order. */
+function sortDescending(positions: number[], values: Float64Array): void {
+  if (positions.length > MOST_INSERTED) {
+    positions.sort((a, b) => (values[b] as number) - (values[a] as number));
+    return;
+  }
+  for (let next = 1; next < positions.length; next++) {
+    const position = positions[next] as number;
+    const value = values[position] as number;
+    let at = next;
+    for (; at > 0 && (values[positions[at - 1] as number] as number) < value; at--)
+      positions[at] = positions[at - 1] as number;
+    positions[at] = position;
   }
 }
 
@@ -104,7 +123,7 @@ export class WorthBound {
     const open: number[] = [];
     for (let kind = 0; kind < left.length; kind++) if ((left[kind] as number) > 0) open.push(kind);
     this.#open = open;
-    for (const dimension of this.#all) dimension.start(left, worth);
+    for (const dimension of this.#all) dimension.start(open, worth);
   }
 
   /**

@@ -120,6 +120,7 @@ describe('a packing', () => {
       worth: Float64Array.of(0.1),
       filling: 'scarcity',
       surcharge: 0.1,
+      considered: undefined,
     } as const;
     expect(shop.buy({ ...request, usdLimit: 2.01 })).toHaveLength(1); // four nodes in one step
     expect(shop.buy({ ...request, usdLimit: 2 })).toBeUndefined();
@@ -130,6 +131,7 @@ describe('a packing', () => {
     const budget = { left: 1_000_000, isLate };
     new Shop(problem(1_000, sizes), budget).buy({
       ...{ counts: Int32Array.of(1_000), worth: Float64Array.of(0.1), filling: 'scarcity', surcharge: 0 },
+      ...{ usdLimit: Number.POSITIVE_INFINITY, considered: undefined },
     });
     // Each filled node takes about ten steps, each bounded node one step.
     expect(1_000_000 - budget.left).toBeLessThan(200 + 10 * 20);
