@@ -1,8 +1,9 @@
 /** Replacement of planned nodes by cheaper ones. */
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
+import { Shop } from '../../../../src/engine/packing/shop.ts';
 import { instanceType, nodePool, oneOf, type PodParts, planOf, pod, replicas, type SnapshotParts } from '../build.ts';
 
 const TYPES = [
@@ -69,6 +70,50 @@ describe('packing within limits', () => {
     expect(usdUnder({})).toBeCloseTo(0.99); // 18 small nodes
     expect(usdUnder({ cpu: '40' })).toBeCloseTo(1.125); // nine double nodes
     expect(usdUnder({ cpu: '20' })).toBeCloseTo(1.3); // two big nodes
+  });
+});
+
+describe('searches for nodes within limits', () => {
+  /** Number of searches of a solve. Each search has its own shop. */
+  const searchesOf = (parts: SnapshotParts): number => {
+    const buy = jest.spyOn(Shop.prototype, 'buy');
+    try {
+      planOf(parts);
+      return new Set(buy.mock.contexts).size;
+    } finally {
+      buy.mockRestore();
+    }
+  };
+  it('are repeated only if the cheapest nodes exceed a limit', () => {
+    const types = [
+      instanceType('small', { cpu: 4, gib: 8, usd: 0.11 }),
+      instanceType('double', { cpu: 4, gib: 16, usd: 0.25 }),
+      instanceType('big', { cpu: 8, gib: 64, usd: 1.3 }),
+      instanceType('huge', { cpu: 16, gib: 128, usd: 4 }),
+    ];
+    const pendingPods = replicas(18, 'cache', { cpu: '100m', memory: '7Gi' });
+    const searchesUnder = (limits: Readonly<Record<string, string>>): number =>
+      searchesOf({ types, pools: [nodePool('default', { limits })], pendingPods });
+    // one search without a fee and one with the default fee: 18 small nodes
+    expect(searchesUnder({})).toBe(2);
+    expect(searchesUnder({ cpu: '72' })).toBe(2);
+    // the first price of the limit is high enough for double nodes, and the second price for big nodes
+    expect(searchesUnder({ cpu: '40' })).toBe(3);
+    expect(searchesUnder({ cpu: '20' })).toBe(4);
+  });
+
+  it('are not repeated if the nodes are within the limits, but minValues prevents them', () => {
+    const types = [
+      instanceType('small', { cpu: 2, usd: 0.2 }),
+      instanceType('large', { cpu: 16, usd: 2.4 }),
+      instanceType('larger', { cpu: 16, usd: 3 }),
+    ];
+    const requirements = [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues: 2 }] as const;
+    // a small node counts as a larger one, so the limit leaves only one type for the second node
+    const pools = [nodePool('default', { requirements, limits: { cpu: '24' } })];
+    const pendingPods = replicas(6, 'web', { cpu: '1', memory: '128Mi' });
+    // for each of the two fees, one search with all types, and one with types that leave enough types
+    expect(searchesOf({ types, pools, pendingPods })).toBe(4);
   });
 });
 
