@@ -3,6 +3,7 @@
  * searches in the engine worker's thread. Also compares the savings of consolidation in small clusters, until no
  * command is found, with those of mode compatible.
  */
+import { pathToFileURL } from 'node:url';
 import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
@@ -22,6 +23,7 @@ import { ClusterState } from '../../src/state/cluster.ts';
 import { costOf, untilAtRest } from '../support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';
+import buildBundle, { bundled } from '../support/operator/bundle.ts';
 import { storesWith } from '../support/stores.ts';
 import { type Blocks, watched } from './watched.ts';
 
@@ -183,7 +185,9 @@ async function* passesOver(
 ): AsyncGenerator<Pass> {
   const deps = depsOn(cluster);
   deps.cluster.nodes();
-  const thread = new WorkerSimulationRunner();
+  buildBundle();
+  // the thread of the image, which does not load TypeScript
+  const thread = new WorkerSimulationRunner({ url: pathToFileURL(bundled('engine-worker')) });
   const queue = new DisruptionQueue(deps);
   const snapshots = new Snapshots(deps, queue);
   const history = new VerdictHistory();

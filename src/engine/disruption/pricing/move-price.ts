@@ -4,10 +4,10 @@
  */
 import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
-import type { EngineNode } from '../../model.ts';
+import type { EngineNode, Resources } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
-import { addResources, amountIn } from '../../resources.ts';
+import { amountIn } from '../../resources.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
@@ -108,8 +108,15 @@ function roomUsdPerHour({ candidates, replacements }: Move, forecasts: Forecasts
   return sum(
     candidates.map(({ reschedulablePods, nodePool }) => {
       const prices = forecasts.get(nodePool.metadata.name)?.unitPrices;
-      const moved = reschedulablePods.filter((pod) => !onNewNodes.has(podKey(pod)));
-      return prices === undefined ? 0 : worthOf(addResources(...moved.map(readableRequests)), prices);
+      if (prices === undefined) return 0;
+      let [cpu, memory] = [0, 0];
+      for (const pod of reschedulablePods) {
+        if (onNewNodes.size > 0 && onNewNodes.has(podKey(pod))) continue;
+        const requests = readableRequests(pod);
+        cpu += amountIn(requests, 'cpu');
+        memory += amountIn(requests, 'memory');
+      }
+      return worthOf({ cpu, memory }, prices);
     }),
   );
 }
@@ -136,8 +143,13 @@ function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, no
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */
 function shareOf(pod: EnginePod, { allocatable }: EngineNode): number {
   const requests = readableRequests(pod);
-  const shares = ['cpu', 'memory'].map((name) => amountIn(requests, name) / amountIn(allocatable, name));
-  return Math.max(0, ...shares.filter(Number.isFinite));
+  return Math.max(0, partOf(requests, allocatable, 'cpu'), partOf(requests, allocatable, 'memory'));
+}
+
+/** Returns 0 if the node has none of the resource. */
+function partOf(requests: Resources, allocatable: Resources, name: string): number {
+  const part = amountIn(requests, name) / amountIn(allocatable, name);
+  return Number.isFinite(part) ? part : 0;
 }
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);
