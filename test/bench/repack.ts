@@ -1,6 +1,6 @@
 /**
- * Measures the possible savings of a repack across many nodes, in addition to consolidation. Replays traces with the defaults, and
- * searches every hour for the set of nodes whose removal saves most:
+ * Measures the possible savings of a repack across many nodes, in addition to consolidation. Replays traces with the
+ * defaults, and searches every hour for the set of nodes whose removal saves most:
  *
  *   npm run bench -- repack [--traces FOLDER] [--only NAME] [--minutes 60] [--work 200]
  *
