@@ -19,8 +19,6 @@ const PATIENCE_PER_NODE = 50;
 const MOST_PATIENCE = 150;
 /** An existing plan is improved if it costs at most this factor times the constructed plan. */
 const PROMISING = 1.1;
-/** A constructed plan is improved if it costs at most this factor times a plan that is already improved. */
-const COMPARABLE = 1.03;
 /** Maximum number of nodes of a plan that is improved. */
 const MAX_SINGLE_NODES = 2_000;
 
@@ -99,7 +97,7 @@ interface Terms {
   readonly usdPerNode: number;
   /** Maximum cost of all nodes, in USD per hour. */
   readonly mostUsd: number;
-  /** Improved plans within this cost. */
+  /** Plans within this cost. */
   readonly starts: readonly (readonly Bin[])[];
 }
 
@@ -110,8 +108,7 @@ function searched(means: Means, terms: Terms): readonly Bin[] | undefined {
   if (found === undefined) return undefined;
   const counted = (bins: readonly Bin[]): number => countedCost(bins, found.surcharge);
   const isPromising = present !== undefined && counted(present) <= PROMISING * counted(found.bins);
-  const isComparable = terms.starts.every((bins) => counted(found.bins) <= COMPARABLE * counted(bins));
-  return [...(isComparable ? [found.bins] : []), ...terms.starts, ...(isPromising ? [present] : [])]
+  return [found.bins, ...terms.starts, ...(isPromising ? [present] : [])]
     .map((bins) => improved(means, { ...found, bins }, terms.mostUsd))
     .filter((bins) => costOf(bins) <= terms.mostUsd)
     .toSorted((a, b) => counted(a) - counted(b))[0];

@@ -257,7 +257,8 @@ export class Shop {
     let worth = 0;
     for (let at = 0; at < kinds.length; at++) {
       const kind = kinds[at] as number;
-      worth += (counts[kind] as number) * (request.worth[kind] as number);
+      const count = counts[kind] as number;
+      if (count > 0) worth += count * (request.worth[kind] as number);
     }
     offer.ratio = ratioOf(offer.price + request.surcharge, worth);
   }
