@@ -49,7 +49,7 @@ export const WORKLOADS: readonly Workload[] = [
   ...[10_000, 20_000, 50_000].map((n) => named(`diverse-${n}`, (draw) => diversePods(n, draw), { runs: 3 })),
   named('existing-100000', (draw) => diversePods(100_000, draw), { nodes: () => emptyNodes(10_000), runs: 2 }),
   ...[100, 200, 500, 1000, 5000, 10_000].map((n) =>
-    named(`cheapest-${n}`, (draw) => diversePods(n, draw), { packing: 'cheapest', runs: 3 }),
+    named(`cheapest-${n}`, (draw) => diversePods(n, draw), { packing: 'cheapest', runs: n > 1000 ? 3 : 8 }),
   ),
   named('preference-4000-respect', (draw) => preferencePods(4000, draw)),
   named('preference-4000-ignore', (draw) => preferencePods(4000, draw), { preferencePolicy: 'Ignore' }),
