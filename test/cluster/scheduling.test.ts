@@ -30,7 +30,7 @@ import {
 } from './scheduling/schedulers.ts';
 
 /** Decisions between several nodes that are not ties, over all clusters. */
-const DECISIONS = 1_000;
+const DECISIONS = 2_000;
 const CLUSTERS = 4;
 const LEAST_AGREEMENT = 0.98;
 const SHOWN = 5;
@@ -47,7 +47,7 @@ const NODE_WATCH_MS = 500;
 const DEVICE_PODS = 60;
 /** Pods with claims at which one of them ends. */
 const MOST_DEVICE_PODS = 4;
-const DEVICE_SETS = 3;
+const DEVICE_SETS = 4;
 
 const KINDS: readonly Kind[] = [
   ...[DEVICE_CLASS, RESOURCE_SLICE, RESOURCE_CLAIM],
