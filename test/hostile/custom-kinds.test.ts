@@ -7,7 +7,7 @@ import { playObjects } from './play.ts';
 import { groupsOf } from './together.ts';
 
 /** Number of fields whose values exist at the same time. */
-const TOGETHER = 5;
+const TOGETHER = 4;
 
 let hostile: HostileWorld;
 beforeAll(async () => {
