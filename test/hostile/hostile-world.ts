@@ -6,14 +6,12 @@
 
 import { isTrue } from '../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, EVENT, type Kind, LEASE, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeEvent, KubeList, KubeObject } from '../../src/api/kubernetes.ts';
-import type { Ref } from '../../src/kube/client.ts';
-import { cachesInProcess, nameOf, refOf } from '../../src/local/in-process.ts';
-import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
+import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
+import { cachesInProcess } from '../../src/local/in-process.ts';
 import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
 import type { LogLine } from '../operator/harness.ts';
 import { catalogueOf } from '../support/catalogue.ts';
-import { connect, type KubeApi } from '../support/kube-api.ts';
+import { connectForPolls, type KubeApi } from '../support/kube-api.ts';
 import { type OperatorProcess, runOperator } from '../support/operator/runner.ts';
 import { type LeadingClock, pacedClock } from '../support/paced-clock.ts';
 import { healthyNodeClass, healthyPod, healthyPool } from './healthy.ts';
@@ -195,16 +193,6 @@ export async function startHostileWorld(options: HostileOptions = {}): Promise<H
 }
 
 const subjectOf = ({ involvedObject: { kind, name } }: KubeEvent): string => `${kind}/${name}`;
-
-/** Returns a client that reads without HTTP, because polls would use a quarter of the CPU time of the tests. */
-function connectForPolls({ url, objects }: LocalApiServer): KubeApi {
-  return {
-    ...connect(url),
-    find: async <T extends KubeObject>(kind: Kind<T>, ref: Ref) => objects.find(refOf(kind, ref)) as T | undefined,
-    list: async <T extends KubeObject>(kind: Kind<T>) =>
-      ({ ...nameOf(kind), metadata: {}, items: objects.list(nameOf(kind)) }) as unknown as KubeList<T>,
-  };
-}
 
 /** Reports whether the pod is bound to a node. */
 async function isOnNodeOfItsOwn(kube: KubeApi, { metadata }: KubeObject): Promise<boolean> {

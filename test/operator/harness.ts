@@ -41,7 +41,7 @@ import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { catalogueOf } from '../support/catalogue.ts';
-import { collectionPath, connect, type KubeApi } from '../support/kube-api.ts';
+import { collectionPath, connectForPolls, type KubeApi } from '../support/kube-api.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
 import { skewedClock } from '../support/skewed-clock.ts';
 import type { Certificate } from './cuttable-proxy.ts';
@@ -127,7 +127,7 @@ let stage: Stage = {
   async open(options) {
     const clock = pacedClock(options.timeScale ?? 25);
     const world = await startWorld({ clusterName: 'test', clock, ...options });
-    return { world: { ...world, kube: { ...world.kube, client: connect(world.kube.url) } }, clock };
+    return { world: { ...world, kube: { ...world.kube, client: connectForPolls(world.kube.server) } }, clock };
   },
   patience: 1,
   pollMs: 50,

@@ -152,8 +152,9 @@ describe('a signal', () => {
   });
 
   it('ends a start that waits between two attempts', async () => {
-    const refused = `http://127.0.0.1:${await freePort()}`;
-    const operator = run({ AWS_ENDPOINT_URL: refused });
+    // A free port could become the port of another test, which would answer.
+    const refusing = await serve(({ socket }) => socket.destroy());
+    const operator = run({ AWS_ENDPOINT_URL: refusing });
     await operator.untilLine(({ message }) => message === 'waiting for the start to complete');
     await stopped(operator);
   });
