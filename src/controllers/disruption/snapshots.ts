@@ -177,10 +177,10 @@ export class Snapshots {
       const types = await this.#deps.cloud.instanceTypes(pool);
       return this.#deps.settings.consolidation === 'compatible' ? withoutExpectedCosts(types) : types;
     } catch (error) {
-      // this error is expected if the NodePool is not ready
       if (error instanceof OverlaysNotEvaluated)
         log.debug('skipping, node overlays are not applied', { NodePool, error });
-      else log[isTrue(pool, READY) ? 'error' : 'debug']('failed listing instance types', { NodePool, error });
+      else if (isTrue(pool, READY)) log.error('failed listing instance types', { NodePool, error });
+      else log.debug('skipping, the nodepool is not ready', { NodePool, error });
       return NO_TYPES;
     }
   }

@@ -158,8 +158,8 @@ export async function withInstanceTypes(
           log.debug('skipping, node overlays are not applied', { NodePool, error });
           return { nodePool, instanceTypes: [] };
         }
-        const level = isTrue(nodePool, READY) ? 'error' : 'debug';
-        log[level]('skipping, unable to resolve instance types', { NodePool, error });
+        if (isTrue(nodePool, READY)) log.error('skipping, unable to resolve instance types', { NodePool, error });
+        else log.debug('skipping, the nodepool is not ready', { NodePool, error });
         return { nodePool, instanceTypes: [] };
       }
     }),
