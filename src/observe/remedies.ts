@@ -50,9 +50,9 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed computing consolidation':
     'no action is needed, the node is not disrupted; if it persists, report it with this line',
   'skipping, unable to resolve instance types':
-    'correct what the error names in the EC2NodeClass of the NodePool; it launches no nodes until then',
+    'correct the error in the EC2NodeClass of the NodePool; it launches no nodes until then',
   'failed listing instance types':
-    'correct what the error names in the EC2NodeClass of the NodePool; its nodes are not disrupted until then',
+    'correct the error in the EC2NodeClass of the NodePool; its nodes are not disrupted until then',
   'devices of new nodes are suspended':
     'compare the ResourceSlices of the node with the declared devices; docs/dra.md describes the sources',
   'detected disruption budget errors': 'correct spec.disruption.budgets of the NodePool that the error names',

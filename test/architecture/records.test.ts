@@ -18,6 +18,10 @@ const CONSTANT = /^[A-Z][A-Z0-9_]*$/;
 /** Positions in typed arrays with the same names. */
 const POSITIONS = new Set(['at', 'dimension', 'position']);
 
+const COMMENTS = /\/\*[^]*?\*\/|^\s*\/\/.*$/gm;
+/** Parsing the files without such text would take most of the time. */
+const MAY_HAVE_FAULT = new RegExp(`\\b(?:in\\b|(?:${[...MAPS].join('|')})\\)?(?:\\?\\.)?\\[)`);
+
 interface Syntax {
   readonly type?: string;
   readonly value?: string;
@@ -73,7 +77,9 @@ describe("maps of users' keys", () => {
     );
     const faults = files.flatMap(({ parentPath, name }) => {
       const path = join(parentPath, name);
-      return faultsOf(readFileSync(path, 'utf8')).map((fault) => `${relative(SRC, path)}: ${fault}`);
+      const text = readFileSync(path, 'utf8');
+      if (!MAY_HAVE_FAULT.test(text.replace(COMMENTS, ''))) return [];
+      return faultsOf(text).map((fault) => `${relative(SRC, path)}: ${fault}`);
     });
     expect(faults).toEqual([]);
   });
