@@ -42,7 +42,7 @@ export default {
   // A worker that has loaded a hundred test files needs longer than Jest's half second to free its memory and exit. A
   // handle that a test leaves open keeps the worker alive for longer than this limit, and Jest reports it.
   workerGracefulExitTimeout: 30_000,
-  // The scripts in package.json set other numbers: at most three workers for two cores for tests that compute, and nine for operator
+  // The scripts in package.json set other numbers: one worker per core for tests that compute, and nine for operator
   // scenarios, which wait for two thirds of their time and whose clock stands still while other processes compute.
   // Go programs of the cluster suite run on one core each and collect garbage rarely, because a start of a control plane then
   // takes less CPU time.

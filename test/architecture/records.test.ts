@@ -18,7 +18,7 @@ const CONSTANT = /^[A-Z][A-Z0-9_]*$/;
 /** Positions in typed arrays with the same names. */
 const POSITIONS = new Set(['at', 'dimension', 'position']);
 
-const COMMENTS = /\/\*[^]*?\*\/|^\s*\/\/.*$/gm;
+const COMMENTS = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
 /** Parsing the files without such text would take most of the time. */
 const MAY_HAVE_FAULT = new RegExp(`\\b(?:in\\b|(?:${[...MAPS].join('|')})\\)?(?:\\?\\.)?\\[)`);
 
