@@ -25,7 +25,7 @@ export const connect = (url: string, credentials: Credentials = {}): KubeApi =>
 
 /**
  * Returns a client of a local server that reads without HTTP. Polls over HTTP would use a quarter of the CPU time of
- * hostile tests, and half of it while a scenario waits.
+ * hostile tests.
  */
 export function connectForPolls({ url, objects }: LocalApiServer): KubeApi {
   const overHttp = connect(url);

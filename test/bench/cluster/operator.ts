@@ -1,9 +1,7 @@
 /** The bundled operator in a separate process, measured from outside. */
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Cluster, ROOT } from '../../cluster/harness/cluster.ts';
+import type { Cluster } from '../../cluster/harness/cluster.ts';
 import { freePorts, type Process, startProcess } from '../../cluster/harness/processes.ts';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
 
@@ -22,12 +20,6 @@ export interface MeasuredOperator {
   /** Returns the highest resident size since the last call, in MiB. */
   highestMib(): number;
   stop(): Promise<void>;
-}
-
-/** Bundles the current sources like the image and returns the path of the program. */
-export function bundle(folder: string): string {
-  execFileSync(process.execPath, ['build.ts', folder], { cwd: ROOT });
-  return join(folder, 'operator/main.js');
 }
 
 /** @param args further arguments, as of a Deployment's container */

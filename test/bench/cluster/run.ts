@@ -6,9 +6,6 @@
  * `first`, `plain-20`, `plain`, `mixed`, `interruption`. `life` is a life of half an hour with two settings, and runs only if it
  * is named; see `life.ts` for its options.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
@@ -17,7 +14,8 @@ import type { Cache } from '../../../src/local/cache.ts';
 import { startCaches } from '../../../src/local/watched-caches.ts';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';
-import { bundle, type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
+import buildBundle, { bundled } from '../../support/operator/bundle.ts';
+import { type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
 import { mixed, plain, type Workload } from './workloads.ts';
 
 /** Instances become Nodes as soon as they run, so that only the time of the operator and the control plane remains. */
@@ -185,13 +183,13 @@ const since = (startedMs: number): number => rounded((performance.now() - starte
 
 async function lives(): Promise<void> {
   const { lifeLines } = await import('./life.ts');
-  for await (const line of lifeLines(wanted.slice(1), bundle(join(folder, 'dist')))) print(line);
+  for await (const line of lifeLines(wanted.slice(1), bundled('main'))) print(line);
 }
 
 async function loads(): Promise<void> {
   const closing = new AbortController();
   const cluster = await startCluster({ world: AT_ONCE });
-  const bench = new Bench(cluster, bundle(join(folder, 'dist')), closing.signal);
+  const bench = new Bench(cluster, bundled('main'), closing.signal);
   try {
     await applyText(cluster, await exampleText('ec2nodeclass.yaml'));
     await applyText(cluster, JSON.stringify(pool({ cpus: SIZES, capacityTypes: ['on-demand'] })));
@@ -210,10 +208,6 @@ async function loads(): Promise<void> {
   }
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'karpenter-bench-'));
-try {
-  await (wanted[0] === 'life' ? lives() : loads());
-} finally {
-  await rm(folder, { recursive: true, force: true });
-}
+buildBundle();
+await (wanted[0] === 'life' ? lives() : loads());
 process.exit(); // watches of the benchmark's cache may still be open

@@ -3,7 +3,6 @@
  * flags of the image. Fifteen times an hour, the types that were launched last are sold out for the three minutes of
  * the operator's cache, an overlay changes prices, and nodes are added and removed.
  */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
@@ -11,10 +10,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import buildBundle, { bundled } from '../../support/operator/bundle.ts';
 import { type OperatorProcess, runOperator } from '../../support/operator/runner.ts';
 import { type DayWorld, startDay } from './world.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 const HOUR_MS = 3_600_000;
 
 export interface Day {
@@ -66,13 +65,6 @@ const flagsFor = (limitMb: number): readonly string[] => [
   ...imageOptionsFor(limitMb * 2 ** 20),
   ...(process.env.DAY_FLAGS?.split(' ') ?? []),
 ];
-
-/** Bundled like the image, because sources and their compiled forms stay in memory. */
-async function bundled(outdir: string): Promise<string> {
-  execFileSync(process.execPath, ['build.ts', outdir, 'test/support/operator/process.ts'], { cwd: ROOT });
-  await writeFile(join(outdir, 'package.json'), '{"type":"module"}');
-  return join(outdir, 'operator/process.js');
-}
 
 async function rssMb(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
@@ -180,8 +172,10 @@ async function inWorld<T>(
       MEMORY_LIMIT: String(day.limitMb * 2 ** 20),
       KUBECONFIG: kubeconfig,
     };
-    const file = await bundled(join(folder, 'dist'));
-    operator = await runOperator(world.clock, env, [], { file, nodeOptions: flagsFor(day.limitMb) });
+    // bundled like the image, because sources and their compiled forms stay in memory
+    buildBundle();
+    const program = { file: bundled('process'), nodeOptions: flagsFor(day.limitMb) };
+    operator = await runOperator(world.clock, env, [], program);
     const running = operator;
     const sample = async (): Promise<Reading> => {
       if (running.end !== undefined) throw new Error(`the operator ${running.end}\n${running.noise.join('\n')}`);

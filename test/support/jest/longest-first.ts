@@ -8,16 +8,16 @@ const { default: Sequencer } = createRequire(import.meta.url)(
   '@jest/test-sequencer',
 ) as typeof import('@jest/test-sequencer');
 
-/** Longest first. The first three are for the suite on a real control plane. */
+/** Longest first: files of the suite on a real control plane, and then other files of the operator suite. */
 const LONGEST = [
   'operator/steering.test.ts',
   'cluster/stale.test.ts',
   'cluster/scheduling.test.ts',
+  'cluster/faults.test.ts',
   'operator/process/memory.test.ts',
   'operator/replay-fidelity.test.ts',
   'operator/leadership.test.ts',
   'operator/skew.test.ts',
-  'cluster/faults.test.ts',
 ];
 
 type Tests = Parameters<InstanceType<typeof Sequencer>['sort']>[0];

@@ -1,9 +1,9 @@
 /**
  * The operator's programs as a bundle like the image's: a start from it needs a quarter of the CPU time of a start from the
- * sources. Jest's global setup of the suites that start operators in processes of their own.
+ * sources. Jest's global setup of the suites that start operators in processes of their own; benchmarks call it.
  */
 import { execFileSync } from 'node:child_process';
-import { globSync, statSync } from 'node:fs';
+import { globSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -20,4 +20,5 @@ export default function build(): void {
   const newestMs = Math.max(...inputs.map((file) => changedMs(join(ROOT, file))));
   if (changedMs(bundled('main')) > newestMs) return;
   execFileSync(process.execPath, ['build.ts', FOLDER, 'test/support/operator/process.ts'], { cwd: ROOT });
+  writeFileSync(join(FOLDER, 'package.json'), '{"type":"module"}');
 }

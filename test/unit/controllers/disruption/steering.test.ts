@@ -46,7 +46,7 @@ describe('steering', () => {
     expect(nodeWrites()).toBe(before);
   });
 
-  it('releases a node when its room is needed', async () => {
+  it('releases a node when its room is needed, and marks it again afterwards', async () => {
     await withIdleNodes(2);
     await world.pass(180);
     const [marked] = markedNodes();
@@ -59,6 +59,10 @@ describe('steering', () => {
       ['Emptying', marked],
       ['EmptyingEnded', marked],
     ]);
+
+    world.removePods(...world.pods.filter(({ metadata }) => metadata.name.startsWith('more')));
+    await world.pass(180);
+    expect(markedNodes()).toHaveLength(1);
   });
 
   it('launches no node while a marked node has room', async () => {
