@@ -5,8 +5,24 @@
 import { yielding } from '../lib/yielding.ts';
 
 export type ListMessage =
-  | { readonly kind: 'put'; readonly list: string; readonly items: readonly (readonly [id: number, item: object])[] }
+  | {
+      readonly kind: 'put';
+      readonly list: string;
+      /** True for the first message of a list: its parts have new numbers. */
+      readonly isFirst: boolean;
+      readonly parts: readonly unknown[];
+      readonly items: readonly (readonly [id: number, item: object])[];
+    }
   | { readonly kind: 'drop'; readonly list: string; readonly ids: readonly number[] };
+
+/**
+ * Returns the number of a value that many items of a list share. The message with the first of these items contains the value.
+ * Objects are equal only if they are the same object.
+ */
+export type NumberOf = (part: unknown) => number;
+
+/** Returns the value with a number. */
+export type PartAt = (number: number) => unknown;
 
 export interface CopiedList<T extends object> {
   readonly name: string;
@@ -15,7 +31,7 @@ export interface CopiedList<T extends object> {
   /** Returns the cost of copying an item, in objects. Default 1. */
   readonly weightOf?: (item: T) => number;
   /** Returns the form of an item that is sent. */
-  readonly formOf?: (item: T) => object;
+  readonly formOf?: (item: T, numberOf: NumberOf) => object;
 }
 
 /** Weight of the objects that are copied without a pause. Copying them takes a few milliseconds. */
@@ -55,17 +71,27 @@ export class SentLists {
     const dropped = [...before].filter((id) => !now.has(id));
     if (dropped.length > 0) this.#post({ kind: 'drop', list, ids: dropped });
     const pause = yielding();
-    let part: [number, object][] = [];
+    const numbers = new Map<unknown, number>();
+    let parts: unknown[] = [];
+    const numberOf: NumberOf = (part) => {
+      const known = numbers.get(part);
+      if (known !== undefined) return known;
+      parts.push(part);
+      numbers.set(part, numbers.size);
+      return numbers.size - 1;
+    };
+    let isFirst = true;
+    let group: [number, object][] = [];
     let weight = 0;
     const flush = (): void => {
-      if (part.length > 0) this.#post({ kind: 'put', list, items: part });
-      part = [];
-      weight = 0;
+      if (group.length === 0) return;
+      this.#post({ kind: 'put', list, isFirst, parts, items: group });
+      [isFirst, parts, group, weight] = [false, [], [], 0];
     };
     for (const item of items) {
       if (heldId(item) !== undefined) continue;
       const id = ++this.#lastId;
-      part.push([id, formOf(item)]);
+      group.push([id, formOf(item, numberOf)]);
       idOf.set(item, id);
       now.add(id);
       weight += weightOf(item);
@@ -77,21 +103,33 @@ export class SentLists {
   }
 }
 
+/** Returns the object to keep for a received item. */
+export type Keeping = (list: string, item: object, partAt: PartAt) => object;
+
 /** Receiver in the worker. An item that is sent again with a new number moves to the end of its list. */
 export class ReceivedLists {
   readonly #lists = new Map<string, Map<number, object>>();
-  readonly #kept: (list: string, item: object) => object;
+  readonly #kept: Keeping;
+  readonly #keptPart: (part: unknown) => unknown;
+  /** Shared values of the list that is being received, by number. */
+  #parts: unknown[] = [];
+  readonly #partAt: PartAt = (number) => this.#parts[number];
 
-  /** @param kept returns the object to keep for a received item */
-  constructor(kept: (list: string, item: object) => object = (_, item) => item) {
+  constructor(kept: Keeping = (_, item) => item, keptPart: (part: unknown) => unknown = (part) => part) {
     this.#kept = kept;
+    this.#keptPart = keptPart;
   }
 
   receive(message: ListMessage): void {
     const list = this.#lists.get(message.list) ?? new Map<number, object>();
     this.#lists.set(message.list, list);
-    if (message.kind === 'put') for (const [id, item] of message.items) list.set(id, this.#kept(message.list, item));
-    else for (const id of message.ids) list.delete(id);
+    if (message.kind === 'drop') {
+      for (const id of message.ids) list.delete(id);
+      return;
+    }
+    if (message.isFirst) this.#parts = [];
+    for (const part of message.parts) this.#parts.push(this.#keptPart(part));
+    for (const [id, item] of message.items) list.set(id, this.#kept(message.list, item, this.#partAt));
   }
 
   /** Returns the items of a list. They have the type that was sent. */

@@ -32,7 +32,7 @@ import {
 } from './protocol.ts';
 import type { Solver } from './solver.ts';
 import { type Reports, Supervision, Suspects } from './supervision.ts';
-import { trimmedNode, trimmedPod } from './trimmed.ts';
+import { numberedNode, numberedPod } from './trimmed.ts';
 import { EngineWorkerEnd, endOf, Watchdog } from './watchdog.ts';
 
 export interface WorkerOptions {
@@ -151,9 +151,9 @@ export class EngineWorker {
       ...rest
     } = snapshot;
     const lists = this.#lists;
-    await lists.send({ name: 'nodes', items: nodes, weightOf: weightOfNode, formOf: trimmedNode });
-    await lists.send({ name: 'pendingPods', items: pendingPods, weightOf: weightOfPod, formOf: trimmedPod });
-    await lists.send({ name: 'daemonPods', items: daemonPods, weightOf: weightOfPod, formOf: trimmedPod });
+    await lists.send({ name: 'nodes', items: nodes, weightOf: weightOfNode, formOf: numberedNode });
+    await lists.send({ name: 'pendingPods', items: pendingPods, weightOf: weightOfPod, formOf: numberedPod });
+    await lists.send({ name: 'daemonPods', items: daemonPods, weightOf: weightOfPod, formOf: numberedPod });
     await lists.send({ name: 'namespaces', items: namespaces });
     await lists.send({ name: 'podDisruptionBudgets', items: podDisruptionBudgets });
     await lists.send({ name: 'persistentVolumeClaims', items: persistentVolumeClaims });

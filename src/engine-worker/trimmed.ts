@@ -15,6 +15,7 @@ import {
 import type { EngineNode, StateNode } from '../engine/model.ts';
 import { defined } from '../lib/defined.ts';
 import { picked } from '../lib/picked.ts';
+import type { NumberOf, PartAt } from './copied-lists.ts';
 
 export function trimmedPod({ apiVersion, kind, metadata, spec, status }: Pod): EnginePod {
   return {
@@ -24,6 +25,46 @@ export function trimmedPod({ apiVersion, kind, metadata, spec, status }: Pod): E
     spec,
     ...(status === undefined ? {} : { status: trimmedStatus(status) }),
   };
+}
+
+/** Fields with values of the pod alone. Pods of a workload or a node have the values of other fields in common. */
+const OWN: ReadonlySet<string> = new Set(['name', 'uid', 'annotations']);
+
+type Fields = Record<string, unknown>;
+
+/** A trimmed pod with numbers in place of the values that pods have in common. */
+export interface NumberedPod {
+  readonly apiVersion: number;
+  readonly kind: number;
+  readonly metadata: Fields;
+  readonly spec: Fields;
+  readonly status?: Fields;
+}
+
+export function numberedPod(pod: Pod, numberOf: NumberOf): NumberedPod {
+  const { apiVersion, kind, metadata, spec, status } = trimmedPod(pod);
+  return {
+    apiVersion: numberOf(apiVersion),
+    kind: numberOf(kind),
+    metadata: numbered(metadata, numberOf),
+    spec: numbered({ ...spec }, numberOf),
+    ...(status === undefined ? {} : { status: numbered(status, numberOf) }),
+  };
+}
+
+/** Replaces the values of a copy in place. */
+function numbered(copy: object, numberOf: NumberOf): Fields {
+  const fields = copy as Fields;
+  for (const key in fields) if (!OWN.has(key)) fields[key] = numberOf(fields[key]);
+  return fields;
+}
+
+/** Restores a received pod. Changes its fields in place. */
+export function restoredPod({ apiVersion, kind, metadata, spec, status }: NumberedPod, partAt: PartAt): EnginePod {
+  for (const fields of [metadata, spec, status ?? {}])
+    for (const key in fields) if (!OWN.has(key)) fields[key] = partAt(fields[key] as number);
+  // the sender has the same types
+  return { apiVersion: partAt(apiVersion), kind: partAt(kind), metadata, spec, status } as unknown as EnginePod;
 }
 
 function trimmedStatus(given: PodStatus): NonNullable<EnginePod['status']> {
@@ -39,10 +80,17 @@ function trimmedStatus(given: PodStatus): NonNullable<EnginePod['status']> {
   };
 }
 
-export function trimmedNode({ annotations: _, node, nodeClaim, pods, ...state }: StateNode): EngineNode {
+export interface NumberedNode extends Omit<EngineNode, 'pods'> {
+  readonly pods: readonly NumberedPod[];
+}
+
+export function numberedNode(
+  { annotations: _, node, nodeClaim, pods, ...state }: StateNode,
+  numberOf: NumberOf,
+): NumberedNode {
   return {
     ...state,
-    pods: pods.map(trimmedPod),
+    pods: pods.map((pod) => numberedPod(pod, numberOf)),
     ...(node === undefined ? {} : { node: trimmedNodeObject(node) }),
     ...(nodeClaim === undefined ? {} : { nodeClaim: trimmedClaim(nodeClaim) }),
   };

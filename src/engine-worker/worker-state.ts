@@ -1,12 +1,11 @@
 /** State of an engine worker between requests: its copy of the cluster. */
 
-import type { Pod } from '../api/kubernetes.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import type { EngineSnapshot, PoolInput, SolveOptions, StateNode } from '../engine/model.ts';
-import { sharedFields, withSharedParts } from '../kube/shared-parts.ts';
+import type { EngineNode, EngineSnapshot, PoolInput, SolveOptions } from '../engine/model.ts';
+import { sharedFields, shareParts } from '../kube/shared-parts.ts';
 import { defined } from '../lib/defined.ts';
-import { internStrings } from '../lib/interned-strings.ts';
-import { ReceivedLists } from './copied-lists.ts';
+import { internString, internStrings } from '../lib/interned-strings.ts';
+import { type Keeping, type PartAt, ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
 import {
   COPIED,
@@ -18,6 +17,7 @@ import {
   type SerializedSnapshot,
   type StateMessage,
 } from './protocol.ts';
+import { type NumberedNode, type NumberedPod, restoredPod } from './trimmed.ts';
 
 /** Cluster for simulations. */
 export interface Simulated {
@@ -26,7 +26,7 @@ export interface Simulated {
 }
 
 export class WorkerState {
-  readonly #lists = new ReceivedLists(keptOnce);
+  readonly #lists = new ReceivedLists(keptOnce, keptPart);
   readonly #types = new ReceivedTypes();
   readonly #working: SolveOptions['working'];
   #simulated: Simulated | undefined;
@@ -73,23 +73,23 @@ export class WorkerState {
   }
 }
 
-/**
- * Shares equal parts of received objects. Each message contains its own copies of its objects, including parts that are equal to
- * parts of earlier objects.
- */
 const NODES: CopiedName = 'nodes';
 const PODS: ReadonlySet<string> = new Set<CopiedName>(['pendingPods', 'daemonPods']);
 
-/** Returns an equal item whose parts are shared with all other items that have equal parts. */
-export function keptOnce(list: string, item: object): object {
+/** Restores received items. Equal parts of all items are the same object. */
+export const keptOnce: Keeping = (list, item, partAt) => {
   // each item has the type of its list
-  if (list === NODES) return keptNode(item as StateNode);
-  return PODS.has(list) ? withSharedParts(item as Pod) : internStrings(item);
-}
+  if (list === NODES) return keptNode(item as NumberedNode, partAt);
+  return PODS.has(list) ? restoredPod(item as NumberedPod, partAt) : internStrings(item);
+};
 
-function keptNode({ pods, ...node }: StateNode): StateNode {
-  return {
-    ...sharedFields(internStrings(node), ['capacity', 'allocatable', 'taints', 'annotations']),
-    pods: pods.map(withSharedParts),
-  };
+const keptNode = ({ pods, ...node }: NumberedNode, partAt: PartAt): EngineNode => ({
+  ...sharedFields(internStrings(node), ['capacity', 'allocatable', 'taints']),
+  pods: pods.map((pod) => restoredPod(pod, partAt)),
+});
+
+/** Returns one value for all equal values that items share. */
+export function keptPart(part: unknown): unknown {
+  if (typeof part === 'string') return internString(part);
+  return typeof part === 'object' && part !== null ? shareParts(part) : part;
 }

@@ -48,7 +48,8 @@ function intern(fields: Record<string, unknown>, levels: number): void {
 const isUnique = (key: string, fields: Record<string, unknown>): boolean =>
   UNIQUE.has(key) || (key === 'name' && 'uid' in fields && 'namespace' in fields);
 
-function internString(text: string): string {
+/** Returns one string for all equal strings. */
+export function internString(text: string): string {
   const known = strings.get(text);
   if (known !== undefined) return known;
   strings.set(text, text);

@@ -16,6 +16,7 @@ import type { Method } from '../../src/engine/disruption/method.ts';
 import { methodsOf } from '../../src/engine/disruption/review.ts';
 import { VerdictHistory } from '../../src/engine/disruption/verdicts.ts';
 import { WorkerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
+import { trimmedObject } from '../../src/kube/trimmed-object.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/process/settings.ts';
@@ -90,9 +91,10 @@ const DAEMONS: DaemonSet = {
 function depsOn({ snapshot, pools }: Cluster): Deps {
   const { nodes, namespaces, podDisruptionBudgets } = snapshot;
   const informers = storesWith({
-    [NODE.plural]: nodes.flatMap(({ node }) => node ?? []),
-    [NODE_CLAIM.plural]: nodes.flatMap(({ nodeClaim }) => nodeClaim ?? []),
-    [POD.plural]: nodes.flatMap(({ pods }) => pods),
+    // informers trim objects and share their equal parts
+    [NODE.plural]: nodes.flatMap(({ node }) => (node ? trimmedObject(NODE, node) : [])),
+    [NODE_CLAIM.plural]: nodes.flatMap(({ nodeClaim }) => (nodeClaim ? trimmedObject(NODE_CLAIM, nodeClaim) : [])),
+    [POD.plural]: nodes.flatMap(({ pods }) => pods.map((pod) => trimmedObject(POD, pod))),
     [NODE_POOL.plural]: [...pools.values()].map(({ nodePool }) => nodePool),
     [NAMESPACE.plural]: namespaces,
     [POD_DISRUPTION_BUDGET.plural]: podDisruptionBudgets,

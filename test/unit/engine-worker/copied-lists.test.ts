@@ -48,6 +48,29 @@ describe('copied lists in a worker', () => {
     expect(held.items('pods')).toEqual(items.map(({ name }) => ({ short: name.slice(5) })));
   });
 
+  it('receive a part that several items share once', async () => {
+    const held = new ReceivedLists((_, item, partAt) => ({ ...item, part: partAt((item as { part: number }).part) }));
+    const messages: ListMessage[] = [];
+    const copies = new SentLists((message) => {
+      messages.push(message);
+      held.receive(structuredClone(message));
+    });
+    const send = (list: string, items: readonly (Item & { readonly part: object })[]): Promise<void> =>
+      copies.send({ name: list, items, formOf: ({ part, name }, numberOf) => ({ name, part: numberOf(part) }) });
+    const parts = [{ common: 0 }, { common: 1 }, { common: 2 }] as const;
+    const items = numbered(600).map((item, at) => ({ ...item, part: parts[at % 2] ?? parts[0] }));
+    await send('pods', items);
+    expect(messages.map((message) => message.kind === 'put' && message.parts.length)).toEqual([2, 0, 0]);
+    expect(held.items('pods')).toEqual(items);
+    const [first] = items;
+    expect((held.items('pods') as typeof items)[2]?.part).toBe((held.items('pods') as typeof items)[598]?.part);
+    // numbers begin again with each list and with each sending
+    await send('nodes', [{ name: 'node', part: parts[2] }]);
+    await send('pods', [...(first ? [first] : []), { name: 'late', part: parts[2] }]);
+    expect(held.items('nodes')).toEqual([{ name: 'node', part: parts[2] }]);
+    expect(held.items('pods')).toEqual([first, { name: 'late', part: parts[2] }]);
+  });
+
   it('are empty if the list was never sent', () => {
     expect(pair().held.items('nodes')).toEqual([]);
   });

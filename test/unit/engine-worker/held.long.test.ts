@@ -5,8 +5,8 @@ import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import type { StateNode } from '../../../src/engine/model.ts';
 import { placeOf } from '../../../src/engine/topology/base.ts';
 import { ReceivedLists, SentLists } from '../../../src/engine-worker/copied-lists.ts';
-import { trimmedNode } from '../../../src/engine-worker/trimmed.ts';
-import { keptOnce } from '../../../src/engine-worker/worker-state.ts';
+import { numberedNode } from '../../../src/engine-worker/trimmed.ts';
+import { keptOnce, keptPart } from '../../../src/engine-worker/worker-state.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { claimAt, nodeAt, podAt } from '../../bench/largecluster.ts';
@@ -40,10 +40,10 @@ function nodesOf(): readonly StateNode[] {
 
 it('a worker needs less than 25 kB per node', async () => {
   const items = nodesOf();
-  const held = new ReceivedLists(keptOnce);
+  const held = new ReceivedLists(keptOnce, keptPart);
   const sent = new SentLists((message) => held.receive(structuredClone(message)));
   const before = heapUsed();
-  await sent.send({ name: 'nodes', items, weightOf: ({ pods }) => pods.length, formOf: trimmedNode });
+  await sent.send({ name: 'nodes', items, weightOf: ({ pods }) => pods.length, formOf: numberedNode });
   for (const node of held.items('nodes')) placeOf(node as StateNode);
   const bytes = (heapUsed() - before) / SIZE.nodes;
   expect(held.items('nodes')).toHaveLength(SIZE.nodes);

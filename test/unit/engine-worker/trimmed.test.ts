@@ -2,22 +2,33 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import type { EngineSnapshot, Plan, Snapshot } from '../../../src/engine/model.ts';
 import { solve } from '../../../src/engine/solve.ts';
-import { trimmedNode, trimmedPod } from '../../../src/engine-worker/trimmed.ts';
+import { ReceivedLists, SentLists } from '../../../src/engine-worker/copied-lists.ts';
+import { numberedNode, numberedPod, trimmedPod } from '../../../src/engine-worker/trimmed.ts';
+import { keptOnce, keptPart } from '../../../src/engine-worker/worker-state.ts';
 import { OPTIONS, pod, stateNode } from '../engine/build.ts';
 import { drawnSnapshot } from '../engine/scenarios.ts';
 
-const trimmed = (snapshot: Snapshot): EngineSnapshot => ({
-  ...snapshot,
-  nodes: snapshot.nodes.map(trimmedNode),
-  pendingPods: snapshot.pendingPods.map(trimmedPod),
-  daemonPods: snapshot.daemonPods.map(trimmedPod),
-});
+/** Sends a snapshot to a worker and returns what the worker has. */
+async function received(snapshot: Snapshot): Promise<EngineSnapshot> {
+  const held = new ReceivedLists(keptOnce, keptPart);
+  const sent = new SentLists((message) => held.receive(structuredClone(message)));
+  await sent.send({ name: 'nodes', items: snapshot.nodes, formOf: numberedNode });
+  await sent.send({ name: 'pendingPods', items: snapshot.pendingPods, formOf: numberedPod });
+  await sent.send({ name: 'daemonPods', items: snapshot.daemonPods, formOf: numberedPod });
+  const items = <T>(list: string): readonly T[] => held.items(list) as readonly T[];
+  return {
+    ...snapshot,
+    nodes: items('nodes'),
+    pendingPods: items('pendingPods'),
+    daemonPods: items('daemonPods'),
+  };
+}
 const textOf = (plan: Plan): string => JSON.stringify({ ...plan, refusals: [...plan.refusals] });
 
 describe('trimmed objects', () => {
-  it.each(Array.from({ length: 10 }, (_, seed) => seed))('are solved like whole ones (seed %i)', (seed) => {
+  it.each(Array.from({ length: 10 }, (_, seed) => seed))('are solved like whole ones (seed %i)', async (seed) => {
     const snapshot = drawnSnapshot(seed, { nodes: 10, workloads: 10 });
-    expect(textOf(solve(trimmed(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
+    expect(textOf(solve(await received(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
   });
 
   it('keep only the fields that scheduling rules read', () => {
@@ -62,7 +73,7 @@ describe('trimmed objects', () => {
         conditions: [{ type: 'Drifted', status: 'True' as const, message: 'x' }],
       },
     };
-    expect(trimmedNode({ ...stateNode('n'), nodeClaim }).nodeClaim).toEqual({
+    expect(numberedNode({ ...stateNode('n'), nodeClaim }, () => 0).nodeClaim).toEqual({
       apiVersion: 'karpenter.sh/v1',
       kind: 'NodeClaim',
       metadata,

@@ -2,6 +2,7 @@
  * Computes if moving pods pays. The benefit of a move is its savings per hour multiplied by their expected duration. The price
  * of a move is the work that is lost or paid for twice.
  */
+import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
 import type { EngineNode, Resources } from '../../model.ts';
@@ -73,14 +74,46 @@ function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number
   return { nearestMiss };
 }
 
+/** Part of a move's price and benefit that depends neither on the time nor on the replacements. */
+interface Load {
+  readonly evictionsUsd: number;
+  readonly startUsd: number;
+  /** CPU and memory that the pods request. */
+  readonly demand: Demand;
+  /** Earliest start of a pod; infinite if no pod has started. */
+  readonly earliestStartMs: number;
+  /** Pods whose work is lost by an eviction. */
+  readonly losers: readonly { readonly startMs: number; readonly usdPerMs: number }[];
+}
+
+type Demand = Readonly<Record<'cpu' | 'memory', number>>;
+
+/** Computed once for a candidate, because several methods read it, and again only if the forecast changes. */
+const loadOf = remembering(
+  ({ reschedulablePods, stateNode, usdPerHour }: Candidate, forecast: Forecast | undefined): Load => {
+    let [startUsd, earliestStartMs] = [0, Number.POSITIVE_INFINITY];
+    const losers: { startMs: number; usdPerMs: number }[] = [];
+    for (const pod of reschedulablePods) {
+      const usdPerMs = (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS;
+      startUsd += startMsOf(pod, forecast) * usdPerMs;
+      const startMs = timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY;
+      earliestStartMs = Math.min(earliestStartMs, startMs);
+      if (losesWork(pod)) losers.push({ startMs, usdPerMs });
+    }
+    const evictionsUsd = reschedulablePods.length * (forecast?.evictionUsd ?? 0);
+    return { evictionsUsd, startUsd, demand: demandOf(reschedulablePods), earliestStartMs, losers };
+  },
+);
+
 /**
  * Returns the expected duration of the savings. This is the time until the nodes would end without the move: an average, weighted
  * by their prices. A replacement is planned for all pods, so its savings must end when the first node would end.
  */
 function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): number {
-  const hours = candidates.map(({ nodePool, reschedulablePods }) =>
-    Math.min(forecasts.get(nodePool.metadata.name)?.hours ?? 0, msUntilEmpty(reschedulablePods, nowMs) / HOUR_MS),
-  );
+  const hours = candidates.map((candidate) => {
+    const forecast = forecasts.get(candidate.nodePool.metadata.name);
+    return Math.min(forecast?.hours ?? 0, msUntilEmpty(loadOf(candidate, forecast), nowMs) / HOUR_MS);
+  });
   if (replacements.length > 0) return Math.min(...hours);
   const total = sum(candidates.map(({ usdPerHour }) => usdPerHour));
   return sum(candidates.map(({ usdPerHour }, at) => usdPerHour * (hours[at] ?? 0))) / total;
@@ -90,8 +123,7 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
  * Returns the expected time until the pods have ended. If a pod has run for some time, it should run for as long again on
  * average. This also damps repeated moves, because a pod that was just moved is young.
  */
-const msUntilEmpty = (pods: readonly EnginePod[], nowMs: number): number =>
-  pods.reduce((ms, pod) => Math.max(ms, ageMs(pod, nowMs)), 0);
+const msUntilEmpty = ({ earliestStartMs }: Load, nowMs: number): number => ageMs(earliestStartMs, nowMs);
 
 /** Returns true if the work of the pod is lost by an eviction. */
 function losesWork({ metadata }: EnginePod): boolean {
@@ -99,45 +131,49 @@ function losesWork({ metadata }: EnginePod): boolean {
   return owner === undefined || owner.kind === 'Job';
 }
 
-const ageMs = ({ status }: EnginePod, nowMs: number): number =>
-  Math.max(0, nowMs - (timeOf(status?.startTime) || nowMs));
+/** Returns 0 for a pod that has not started. */
+const ageMs = (startMs: number, nowMs: number): number => Math.max(0, nowMs - startMs);
 
 /** Returns the worth of the room that moved pods take on existing nodes, in USD per hour. New pods could use this room. */
 function roomUsdPerHour({ candidates, replacements }: Move, forecasts: Forecasts): number {
   const onNewNodes = new Set(replacements.flatMap(({ pods }) => pods));
   return sum(
-    candidates.map(({ reschedulablePods, nodePool }) => {
-      const prices = forecasts.get(nodePool.metadata.name)?.unitPrices;
-      if (prices === undefined) return 0;
-      let [cpu, memory] = [0, 0];
-      for (const pod of reschedulablePods) {
-        if (onNewNodes.size > 0 && onNewNodes.has(podKey(pod))) continue;
-        const requests = readableRequests(pod);
-        cpu += amountIn(requests, 'cpu');
-        memory += amountIn(requests, 'memory');
-      }
-      return worthOf({ cpu, memory }, prices);
+    candidates.map((candidate) => {
+      const forecast = forecasts.get(candidate.nodePool.metadata.name);
+      if (forecast?.unitPrices === undefined) return 0;
+      const isOnOldNode = (pod: EnginePod): boolean => !onNewNodes.has(podKey(pod));
+      const demand =
+        onNewNodes.size === 0
+          ? loadOf(candidate, forecast).demand
+          : demandOf(candidate.reschedulablePods.filter(isOnOldNode));
+      return worthOf(demand, forecast.unitPrices);
     }),
   );
 }
 
+function demandOf(pods: readonly EnginePod[]): Demand {
+  let [cpu, memory] = [0, 0];
+  for (const pod of pods) {
+    const requests = readableRequests(pod);
+    cpu += amountIn(requests, 'cpu');
+    memory += amountIn(requests, 'memory');
+  }
+  return { cpu, memory };
+}
+
 /** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
 function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
-  let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
-  for (const { reschedulablePods, stateNode, usdPerHour, nodePool } of candidates) {
-    const forecast = forecasts.get(nodePool.metadata.name);
-    for (const pod of reschedulablePods) {
-      const usdPerMs = (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS;
-      evictionsUsd += forecast?.evictionUsd ?? 0;
-      lostWorkUsd += losesWork(pod) ? LOST_WORK * ageMs(pod, nowMs) * usdPerMs : 0;
-      startUsd += startMsOf(pod, forecast) * usdPerMs;
-    }
-  }
+  const loads = candidates.map((candidate) => loadOf(candidate, forecasts.get(candidate.nodePool.metadata.name)));
   // a replacement and the node that it replaces are paid for at the same time
-  for (const claim of replacements) {
-    startUsd += (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS;
-  }
-  return { evictionsUsd, lostWorkUsd, startUsd };
+  const bootUsd = replacements.map(
+    (claim) => (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS,
+  );
+  const lost = loads.flatMap(({ losers }) => losers);
+  return {
+    evictionsUsd: sum(loads.map(({ evictionsUsd }) => evictionsUsd)),
+    lostWorkUsd: sum(lost.map(({ startMs, usdPerMs }) => LOST_WORK * ageMs(startMs, nowMs) * usdPerMs)),
+    startUsd: sum(loads.map(({ startUsd }) => startUsd)) + sum(bootUsd),
+  };
 }
 
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */
