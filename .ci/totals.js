@@ -18,9 +18,6 @@ const stages = [
 /** Only computes, so that it leaves the cores to the kubelets whenever they need them. */
 const patient = 'test:long';
 const LOW_PRIORITY = 10;
-/** Waits for a part of its time, in which the control plane and the image of the last suites are built. */
-const leisurely = 'test:operator';
-const inNeedOfBuild = 'test:cluster';
 /** More failed files have one cause, and would only take time again. */
 const MOST_REPEATED_FILES = 12;
 /** A run may take 90 minutes. A repetition that begins later than this could be cut, and the totals with it. */
@@ -80,14 +77,16 @@ const countsOf = ({ testResults }) =>
     }),
   );
 
+/** Builds the programs and the image of the last suites beside the first suites. The first build takes minutes. */
+const building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
+const ended = once(building, 'exit');
+/** Parts that a suite needs. Whatever came of them: the suite builds what is missing, and fails with the reason. */
+const built = { 'test:cluster': Promise.race([ended, once(building, 'message')]), 'test:kubelet': ended };
+
 const failures = new Map();
-let building;
 async function runInOrder(suites) {
   for (const suite of suites) {
-    if (suite === leisurely)
-      building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
-    // Whatever came of it: the suite builds what is missing, and fails with the reason.
-    if (suite === inNeedOfBuild && building.exitCode === null) await once(building, 'exit');
+    await built[suite];
     failures.set(suite, await run(suite));
   }
 }

@@ -22,19 +22,31 @@ if (process.argv.includes('--in-idle-time')) {
   process.channel?.unref();
 }
 
-process.env.PATH = systemPath();
-try {
-  const progress = (message: string): void => void process.stderr.write(`${message}\n`);
-  const runsKubelets = (await missingAbility()) === undefined;
-  // First, because another suite may install packages later.
-  if (runsKubelets) await installPackages(progress);
+const progress = (message: string): void => void process.stderr.write(`${message}\n`);
+
+async function buildPrograms(): Promise<void> {
   await binaries(progress);
   await prometheusBinaries(progress);
-  if (runsKubelets) {
-    await kubeletProgram(progress);
-    await arm64Node(progress);
-    await buildImage(progress);
-  }
+  // `.ci/totals.js` waits for this message, and for the end of this process.
+  process.send?.('programs');
+}
+
+async function buildForKubelets(): Promise<void> {
+  // First, because another suite may install packages later.
+  await installPackages(progress);
+  await arm64Node(progress);
+  await buildImage(progress);
+}
+
+process.env.PATH = systemPath();
+try {
+  const runsKubelets = (await missingAbility()) === undefined;
+  const programs = buildPrograms();
+  // The image waits for downloads.
+  await Promise.all([
+    programs,
+    ...(runsKubelets ? [buildForKubelets(), programs.then(() => kubeletProgram(progress))] : []),
+  ]);
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

@@ -15,6 +15,8 @@ export const KUBERNETES_VERSION = '1.36.3';
 export const ETCD_VERSION = '3.6.16';
 export const HELM_VERSION = '3.22.0';
 
+/** A compiler that collects garbage more seldom needs a fifth less CPU time, and at most this memory besides live objects. */
+const COMPILER_HEAP = { GOGC: '400', GOMEMLIMIT: '2GiB' };
 const BUILD_LIMIT_MS = 30 * 60_000;
 const stopped = new AbortController();
 
@@ -137,7 +139,7 @@ export async function clientProgram(progress: (message: string) => void = () => 
   const tool = { tool: 'client', version: hash.digest('hex').slice(0, 12) };
   const make = async (work: string): Promise<void> => {
     await requireGo();
-    await go(CLIENT, 'build', '-trimpath', '-ldflags', '-s -w', '-o', join(work, 'bin', 'client'), '.');
+    await go(CLIENT, 'build', ...buildFlags(), '-o', join(work, 'bin', 'client'), '.');
   };
   return join(await built(tool, make, progress), 'client');
 }
@@ -183,18 +185,20 @@ async function build(source: Source, work: string): Promise<void> {
   // Go keeps requirements that some file of the module imports, with any build tags.
   const imports = Object.values(commands).map((path) => `import _ "${path}"`);
   await writeFile(join(work, 'tools.go'), `//go:build tools\n\npackage tools\n\n${imports.join('\n')}\n`);
-  for (const [name, path] of Object.entries(commands)) {
-    // Omits debug information that the linker removes. This saves a fifth of the compile time.
-    const flags = [
-      '-mod=mod',
-      '-trimpath',
-      '-gcflags=all=-dwarf=false',
-      '-ldflags',
-      ['-s', '-w', ...linkerFlags].join(' '),
-    ];
-    await go(work, 'build', ...flags, '-o', join(work, 'bin', name), path);
-  }
+  for (const [name, path] of Object.entries(commands))
+    await go(work, 'build', '-mod=mod', ...buildFlags(linkerFlags), '-o', join(work, 'bin', name), path);
 }
+
+/**
+ * Flags of every build, so that builds share compiled packages. They omit debug information that the linker removes, which saves
+ * a fifth of the compile time.
+ */
+const buildFlags = (linkerFlags: readonly string[] = []): readonly string[] => [
+  '-trimpath',
+  '-gcflags=all=-dwarf=false',
+  '-ldflags',
+  ['-s', '-w', ...linkerFlags].join(' '),
+];
 
 /** Wrapper module around the source, because its replacements by local folders do not apply outside its repository. */
 async function wrapperModule({ module, version, stagingVersion }: Source, work: string): Promise<string> {
@@ -211,7 +215,8 @@ async function wrapperModule({ module, version, stagingVersion }: Source, work: 
 }
 
 async function go(folder: string, ...argv: readonly string[]): Promise<string> {
-  const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-buildvcs=false' };
+  const settings = { CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-buildvcs=false' };
+  const env = { ...process.env, ...settings, ...COMPILER_HEAP };
   try {
     const { stdout } = await run('go', argv, {
       cwd: folder,

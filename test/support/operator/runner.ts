@@ -55,7 +55,8 @@ export async function runOperator(
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const send = (message: ToOperator): void => {
-    if (child.connected) child.send(message);
+    // the operator may end before it reads the message
+    if (child.connected) child.send(message, () => undefined);
   };
   const { log, noise } = outputOf(child);
   let end: string | undefined;
