@@ -78,7 +78,7 @@ const countsOf = ({ testResults }) =>
   );
 
 /** Builds the programs and the image of the last suites beside the first suites. The first build takes minutes. */
-const building = fork('test/kubelet/build.ts', ['--in-idle-time'], { execPath: 'node_modules/.bin/node' });
+const building = fork('test/kubelet/build.ts', ['--beside'], { execPath: 'node_modules/.bin/node' });
 const ended = once(building, 'exit');
 /** Parts that a suite needs. Whatever came of them: the suite builds what is missing, and fails with the reason. */
 const built = { 'test:cluster': Promise.race([ended, once(building, 'message')]), 'test:kubelet': ended };

@@ -1,6 +1,6 @@
 /**
  * Builds the executables of the cluster suite and of the kubelet suite, and the image, so that no test waits for them.
- * `--in-idle-time` uses idle CPU time only, and exits with its parent process.
+ * `--beside` leaves most of the CPU time to suites that run meanwhile, and exits with its parent process.
  */
 import { setPriority } from 'node:os';
 import { binaries, kubeletProgram, stopBuilding } from '../cluster/harness/binaries.ts';
@@ -10,10 +10,11 @@ import { stopCommands } from './harness/commands.ts';
 import { buildImage } from './harness/images.ts';
 import { installPackages, missingAbility, systemPath } from './harness/requirements.ts';
 
-const LOWEST = 19;
+/** The suites use all CPU time, so a lower priority would only let the suites that need the programs wait. */
+const LOW_PRIORITY = 5;
 
-if (process.argv.includes('--in-idle-time')) {
-  setPriority(LOWEST);
+if (process.argv.includes('--beside')) {
+  setPriority(LOW_PRIORITY);
   process.once('disconnect', () => {
     stopBuilding();
     stopCommands();
