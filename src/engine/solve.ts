@@ -4,6 +4,7 @@
  */
 
 import { messageOf } from '../lib/error-message.ts';
+import { cachedRequests } from './cached-requests.ts';
 import { withCauses } from './causes/plan-causes.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
@@ -26,7 +27,6 @@ import { cutOf, intake } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
 import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './solver/admission.ts';
 import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
-import { cachedRequests } from './solver/cached-requests.ts';
 import type { Claim } from './solver/claim.ts';
 import { ClaimUnits } from './solver/claim-units.ts';
 import { CompiledSnapshot } from './solver/compiled-snapshot.ts';

@@ -39,15 +39,44 @@ export function unitPricesOf(
   { cpu = 0, memory = 0 }: { readonly cpu?: number; readonly memory?: number },
 ): UnitPrices {
   if (rooms.length === 0) return { cpu: 0, memory: 0 };
-  const memoryPriceAt = (cpuPrice: number): number =>
-    Math.max(0, Math.min(...rooms.map((room) => (room.usdPerHour - cpuPrice * room.cpu) / room.memory)));
-  const worthAt = (cpuPrice: number): number => cpuPrice * cpu + memoryPriceAt(cpuPrice) * memory;
   let low = 0;
   let high = Math.min(...rooms.map((room) => room.usdPerHour / room.cpu));
+  const limiting = limitingRooms(rooms, high);
+  const memoryPriceAt = (cpuPrice: number): number => {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const room of limiting) lowest = Math.min(lowest, memoryPriceIn(room, cpuPrice));
+    return Math.max(0, lowest);
+  };
+  const worthAt = (cpuPrice: number): number => cpuPrice * cpu + memoryPriceAt(cpuPrice) * memory;
   for (let step = 0; step < STEPS; step++) {
     const [left, right] = [low + (high - low) / 3, high - (high - low) / 3];
     if (worthAt(left) < worthAt(right)) low = left;
     else high = right;
   }
   return { cpu: low, memory: memoryPriceAt(low) };
+}
+
+/** Returns the price of memory at which the room is worth its cost. */
+const memoryPriceIn = ({ usdPerHour, cpu, memory }: PricedRoom, cpuPrice: number): number =>
+  (usdPerHour - cpuPrice * cpu) / memory;
+
+/**
+ * Returns the rooms that can have the lowest price of memory. This price is linear in the price of CPU, so a room is never the
+ * lowest one if another room is lower at both ends of the range.
+ */
+function limitingRooms(rooms: readonly PricedRoom[], highestCpuPrice: number): readonly PricedRoom[] {
+  const ends = rooms.map((room) => ({
+    room,
+    first: memoryPriceIn(room, 0),
+    last: memoryPriceIn(room, highestCpuPrice),
+  }));
+  let lowestLast = Number.POSITIVE_INFINITY;
+  return ends
+    .sort((a, b) => a.first - b.first || a.last - b.last)
+    .filter(({ last }) => {
+      const isLower = last < lowestLast;
+      lowestLast = Math.min(lowestLast, last);
+      return isLower;
+    })
+    .map(({ room }) => room);
 }

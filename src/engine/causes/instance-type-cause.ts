@@ -27,17 +27,23 @@ export function instanceTypeCause(demand: Demand): Cause | undefined {
   const { pool, poolRequirements, podRequirements, types, requests } = demand;
   const both = poolRequirements.intersect(podRequirements);
   const ofType = both.without(...OFFERING_KEYS);
-  const matching = types.filter((type) => failingKeys(type, ofType).length === 0);
+  const matching: InstanceType[] = [];
+  const fitting: InstanceType[] = [];
+  const offerings: { readonly type: InstanceType; readonly offering: Offering }[] = [];
+  for (const type of types) {
+    if (failingKeys(type, ofType).length > 0) continue;
+    matching.push(type);
+    if (!fits(requests, allocatable(type))) continue;
+    fitting.push(type);
+    for (const offering of type.offerings) {
+      if (!both.compatible(requirementsOf(offering), LOOSE)) continue;
+      if (offering.available) return undefined;
+      offerings.push({ type, offering });
+    }
+  }
   if (matching.length === 0) return mismatch(demand);
-  const fitting = matching.filter((type) => fits(requests, allocatable(type)));
   if (fitting.length === 0) return tooLarge(pool, matching, requests);
-  const offerings = fitting.flatMap((type) =>
-    type.offerings
-      .filter((offering) => both.compatible(requirementsOf(offering), LOOSE))
-      .map((offering) => ({ type, offering })),
-  );
-  if (offerings.length === 0) return notOffered(demand, fitting);
-  return offerings.some(({ offering }) => offering.available) ? undefined : soldOut(pool, offerings);
+  return offerings.length === 0 ? notOffered(demand, fitting) : soldOut(pool, offerings);
 }
 
 /** Reports whether an instance type of the NodePool has the properties that the pod requires. */

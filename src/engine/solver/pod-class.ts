@@ -7,6 +7,7 @@
 import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
+import { cachedRequests } from '../cached-requests.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { DeviceNeeds, DeviceWorld } from '../dra/device-world.ts';
 import { usesDevices } from '../dra/pod-claims.ts';
@@ -17,7 +18,6 @@ import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
 import type { TopologyPods } from '../topology/topology.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
-import { cachedRequests } from './cached-requests.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
 

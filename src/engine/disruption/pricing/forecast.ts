@@ -6,7 +6,6 @@ import { getCondition, isTrue, READY } from '../../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
-import type { EnginePod } from '../../input.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
 import type { UnitPrices } from '../../unit-prices.ts';
 import { workloadOf } from '../../workloads.ts';
@@ -37,9 +36,9 @@ export interface Forecast {
   readonly podStartMs: ReadonlyMap<string, number>;
 }
 
-/** Returns the start-up time of a pod in milliseconds. */
-export const startMsOf = (pod: EnginePod, forecast: Forecast | undefined): number =>
-  forecast?.podStartMs.get(workloadOf(pod)) ?? USUAL_START_MS;
+/** Returns the start-up time of a workload's pods in milliseconds. */
+export const startMsOf = (workload: string, forecast: Forecast | undefined): number =>
+  forecast?.podStartMs.get(workload) ?? USUAL_START_MS;
 
 /** Returns the start-up time of a node in milliseconds. */
 export const nodeStartMsOf = (forecast: Forecast | undefined): number => forecast?.nodeStartMs ?? USUAL_START_MS;

@@ -9,6 +9,7 @@ import type { EngineNode, Resources } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { amountIn } from '../../resources.ts';
+import { workloadOf } from '../../workloads.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
@@ -74,46 +75,52 @@ function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number
   return { nearestMiss };
 }
 
-/** Part of a move's price and benefit that depends neither on the time nor on the replacements. */
+/** Part of a move's price and benefit that depends only on the node and its pods. */
 interface Load {
-  readonly evictionsUsd: number;
-  readonly startUsd: number;
+  readonly pods: readonly PodLoad[];
   /** CPU and memory that the pods request. */
   readonly demand: Demand;
   /** Earliest start of a pod; infinite if no pod has started. */
   readonly earliestStartMs: number;
-  /** Pods whose work is lost by an eviction. */
-  readonly losers: readonly { readonly startMs: number; readonly usdPerMs: number }[];
+}
+
+interface PodLoad {
+  readonly workload: string;
+  /** Infinite if the pod has not started. */
+  readonly startMs: number;
+  /** True if the work of the pod is lost by an eviction. */
+  readonly losesWork: boolean;
+  /** Share of the pod in the price of its node. */
+  readonly usdPerMs: number;
 }
 
 type Demand = Readonly<Record<'cpu' | 'memory', number>>;
 
-/** Computed once for a candidate, because several methods read it, and again only if the forecast changes. */
-const loadOf = remembering(
-  ({ reschedulablePods, stateNode, usdPerHour }: Candidate, forecast: Forecast | undefined): Load => {
-    let [startUsd, earliestStartMs] = [0, Number.POSITIVE_INFINITY];
-    const losers: { startMs: number; usdPerMs: number }[] = [];
-    for (const pod of reschedulablePods) {
-      const usdPerMs = (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS;
-      startUsd += startMsOf(pod, forecast) * usdPerMs;
-      const startMs = timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY;
-      earliestStartMs = Math.min(earliestStartMs, startMs);
-      if (losesWork(pod)) losers.push({ startMs, usdPerMs });
-    }
-    const evictionsUsd = reschedulablePods.length * (forecast?.evictionUsd ?? 0);
-    return { evictionsUsd, startUsd, demand: demandOf(reschedulablePods), earliestStartMs, losers };
-  },
-);
+/** Candidates stay the same until their node changes, and every pass reads each of them several times. */
+const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candidate): Load => {
+  const pods = reschedulablePods.map(
+    (pod): PodLoad => ({
+      workload: workloadOf(pod),
+      startMs: timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY,
+      losesWork: losesWork(pod),
+      usdPerMs: (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS,
+    }),
+  );
+  const earliestStartMs = pods.reduce((earliest, { startMs }) => Math.min(earliest, startMs), Number.POSITIVE_INFINITY);
+  return { pods, demand: demandOf(reschedulablePods), earliestStartMs };
+});
 
 /**
  * Returns the expected duration of the savings. This is the time until the nodes would end without the move: an average, weighted
  * by their prices. A replacement is planned for all pods, so its savings must end when the first node would end.
  */
 function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): number {
-  const hours = candidates.map((candidate) => {
-    const forecast = forecasts.get(candidate.nodePool.metadata.name);
-    return Math.min(forecast?.hours ?? 0, msUntilEmpty(loadOf(candidate, forecast), nowMs) / HOUR_MS);
-  });
+  const hours = candidates.map((candidate) =>
+    Math.min(
+      forecasts.get(candidate.nodePool.metadata.name)?.hours ?? 0,
+      msUntilEmpty(loadOf(candidate), nowMs) / HOUR_MS,
+    ),
+  );
   if (replacements.length > 0) return Math.min(...hours);
   const total = sum(candidates.map(({ usdPerHour }) => usdPerHour));
   return sum(candidates.map(({ usdPerHour }, at) => usdPerHour * (hours[at] ?? 0))) / total;
@@ -143,9 +150,7 @@ function roomUsdPerHour({ candidates, replacements }: Move, forecasts: Forecasts
       if (forecast?.unitPrices === undefined) return 0;
       const isOnOldNode = (pod: EnginePod): boolean => !onNewNodes.has(podKey(pod));
       const demand =
-        onNewNodes.size === 0
-          ? loadOf(candidate, forecast).demand
-          : demandOf(candidate.reschedulablePods.filter(isOnOldNode));
+        onNewNodes.size === 0 ? loadOf(candidate).demand : demandOf(candidate.reschedulablePods.filter(isOnOldNode));
       return worthOf(demand, forecast.unitPrices);
     }),
   );
@@ -163,17 +168,20 @@ function demandOf(pods: readonly EnginePod[]): Demand {
 
 /** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
 function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
-  const loads = candidates.map((candidate) => loadOf(candidate, forecasts.get(candidate.nodePool.metadata.name)));
+  let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
+  for (const candidate of candidates) {
+    const forecast = forecasts.get(candidate.nodePool.metadata.name);
+    for (const pod of loadOf(candidate).pods) {
+      evictionsUsd += forecast?.evictionUsd ?? 0;
+      lostWorkUsd += pod.losesWork ? LOST_WORK * ageMs(pod.startMs, nowMs) * pod.usdPerMs : 0;
+      startUsd += startMsOf(pod.workload, forecast) * pod.usdPerMs;
+    }
+  }
   // a replacement and the node that it replaces are paid for at the same time
-  const bootUsd = replacements.map(
-    (claim) => (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS,
-  );
-  const lost = loads.flatMap(({ losers }) => losers);
-  return {
-    evictionsUsd: sum(loads.map(({ evictionsUsd }) => evictionsUsd)),
-    lostWorkUsd: sum(lost.map(({ startMs, usdPerMs }) => LOST_WORK * ageMs(startMs, nowMs) * usdPerMs)),
-    startUsd: sum(loads.map(({ startUsd }) => startUsd)) + sum(bootUsd),
-  };
+  for (const claim of replacements) {
+    startUsd += (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS;
+  }
+  return { evictionsUsd, lostWorkUsd, startUsd };
 }
 
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */

@@ -4,6 +4,8 @@
  */
 import type { NodePool } from '../../../api/nodepool.ts';
 import { remembering } from '../../../lib/remembering.ts';
+import { tryRun } from '../../../lib/try-run.ts';
+import { cachedRequests } from '../../cached-requests.ts';
 import type { EnginePod } from '../../input.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { EngineNode, InstanceType, PoolInput, Resources } from '../../model.ts';
@@ -12,7 +14,7 @@ import { templateRequirements } from '../../node-template.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
-import { addResources, podRequests } from '../../resources.ts';
+import { addResources } from '../../resources.ts';
 import { type PricedRoom, pricedRooms, type UnitPrices, unitPricesOf } from '../../unit-prices.ts';
 import type { Candidate } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
@@ -56,13 +58,7 @@ export const unitPrices = (pool: PoolInput, demand: Resources): UnitPrices => un
 const NONE: Resources = {};
 
 /** Returns the requests of a pod, or none if they are not valid. One such pod must not prevent decisions about other nodes. */
-export function readableRequests(pod: EnginePod): Resources {
-  try {
-    return podRequests(pod);
-  } catch {
-    return NONE;
-  }
-}
+export const readableRequests = (pod: EnginePod): Resources => tryRun(() => cachedRequests(pod)) ?? NONE;
 
 /** Returns the requests of the pods that keep a node from being empty. */
 export const requestsOnNode = remembering(
@@ -78,7 +74,8 @@ export const unitPricesIn = (pool: PoolInput, nodes: readonly EngineNode[]): Uni
 export const worthOf = ({ cpu = 0, memory = 0 }: Resources, prices: UnitPrices): number =>
   cpu * prices.cpu + memory * prices.memory;
 
-const requestsOf = ({ reschedulablePods }: Candidate): Resources => addResources(...reschedulablePods.map(podRequests));
+const requestsOf = ({ reschedulablePods }: Candidate): Resources =>
+  addResources(...reschedulablePods.map(cachedRequests));
 
 /**
  * Returns the candidates with their cost beyond the worth of their pods' resources, in USD per hour, highest first. The covered

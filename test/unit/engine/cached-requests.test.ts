@@ -1,8 +1,8 @@
 /** Requests are shared only between pods that have the same requests. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { podRequests } from '../../../../src/engine/resources.ts';
-import { cachedRequests } from '../../../../src/engine/solver/cached-requests.ts';
+import type { Pod } from '../../../src/api/kubernetes.ts';
+import { cachedRequests } from '../../../src/engine/cached-requests.ts';
+import { podRequests } from '../../../src/engine/resources.ts';
 
 const containers = [{ name: 'main', resources: { requests: { cpu: '100m' } } }];
 
@@ -19,11 +19,22 @@ describe('cached requests', () => {
     expect(cachedRequests(podWith({ nodeName: 'a' }))).toBe(cachedRequests(podWith({ nodeName: 'b' })));
   });
 
+  it('are one object for pods that share their containers, although kubelets have reported their containers', () => {
+    const status = { containerStatuses: [{ name: 'main', ready: true }] };
+    expect(cachedRequests(podWith({}, status))).toBe(cachedRequests(podWith()));
+  });
+
   it.each([
     ['plain', podWith()],
     ['init containers', podWith({ initContainers: [{ name: 'init', resources: { requests: { cpu: '3' } } }] })],
     ['requests of the whole pod', podWith({ resources: { requests: { cpu: '4' } } })],
     ['overhead', podWith({ overhead: { cpu: '5' } })],
+    [
+      'a resize of a sidecar in progress',
+      podWith({ initContainers: [{ name: 'side', restartPolicy: 'Always' }] }, {
+        initContainerStatuses: [{ name: 'side', allocatedResources: { cpu: '7' } }],
+      } as never),
+    ],
     [
       'a resize in progress',
       podWith({}, { containerStatuses: [{ name: 'main', allocatedResources: { cpu: '6' } }] } as never),

@@ -1,7 +1,8 @@
-/** Caches the requests of pods for all solves. */
-import type { EnginePod } from '../input.ts';
-import type { Resources } from '../model.ts';
-import { podRequests } from '../resources.ts';
+/** Caches the requests of pods. */
+import type { ContainerStatus } from '../api/kubernetes.ts';
+import type { EnginePod } from './input.ts';
+import type { Resources } from './model.ts';
+import { podRequests } from './resources.ts';
 
 /** Requests by the part of a pod that determines them. They outlive a snapshot, because most pods are part of many snapshots. */
 const known = new WeakMap<object, Resources>();
@@ -10,8 +11,10 @@ const known = new WeakMap<object, Resources>();
 export function cachedRequests(pod: EnginePod): Resources {
   const { spec, status } = pod;
   const isPlain = spec.initContainers === undefined && spec.resources === undefined && spec.overhead === undefined;
-  // a status can raise requests
-  const owner = status?.containerStatuses !== undefined ? pod : isPlain ? spec.containers : spec;
+  // the status of a resize can raise requests
+  const isResized =
+    status?.containerStatuses?.some(isAllocated) === true || status?.initContainerStatuses?.some(isAllocated) === true;
+  const owner = isResized ? pod : isPlain ? spec.containers : spec;
   let requests = known.get(owner);
   if (requests === undefined) {
     requests = podRequests(pod);
@@ -19,3 +22,5 @@ export function cachedRequests(pod: EnginePod): Resources {
   }
   return requests;
 }
+
+const isAllocated = ({ allocatedResources }: ContainerStatus): boolean => allocatedResources !== undefined;
