@@ -28,7 +28,7 @@ const progress = (message: string): void => void process.stderr.write(`${message
 async function buildPrograms(): Promise<void> {
   await binaries(progress);
   await prometheusBinaries(progress);
-  // `.ci/totals.js` waits for this message, and for the end of this process.
+  // a parent process may wait for this message, or for the end of this process
   process.send?.('programs');
 }
 

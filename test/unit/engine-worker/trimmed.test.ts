@@ -8,7 +8,7 @@ import { keptOnce, keptPart } from '../../../src/engine-worker/worker-state.ts';
 import { OPTIONS, pod, stateNode } from '../engine/build.ts';
 import { drawnSnapshot } from '../engine/scenarios.ts';
 
-/** Sends a snapshot to a worker and returns what the worker has. */
+/** Returns the snapshot that a worker has after it received the given one. */
 async function received(snapshot: Snapshot): Promise<EngineSnapshot> {
   const held = new ReceivedLists(keptOnce, keptPart);
   const sent = new SentLists((message) => held.receive(structuredClone(message)));
