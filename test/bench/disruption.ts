@@ -136,6 +136,7 @@ export interface MethodLine extends Blocks {
 /** Yields one line per shape. Every method runs, even if an earlier one found a command. */
 export async function* disruptionLines(): AsyncGenerator<object> {
   for (const [name, shape] of Object.entries(SHAPES)) yield* passLines(name, shape);
+  yield* passLines('vain-5000', { ...SHAPES.vain, nodes: 5000 });
 }
 
 /** Yields the lines of passes that find no command, as most passes do, in a cluster of this size. */

@@ -10,9 +10,15 @@ export async function axeViolations(page: Page): Promise<readonly string[]> {
   // injected like a debugger's code, because the page's own policy forbids scripts
   await page.evaluate(AXE);
   return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
+    const { axe, document } = globalThis as unknown as {
       axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      document: {
+        getAnimations(): { effect: { getComputedTiming(): { endTime: number } }; finished: Promise<void> }[];
+      };
     };
+    // colors are faint while a node appears or disappears
+    const ending = document.getAnimations().filter(({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
+    await Promise.allSettled(ending.map(({ finished }) => finished));
     const { violations: found } = await axe.run();
     return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
   });

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../src/api/conditions.ts';
 import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { Node, Pod } from '../../src/api/kubernetes.ts';
+import { freePort } from '../support/free-port.ts';
 import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
 import { storeInEtcd } from './harness/etcd.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
-import { freePorts } from './harness/processes.ts';
 
 const NODES = 100;
 const PODS_A_NODE = 100;
@@ -74,7 +74,7 @@ describe('an operator that starts in a cluster of ten thousand pods', () => {
     const pods = Array.from({ length: NODES * PODS_A_NODE }, (_, index) => stored(index));
     await storeInEtcd(cluster.plane, 'pods', pods);
     await applyText(cluster, await exampleText('ec2nodeclass.yaml'), await exampleText('nodepool.yaml'));
-    [probePort = 0] = await freePorts(1);
+    probePort = await freePort();
   }, 300_000);
   afterAll(async () => {
     await operator?.stop();

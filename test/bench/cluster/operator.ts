@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/harness/cluster.ts';
-import { freePorts, type Process, startProcess } from '../../cluster/harness/processes.ts';
+import { type Process, startProcess } from '../../cluster/harness/processes.ts';
+import { freePorts } from '../../support/free-port.ts';
 import { imageEnv, imageOptionsFor } from '../../support/image.ts';
 
 /** The memory limit in the chart's example. */

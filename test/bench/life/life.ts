@@ -1,9 +1,9 @@
 /**
  * Plays several lives of real traces and of generated traces with four settings, and compares the settings.
  *
- *   npm run bench -- life [--traces FOLDER] [--lives 8] [--only NAME] [--results FILE] [--write]
+ *   npm run bench -- life [--traces FOLDER] [--lives 8] [--only NAME,…] [--results FILE] [--write]
  *
- * `--traces`, or LIFE_TRACES, is a folder with trace files. `--only` selects traces by the beginning of their names. `--results`
+ * `--traces`, or LIFE_TRACES, is a folder with trace files. `--only` selects traces by the beginnings of their names. `--results`
  * keeps the result of each trace, so that a run that was stopped continues. `--write` writes the table of docs/replay.md.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -74,7 +74,7 @@ export function sourcesOf({ folder, only }: Pick<LifeOptions, 'folder' | 'only'>
     ...files.sort().map((file) => ({ name: file.replace(TRACE_FILE, ''), source: join(folder ?? '', file) })),
     ...Object.keys(GENERATORS).map((kind) => ({ name: kind, source: `generate:${kind}?${GENERATED}` })),
   ];
-  return all.filter(({ name }) => name.startsWith(only));
+  return all.filter(({ name }) => only.split(',').some((beginning) => name.startsWith(beginning)));
 }
 
 /** Returns the results of an earlier run, which has written one JSON object per line. */

@@ -6,10 +6,11 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../../support/free-port.ts';
 import { type Credentials, connect, type KubeApi } from '../../support/kube-api.ts';
 import { type Binaries, binaries } from './binaries.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
-import { eventually, freePorts, logTails, type Process, requireRunning, startProcess } from './processes.ts';
+import { eventually, logTails, type Process, requireRunning, startProcess } from './processes.ts';
 
 /** A start takes five seconds of CPU time, and several control planes may start at the same time. */
 const START_LIMIT_MS = 150_000;

@@ -1,7 +1,6 @@
 /** Child processes with output in files, stopped by their process ID. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 const STOP_LIMIT_MS = 10_000;
@@ -83,27 +82,6 @@ export const logTails = (processes: readonly Process[], lines = 15): string =>
         `--- ${one.name}${one.exit ? ` (${one.exit})` : ''}\n${one.log().trimEnd().split('\n').slice(-lines).join('\n')}`,
     )
     .join('\n');
-
-/** Returns free ports of the loopback interface. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  // Keeps all ports open until the last is found, so that they differ.
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-          const server = createServer();
-          server.once('error', reject).listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 /** The process ended, so further waits cannot succeed. */
 export class ProcessEnded extends Error {}

@@ -3,9 +3,10 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../../support/free-port.ts';
 import { RULES_FILE } from '../../support/queries.ts';
 import { built } from './binaries.ts';
-import { eventually, freePorts, requireRunning, startProcess } from './processes.ts';
+import { eventually, requireRunning, startProcess } from './processes.ts';
 
 const run = promisify(execFile);
 
@@ -53,7 +54,7 @@ export interface Prometheus {
  * Starts a Prometheus that scrapes the port every second, and evaluates the rules of the chart at the same interval.
  */
 export async function startPrometheus(folder: string, target: number): Promise<Prometheus> {
-  const [port = 0] = await freePorts(1);
+  const port = await freePort();
   const config = {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: [RULES_FILE],

@@ -65,6 +65,8 @@ describe('the benchmark of lives', () => {
     expect(sourcesOf({ folder: undefined, only: 'pipe' })).toEqual([
       { name: 'pipeline', source: 'generate:pipeline?pods=100&duration=1d&seed=1' },
     ]);
+    const several = sourcesOf({ folder: undefined, only: 'batch,mi' }).map(({ name }) => name);
+    expect(several).toEqual(['batch', 'mix']);
   });
 
   it('reads its options', () => {
