@@ -88,8 +88,11 @@ export async function lifeBenchmark(args: readonly string[], play: Replay = repl
   const options = readOptions(args, process.env);
   const { lives, results: file } = options;
   const earlier = resultsIn<LivesOfTrace>(file).filter((result) => result.lives.count === lives);
+  const sources = sourcesOf(options);
+  if (sources.length === 0)
+    throw new Error(`no trace begins with ${JSON.stringify(options.only)}; correct --traces or --only`);
   const results: LivesOfTrace[] = [];
-  for (const { name, source } of sourcesOf(options)) {
+  for (const { name, source } of sources) {
     const result = earlier.find(({ trace }) => trace === name) ?? (await playTrace({ name, source }, lives, play));
     results.push(result);
     if (file !== undefined && !earlier.includes(result)) appendFileSync(file, `${JSON.stringify(result)}\n`);

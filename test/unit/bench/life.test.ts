@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parseSettings } from '../../../src/process/settings.ts';
 import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
 import type { LifeAmount, LifeFigures, LivesSummary } from '../../../src/replay/lives/lives-result.ts';
-import { readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
+import { lifeBenchmark, readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
 import { BEGIN, END, type LivesOfTrace, lifeTable, togetherOf, withTable } from '../../bench/life/table.ts';
 
 const figures = (life: number, usd: number, waitingP95: number): LifeFigures => {
@@ -67,6 +67,12 @@ describe('the benchmark of lives', () => {
     ]);
     const several = sourcesOf({ folder: undefined, only: 'batch,mi' }).map(({ name }) => name);
     expect(several).toEqual(['batch', 'mix']);
+  });
+
+  it('names the option if no trace is selected', async () => {
+    await expect(lifeBenchmark(['--only', 'none'])).rejects.toThrow(
+      'no trace begins with "none"; correct --traces or --only',
+    );
   });
 
   it('reads its options', () => {
