@@ -1,4 +1,7 @@
-/** Builds the engine's input from objects of the informers. This makes a worker's copy of a cluster much smaller. */
+/**
+ * Builds the engine's input from objects of the informers, and its form in messages. This makes a worker's copy of a cluster much
+ * smaller.
+ */
 import type { Node, Pod, PodStatus } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import {
