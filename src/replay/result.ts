@@ -91,6 +91,8 @@ export interface WaitingSummary {
   readonly p95: number;
   readonly p99: number;
   readonly longest: number;
+  /** Sum over all pods in hours. Unlike percentiles, it does not fall if pods are evicted whose successors wait less. */
+  readonly podHours: number;
   /** Pods that were still waiting when the replay ended, in addition to `pods`. */
   readonly stillWaiting: number;
   /**

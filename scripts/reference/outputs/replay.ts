@@ -23,7 +23,10 @@ const WAITING = Type.Object(
     p95: amount('Seconds'),
     p99: amount('Seconds'),
     longest: amount('Seconds'),
-    stillWaiting: count('Pods that were still waiting at the end of the replay; percentiles include them'),
+    podHours: amount(
+      'Sum over all pods in hours; unlike percentiles, successors that wait for no time do not lower it',
+    ),
+    stillWaiting: count('Pods that were still waiting at the end of the replay; percentiles and the sum include them'),
     upTo: Type.Optional(
       Type.Array(Type.Object({ seconds: Type.Number(), pods: count('Pods that waited at most this long') }), {
         description: 'Distribution, by ascending seconds; it includes pods that were still waiting at the end',
@@ -127,6 +130,7 @@ const byFigure = <T extends TSchema>(of: (description: string) => T) => ({
   nodesBought: of('Nodes that were launched'),
   waitingP50: of('Median of the waiting times of pods, in seconds'),
   waitingP95: of('95th percentile of the waiting times of pods, in seconds'),
+  waitingPodHours: of('Sum of the waiting times over all pods, in hours'),
   redonePodHours: of('Pod-hours of redone work'),
   redoneUsd: of('Cost of redone work'),
 });

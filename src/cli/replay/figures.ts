@@ -50,6 +50,7 @@ export const FIGURES: readonly FigureGroup[] = [
       { label: 'p95', of: waited('p95') },
       { label: 'p99', of: waited('p99') },
       { label: 'maximum', of: waited('longest') },
+      { label: 'pod-hours', of: ({ waiting }) => amount(waiting.podHours) },
       { label: 'pods bound', of: ({ waiting }) => amount(waiting.pods) },
       { label: 'still waiting', of: ({ waiting }) => amount(waiting.stillWaiting) },
       { label: 'evictions', of: ({ evictions }) => amount(evictions) },

@@ -24,6 +24,7 @@ const FIGURES: readonly LifeFigure[] = [
   { label: 'launches', amount: 'nodesBought', text: amount, isRelative: true, isTold: true },
   { label: 'p50 waiting', amount: 'waitingP50', text: spanText, isRelative: false, isTold: false },
   { label: 'p95 waiting', amount: 'waitingP95', text: spanText, isRelative: false, isTold: true },
+  { label: 'hours waiting', amount: 'waitingPodHours', text: amount, isRelative: true, isTold: true },
   { label: 'redone hours', amount: 'redonePodHours', text: amount, isRelative: true, isTold: false },
   { label: 'redone cost', amount: 'redoneUsd', text: dollars, isRelative: true, isTold: false },
 ];

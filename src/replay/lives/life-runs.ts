@@ -105,6 +105,7 @@ const AMOUNTS: Readonly<Record<LifeAmount, (run: ReplayRun) => number>> = {
   nodesBought: ({ nodes }) => nodes.bought,
   waitingP50: ({ waiting }) => waiting.p50,
   waitingP95: ({ waiting }) => waiting.p95,
+  waitingPodHours: ({ waiting }) => waiting.podHours,
   redonePodHours: ({ redone }) => redone.podHours,
   redoneUsd: ({ redone }) => redone.usd,
 };

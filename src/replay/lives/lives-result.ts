@@ -9,6 +9,8 @@ export interface LifeAmounts {
   /** Waiting times of pods in seconds. */
   readonly waitingP50: number;
   readonly waitingP95: number;
+  /** Sum of the waiting times in hours. */
+  readonly waitingPodHours: number;
   readonly redonePodHours: number;
   readonly redoneUsd: number;
 }

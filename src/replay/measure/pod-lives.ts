@@ -5,6 +5,8 @@ import type { Pod } from '../../api/kubernetes.ts';
 import { isOwnedByDaemonSet } from '../../engine/pods.ts';
 import type { WaitingSummary } from '../result.ts';
 
+const HOUR_MS = 3_600_000;
+
 interface Life {
   readonly createdMs: number;
   isBound: boolean;
@@ -76,6 +78,7 @@ export class PodLives {
       p95: quantile(0.95),
       p99: quantile(0.99),
       longest: quantile(1),
+      podHours: sorted.reduce((sum, waitedMs) => sum + waitedMs, 0) / HOUR_MS,
       stillWaiting: waiting.length,
       upTo: distribution(sorted),
     };

@@ -81,6 +81,7 @@ export function sampleRun(name: string, thrift: number, sample: Sample = {}): Re
       p95: 71 * (2 - thrift),
       p99: 140,
       longest: 1_234,
+      podHours: 160,
       stillWaiting: 0,
       upTo: [1, 5, 10, 30, 60, 120, 300, 1_234].map((at, index) => ({
         seconds: at,

@@ -127,11 +127,13 @@ describe('PodLives', () => {
     lives.changed(waiting('late'), 5_000);
     const summary = lives.summary(605_000);
     expect(summary).toMatchObject({ pods: 1, stillWaiting: 1, p50: 10, p95: 600, longest: 600 });
+    expect(summary.podHours).toBeCloseTo(610 / 3600);
     expect(summary.upTo?.at(-1)).toEqual({ seconds: 600, pods: 2 });
   });
 
   it('has no times without pods', () => {
-    expect(new PodLives().summary(0)).toMatchObject({ pods: 0, p50: 0, p99: 0, longest: 0, stillWaiting: 0, upTo: [] });
+    const none = { pods: 0, p50: 0, p99: 0, longest: 0, podHours: 0, stillWaiting: 0 };
+    expect(new PodLives().summary(0)).toMatchObject({ ...none, upTo: [] });
   });
 
   it('counts a pod that lost its node once, and ignores pods that never had a node', () => {
