@@ -128,6 +128,7 @@ const byFigure = <T extends TSchema>(of: (description: string) => T) => ({
   usd: of('Full cost'),
   evictions: of('Evictions'),
   nodesBought: of('Nodes that were launched'),
+  nodesAverage: of('Average number of nodes'),
   waitingP50: of('Median of the waiting times of pods, in seconds'),
   waitingP95: of('95th percentile of the waiting times of pods, in seconds'),
   waitingPodHours: of('Sum of the waiting times over all pods, in hours'),

@@ -22,6 +22,7 @@ const FIGURES: readonly LifeFigure[] = [
   { label: 'cost', amount: 'usd', text: dollars, isRelative: true, isTold: true },
   { label: 'evictions', amount: 'evictions', text: amount, isRelative: true, isTold: true },
   { label: 'launches', amount: 'nodesBought', text: amount, isRelative: true, isTold: true },
+  { label: 'nodes', amount: 'nodesAverage', text: amount, isRelative: true, isTold: false },
   { label: 'p50 waiting', amount: 'waitingP50', text: spanText, isRelative: false, isTold: false },
   { label: 'p95 waiting', amount: 'waitingP95', text: spanText, isRelative: false, isTold: true },
   { label: 'hours waiting', amount: 'waitingPodHours', text: amount, isRelative: true, isTold: true },

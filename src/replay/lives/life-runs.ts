@@ -103,6 +103,7 @@ const AMOUNTS: Readonly<Record<LifeAmount, (run: ReplayRun) => number>> = {
   usd: ({ cost }) => cost.effectiveUsd,
   evictions: ({ evictions }) => evictions,
   nodesBought: ({ nodes }) => nodes.bought,
+  nodesAverage: ({ nodes }) => nodes.average,
   waitingP50: ({ waiting }) => waiting.p50,
   waitingP95: ({ waiting }) => waiting.p95,
   waitingPodHours: ({ waiting }) => waiting.podHours,

@@ -6,6 +6,8 @@ export interface LifeAmounts {
   readonly usd: number;
   readonly evictions: number;
   readonly nodesBought: number;
+  /** Average number of nodes. */
+  readonly nodesAverage: number;
   /** Waiting times of pods in seconds. */
   readonly waitingP50: number;
   readonly waitingP95: number;
