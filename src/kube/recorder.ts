@@ -42,6 +42,12 @@ const CLUSTER_NAMESPACE = 'default';
 
 export const eventRecorder = (options: RecorderOptions): PostingRecorder => new Recorder(options);
 
+interface Waiting {
+  readonly event: KubeEvent;
+  /** Key that identifies repetitions. */
+  readonly key: string | undefined;
+}
+
 class Recorder implements PostingRecorder {
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -50,7 +56,7 @@ class Recorder implements PostingRecorder {
   readonly #seen: TtlCache<string, true>;
   readonly #buckets = new Map<string, Limiter>();
   readonly #posted: PostedEvents;
-  readonly #waiting: KubeEvent[] = [];
+  readonly #waiting: Waiting[] = [];
   #posting = 0;
   #failures = 0;
   #serial = 0;
@@ -67,14 +73,16 @@ class Recorder implements PostingRecorder {
 
   publish(...notes: readonly EventNote[]): void {
     for (const note of notes) {
-      if (this.#isStopped || !this.#isWanted(note)) continue;
+      const key = keyOf(note);
+      if (this.#isStopped || !this.#isWanted(note, key)) continue;
       if (this.#waiting.length >= MOST_WAITING) {
         this.#failures += 1;
+        this.#forget(key);
         continue;
       }
       this.#serial += 1;
       const facts = { nowMs: this.#clock.now(), serial: this.#serial, component: this.#component };
-      this.#waiting.push(eventOf(note, facts));
+      this.#waiting.push({ event: eventOf(note, facts), key });
       if (this.#posting < WORKERS) void this.#drain();
     }
   }
@@ -90,27 +98,31 @@ class Recorder implements PostingRecorder {
     giveUp.abort();
   }
 
-  #isWanted(note: EventNote): boolean {
-    if (note.dedupe !== undefined) {
-      const key = `${note.reason.toLowerCase()}-${note.dedupe.join('-')}`;
+  #isWanted({ windowMs, limit }: EventNote, key: string | undefined): boolean {
+    if (key !== undefined) {
       if (this.#seen.get(key)) return false;
-      this.#seen.set(key, true, note.windowMs);
+      this.#seen.set(key, true, windowMs);
     }
-    if (note.limit === undefined) return true;
-    const { name, qps, burst } = note.limit;
+    if (limit === undefined) return true;
+    const { name, qps, burst } = limit;
     const bucket = this.#buckets.get(name) ?? limiter(this.#clock, qps, burst);
     this.#buckets.set(name, bucket);
     return bucket.tryTake();
   }
 
+  /** Lets the next repetition of an event be posted, because this one was not. */
+  #forget(key: string | undefined): void {
+    if (key !== undefined) this.#seen.delete(key);
+  }
+
   async #drain(): Promise<void> {
     this.#posting += 1;
-    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) await this.#post(event);
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await this.#post(next);
     this.#posting -= 1;
     if (this.#posting === 0) this.#onIdle?.();
   }
 
-  async #post(event: KubeEvent): Promise<void> {
+  async #post({ event, key }: Waiting): Promise<void> {
     try {
       await this.#posted.post(event);
       if (this.#failures > 0) this.#log.info('recording events again', { dropped: this.#failures });
@@ -118,6 +130,7 @@ class Recorder implements PostingRecorder {
     } catch (error) {
       // The namespace or this object is being deleted, so the event is no longer needed.
       if (isNotFound(error) || isTerminating(error)) return;
+      if (!isRejection(error)) this.#forget(key);
       this.#failures += 1;
       if (this.#failures === 1) this.#log.error('failed recording event', { reason: event.reason, error });
     }
@@ -126,6 +139,13 @@ class Recorder implements PostingRecorder {
 
 const isTerminating = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 403 && error.message.includes('being terminated');
+
+/** Returns true if the API server does not accept this event, so that a repetition would be rejected as well. */
+const isRejection = (error: unknown): boolean =>
+  error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status);
+
+const keyOf = ({ reason, dedupe }: EventNote): string | undefined =>
+  dedupe && `${reason.toLowerCase()}-${dedupe.join('-')}`;
 
 function eventOf(
   note: EventNote,

@@ -193,6 +193,35 @@ describe('eventRecorder', () => {
     ]);
   });
 
+  it('posts the next repetition of an event that could not be posted, but not of a rejected one', async () => {
+    const errors = [new Error('connection refused'), new ApiError(503, '', 'no storage'), new ApiError(422, '', 'no')];
+    const { clock, events, posted } = recorder(async (event) => {
+      const error = errors.shift();
+      if (error) throw error;
+      return event;
+    });
+    for (let pass = 0; pass < 5; pass += 1) {
+      events.publish({ ...note, dedupe: ['x'] });
+      await clock.settle();
+    }
+    expect([errors.length, posted.length]).toEqual([0, 0]);
+    await clock.advance(121_000);
+    events.publish({ ...note, dedupe: ['x'] });
+    await clock.settle();
+    expect(posted).toHaveLength(1);
+  });
+
+  it('posts the next repetition of an event that found no place in the queue', async () => {
+    const { clock, events, posted, counted } = recorder();
+    const notes = Array.from({ length: 1_010 }, (_, i) => ({ ...note, dedupe: [`${i}`] }));
+    events.publish(...notes);
+    await clock.settle();
+    expect(posted.length + counted.length).toBeLessThan(1_010);
+    events.publish(...notes);
+    await clock.settle();
+    expect(posted.length + counted.length).toBe(1_010);
+  });
+
   it('stops flushing after the grace period', async () => {
     const { clock, events } = recorder(() => new Promise(() => undefined));
     events.publish(note);
