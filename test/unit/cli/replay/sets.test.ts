@@ -1,5 +1,5 @@
 /** Sets of settings from `--compare` and `--sets`, and their differences. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -169,7 +169,19 @@ it('skips Nodes and pods that the replay creates itself', () => {
   expect(notes).toEqual(['3 objects of kinds that the replay creates itself are ignored: Node, Pod']);
 });
 
+const EXAMPLES = join(import.meta.dirname, '../../../../examples/replay');
+
 describe('a file of sets', () => {
+  it.each([
+    ['capacity-types.yaml', 3],
+    ['consolidate-after.yaml', 3],
+    ['karpenters-way.yaml', 3],
+    ['prices.yaml', 7],
+  ])('is in the examples: %s', (name, count) => {
+    const manifests = readFileSync(join(EXAMPLES, 'nodepool.yaml'), 'utf8');
+    expect(read({ sets: join(EXAMPLES, name) }, manifests).sets).toHaveLength(count);
+  });
+
   it('has arguments, objects and patches', () => {
     const { sets } = file(
       `
