@@ -91,7 +91,10 @@ export interface WaitingSummary {
   readonly p95: number;
   readonly p99: number;
   readonly longest: number;
-  /** Sum over all pods in hours. Unlike percentiles, it does not fall if pods are evicted whose successors wait less. */
+  /**
+   * Sum over all pods in hours. It should be compared if evictions differ, because successors of evicted pods that are bound
+   * immediately lower the percentiles.
+   */
   readonly podHours: number;
   /** Pods that were still waiting when the replay ended, in addition to `pods`. */
   readonly stillWaiting: number;

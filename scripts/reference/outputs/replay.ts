@@ -24,7 +24,7 @@ const WAITING = Type.Object(
     p99: amount('Seconds'),
     longest: amount('Seconds'),
     podHours: amount(
-      'Sum over all pods in hours; unlike percentiles, successors that wait for no time do not lower it',
+      'Sum over all pods in hours; successors that are bound immediately lower percentiles, but not this sum',
     ),
     stillWaiting: count('Pods that were still waiting at the end of the replay; percentiles and the sum include them'),
     upTo: Type.Optional(
