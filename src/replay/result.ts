@@ -41,6 +41,7 @@ export interface ReplayRun {
   /** Pods that lost their node before they finished, through evictions of the operator or interruptions. */
   readonly evictions: number;
   readonly redone: RedoneWork;
+  readonly failedJobs: FailedJobs;
   readonly nodes: NodeSummary;
   readonly interruptions: InterruptionSummary;
   /** Share of the nodes' allocatable resources over time that pods did not request, from 0 to 1. */
@@ -78,6 +79,16 @@ export interface RedoneWork {
   readonly podHours: number;
   /** Their share of the price of their nodes for this time. */
   readonly usd: number;
+}
+
+/**
+ * Jobs that failed, because more of their pods failed or were evicted than their `backoffLimit` allows. Their missing work lowers
+ * the cost, so costs are comparable only if all sets do about the same work.
+ */
+export interface FailedJobs {
+  readonly jobs: number;
+  /** Pods that were to succeed and never did. */
+  readonly pods: number;
 }
 
 /**

@@ -95,6 +95,10 @@ const RUN = Type.Object({
     },
     { description: 'Work of Jobs and of pods that end by themselves, lost with the node of the pod' },
   ),
+  failedJobs: Type.Object(
+    { jobs: count('Jobs'), pods: count('Pods that were to succeed and never did') },
+    { description: 'Jobs that failed, because more pods were evicted than their backoffLimit allows' },
+  ),
   nodes: NODES,
   interruptions: Type.Object({
     count: count('Interrupted spot instances'),
@@ -134,6 +138,7 @@ const byFigure = <T extends TSchema>(of: (description: string) => T) => ({
   waitingPodHours: of('Sum of the waiting times over all pods, in hours'),
   redonePodHours: of('Pod-hours of redone work'),
   redoneUsd: of('Cost of redone work'),
+  unfinishedPods: of('Pods of failed Jobs that never succeeded'),
 });
 
 const DIFFERENCE = (description: string) =>

@@ -65,6 +65,13 @@ export const FIGURES: readonly FigureGroup[] = [
     ],
   },
   {
+    title: 'Failed Jobs',
+    figures: [
+      { label: 'jobs', of: ({ failedJobs }) => amount(failedJobs.jobs) },
+      { label: 'unfinished pods', of: ({ failedJobs }) => amount(failedJobs.pods) },
+    ],
+  },
+  {
     title: 'Nodes',
     figures: [
       { label: 'launched', of: ({ nodes }) => amount(nodes.bought) },

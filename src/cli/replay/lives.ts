@@ -28,6 +28,7 @@ const FIGURES: readonly LifeFigure[] = [
   { label: 'hours waiting', amount: 'waitingPodHours', text: amount, isRelative: true, isTold: true },
   { label: 'redone hours', amount: 'redonePodHours', text: amount, isRelative: true, isTold: false },
   { label: 'redone cost', amount: 'redoneUsd', text: dollars, isRelative: true, isTold: false },
+  { label: 'unfinished', amount: 'unfinishedPods', text: amount, isRelative: false, isTold: false },
 ];
 
 const NONE = '–';

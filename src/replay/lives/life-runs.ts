@@ -109,6 +109,7 @@ const AMOUNTS: Readonly<Record<LifeAmount, (run: ReplayRun) => number>> = {
   waitingPodHours: ({ waiting }) => waiting.podHours,
   redonePodHours: ({ redone }) => redone.podHours,
   redoneUsd: ({ redone }) => redone.usd,
+  unfinishedPods: ({ failedJobs }) => failedJobs.pods,
 };
 
 export const LIFE_AMOUNTS = Object.keys(AMOUNTS) as readonly LifeAmount[];

@@ -15,6 +15,8 @@ export interface LifeAmounts {
   readonly waitingPodHours: number;
   readonly redonePodHours: number;
   readonly redoneUsd: number;
+  /** Pods of failed Jobs that never succeeded. */
+  readonly unfinishedPods: number;
 }
 
 export type LifeAmount = keyof LifeAmounts;

@@ -8,10 +8,12 @@ import type { Clock } from '../../lib/clock.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { LocalInstance, LocalInstances } from '../../local/aws/types.ts';
 import type { Caches } from '../../local/cache.ts';
+import { JOBS } from '../../local/kubernetes/controllers/workloads/kinds.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { RedoneWork, ReplayRun } from '../result.ts';
 import { Columns } from './columns.ts';
+import { FailedJobsMeter } from './failed-jobs.ts';
 import { NodeLog } from './node-log.ts';
 import { hasLostNode, PodLives, phaseOf } from './pod-lives.ts';
 import { type CreditsOf, type RateOf, SpendingMeter } from './spending.ts';
@@ -40,6 +42,7 @@ export class Measure {
   readonly #options: MeasureOptions;
   readonly #columns: Columns;
   readonly #redone = new RedoneMeter((name) => this.#nodeOf(name));
+  readonly #failedJobs = new FailedJobsMeter();
   /** Instances with an interruption warning. */
   readonly #warned = new Set<string>();
 
@@ -55,6 +58,7 @@ export class Measure {
     caches.of(POD).subscribe((now, before) => {
       this.#podChanged(now, before);
     });
+    caches.of(JOBS).subscribe((now, before) => this.#failedJobs.changed(now, before));
     caches.of(NODE_CLAIM).subscribe((now, before) => {
       if (now !== undefined) this.nodeLog.changed(now);
       else if (before !== undefined) this.nodeLog.gone(before);
@@ -137,6 +141,7 @@ export class Measure {
       waiting: this.pods.summary(nowMs),
       evictions: this.pods.evictions,
       redone: this.#redone.total,
+      failedJobs: this.#failedJobs.total,
       nodes: { ...this.nodeLog.summary(), most, average, hoursByType },
       interruptions: this.nodeLog.interruptions(),
       idle: this.#columns.idle,

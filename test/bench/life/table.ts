@@ -11,7 +11,7 @@ export interface LivesOfTrace {
 
 export const BEGIN = '<!-- life -->';
 export const END = '<!-- /life -->';
-const FIGURES: readonly string[] = ['cost', 'evictions', 'launches', 'p95 waiting', 'hours waiting'];
+const FIGURES: readonly string[] = ['cost', 'evictions', 'launches', 'p95 waiting', 'hours waiting', 'unfinished'];
 const AVERAGED: readonly LifeAmount[] = ['waitingP50', 'waitingP95'];
 
 /** Returns the table. Each set is compared with the first. */

@@ -90,6 +90,7 @@ export function sampleRun(name: string, thrift: number, sample: Sample = {}): Re
     },
     evictions: Math.round(1_000 * (1.8 - thrift)),
     redone: { pods: 12, podHours: 3.4, usd: 0.56 },
+    failedJobs: { jobs: 1, pods: 7 },
     nodes: {
       bought: 310,
       givenBack: 291,

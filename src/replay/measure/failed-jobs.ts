@@ -1,0 +1,23 @@
+/** Jobs that a replay lets fail, and their work that is never done. */
+import { isTrue } from '../../api/conditions.ts';
+import type { Job } from '../../local/kubernetes/controllers/workloads/kinds.ts';
+import type { FailedJobs } from '../result.ts';
+
+const hasFailed = (job: Job | undefined): boolean => job !== undefined && isTrue(job, 'Failed');
+
+export class FailedJobsMeter {
+  #jobs = 0;
+  #pods = 0;
+
+  /** Records a new state of a Job. */
+  changed(now: Job | undefined, before: Job | undefined): void {
+    if (now === undefined || !hasFailed(now) || hasFailed(before)) return;
+    const { completions = 1 } = now.spec;
+    this.#jobs += 1;
+    this.#pods += Math.max(0, completions - (now.status?.succeeded ?? 0));
+  }
+
+  get total(): FailedJobs {
+    return { jobs: this.#jobs, pods: this.#pods };
+  }
+}
