@@ -1,9 +1,7 @@
 /** Jobs of a trace. A pod of a Job starts again after an eviction, unlike a single pod. */
 import type { KubeObject, ObjectMeta, PodSpec } from '../../api/kubernetes.ts';
 import { defined } from '../../lib/defined.ts';
-
-/** Evictions must never end a Job, because the recorded cluster finished its work. */
-const BACKOFF_LIMIT = 1_000_000;
+import { BACKOFF_LIMIT } from '../../replay/trace/objects.ts';
 
 /** The name of a Job is a label of its pods. */
 const LONGEST_NAME = 63;

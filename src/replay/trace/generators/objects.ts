@@ -1,6 +1,7 @@
 /** Objects of generated traces. */
 import type { KubeObject, PodSpec, Toleration, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION, HOSTNAME_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import { BACKOFF_LIMIT } from '../objects.ts';
 import type { Random } from './random.ts';
 
 /** Resource requests of a pod. */
@@ -126,6 +127,7 @@ export const job = (shape: PodShape, pods: number): Made => ({
   metadata: metadataOf(shape),
   spec: {
     ...(pods === 1 ? {} : { parallelism: pods, completions: pods }),
+    backoffLimit: BACKOFF_LIMIT,
     ttlSecondsAfterFinished: TTL_SECONDS,
     template: templateOf(shape, { restartPolicy: 'Never' }),
   },

@@ -8,6 +8,7 @@ import { type LocalApiServer, startApiServer } from '../../../../../src/local/ku
 import { objectField } from '../../../../../src/replay/trace/fields.ts';
 import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
 import { kindOf } from '../../../../../src/replay/trace/kinds.ts';
+import { BACKOFF_LIMIT } from '../../../../../src/replay/trace/objects.ts';
 import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
 import { connect, isConflict, type KubeApi } from '../../../../support/kube-api.ts';
 
@@ -45,6 +46,15 @@ describe('an API server', () => {
     const objects = appliedIn(events() as Iterable<TraceEvent>);
     expect(objects.length).toBeGreaterThan(10);
     expect(await refusals(objects)).toEqual([]);
+  });
+
+  it.each(
+    Object.keys(GENERATORS) as readonly GeneratorKind[],
+  )('never ends a Job of %s because of evictions', (kind) => {
+    const { events } = generateTrace(kind, { seed: 5, pods: 60, startMs: START, seconds: 86_400 });
+    const jobs = appliedIn(events() as Iterable<TraceEvent>).filter((object) => object.kind === 'Job');
+    expect(jobs.length > 0).toBe(kind !== 'web-service');
+    for (const job of jobs) expect(job).toMatchObject({ spec: { backoffLimit: BACKOFF_LIMIT } });
   });
 
   it('accepts the objects of the example', async () => {
