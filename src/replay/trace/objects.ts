@@ -16,8 +16,8 @@ import { kindOf, OPERATOR_NAMESPACE, TEMPLATE_KINDS } from './kinds.ts';
 import type { ObjectRef } from './trace.ts';
 
 /**
- * `backoffLimit` of Jobs in recorded and generated traces. Evictions must never end a Job: the recorded cluster finished its work,
- * and costs can only be compared if all settings do the same work.
+ * `backoffLimit` of Jobs in recorded and generated traces. Evictions must never end a Job: the recorded cluster finished its
+ * work, and costs can only be compared if all settings do the same work.
  */
 export const BACKOFF_LIMIT = 1_000_000;
 
