@@ -97,7 +97,9 @@ const RUN = Type.Object({
   ),
   failedJobs: Type.Object(
     { jobs: count('Jobs'), pods: count('Pods that were to succeed and never did') },
-    { description: 'Jobs that failed, because more pods were evicted than their backoffLimit allows' },
+    {
+      description: 'Jobs that failed, because more of their pods failed or were evicted than their backoffLimit allows',
+    },
   ),
   nodes: NODES,
   interruptions: Type.Object({

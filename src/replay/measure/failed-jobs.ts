@@ -1,4 +1,4 @@
-/** Jobs that a replay lets fail, and their work that is never done. */
+/** Jobs that fail during a replay, and their pods that never succeed. */
 import { isTrue } from '../../api/conditions.ts';
 import type { Job } from '../../local/kubernetes/controllers/workloads/kinds.ts';
 import type { FailedJobs } from '../result.ts';

@@ -1,6 +1,7 @@
 /** A simulated cluster life, whose results are reproducible. */
 import { describe, expect, it } from '@jest/globals';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { NodePool } from '../../../src/api/nodepool.ts';
 import type { ReplayRun } from '../../../src/replay/result.ts';
 import { run } from '../../../src/replay/run.ts';
 import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
@@ -32,6 +33,13 @@ const tenMinutes = (events: readonly TraceEvent[]): Trace => ({
   header: { ...SHORT_LIFE.header, seconds: 600 },
   events: () => events,
 });
+
+/** Returns the NodePool with nodes that expire after three minutes. */
+function expiring(object: KubeObject): KubeObject {
+  const { spec, ...pool } = object as NodePool;
+  const template = { ...spec.template, spec: { ...spec.template.spec, expireAfter: '3m' } };
+  return { ...pool, spec: { ...spec, template } } as KubeObject;
+}
 
 describe('run', () => {
   it('replays a trace: nodes are launched and terminated for reasons, pods wait for instances, and instances cost money', async () => {
@@ -88,6 +96,25 @@ describe('run', () => {
       },
     ]);
     expect(nodes.bought).toBeGreaterThan(0);
+  });
+
+  it('reports Jobs that evictions end, with their unfinished pods', async () => {
+    const job = {
+      ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { namespace: 'default', name: 'job' } },
+      spec: {
+        ...{ parallelism: 3, completions: 3, backoffLimit: 0 },
+        template: {
+          spec: {
+            restartPolicy: 'Never',
+            containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '500m' } } }],
+          },
+        },
+      },
+    } as unknown as KubeObject;
+    const objects = SHORT_LIFE_OBJECTS.map((object) => (object.kind === 'NodePool' ? expiring(object) : object));
+    const { failedJobs, redone } = await played({ trace: tenMinutes([{ at: 0, apply: job, runsFor: 900 }]), objects });
+    expect(failedJobs).toEqual({ jobs: 1, pods: 3 });
+    expect(redone.pods).toBeGreaterThan(0);
   });
 
   it('counts the surplus CPU credits of burstable nodes, by the utilization of the world', async () => {
