@@ -1,7 +1,7 @@
 /** Compares the runs of a replay in numbers and in sentences. */
 import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
 import { livesSentences, missingLives } from './lives.ts';
-import { spanText } from './units.ts';
+import { amount, spanText } from './units.ts';
 
 /** Relative difference below which two costs are described as equal. */
 const SAME_SHARE = 0.0005;
@@ -17,13 +17,23 @@ export function costDifference(first: ReplayRun, other: ReplayRun): number | und
   return isComparable(first, other) && base > 0 ? other.cost.effectiveUsd / base - 1 : undefined;
 }
 
-/** Returns one sentence for each run after the first, and one for each unfinished run. */
+/** Returns one sentence for each run after the first, one for failed Jobs, and one for each unfinished run. */
 export const sentences = (result: ReplayResult): readonly string[] => {
   const [first, ...others] = result.runs;
   if (first === undefined) return ['No run was replayed.'];
-  if (result.lives !== undefined) return [...livesSentences(result.lives), ...missingLives(result.lives)];
-  return [...others.map((other) => comparison(first, other)), ...unfinishedSentences(result)];
+  const compared = result.lives ? livesSentences(result.lives) : others.map((other) => comparison(first, other));
+  return [...compared, ...missingWork(result), ...unfinishedSentences(result)];
 };
+
+/** Returns a sentence if Jobs failed in one run more than in another. The costs of different work cannot be compared. */
+function missingWork({ runs, lives }: ReplayResult): readonly string[] {
+  const pods = lives
+    ? lives.sets.map(({ name, mean }) => ({ name, count: mean?.unfinishedPods ?? 0 }))
+    : runs.map(({ name, failedJobs }) => ({ name, count: failedJobs.pods }));
+  if (pods.every(({ count }) => count === pods[0]?.count)) return [];
+  const counts = pods.map(({ name, count }) => `${name} ${amount(count)}`).join(', ');
+  return [`Failed Jobs left pods that never succeeded, and costs do not include their work: ${counts}.`];
+}
 
 /** Returns a sentence for each run that was stopped early, or for the lives that are missing. */
 export const unfinishedSentences = ({ runs, trace, lives }: ReplayResult): readonly string[] =>

@@ -1,5 +1,6 @@
 /** Generated results of replays, of any length, that look like real results. */
 import { compareLives, figuresOf } from '../../../../src/replay/lives/life-runs.ts';
+import type { LifeAmounts } from '../../../../src/replay/lives/lives-result.ts';
 import type { NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '../../../../src/replay/result.ts';
 
 const DAY = 86_400;
@@ -146,15 +147,20 @@ export function stoppedResult(): ReplayResult {
   return { ...result, runs: [first, { ...last, playedSeconds, isComplete: false, series: cut }] };
 }
 
-/** Eight lives of two sets. The second set costs less in each life, and evicts more pods in half of them. */
-export function livesResult(): ReplayResult {
+/**
+ * Eight lives of two sets. The second set costs less in each life, and evicts more pods in half of them.
+ *
+ * @param figuresOfSecond figures of the second set in all lives
+ */
+export function livesResult(figuresOfSecond: Partial<LifeAmounts> = {}): ReplayResult {
   const { runs, ...result } = sampleResult({ days: 1 });
   const sets = runs.map((run, index) => ({
     name: run.name,
     lives: Array.from({ length: 8 }, (_, life) => {
       const figures = figuresOf(run, life + 1);
       const noise = 1 + 0.05 * Math.sin(life);
-      return { ...figures, usd: figures.usd * noise, evictions: 900 + (life % 2 === 0 ? 10 : -10) * index + life };
+      const evictions = 900 + (life % 2 === 0 ? 10 : -10) * index + life;
+      return { ...figures, usd: figures.usd * noise, evictions, ...(index > 0 && figuresOfSecond) };
     }),
   }));
   return {

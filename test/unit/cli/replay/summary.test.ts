@@ -52,6 +52,17 @@ describe('sentences', () => {
     ]);
   });
 
+  it('report failed Jobs if their missing work makes costs differ', () => {
+    const unlike = withRuns({}, { failedJobs: { jobs: 300, pods: 1_986 } });
+    expect(sentences(unlike)).toEqual([
+      'run-1 costs the same as run-0 and evicts as many pods.',
+      'Failed Jobs left pods that never succeeded, and costs do not include their work: run-0 7, run-1 1,986.',
+    ]);
+    expect(sentences(livesResult({ unfinishedPods: 12 }))[1]).toBe(
+      'Failed Jobs left pods that never succeeded, and costs do not include their work: compatible 7, ours 12.',
+    );
+  });
+
   it('report that nothing was played', () => {
     expect(sentences({ ...sampleResult(), runs: [] })).toEqual(['No run was replayed.']);
   });
