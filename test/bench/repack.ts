@@ -174,7 +174,7 @@ async function momentsOf({ header, events }: Trace, { minutes, work }: Search): 
     await clock.runUntil(ms, signal);
   };
   try {
-    for (const apply of setsFor(false)[0]?.objects ?? [])
+    for (const apply of setsFor('none')[0]?.objects ?? [])
       await play(world.client, { at: 0, apply: fitToAccount(apply, CLUSTER) });
     for await (const event of events()) {
       await until(startMs + event.at * 1000);

@@ -69,7 +69,7 @@ export async function comparePolicies(
   replays: () => Promise<Replays>,
 ): Promise<ClairvoyantResult> {
   const demand = await readDemand(trace, DEFAULT_WORLD.podStartSeconds);
-  const offers = await offersFor(setsFor(false)[0]?.objects ?? [], demand.daemons);
+  const offers = await offersFor(setsFor('none')[0]?.objects ?? [], demand.daemons);
   const pods = fixedPods(demand);
   const played = await replays();
   const [{ evictions = 0 } = {}] = played;
@@ -122,7 +122,7 @@ export function clairvoyantTable(results: readonly ClairvoyantResult[]): string 
 }
 
 async function playSettings(trace: Trace, play: Replay): Promise<Replays> {
-  const sets = setsFor(false).filter(({ name }) => SETTINGS.includes(name));
+  const sets = setsFor('none').filter(({ name }) => SETTINGS.includes(name));
   const { runs } = await play({ trace, world: DEFAULT_WORLD, sets, parallel: sets.length });
   return runs.map(({ cost, evictions, nodes }) => ({
     usd: cost.effectiveUsd,

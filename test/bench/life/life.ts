@@ -9,7 +9,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
 import type { NodeClaimRequirement } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { PARTS } from '../../../src/cli/replay/play.ts';
@@ -108,15 +108,24 @@ const pageText = (table: string, { lives }: LifeOptions): string =>
 
 async function playTrace({ name, source }: Source, lives: number, play: Replay): Promise<LivesOfTrace> {
   const trace = await PARTS.openTrace(source);
-  const sets = setsFor(await needsGpus(trace));
+  const sets = setsFor(await gpuUseOf(trace));
   const result = await play({ trace, world: DEFAULT_WORLD, sets, lives, parallel: AT_ONCE });
   if (result.lives === undefined) throw new Error(`${name} has no comparison of lives`);
   return { trace: name, lives: result.lives };
 }
 
-async function needsGpus(trace: Trace): Promise<boolean> {
-  for await (const event of trace.events()) if (JSON.stringify(event).includes(GPU)) return true;
-  return false;
+/** Whether pods request GPUs, and whether all these pods tolerate the usual taint of nodes with GPUs. */
+export type GpuUse = 'none' | 'tolerated' | 'not tolerated';
+
+export async function gpuUseOf(trace: Pick<Trace, 'events'>): Promise<GpuUse> {
+  let use: GpuUse = 'none';
+  for await (const event of trace.events()) {
+    const text = JSON.stringify(event);
+    if (!text.includes(`"${GPU}":`)) continue;
+    if (!text.includes(`"key":"${GPU}"`)) return 'not tolerated';
+    use = 'tolerated';
+  }
+  return use;
 }
 
 export const KARPENTERS_WAY = [
@@ -127,9 +136,9 @@ export const KARPENTERS_WAY = [
 ];
 
 /** Returns the settings. Each is compared with the first. */
-export function setsFor(withGpus: boolean): readonly SettingsSet[] {
-  const objects = objectsFor('WhenEmptyOrUnderutilized', withGpus);
-  const balanced = objectsFor('Balanced', withGpus);
+export function setsFor(gpuUse: GpuUse): readonly SettingsSet[] {
+  const objects = objectsFor('WhenEmptyOrUnderutilized', gpuUse);
+  const balanced = objectsFor('Balanced', gpuUse);
   return [
     { name: "Karpenter's way", says: [], args: KARPENTERS_WAY, objects },
     { name: "Karpenter's way, Balanced", says: [], args: KARPENTERS_WAY, objects: balanced },
@@ -144,8 +153,11 @@ const allows = (key: string, operator: 'In' | 'Gt' | 'Lt', ...values: readonly s
   values,
 });
 
-/** On-demand c, m and r types up to 32 vCPUs. Traces with GPUs may also use types with GPUs of any size. */
-function objectsFor(consolidationPolicy: string, withGpus: boolean): readonly KubeObject[] {
+/**
+ * Returns NodePools with on-demand c, m and r types up to 32 vCPUs. Traces with GPUs may also use types with GPUs of any size, in a
+ * NodePool that has the usual taint if all pods with GPUs tolerate it.
+ */
+function objectsFor(consolidationPolicy: string, gpuUse: GpuUse): readonly KubeObject[] {
   const onDemand = allows('karpenter.sh/capacity-type', 'In', 'on-demand');
   const plain = nodePoolOf(
     onDemand,
@@ -160,5 +172,11 @@ function objectsFor(consolidationPolicy: string, withGpus: boolean): readonly Ku
     metadata: { ...pool.metadata, name },
     spec: { ...pool.spec, ...(disruption && { disruption }) },
   });
-  return [nodeClassOf('replay'), named(plain, 'default'), ...(withGpus ? [named(gpus, 'gpu')] : [])];
+  const withGpus = gpuUse === 'tolerated' ? withTaint(gpus, { key: GPU, effect: 'NoSchedule' }) : gpus;
+  return [nodeClassOf('replay'), named(plain, 'default'), ...(gpuUse === 'none' ? [] : [named(withGpus, 'gpu')])];
+}
+
+function withTaint(pool: NodePool, taint: Taint): NodePool {
+  const { template, ...spec } = pool.spec;
+  return { ...pool, spec: { ...spec, template: { ...template, spec: { ...template.spec, taints: [taint] } } } };
 }

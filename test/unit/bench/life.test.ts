@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import type { NodePool } from '../../../src/api/nodepool.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
 import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
 import type { LifeAmount, LifeFigures, LivesSummary } from '../../../src/replay/lives/lives-result.ts';
-import { lifeBenchmark, readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
+import { type GpuUse, gpuUseOf, lifeBenchmark, readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
 import { BEGIN, END, type LivesOfTrace, lifeTable, togetherOf, withTable } from '../../bench/life/table.ts';
 
 const figures = (life: number, usd: number, waitingP95: number): LifeFigures => {
@@ -89,7 +90,7 @@ describe('the benchmark of lives', () => {
   });
 
   it('has four settings that the operator accepts', () => {
-    const sets = setsFor(true);
+    const sets = setsFor('not tolerated');
     expect(sets.map(({ name }) => name)).toEqual([
       "Karpenter's way",
       "Karpenter's way, Balanced",
@@ -100,6 +101,27 @@ describe('the benchmark of lives', () => {
       expect(parseSettings(args, { CLUSTER_NAME: 'life' }).ignored).toEqual([]);
       expect(objects.map(({ kind }) => kind)).toEqual(['EC2NodeClass', 'NodePool', 'NodePool']);
     }
-    expect(setsFor(false)[0]?.objects).toHaveLength(2);
+    expect(setsFor('none')[0]?.objects).toHaveLength(2);
+  });
+
+  it('has a taint on nodes with GPUs if all pods with GPUs tolerate it', async () => {
+    const pod = (requests: object, ...tolerations: readonly object[]) =>
+      ({ at: 0, apply: { kind: 'Pod', spec: { containers: [{ resources: { requests } }], tolerations } } }) as never;
+    const plain = pod({ cpu: '1' });
+    const open = pod({ 'nvidia.com/gpu': '1' });
+    const tolerant = pod({ 'nvidia.com/gpu': '1' }, { key: 'nvidia.com/gpu', operator: 'Exists' });
+    const useOf = (...events: readonly never[]) =>
+      gpuUseOf({
+        async *events() {
+          yield* events;
+        },
+      });
+    expect(await useOf(plain)).toBe('none');
+    expect(await useOf(tolerant, plain)).toBe('tolerated');
+    expect(await useOf(tolerant, open)).toBe('not tolerated');
+    const taintsOf = (use: GpuUse) =>
+      (setsFor(use)[0]?.objects as NodePool[]).map(({ spec }) => spec.template?.spec.taints);
+    expect(taintsOf('tolerated')).toEqual([undefined, undefined, [{ key: 'nvidia.com/gpu', effect: 'NoSchedule' }]]);
+    expect(taintsOf('not tolerated')).toEqual([undefined, undefined, undefined]);
   });
 });
