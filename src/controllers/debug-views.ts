@@ -215,6 +215,7 @@ async function blockerViews({
     commitments: cloud.commitments?.(),
     podDisruptionBudgets: podDisruptionBudgets.list(),
     evictionUsd: settings.steering ? settings.evictionPrice : undefined,
+    failuresOf: cluster.jobFailures.of,
     ignoresClaims: cluster.devices === undefined,
     volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
     volumeClaim: (ref) => persistentVolumeClaims.get(ref),

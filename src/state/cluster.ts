@@ -20,6 +20,7 @@ import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import { sameItems } from '../lib/same-items.ts';
 import { watchDefaultSpread } from './default-spread.ts';
 import { type DeviceStores, openDeviceStores } from './devices/device-stores.ts';
+import { JobFailures } from './job-failures.ts';
 import { NamedCounter } from './named-counter.ts';
 import { providerIdOf, stateNode } from './node.ts';
 import { PodTimings } from './pod-timings.ts';
@@ -58,6 +59,7 @@ const MOST_NOMINATED = 10_000;
 export class ClusterState {
   readonly stores: Stores;
   readonly podTimings = new PodTimings();
+  readonly jobFailures = new JobFailures();
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were approved and do not exist yet, by NodePool. */
   readonly reservedNodes = new NamedCounter(() => this.changed());
@@ -323,6 +325,7 @@ export class ClusterState {
       this.podTimings.forget(podKey(pod));
       this.markChanged();
     }
+    this.jobFailures.podChanged(deleted, pod, before);
     const [now, then] = [nodeNameOf(pod), before?.spec.nodeName ?? ''];
     if (!deleted && now !== '' && now !== then) this.markChanged();
     this.#stalePods(now);

@@ -164,7 +164,7 @@ export class DisruptionLoop implements Singleton {
    * @param unseenPools NodePools that the method's last search did not reach before its time limit
    */
   async prepare(method: Method, log: Logger, unseenPools: ReadonlySet<string> = NO_POOLS): Promise<PreparedMethod> {
-    const { clock, settings } = this.#deps;
+    const { clock, settings, cluster: state } = this.#deps;
     const { simulations } = this.#parts;
     const { simulation, ...cluster } = await this.#parts.snapshots.current(log);
     const nowMs = clock.now();
@@ -174,6 +174,7 @@ export class DisruptionLoop implements Singleton {
       unseenPools,
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
       evictionUsd: settings.steering ? settings.evictionPrice : undefined,
+      failuresOf: state.jobFailures.of,
       simulate: (candidates, options) =>
         simulations.simulate(
           simulation,

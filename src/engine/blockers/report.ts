@@ -10,7 +10,7 @@ import { nodePrices } from '../cost/node-prices.ts';
 import { type Allowance, allowances } from '../disruption/budgets/budgets.ts';
 import { type MoveWorth, roundWorth } from '../disruption/move-worth.ts';
 import { described as candidateFrom, candidateOf, isBlock } from '../disruption/pass.ts';
-import { forecastsOf } from '../disruption/pricing/forecast.ts';
+import { type ForecastOptions, forecastsOf } from '../disruption/pricing/forecast.ts';
 import { withWorth } from '../disruption/pricing/move-price.ts';
 import type { BlockCode, DisruptionReason } from '../disruption/reasons.ts';
 import { usesDevices } from '../dra/pod-claims.ts';
@@ -40,6 +40,7 @@ export interface BlockerContext {
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   /** Price of an eviction besides lost work. Undefined if moves have no price. */
   readonly evictionUsd?: number | undefined;
+  readonly failuresOf?: ForecastOptions['failuresOf'];
   /** True if the operator ignores resource claims. Pods with claims then cannot move to another node. */
   readonly ignoresClaims: boolean;
   readonly volumeAttachments: readonly VolumeAttachment[];
@@ -95,14 +96,14 @@ function waitOf({ node, nodeClaim }: StateNode): WaitingFor {
 
 /** Returns a function that computes the worth of the removal of a node. */
 function worths(
-  { nodes, nowMs, evictionUsd }: BlockerContext,
+  { nodes, nowMs, evictionUsd, failuresOf }: BlockerContext,
   pools: ReadonlyMap<string, PoolInput>,
 ): (node: StateNode) => MoveWorth | undefined {
   let forecasts: ReturnType<typeof forecastsOf> | undefined;
   return (node) => {
     const candidate = evictionUsd === undefined ? undefined : candidateFrom(node, pools);
     if (evictionUsd === undefined || candidate === undefined) return undefined;
-    forecasts ??= forecastsOf(nodes, pools, { nowMs, evictionUsd });
+    forecasts ??= forecastsOf(nodes, pools, { nowMs, evictionUsd, failuresOf });
     const move = withWorth({ candidates: [candidate], replacements: [] }, { nowMs, forecasts, showsPrices: true });
     return 'worth' in move && move.worth !== undefined ? roundWorth(move.worth) : undefined;
   };

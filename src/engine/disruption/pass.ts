@@ -30,7 +30,7 @@ import type { Candidate } from './command.ts';
 import type { Declined, Method, MethodInput, MethodResult } from './method.ts';
 import { PricedTypes } from './price-table.ts';
 import { type PoolTotals, poolTotals } from './pricing/balance.ts';
-import { forecastsOf } from './pricing/forecast.ts';
+import { type ForecastOptions, forecastsOf } from './pricing/forecast.ts';
 import { withWorth } from './pricing/move-price.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
 import type { Simulator } from './simulations/simulator.ts';
@@ -53,6 +53,7 @@ export interface PassInput
   > {
   /** Price of an eviction besides lost work. Undefined if moves have no price. */
   readonly evictionUsd?: number | undefined;
+  readonly failuresOf?: ForecastOptions['failuresOf'];
   readonly nodes: readonly StateNode[];
   readonly podDisruptionBudgets: readonly PodDisruptionBudget[];
   /** All managed NodePools, including NodePools that have no instance types now. */
@@ -68,7 +69,7 @@ interface ClusterObjects extends Pick<Snapshot, 'nodes' | 'podDisruptionBudgets'
 }
 
 /** Parts of the input that differ between passes over the same cluster. */
-type PassParts = Pick<PassInput, 'nowMs' | 'spotToSpot' | 'evictionUsd' | 'simulate' | 'elapsedMs'> &
+type PassParts = Pick<PassInput, 'nowMs' | 'spotToSpot' | 'evictionUsd' | 'failuresOf' | 'simulate' | 'elapsedMs'> &
   Partial<Pick<PassInput, 'unseenPools' | 'showsPrices'>>;
 
 /** Returns the input of a pass over a cluster. By default, the last search reached all NodePools. */
@@ -184,7 +185,7 @@ interface Survey {
 }
 
 async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause: Pause): Promise<Survey> {
-  const { nodes, pools, nowMs, evictionUsd } = pass;
+  const { nodes, pools, nowMs, evictionUsd, failuresOf } = pass;
   const context = { ...pass, class: disruptionClass };
   const found: Candidate[] = [];
   const blocks = new Map<string, Block>();
@@ -200,7 +201,7 @@ async function surveyOf(disruptionClass: Method['class'], pass: PassInput, pause
     found,
     blocks,
     totals: poolTotals(nodes, found, pools),
-    forecasts: evictionUsd === undefined ? undefined : forecastsOf(nodes, pools, { nowMs, evictionUsd }),
+    forecasts: evictionUsd === undefined ? undefined : forecastsOf(nodes, pools, { nowMs, evictionUsd, failuresOf }),
   };
 }
 

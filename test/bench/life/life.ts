@@ -114,7 +114,7 @@ async function playTrace({ name, source }: Source, lives: number, play: Replay):
   return { trace: name, lives: result.lives };
 }
 
-/** Whether pods request GPUs, and whether all these pods tolerate the usual taint of nodes with GPUs. */
+/** Use of GPUs by the pods of a trace: `tolerated` if all pods with GPUs tolerate the usual taint of nodes with GPUs. */
 export type GpuUse = 'none' | 'tolerated' | 'not tolerated';
 
 export async function gpuUseOf(trace: Pick<Trace, 'events'>): Promise<GpuUse> {
@@ -154,8 +154,8 @@ const allows = (key: string, operator: 'In' | 'Gt' | 'Lt', ...values: readonly s
 });
 
 /**
- * Returns NodePools with on-demand c, m and r types up to 32 vCPUs. Traces with GPUs may also use types with GPUs of any size, in a
- * NodePool that has the usual taint if all pods with GPUs tolerate it.
+ * Returns NodePools with on-demand c, m and r types up to 32 vCPUs. Traces with GPUs may also use types with GPUs of any size, in
+ * a NodePool that has the usual taint if all pods with GPUs tolerate it.
  */
 function objectsFor(consolidationPolicy: string, gpuUse: GpuUse): readonly KubeObject[] {
   const onDemand = allows('karpenter.sh/capacity-type', 'In', 'on-demand');

@@ -7,9 +7,10 @@ import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
+import { isTerminal } from '../../pods.ts';
 import type { UnitPrices } from '../../unit-prices.ts';
-import { workloadOf } from '../../workloads.ts';
-import { unitPricesIn } from './worth.ts';
+import { jobOf, workloadOf } from '../../workloads.ts';
+import { readableRequests, unitPricesIn, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -34,6 +35,22 @@ export interface Forecast {
   readonly nodeStartMs: number;
   /** Time from the placement of a pod until it is ready, in milliseconds, by workload. Other workloads take the usual time. */
   readonly podStartMs: ReadonlyMap<string, number>;
+  /** Jobs with running pods, in all NodePools, by UID. */
+  readonly jobs: ReadonlyMap<string, RunningJob>;
+}
+
+export interface RunningJob {
+  /** Worth of the work that its running pods have done, in USD. */
+  readonly workUsd: number;
+  /** Known failures of its pods. */
+  readonly failures: number;
+}
+
+export interface ForecastOptions {
+  readonly nowMs: number;
+  readonly evictionUsd: number;
+  /** Returns the known failures of the Job with this UID. */
+  readonly failuresOf?: ((job: string) => number) | undefined;
 }
 
 /** Returns the start-up time of a workload's pods in milliseconds. */
@@ -47,24 +64,52 @@ export const nodeStartMsOf = (forecast: Forecast | undefined): number => forecas
 export function forecastsOf(
   nodes: readonly StateNode[],
   pools: ReadonlyMap<string, PoolInput>,
-  { nowMs, evictionUsd }: { readonly nowMs: number; readonly evictionUsd: number },
+  options: ForecastOptions,
 ): ReadonlyMap<string, Forecast> {
+  const { nowMs, evictionUsd } = options;
   const own = nodes.filter(({ nodeClaim }) => nodeClaim !== undefined);
+  const known = [...Map.groupBy(own, ({ labels }) => labels[NODEPOOL_LABEL] ?? '')].flatMap(([name, members]) => {
+    const pool = pools.get(name);
+    return pool === undefined ? [] : [{ name, members, unitPrices: unitPricesIn(pool, members) }];
+  });
+  const jobs = runningJobs(known, options);
   return new Map(
-    [...Map.groupBy(own, ({ labels }) => labels[NODEPOOL_LABEL] ?? '')].flatMap(([name, members]) => {
-      const pool = pools.get(name);
-      if (pool === undefined) return [];
+    known.map(({ name, members, unitPrices }) => {
       const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
       const hours = Math.min(sum(ages) / ages.length, Math.max(HOUR_MS, Math.min(...ages))) / HOUR_MS;
       const forecast: Forecast = {
-        ...{ hours, evictionUsd, unitPrices: unitPricesIn(pool, members) },
+        ...{ hours, evictionUsd, unitPrices, jobs },
         nodeStartMs: usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS,
         podStartMs: podStarts(members),
       };
-      return [[name, forecast] as const];
+      return [name, forecast];
     }),
   );
 }
+
+function runningJobs(
+  known: readonly { readonly members: readonly StateNode[]; readonly unitPrices: UnitPrices }[],
+  { nowMs, failuresOf = () => 0 }: ForecastOptions,
+): ReadonlyMap<string, RunningJob> {
+  const work = new Map<string, number>();
+  for (const { members, unitPrices } of known)
+    for (const { pods } of members)
+      for (const { job, startMs, requests } of jobPodsOn(pods)) {
+        const hours = Math.max(0, nowMs - startMs) / HOUR_MS;
+        work.set(job, (work.get(job) ?? 0) + hours * worthOf(requests, unitPrices));
+      }
+  return new Map([...work].map(([job, workUsd]) => [job, { workUsd, failures: failuresOf(job) }]));
+}
+
+/** Returns the running pods of Jobs, with the UID of the Job. */
+const jobPodsOn = remembering((pods: StateNode['pods']) =>
+  pods.flatMap((pod) => {
+    const job = jobOf(pod);
+    const startMs = timeOf(pod.status?.startTime);
+    const isRunning = startMs > 0 && !isTerminal(pod);
+    return job !== undefined && isRunning ? [{ job, startMs, requests: readableRequests(pod) }] : [];
+  }),
+);
 
 function nodeStart({ nodeClaim }: StateNode): readonly number[] {
   const initialized = nodeClaim && getCondition(nodeClaim, 'Initialized');

@@ -9,14 +9,14 @@ import type { EngineNode, Resources } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { amountIn } from '../../resources.ts';
-import { workloadOf } from '../../workloads.ts';
+import { controllerOf, jobOf, workloadOf } from '../../workloads.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
 import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
-import { type Forecast, nodeStartMsOf, startMsOf } from './forecast.ts';
+import { type Forecast, nodeStartMsOf, type RunningJob, startMsOf } from './forecast.ts';
 import { readableRequests, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
@@ -24,6 +24,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 /** Price of lost work as a multiple of its first price: it is done again, and it ends later. Derived from replays. */
 const LOST_WORK = 2;
+
+/** Failure that ends a Job with the default `backoffLimit` of 6. An eviction counts as a failure. */
+const LAST_FAILURE = 7;
 
 type Forecasts = ReadonlyMap<string, Forecast>;
 
@@ -86,6 +89,8 @@ interface Load {
 
 interface PodLoad {
   readonly workload: string;
+  /** UID of the Job that controls the pod. */
+  readonly job: string | undefined;
   /** Infinite if the pod has not started. */
   readonly startMs: number;
   /** True if the work of the pod is lost by an eviction. */
@@ -101,6 +106,7 @@ const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candid
   const pods = reschedulablePods.map(
     (pod): PodLoad => ({
       workload: workloadOf(pod),
+      job: jobOf(pod),
       startMs: timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY,
       losesWork: losesWork(pod),
       usdPerMs: (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS,
@@ -133,10 +139,7 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
 const msUntilEmpty = ({ earliestStartMs }: Load, nowMs: number): number => ageMs(earliestStartMs, nowMs);
 
 /** Returns true if the work of the pod is lost by an eviction. */
-function losesWork({ metadata }: EnginePod): boolean {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller);
-  return owner === undefined || owner.kind === 'Job';
-}
+const losesWork = (pod: EnginePod): boolean => controllerOf(pod) === undefined || jobOf(pod) !== undefined;
 
 /** Returns 0 for a pod that has not started. */
 const ageMs = (startMs: number, nowMs: number): number => Math.max(0, nowMs - startMs);
@@ -169,20 +172,29 @@ function demandOf(pods: readonly EnginePod[]): Demand {
 /** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
 function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
   let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
+  const evicted = new Map<string, { readonly job: RunningJob; readonly pods: number }>();
   for (const candidate of candidates) {
     const forecast = forecasts.get(candidate.nodePool.metadata.name);
     for (const pod of loadOf(candidate).pods) {
       evictionsUsd += forecast?.evictionUsd ?? 0;
       lostWorkUsd += pod.losesWork ? LOST_WORK * ageMs(pod.startMs, nowMs) * pod.usdPerMs : 0;
       startUsd += startMsOf(pod.workload, forecast) * pod.usdPerMs;
+      const { job: uid = '' } = pod;
+      const job = forecast?.jobs.get(uid);
+      if (job !== undefined) evicted.set(uid, { job, pods: (evicted.get(uid)?.pods ?? 0) + 1 });
     }
   }
+  for (const { job, pods } of evicted.values()) lostWorkUsd += endsJob(job, pods) ? LOST_WORK * job.workUsd : 0;
   // a replacement and the node that it replaces are paid for at the same time
   for (const claim of replacements) {
     startUsd += (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS;
   }
   return { evictionsUsd, lostWorkUsd, startUsd };
 }
+
+/** Returns true if evictions end a Job, and all its pods. A Job that has outlived the default limit has a higher one. */
+const endsJob = ({ failures }: RunningJob, evictions: number): boolean =>
+  failures < LAST_FAILURE && failures + evictions >= LAST_FAILURE;
 
 /** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */
 function shareOf(pod: EnginePod, { allocatable }: EngineNode): number {

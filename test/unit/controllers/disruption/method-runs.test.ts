@@ -1,6 +1,7 @@
 /** Validation of commands against a later state, and events for nodes that are not disrupted. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
+import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
@@ -19,7 +20,7 @@ import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { storesWith } from '../../../support/stores.ts';
-import { claim, instanceType, NOW, pool, stateNode } from '../../engine/disruption/objects.ts';
+import { at, claim, instanceType, NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 
 let clock: VirtualClock;
@@ -30,7 +31,7 @@ beforeEach(() => {
 });
 
 /** A cluster with one node that may be disrupted and one that is protected. */
-function depsOf(): Deps {
+function depsOf(pods: readonly Pod[] = []): Deps {
   const nodes = [stateNode('free'), stateNode('kept', { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } })];
   const claims = nodes.map(({ name, labels, nodeClaim }) => ({
     ...claim(name, { status: { ...nodeClaim?.status } }),
@@ -40,6 +41,7 @@ function depsOf(): Deps {
     [NODE.plural]: nodes.flatMap(({ node }) => node ?? []),
     [NODE_CLAIM.plural]: claims,
     [NODE_POOL.plural]: [pool()],
+    [POD.plural]: pods,
   });
   const types = [instanceType('m.large', 2, 0.1)];
   return {
@@ -104,6 +106,19 @@ describe('preparation of methods', () => {
     deps.cluster.changed();
     await prepare(multiNode);
     expect(blocked()).toEqual([...KEPT, ...KEPT, ...KEPT]);
+  });
+
+  it('knows the failures of Jobs with running pods', async () => {
+    const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'import', uid: 'uid', controller: true }];
+    const [one, failed] = [
+      pod('one', { metadata: { ownerReferences } }),
+      pod('two', { metadata: { ownerReferences } }),
+    ];
+    const spec = { ...one.spec, nodeName: 'free' };
+    const running: Pod = { ...one, spec, status: { phase: 'Running', startTime: at(NOW - 60_000) } };
+    const loop = loopOn(depsOf([running, { ...failed, status: { phase: 'Failed' } }]));
+    const { input } = await loop.prepare(multiNode, silent);
+    expect(input.forecasts?.get('default')?.jobs.get('uid')?.failures).toBe(1);
   });
 });
 

@@ -87,16 +87,18 @@ interface Question extends Shape {
   /** Nodes that stay. */
   readonly elsewhere?: readonly Shape[];
   readonly nodePool?: NodePool;
+  /** Known failures of each Job. */
+  readonly failures?: number;
 }
 
 function decision({ savedUsdPerHour, replacements = [], evictionUsd = 0.002, poolAgeMs, ...shape }: Question) {
-  const { nodePool = pool(), others = [] } = shape;
+  const { nodePool = pool(), others = [], failures = 0 } = shape;
   const candidates = [shape, ...others].map((each) => ({ ...candidate(each), nodePool }));
   const nodes = [
     node('node-1', { ...shape, ageMs: poolAgeMs ?? shape.ageMs ?? HOUR }),
     ...(shape.elsewhere ?? []).map((each, at) => node(`other-${at}`, each)),
   ];
-  const forecasts = forecastsOf(nodes, pools, { nowMs: NOW, evictionUsd });
+  const forecasts = forecastsOf(nodes, pools, { nowMs: NOW, evictionUsd, failuresOf: () => failures });
   const move = { candidates, replacements };
   const lostUsdPerHour = savedUsdPerHour === undefined ? 0 : savingsOf(move) - savedUsdPerHour;
   return withWorth({ ...move, lostUsdPerHour }, { nowMs: NOW, forecasts });
@@ -148,6 +150,32 @@ describe('a move', () => {
     // 40 % of the node for two hours: $0.08; the saving of $0.06 an hour lasts for an hour
     expect(verdict({ pods: [running('a', job)] })?.text).toMatch(/= \$0\.0600; moving 1 pod costs \$0\.0827/);
     expect(verdict({ pods: [running('a', { ...job, owner: 'ReplicaSet' })] })).toBeUndefined();
+  });
+
+  it('loses the work of all running pods of a Job that it would end', () => {
+    const ofJob = (name: string, change: Partial<Pod['metadata'] & Pod['status']> = {}): Pod => {
+      const { metadata, status, ...rest } = running(name, { owner: 'Job', cpu: '1400m', ageMs: 2 * HOUR });
+      return { ...rest, metadata: { ...metadata, ...change }, status: { ...status, ...change } };
+    };
+    const lost = (failures: number, ...others: readonly Pod[]) => {
+      const young = ['a', 'b'].map((name) => running(name, { owner: 'Job', ageMs: 0 }));
+      const elsewhere = others.map((other) => ({ pods: [other] }));
+      return worth({ pods: [...young], savedUsdPerHour: 0, evictionUsd: -1, elsewhere, failures }).lostWorkUsd;
+    };
+    // a CPU costs $0.05 an hour, and lost work counts twice
+    const work = 2 * (2 * 1.4 * 0.05);
+    // by default, the seventh failure ends a Job; if there were more failures, its limit is higher
+    expect([0, 4, 7, 8].map((failures) => lost(failures, ofJob('c')))).toEqual([0, 0, 0, 0]);
+    for (const failures of [5, 6]) expect(lost(failures, ofJob('c'))).toBeCloseTo(work, 10);
+    expect(lost(5, ofJob('c'), ofJob('d'))).toBeCloseTo(2 * work, 10);
+    const [owner] = ofJob('c').metadata.ownerReferences ?? [];
+    for (const change of [
+      { ownerReferences: [{ ...owner, uid: 'other' }] },
+      { ownerReferences: [{ ...owner, kind: 'ReplicaSet' }] },
+      { phase: 'Succeeded' },
+      { startTime: undefined },
+    ])
+      expect(lost(5, ofJob('c', change as never))).toBe(0);
   });
 
   it.each(['Job', 'ReplicaSet'] as const)('saves no longer than the pods of a %s have run', (owner) => {
