@@ -233,6 +233,21 @@ describe('a node that is not disrupted', () => {
     expect(found(node, { nodes })).not.toHaveProperty('worth');
   });
 
+  it('reports a price with the work of a Job that the move would end', () => {
+    const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'import', uid: 'uid', controller: true }];
+    const status = { phase: 'Running' as const, startTime: AN_HOUR_AGO };
+    const nodes = [
+      stateNode('a', { pods: [pod('a', { metadata: { ownerReferences }, status })] }),
+      stateNode('b', { ready: false }),
+    ];
+    const [node] = nodes as [StateNode];
+    const lost = (failures: number): number =>
+      found(node, { nodes, evictionUsd: 0.005, failuresOf: (job) => (job === 'uid' ? failures : 0) })?.worth
+        ?.lostWorkUsd ?? Number.NaN;
+    // twice a tenth of a vCPU for an hour, at the spot price of $0.02
+    expect(lost(6) - lost(5)).toBeCloseTo(0.004, 6);
+  });
+
   it.each([
     {
       when: 'its annotation blocks disruption',
