@@ -6,6 +6,8 @@ export interface PriceParts {
   readonly evictionsUsd: number;
   /** Work of Jobs that is done again. */
   readonly lostWorkUsd: number;
+  /** Work of all running pods of Jobs that the evictions end. */
+  readonly endedJobsUsd: number;
   /** Price of the start of pods and replacements. */
   readonly startUsd: number;
 }
@@ -34,6 +36,7 @@ export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price
   const named = [
     ['evictions', price.evictionsUsd],
     ['lost work', price.lostWorkUsd],
+    ['ended Jobs', price.endedJobsUsd],
     ['start', price.startUsd],
   ] as const;
   const shown = named.flatMap(([name, amount]) => (amount > 0 ? [`${name} ${usd(amount)}`] : []));

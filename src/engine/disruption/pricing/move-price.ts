@@ -58,7 +58,7 @@ function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | und
   const netUsdPerHour = savingsOf(move) - roomUsdPerHour(move, forecasts);
   const hours = expectedHours(move, forecasts, nowMs);
   const parts = priceParts(move, forecasts, nowMs);
-  const priceUsd = parts.evictionsUsd + parts.lostWorkUsd + parts.startUsd;
+  const priceUsd = parts.evictionsUsd + parts.lostWorkUsd + parts.endedJobsUsd + parts.startUsd;
   return {
     ...{ netUsdPerHour, hours, benefitUsd: netUsdPerHour * hours },
     ...parts,
@@ -172,24 +172,23 @@ function demandOf(pods: readonly EnginePod[]): Demand {
 /** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
 function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
   let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
-  const evicted = new Map<string, { readonly job: RunningJob; readonly pods: number }>();
+  const evicted = new Map<RunningJob, number>();
   for (const candidate of candidates) {
     const forecast = forecasts.get(candidate.nodePool.metadata.name);
     for (const pod of loadOf(candidate).pods) {
       evictionsUsd += forecast?.evictionUsd ?? 0;
       lostWorkUsd += pod.losesWork ? LOST_WORK * ageMs(pod.startMs, nowMs) * pod.usdPerMs : 0;
       startUsd += startMsOf(pod.workload, forecast) * pod.usdPerMs;
-      const { job: uid = '' } = pod;
-      const job = forecast?.jobs.get(uid);
-      if (job !== undefined) evicted.set(uid, { job, pods: (evicted.get(uid)?.pods ?? 0) + 1 });
+      const job = pod.job === undefined ? undefined : forecast?.jobs.get(pod.job);
+      if (job !== undefined) evicted.set(job, (evicted.get(job) ?? 0) + 1);
     }
   }
-  for (const { job, pods } of evicted.values()) lostWorkUsd += endsJob(job, pods) ? LOST_WORK * job.workUsd : 0;
+  const endedUsd = [...evicted].map(([job, pods]) => (endsJob(job, pods) ? LOST_WORK * job.workUsd : 0));
   // a replacement and the node that it replaces are paid for at the same time
   for (const claim of replacements) {
     startUsd += (nodeUsdPerHour(claim) * nodeStartMsOf(forecasts.get(claim.nodePool))) / HOUR_MS;
   }
-  return { evictionsUsd, lostWorkUsd, startUsd };
+  return { evictionsUsd, lostWorkUsd, endedJobsUsd: sum(endedUsd), startUsd };
 }
 
 /** Returns true if evictions end a Job, and all its pods. A Job that has outlived the default limit has a higher one. */

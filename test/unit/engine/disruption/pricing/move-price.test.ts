@@ -160,7 +160,7 @@ describe('a move', () => {
     const lost = (failures: number, ...others: readonly Pod[]) => {
       const young = ['a', 'b'].map((name) => running(name, { owner: 'Job', ageMs: 0 }));
       const elsewhere = others.map((other) => ({ pods: [other] }));
-      return worth({ pods: [...young], savedUsdPerHour: 0, evictionUsd: -1, elsewhere, failures }).lostWorkUsd;
+      return worth({ pods: [...young], savedUsdPerHour: 0, evictionUsd: -1, elsewhere, failures }).endedJobsUsd;
     };
     // a CPU costs $0.05 an hour, and lost work counts twice
     const work = 2 * (2 * 1.4 * 0.05);
@@ -168,6 +168,10 @@ describe('a move', () => {
     expect([0, 4, 7, 8].map((failures) => lost(failures, ofJob('c')))).toEqual([0, 0, 0, 0]);
     for (const failures of [5, 6]) expect(lost(failures, ofJob('c'))).toBeCloseTo(work, 10);
     expect(lost(5, ofJob('c'), ofJob('d'))).toBeCloseTo(2 * work, 10);
+    const old = running('a', { owner: 'Job', cpu: '1000m', ageMs: HOUR });
+    expect(verdict({ pods: [old], failures: 6 })?.text).toContain(
+      '(evictions $0.0020, lost work $0.1000, ended Jobs $0.1000, ',
+    );
     const [owner] = ofJob('c').metadata.ownerReferences ?? [];
     for (const change of [
       { ownerReferences: [{ ...owner, uid: 'other' }] },
