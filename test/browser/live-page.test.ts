@@ -258,7 +258,7 @@ describe('the live page', () => {
     expect(await boxes.count()).toBe(4);
 
     await page.locator('#colour').selectOption('disruption');
-    expect(await page.locator('#legend').innerText()).toContain('Not known yet');
+    await page.locator('#legend', { hasText: 'Not known yet' }).waitFor();
     expect(await boxes.first().getAttribute('style')).toContain('--tone: var(--unknown)');
     expect(complaints).toEqual([]);
   });
