@@ -1,7 +1,7 @@
-/** Optional fields of objects, as an empty string if they are absent. For metric labels, keys and lookups. */
+/** Optional fields of objects. Texts are empty if they are absent, for metric labels, keys and lookups. */
 
 import { own } from '../lib/own.ts';
-import type { KubeObject, Pod } from './kubernetes.ts';
+import type { KubeObject, OwnerReference, Pod } from './kubernetes.ts';
 import { NODEPOOL_LABEL } from './labels.ts';
 
 type Labelled = { readonly metadata: Pick<KubeObject['metadata'], 'labels'> };
@@ -16,3 +16,10 @@ export const uidOf = ({ metadata }: { readonly metadata: Pick<KubeObject['metada
 
 /** Returns the name of the node to which a pod is bound. */
 export const nodeNameOf = ({ spec }: { readonly spec: Pick<Pod['spec'], 'nodeName'> }): string => spec.nodeName ?? '';
+
+/** Returns the owner that controls an object. */
+export const controllerOf = ({
+  metadata,
+}: {
+  readonly metadata: Pick<KubeObject['metadata'], 'ownerReferences'>;
+}): OwnerReference | undefined => metadata.ownerReferences?.find(({ controller }) => controller);

@@ -9,6 +9,7 @@ import type {
   StringMap,
   TopologySpreadConstraint,
 } from '../api/kubernetes.ts';
+import { controllerOf } from '../api/object-fields.ts';
 import type { EnginePod } from './input.ts';
 import { selects } from './selectors.ts';
 
@@ -41,12 +42,12 @@ export function spreading({ constraints, services, workloads }: DefaultSpread): 
    */
   const known = new WeakMap<PodSpec, Map<string, PodSpec>>();
 
-  function selectorOf({ metadata }: EnginePod): LabelSelector | undefined {
-    const { namespace = 'default', labels = {}, ownerReferences = [] } = metadata;
+  function selectorOf(pod: EnginePod): LabelSelector | undefined {
+    const { namespace = 'default', labels = {} } = pod.metadata;
     const selecting = (byNamespace.get(namespace) ?? [])
       .map(({ selector }) => selector)
       .filter((matchLabels) => selects({ matchLabels }, labels));
-    const owner = ownerReferences.find(({ controller }) => controller);
+    const owner = controllerOf(pod);
     const workload = owner && byName.get(idOf(owner, namespace));
     const isPlain = workload?.kind === 'ReplicationController';
     const matchLabels: StringMap = Object.assign({}, ...selecting, isPlain ? workload.selector.matchLabels : {});

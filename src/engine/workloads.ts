@@ -1,5 +1,5 @@
 /** Names the workloads that pods belong to. */
-import type { OwnerReference } from '../api/kubernetes.ts';
+import { controllerOf } from '../api/object-fields.ts';
 import type { EnginePod } from './input.ts';
 
 /**
@@ -14,10 +14,6 @@ export function workloadOf(pod: EnginePod): string {
   if (owner.kind !== 'ReplicaSet' || !owner.name.endsWith(suffix)) return `${namespace}/${owner.kind}/${owner.name}`;
   return `${namespace}/Deployment/${owner.name.slice(0, -suffix.length)}`;
 }
-
-/** Returns the owner that controls a pod. */
-export const controllerOf = ({ metadata }: Pick<EnginePod, 'metadata'>): OwnerReference | undefined =>
-  metadata.ownerReferences?.find(({ controller }) => controller);
 
 /** Returns the UID of the Job that controls a pod. */
 export function jobOf(pod: Pick<EnginePod, 'metadata'>): string | undefined {

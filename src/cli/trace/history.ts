@@ -5,7 +5,7 @@
  * duration.
  */
 import type { KubeObject, OwnerReference, Pod } from '../../api/kubernetes.ts';
-import { uidOf } from '../../api/object-fields.ts';
+import { controllerOf, uidOf } from '../../api/object-fields.ts';
 import { FieldFault } from '../../lib/field.ts';
 import { objectField } from '../../replay/trace/fields.ts';
 import { SCALED_KINDS, TRACE_KINDS } from '../../replay/trace/kinds.ts';
@@ -280,9 +280,6 @@ const jobOf = (pod: KubeObject): KubeObject => jobObject({ metadata: pod.metadat
 
 const keyOf = ({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string =>
   `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
-
-const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
-  metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 type Replicated = KubeObject & { readonly spec: { readonly replicas?: number } };
 

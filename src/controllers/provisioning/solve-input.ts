@@ -2,6 +2,7 @@
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { controllerOf } from '../../api/object-fields.ts';
 import { withoutExpectedCosts } from '../../engine/expected-costs.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
@@ -41,10 +42,10 @@ export function withoutPodsOfOverdueClaims({ unlaunched }: ClusterState, pods: r
 const REPLICATING_KINDS: ReadonlySet<string> = new Set(['ReplicaSet', 'ReplicationController', 'Job']);
 
 /** Returns the UID of the controller if its pods are interchangeable with this pod, otherwise undefined. */
-export function replicatorOf({ metadata, spec }: Pod): string | undefined {
+export function replicatorOf(pod: Pod): string | undefined {
   // device allocation decides separately for each pod
-  if ((spec.resourceClaims ?? []).length > 0) return undefined;
-  const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller);
+  if ((pod.spec.resourceClaims ?? []).length > 0) return undefined;
+  const owner = controllerOf(pod);
   return owner !== undefined && REPLICATING_KINDS.has(owner.kind) ? owner.uid : undefined;
 }
 

@@ -2,6 +2,7 @@
  * Computes if moving pods pays. The benefit of a move is its savings per hour multiplied by their expected duration. The price
  * of a move is the work that is lost or paid for twice.
  */
+import { controllerOf } from '../../../api/object-fields.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
@@ -9,7 +10,7 @@ import type { EngineNode, Resources } from '../../model.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { amountIn } from '../../resources.ts';
-import { controllerOf, jobOf, workloadOf } from '../../workloads.ts';
+import { jobOf, workloadOf } from '../../workloads.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';

@@ -1,6 +1,7 @@
 /** Selectors of pods with the same Services and controller. System default constraints spread such pods. */
 import { REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../../../api/kinds.ts';
 import type { LabelSelector, Pod, Service } from '../../../api/kubernetes.ts';
+import { controllerOf } from '../../../api/object-fields.ts';
 import { selects } from '../../../engine/selectors.ts';
 import type { Cache, Caches } from '../../cache.ts';
 
@@ -34,8 +35,8 @@ export class DefaultSelectors {
    * Returns the combined labels of the Services and the controller that select the pod, or undefined if there are none.
    */
   of(pod: Pod): LabelSelector | undefined {
-    const { namespace = '', labels, ownerReferences } = pod.metadata;
-    const owner = ownerReferences?.find(({ controller }) => controller);
+    const { namespace = '', labels } = pod.metadata;
+    const owner = controllerOf(pod);
     const selector = owner && this.#controllers[`${owner.apiVersion}/${owner.kind}`]?.({ namespace, name: owner.name });
     const services = this.#services
       .by(byNamespace, namespace)
