@@ -19,6 +19,7 @@ import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import { type KeptHistory, readCost } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';
+import { movePrices } from './disruption/move-prices.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { managedPools } from './disruption/snapshots.ts';
 import { nodeExtras } from './node-extras.ts';
@@ -214,8 +215,7 @@ async function blockerViews({
     pools,
     commitments: cloud.commitments?.(),
     podDisruptionBudgets: podDisruptionBudgets.list(),
-    evictionUsd: settings.steering ? settings.evictionPrice : undefined,
-    failuresOf: cluster.jobFailures.of,
+    ...movePrices({ settings, cluster }),
     ignoresClaims: cluster.devices === undefined,
     volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
     volumeClaim: (ref) => persistentVolumeClaims.get(ref),

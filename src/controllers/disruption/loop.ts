@@ -30,6 +30,7 @@ import {
   observeEvaluation,
   setEligible,
 } from './measures.ts';
+import { movePrices } from './move-prices.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { reportBlocks, reportDeclined, reportResult } from './reports.ts';
 import { DecisionMemo, managedPools, type Snapshots } from './snapshots.ts';
@@ -164,7 +165,7 @@ export class DisruptionLoop implements Singleton {
    * @param unseenPools NodePools that the method's last search did not reach before its time limit
    */
   async prepare(method: Method, log: Logger, unseenPools: ReadonlySet<string> = NO_POOLS): Promise<PreparedMethod> {
-    const { clock, settings, cluster: state } = this.#deps;
+    const { clock, settings } = this.#deps;
     const { simulations } = this.#parts;
     const { simulation, ...cluster } = await this.#parts.snapshots.current(log);
     const nowMs = clock.now();
@@ -173,8 +174,7 @@ export class DisruptionLoop implements Singleton {
       nowMs,
       unseenPools,
       spotToSpot: settings.featureGates.spotToSpotConsolidation,
-      evictionUsd: settings.steering ? settings.evictionPrice : undefined,
-      failuresOf: state.jobFailures.of,
+      ...movePrices(this.#deps),
       simulate: (candidates, options) =>
         simulations.simulate(
           simulation,
