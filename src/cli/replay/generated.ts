@@ -43,17 +43,17 @@ function meant(name: string, known: readonly string[]): string {
 function optionsIn(given: URLSearchParams, where: string): GeneratorOptions {
   for (const name of given.keys())
     if (!NAMES.includes(name)) throw new InputError(where, `unknown option ${quoted(name)}${meant(name, NAMES)}`);
-  const number = (name: 'seed' | 'pods', most: number): number => {
+  const number = (name: 'seed' | 'pods', least: number, most: number): number => {
     const text = given.get(name);
     if (text === null) return DEFAULTS[name];
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value > most || (name === 'pods' && value === 0))
-      throw new InputError(where, `${name} must be an integer of at most ${most}, not ${quoted(text)}`);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InputError(where, `${name} must be an integer from ${least} to ${most}, not ${quoted(text)}`);
     return value;
   };
   return {
-    seed: number('seed', Number.MAX_SAFE_INTEGER),
-    pods: number('pods', MOST_PODS),
+    seed: number('seed', 0, Number.MAX_SAFE_INTEGER),
+    pods: number('pods', 1, MOST_PODS),
     seconds: secondsIn(given.get('duration'), where),
     startMs: startIn(given.get('start'), where),
   };
