@@ -40,9 +40,9 @@ export interface Forecast {
 }
 
 export interface RunningJob {
-  /** Worth of the work that its running pods have done, in USD. */
+  /** Worth of the work that its running pods have done, in USD. Does not count pods on nodes that are being deleted. */
   readonly workUsd: number;
-  /** Known failures of its pods. */
+  /** Known failures of its pods, and its pods on nodes that are being deleted. */
   readonly failures: number;
 }
 
@@ -91,22 +91,25 @@ function runningJobs(
   known: readonly { readonly members: readonly StateNode[]; readonly unitPrices: UnitPrices }[],
   { nowMs, failuresOf = () => 0 }: ForecastOptions,
 ): ReadonlyMap<string, RunningJob> {
-  const work = new Map<string, number>();
+  const jobs = new Map<string, { workUsd: number; failures: number }>();
   for (const { members, unitPrices } of known)
-    for (const { pods } of members)
+    for (const { pods, markedForDeletion } of members)
       for (const { job, startMs, requests } of jobPodsOn(pods)) {
+        const found = jobs.get(job) ?? { workUsd: 0, failures: failuresOf(job) };
         const hours = Math.max(0, nowMs - startMs) / HOUR_MS;
-        work.set(job, (work.get(job) ?? 0) + hours * worthOf(requests, unitPrices));
+        if (markedForDeletion) found.failures++;
+        else found.workUsd += hours * worthOf(requests, unitPrices);
+        jobs.set(job, found);
       }
-  return new Map([...work].map(([job, workUsd]) => [job, { workUsd, failures: failuresOf(job) }]));
+  return jobs;
 }
 
-/** Returns the running pods of Jobs, with the UID of the Job. */
+/** Returns the running pods of Jobs, with the UID of the Job. A pod that is being deleted has failed. */
 const jobPodsOn = remembering((pods: StateNode['pods']) =>
   pods.flatMap((pod) => {
     const job = jobOf(pod);
     const startMs = timeOf(pod.status?.startTime);
-    const isRunning = startMs > 0 && !isTerminal(pod);
+    const isRunning = startMs > 0 && !isTerminal(pod) && pod.metadata.deletionTimestamp === undefined;
     return job !== undefined && isRunning ? [{ job, startMs, requests: readableRequests(pod) }] : [];
   }),
 );
