@@ -19,11 +19,11 @@ import { empty, present } from './objects-away.ts';
 
 /**
  * Time scale while both processes wait. A node takes about three seconds of this time, mostly for the batching of
- * pods. The limit of ten seconds leaves room for slower machines.
+ * pods. The limit of twenty seconds leaves room for slower machines.
  */
 const FAST = 20;
 /** Time on the world's clock from the creation of the healthy pod to its binding. */
-export const NODE_MS = 10_000;
+export const NODE_MS = 20_000;
 /** Longer for the first pod, because the engine threads start at the same time. */
 const FIRST_NODE_MS = 30_000;
 /** Limit in real time. */
