@@ -51,7 +51,7 @@ const POLICIES = [
 const [BEGIN, END] = ['<!-- clairvoyant -->', '<!-- /clairvoyant -->'];
 /** Few evictions are at most this share of those of Karpenter's way. */
 const EVICTED_SHARE = 0.15;
-/** The operator's default price of an eviction, and higher prices, which keep evictions for the moves that save most. */
+/** Prices of an eviction. Higher prices keep evictions for the moves that save most. */
 const EVICTION_PRICES = [0.01, 0.05, 0.3];
 /** Launches over which boot times are averaged for the policy that chooses nodes freely. */
 const MEAN_OF = 1_000;

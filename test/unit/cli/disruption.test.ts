@@ -211,7 +211,7 @@ status:
     };
     const calculation = (minutes: number): string =>
       `saves \\$0\\.\\d{4}/h for an expected ${minutes} min = \\$0\\.\\d{4};\\s+` +
-      'moving 1 pod costs \\$0\\.\\d{4}\\s+\\(evictions \\$0\\.0100, start \\$0\\.\\d{4}\\)';
+      'moving 1 pod costs \\$0\\.\\d{4}\\s+\\(evictions \\$0\\.0400, start \\$0\\.\\d{4}\\)';
     const old = await run('2026-06-03T08:30:00Z');
     expect(old.text).toMatch(new RegExp(`^  ${calculation(120)}$`, 'm'));
     expect(old.explained).toMatch(new RegExp(`^  worth +${calculation(120)}`, 'm'));

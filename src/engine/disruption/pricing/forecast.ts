@@ -15,6 +15,9 @@ import { readableRequests, unitPricesIn, worthOf } from './worth.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+/** Limit of the expected time of savings if a node was just launched. This time was derived from replays. */
+const LEAST_HORIZON_MS = 3 * HOUR_MS;
+
 /** Start-up time of pods and nodes that were not observed. */
 const USUAL_START_MS = MINUTE_MS;
 /** Maximum start-up time. If readiness changes later, this looks like a long start. */
@@ -24,7 +27,8 @@ const LONGEST_START_MS = 10 * MINUTE_MS;
 export interface Forecast {
   /**
    * Time for which savings are expected to last: the mean age of the nodes, because nodes that end at a steady rate are expected
-   * to last as long again. A launch shows that the demand changes, so the time since the last launch is a limit from one hour on.
+   * to last as long again. A launch shows that the demand changes, so the time since the last launch is a limit, but at least
+   * three hours.
    */
   readonly hours: number;
   /** Worth of the resources of its pods, at the best prices of new nodes. */
@@ -76,7 +80,7 @@ export function forecastsOf(
   return new Map(
     known.map(({ name, members, unitPrices }) => {
       const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
-      const hours = Math.min(sum(ages) / ages.length, Math.max(HOUR_MS, Math.min(...ages))) / HOUR_MS;
+      const hours = Math.min(sum(ages) / ages.length, Math.max(LEAST_HORIZON_MS, Math.min(...ages))) / HOUR_MS;
       const forecast: Forecast = {
         ...{ hours, evictionUsd, unitPrices, jobs },
         nodeStartMs: usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS,

@@ -26,6 +26,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** Price of lost work as a multiple of its first price: it is done again, and it ends later. Derived from replays. */
 const LOST_WORK = 2;
 
+/** A replacement should have the right size for at least this time. Limits the waste of nodes with constant changes. */
+const LEAST_STEADY_MS = 15 * MINUTE_MS;
+
 /** Failure that ends a Job with the default `backoffLimit` of 6. An eviction counts as a failure. */
 const LAST_FAILURE = 7;
 
@@ -126,6 +129,7 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
     Math.min(
       forecasts.get(candidate.nodePool.metadata.name)?.hours ?? 0,
       msUntilEmpty(loadOf(candidate), nowMs) / HOUR_MS,
+      replacements.length > 0 ? steadyMs(candidate, nowMs) / HOUR_MS : Number.POSITIVE_INFINITY,
     ),
   );
   if (replacements.length > 0) return Math.min(...hours);
@@ -138,6 +142,17 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
  * average. This also damps repeated moves, because a pod that was just moved is young.
  */
 const msUntilEmpty = ({ earliestStartMs }: Load, nowMs: number): number => ageMs(earliestStartMs, nowMs);
+
+/**
+ * Returns the expected time for which a replacement has the right size: the time since a service was scaled. Jobs come and go
+ * without a trend, so the time is unlimited for a node with Jobs.
+ */
+function steadyMs(candidate: Candidate, nowMs: number): number {
+  if (loadOf(candidate).pods.some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
+  const { metadata, status } = candidate.nodeClaim;
+  const sinceMs = timeOf(status?.lastPodEventTime) || timeOf(metadata.creationTimestamp) || nowMs;
+  return Math.max(LEAST_STEADY_MS, nowMs - sinceMs);
+}
 
 /** Returns true if the work of the pod is lost by an eviction. */
 const losesWork = (pod: EnginePod): boolean => controllerOf(pod) === undefined || jobOf(pod) !== undefined;

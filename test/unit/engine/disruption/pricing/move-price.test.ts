@@ -54,15 +54,23 @@ interface Shape {
   readonly taints?: readonly Taint[];
   /** Conditions of the NodeClaim besides those that a candidate needs. */
   readonly conditions?: NonNullable<NonNullable<StateNode['nodeClaim']>['status']>['conditions'];
+  readonly lastPodEventTime?: string;
+  readonly markedForDeletion?: boolean;
 }
 
-function node(name: string, { pods, ageMs = HOUR, taints = [], conditions = [] }: Shape): StateNode {
+function node(name: string, { pods, ageMs = HOUR, taints = [], conditions = [], ...shape }: Shape): StateNode {
+  const { lastPodEventTime, markedForDeletion = false } = shape;
   const base = stateNode(name);
   const nodeClaim = base.nodeClaim ?? claim(name);
   const metadata = { ...nodeClaim.metadata, creationTimestamp: Number.isNaN(ageMs) ? '' : at(NOW - ageMs) };
   const allocatable = { cpu: 2000, memory: 8 * GI, pods: 58 };
-  const status = { ...nodeClaim.status, conditions: [...conditions, ...(nodeClaim.status?.conditions ?? [])] };
-  return stateNode(name, { pods, claim: { ...nodeClaim, metadata, status }, state: { taints, allocatable } });
+  const status = {
+    ...nodeClaim.status,
+    conditions: [...conditions, ...(nodeClaim.status?.conditions ?? [])],
+    ...(lastPodEventTime !== undefined && { lastPodEventTime }),
+  };
+  const state = { taints, allocatable, markedForDeletion };
+  return stateNode(name, { pods, claim: { ...nodeClaim, metadata, status }, state });
 }
 
 function candidate(shape: Shape): Candidate {
@@ -178,8 +186,44 @@ describe('a move', () => {
       { ownerReferences: [{ ...owner, kind: 'ReplicaSet' }] },
       { phase: 'Succeeded' },
       { startTime: undefined },
+      { deletionTimestamp: at(NOW) },
     ])
       expect(lost(5, ofJob('c', change as never))).toBe(0);
+  });
+
+  it('counts the pods of a Job that earlier moves will evict as failures', () => {
+    const ofJob = (name: string): Pod => running(name, { owner: 'Job', cpu: '1000m', ageMs: HOUR });
+    const lost = (...leaving: readonly Pod[]) => {
+      const elsewhere = [{ pods: [ofJob('c')] }, { pods: leaving, markedForDeletion: true }];
+      return worth({ pods: [ofJob('a')], savedUsdPerHour: 9, failures: 5, elsewhere }).endedJobsUsd;
+    };
+    const leaving = { ...ofJob('e'), metadata: { ...ofJob('e').metadata, deletionTimestamp: at(NOW) } };
+    expect([lost(), lost(leaving)]).toEqual([0, 0]);
+    // the work of the pods that stay: $0.05 for each, twice
+    expect(lost(ofJob('d'))).toBeCloseTo(0.2, 10);
+  });
+
+  it('saves for at most three hours if its NodePool has launched a node within that time', () => {
+    const hours = (launchedMs: number): number => {
+      const elsewhere = [{ pods: [], ageMs: launchedMs }];
+      return Math.round(worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 40 * HOUR, elsewhere }).hours);
+    };
+    expect([MINUTE, 2 * HOUR, 5 * HOUR, 30 * HOUR].map(hours)).toEqual([3, 3, 5, 30]);
+    expect(worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 2 * HOUR }).hours).toBe(2);
+  });
+
+  it('with a replacement saves no longer than the services of its nodes have had their size', () => {
+    const replacement = { pods: ['default/a'], nodePool: 'default', usdPerHour: 0.05 } as unknown as PlannedClaim;
+    const hours = ({ owner, replacements = [replacement], ...shape }: PodShape & Partial<Question>) =>
+      worth({ pods: [running('a', { owner })], evictionUsd: -1, replacements, ...shape }).hours;
+    const scaled = { lastPodEventTime: at(NOW - 30 * MINUTE) };
+    expect(hours(scaled)).toBe(0.5);
+    expect(hours({ ...scaled, replacements: [] })).toBe(1);
+    expect(hours({ ...scaled, owner: 'Job' })).toBe(1);
+    // without a change that can be read, the age of the node counts
+    for (const lastPodEventTime of [at(NOW - 2 * HOUR), 'yesterday']) expect(hours({ lastPodEventTime })).toBe(1);
+    // a node with constant changes should be replaced if this saves much
+    for (const agoMs of [MINUTE, 0, -HOUR]) expect(hours({ lastPodEventTime: at(NOW - agoMs) })).toBe(0.25);
   });
 
   it.each(['Job', 'ReplicaSet'] as const)('saves no longer than the pods of a %s have run', (owner) => {
