@@ -144,8 +144,8 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
 const msUntilEmpty = ({ earliestStartMs }: Load, nowMs: number): number => ageMs(earliestStartMs, nowMs);
 
 /**
- * Returns the expected time for which a replacement has the right size: the time since a service was scaled. Jobs come and go
- * without a trend, so the time is unlimited for a node with Jobs.
+ * Returns the expected time for which a replacement has the right size: the time since the last change of the node's pods, but at
+ * least `LEAST_STEADY_MS`. Jobs and bare pods come and go without a trend, so a node with such pods has no limit.
  */
 function steadyMs(candidate: Candidate, nowMs: number): number {
   if (loadOf(candidate).pods.some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
