@@ -91,8 +91,10 @@ class Run {
   }
 
   /** Advances the virtual time and takes samples. Returns false if this replay was aborted. */
-  async #reached(untilMs: number, world: ReplayWorld): Promise<boolean> {
+  async #reached(atLeastMs: number, world: ReplayWorld): Promise<boolean> {
     const { signal } = this.#options;
+    // the clock returns whole milliseconds
+    const untilMs = Math.ceil(atLeastMs);
     while (this.#clock.now() < untilMs && !signal?.aborted) {
       await this.#clock.runUntil(Math.min(untilMs, this.#nextSampleMs), signal);
       if (signal?.aborted) break;

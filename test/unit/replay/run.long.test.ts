@@ -99,6 +99,16 @@ describe('run', () => {
     expect(nodes.bought).toBeGreaterThan(0);
   });
 
+  it('plays events and ends of traces at parts of a millisecond', async () => {
+    const events = SHORT_LIFE.events() as readonly TraceEvent[];
+    const [first] = events.filter((event) => 'apply' in event) as readonly [TraceEvent];
+    const { header } = tenMinutes([]);
+    const trace = { header: { ...header, seconds: 600.00055 }, events: () => [{ ...first, at: 20.12345678 }] };
+    const { isComplete, playedSeconds, nodes } = await played({ trace });
+    expect({ isComplete, playedSeconds }).toEqual({ isComplete: true, playedSeconds: 600.001 });
+    expect(nodes.bought).toBeGreaterThan(0);
+  });
+
   it('reports Jobs that evictions end, with their unfinished pods', async () => {
     const job = {
       ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { namespace: 'default', name: 'job' } },
