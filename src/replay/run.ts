@@ -93,7 +93,7 @@ class Run {
   /** Advances the virtual time and takes samples. Returns false if this replay was aborted. */
   async #reached(atLeastMs: number, world: ReplayWorld): Promise<boolean> {
     const { signal } = this.#options;
-    // the clock returns whole milliseconds
+    // the clock returns whole milliseconds, so this loop would not end if it waited for a part of one
     const untilMs = Math.ceil(atLeastMs);
     while (this.#clock.now() < untilMs && !signal?.aborted) {
       await this.#clock.runUntil(Math.min(untilMs, this.#nextSampleMs), signal);

@@ -100,10 +100,9 @@ describe('run', () => {
   });
 
   it('plays events and ends of traces at parts of a millisecond', async () => {
-    const events = SHORT_LIFE.events() as readonly TraceEvent[];
-    const [first] = events.filter((event) => 'apply' in event) as readonly [TraceEvent];
-    const { header } = tenMinutes([]);
-    const trace = { header: { ...header, seconds: 600.00055 }, events: () => [{ ...first, at: 20.12345678 }] };
+    const [first] = SHORT_LIFE.events() as readonly [TraceEvent];
+    const { header, events } = tenMinutes([{ ...first, at: 20.12345678 }]);
+    const trace = { header: { ...header, seconds: 600.00055 }, events };
     const { isComplete, playedSeconds, nodes } = await played({ trace });
     expect({ isComplete, playedSeconds }).toEqual({ isComplete: true, playedSeconds: 600.001 });
     expect(nodes.bought).toBeGreaterThan(0);

@@ -144,8 +144,8 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
 const msUntilEmpty = ({ earliestStartMs }: Load, nowMs: number): number => ageMs(earliestStartMs, nowMs);
 
 /**
- * Returns the expected time for which a replacement has the right size: the time since the last change of the node's pods, but at
- * least `LEAST_STEADY_MS`. Jobs and bare pods come and go without a trend, so a node with such pods has no limit.
+ * Returns how long a replacement should have the right size: as long as the node's pods have not changed, but at least
+ * `LEAST_STEADY_MS`. If the node has Jobs or bare pods, this is unlimited, because they come and go without a trend.
  */
 function steadyMs(candidate: Candidate, nowMs: number): number {
   if (loadOf(candidate).pods.some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
