@@ -18,6 +18,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** Limit of the expected time of savings if a node was just launched. This time was derived from replays. */
 const LEAST_HORIZON_MS = 3 * HOUR_MS;
 
+/** Expected lifetime of new nodes and of new pods of services. Later, their age is added to this time. Derived from replays. */
+export const LIFE_AT_START_MS = HOUR_MS;
+
 /** Start-up time of pods and nodes that were not observed. */
 const USUAL_START_MS = MINUTE_MS;
 /** Maximum start-up time. If readiness changes later, this looks like a long start. */
@@ -26,9 +29,9 @@ const LONGEST_START_MS = 10 * MINUTE_MS;
 /** Expectations about the nodes of a NodePool. */
 export interface Forecast {
   /**
-   * Time for which savings are expected to last: the mean age of the nodes, because nodes that end at a steady rate are expected
-   * to last as long again. A launch shows that the demand changes, so the time since the last launch is a limit, but at least
-   * three hours.
+   * Expected duration of savings: the mean age of the nodes plus an hour. Nodes that end at a steady rate should last as long
+   * again, but young nodes do not show this yet. A launch shows that the demand changes, so the time since the last launch is
+   * a limit, but at least three hours.
    */
   readonly hours: number;
   /** Worth of the resources of its pods, at the best prices of new nodes. */
@@ -80,9 +83,11 @@ export function forecastsOf(
   return new Map(
     known.map(({ name, members, unitPrices }) => {
       const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
-      const hours = Math.min(sum(ages) / ages.length, Math.max(LEAST_HORIZON_MS, Math.min(...ages))) / HOUR_MS;
+      const expectedMs = sum(ages) / ages.length + LIFE_AT_START_MS;
+      const limitMs = Math.max(LEAST_HORIZON_MS, Math.min(...ages));
       const forecast: Forecast = {
-        ...{ hours, evictionUsd, unitPrices, jobs },
+        hours: Math.min(expectedMs, limitMs) / HOUR_MS,
+        ...{ evictionUsd, unitPrices, jobs },
         nodeStartMs: usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS,
         podStartMs: podStarts(members),
       };

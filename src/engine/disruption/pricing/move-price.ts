@@ -17,7 +17,7 @@ import { hasOwnCost } from '../deletion-costs.ts';
 import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
-import { type Forecast, nodeStartMsOf, type RunningJob, startMsOf } from './forecast.ts';
+import { type Forecast, LIFE_AT_START_MS, nodeStartMsOf, type RunningJob, startMsOf } from './forecast.ts';
 import { readableRequests, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
@@ -87,8 +87,8 @@ interface Load {
   readonly pods: readonly PodLoad[];
   /** CPU and memory that the pods request. */
   readonly demand: Demand;
-  /** Earliest start of a pod; infinite if no pod has started. */
-  readonly earliestStartMs: number;
+  /** Earliest `lifeStartOf` of a pod; infinite if no pod has started. */
+  readonly lifeStartMs: number;
 }
 
 interface PodLoad {
@@ -116,9 +116,15 @@ const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candid
       usdPerMs: (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS,
     }),
   );
-  const earliestStartMs = pods.reduce((earliest, { startMs }) => Math.min(earliest, startMs), Number.POSITIVE_INFINITY);
-  return { pods, demand: demandOf(reschedulablePods), earliestStartMs };
+  const lifeStartMs = pods.reduce((earliest, pod) => Math.min(earliest, lifeStartOf(pod)), Number.POSITIVE_INFINITY);
+  return { pods, demand: demandOf(reschedulablePods), lifeStartMs };
 });
+
+/**
+ * Returns the start of a pod's life for this estimate. If a pod of a service ends, another pod takes its place, so this node
+ * should be needed for longer than the age of the pod suggests. Its life therefore counts from an earlier time.
+ */
+const lifeStartOf = ({ startMs, losesWork }: PodLoad): number => startMs - (losesWork ? 0 : LIFE_AT_START_MS);
 
 /**
  * Returns the expected duration of the savings. This is the time until the nodes would end without the move: an average, weighted
@@ -141,7 +147,7 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
  * Returns the expected time until the pods have ended. If a pod has run for some time, it should run for as long again on
  * average. This also damps repeated moves, because a pod that was just moved is young.
  */
-const msUntilEmpty = ({ earliestStartMs }: Load, nowMs: number): number => ageMs(earliestStartMs, nowMs);
+const msUntilEmpty = ({ lifeStartMs }: Load, nowMs: number): number => ageMs(lifeStartMs, nowMs);
 
 /**
  * Returns how long a replacement should have the right size: as long as the node's pods have not changed, but at least

@@ -128,16 +128,17 @@ const marked = (agoMs: number): readonly Taint[] => [{ ...EMPTYING_TAINT, timeAd
 
 describe('a move', () => {
   it('pays if the saving lasts for long enough', () => {
-    expect(verdict({ pods: [running('a')] })).toBeUndefined();
-    expect(verdict({ pods: [running('a')], ageMs: MINUTE })?.code).toBe('not-worth-moving');
+    const job = (ageMs: number) => running('a', { owner: 'Job', ageMs });
+    expect(verdict({ pods: [job(HOUR)] })).toBeUndefined();
+    expect(verdict({ pods: [job(MINUTE)] })?.code).toBe('not-worth-moving');
   });
 
   it('has a reason with the calculation', () => {
-    // a fifth of the CPU moves to room that is worth $0.02 an hour: $0.08 for a minute; a minute of a fifth of $0.1
+    // a fifth of the CPU moves to room that is worth $0.02 an hour: $0.08 for 90 minutes; a minute of a fifth of $0.1
     const pods = [running('a', { cpu: '400m' })];
-    expect(verdict({ pods, ageMs: MINUTE })).toEqual({
+    expect(verdict({ pods, ageMs: 30 * MINUTE, evictionUsd: 0.12 })).toEqual({
       code: 'not-worth-moving',
-      text: 'saves $0.0800/h for an expected 1 min = $0.0013; moving 1 pod costs $0.0023 (evictions $0.0020, start $0.0003)',
+      text: 'saves $0.0800/h for an expected 90 min = $0.1200; moving 1 pod costs $0.1203 (evictions $0.1200, start $0.0003)',
     });
   });
 
@@ -209,7 +210,18 @@ describe('a move', () => {
       return Math.round(worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 40 * HOUR, elsewhere }).hours);
     };
     expect([MINUTE, 2 * HOUR, 5 * HOUR, 30 * HOUR].map(hours)).toEqual([3, 3, 5, 30]);
-    expect(worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 2 * HOUR }).hours).toBe(2);
+  });
+
+  it('saves for an hour longer than the nodes are old on average', () => {
+    const hours = (...ages: readonly number[]) => {
+      const elsewhere = ages.map((ageMs) => ({ pods: [], ageMs }));
+      return worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 0, elsewhere }).hours;
+    };
+    expect(
+      [hours(), hours(HOUR), hours(4 * HOUR), hours(HOUR, 2 * HOUR)].map((found) => Number(found.toFixed(9))),
+    ).toEqual([1, 1.5, 3, 2]);
+    // a node of unknown age counts as new
+    expect(worth({ pods: [running('a')], poolAgeMs: Number.NaN }).hours).toBe(1);
   });
 
   it('with a replacement saves no longer than the services of its nodes have had their size', () => {
@@ -218,26 +230,30 @@ describe('a move', () => {
       worth({ pods: [running('a', { owner })], evictionUsd: -1, replacements, ...shape }).hours;
     const scaled = { lastPodEventTime: at(NOW - 30 * MINUTE) };
     expect(hours(scaled)).toBe(0.5);
-    expect(hours({ ...scaled, replacements: [] })).toBe(1);
+    expect(hours({ ...scaled, replacements: [] })).toBe(2);
     expect(hours({ ...scaled, owner: 'Job' })).toBe(1);
     // without a change that can be read, the age of the node counts
-    for (const lastPodEventTime of [at(NOW - 2 * HOUR), 'yesterday']) expect(hours({ lastPodEventTime })).toBe(1);
+    for (const lastPodEventTime of [at(NOW - HOUR), 'yesterday']) expect(hours({ lastPodEventTime })).toBe(1);
     // a node with constant changes should be replaced if this saves much
     for (const agoMs of [MINUTE, 0, -HOUR]) expect(hours({ lastPodEventTime: at(NOW - agoMs) })).toBe(0.25);
   });
 
-  it.each(['Job', 'ReplicaSet'] as const)('saves no longer than the pods of a %s have run', (owner) => {
-    const young = running('a', { owner, ageMs: MINUTE });
-    expect(verdict({ pods: [young], ageMs: 10 * HOUR })?.text).toContain('for an expected 1 min');
-    expect(worth({ pods: [young, running('b')], ageMs: 10 * HOUR }).hours).toBe(1);
+  it('saves no longer than the pods of Jobs have run, and pods of services an hour longer', () => {
+    const hours = (...owners: readonly PodShape['owner'][]): number => {
+      const pods = owners.map((owner, at) => running(`${at}`, { owner, ageMs: 15 * MINUTE }));
+      return worth({ pods, ageMs: 10 * HOUR, evictionUsd: 0, savedUsdPerHour: 9 }).hours;
+    };
+    expect([hours('Job'), hours('ReplicaSet'), hours('Job', 'ReplicaSet')]).toEqual([0.25, 1.25, 1.25]);
+    const unknown = pod('a', { status: { phase: 'Running' } });
+    expect(worth({ pods: [unknown], evictionUsd: -1 }).hours).toBe(0);
   });
 
   it('with a replacement saves until the first of its nodes is expected to end', () => {
-    const others = [{ pods: [running('b', { ageMs: 6 * MINUTE })] }];
+    const others = [{ pods: [running('b', { owner: 'Job', ageMs: 6 * MINUTE })] }];
     const replacement = { pods: ['default/a', 'default/b'], nodePool: 'default', usdPerHour: 0.05 };
     const replacements = [replacement as unknown as PlannedClaim];
     expect(worth({ pods: [running('a')], others, replacements, evictionUsd: 0 }).hours).toBe(0.1);
-    expect(worth({ pods: [running('a')], others }).hours).toBe(0.55);
+    expect(worth({ pods: [running('a')], others }).hours).toBe(1.05);
   });
 
   it('costs the time that other pods of the workload needed to start', () => {
@@ -266,17 +282,17 @@ describe('a move', () => {
   it('costs more the more pods are evicted', () => {
     const pods = ['a', 'b', 'c', 'd'].map((name) => running(name));
     expect(verdict({ pods })).toBeUndefined();
-    expect(verdict({ pods, evictionUsd: 0.03 })?.text).toContain('moving 4 pods costs $0.12');
+    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.20');
   });
 
   it('needs twice the benefit if a NodePool has the policy Balanced', () => {
     const balanced = pool('default', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
     const of = (evictionUsd: number) => verdict({ pods: [running('a')], evictionUsd, nodePool: balanced });
-    expect(of(0.04)).toBeUndefined();
-    expect(of(0.06)?.text).toMatch(
-      / = \$0\.0950; moving 1 pod costs \$0\.0601 .*; the policy Balanced needs \$0\.1202$/,
+    expect(of(0.08)).toBeUndefined();
+    expect(of(0.12)?.text).toMatch(
+      / = \$0\.1900; moving 1 pod costs \$0\.1201 .*; the policy Balanced needs \$0\.2402$/,
     );
-    expect(verdict({ pods: [running('a')], evictionUsd: 0.06 })).toBeUndefined();
+    expect(verdict({ pods: [running('a')], evictionUsd: 0.12 })).toBeUndefined();
   });
 
   it('is compared with its price however long the node has been marked', () => {
@@ -304,7 +320,7 @@ describe('a move', () => {
   });
 
   it('is not declined if prices are only shown', () => {
-    const shape = { pods: [running('a')], ageMs: 0 };
+    const shape = { pods: [running('a', { owner: 'Job', ageMs: 0 })], ageMs: 0 };
     const forecasts = forecastsOf([node('node-1', shape)], pools, { nowMs: NOW, evictionUsd: 1 });
     const move = { candidates: [candidate(shape)], replacements: [] };
     const shown = withWorth(move, { nowMs: NOW, forecasts, showsPrices: true });
@@ -313,9 +329,5 @@ describe('a move', () => {
 
   it('can be compared although a pod of the NodePool is not valid', () => {
     expect(verdict({ pods: [running('a'), running('b', { cpu: 'much' })] })).toBeUndefined();
-  });
-
-  it('does not pay while the age of the nodes is unknown', () => {
-    expect(verdict({ pods: [running('a')], poolAgeMs: Number.NaN })?.code).toBe('not-worth-moving');
   });
 });
