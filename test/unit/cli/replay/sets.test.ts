@@ -176,7 +176,7 @@ describe('a file of sets', () => {
     ['capacity-types.yaml', 3],
     ['consolidate-after.yaml', 3],
     ['karpenters-way.yaml', 3],
-    ['prices.yaml', 7],
+    ['prices.yaml', 6],
   ])('is in the examples: %s', (name, count) => {
     const manifests = readFileSync(join(EXAMPLES, 'nodepool.yaml'), 'utf8');
     expect(read({ sets: join(EXAMPLES, name) }, manifests).sets).toHaveLength(count);
