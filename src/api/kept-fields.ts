@@ -260,6 +260,9 @@ export const POD: PartsOf<Pod> = {
     podIP: false,
     containerStatuses: CONTAINER_STATUS,
     initContainerStatuses: CONTAINER_STATUS,
+    resources: RESOURCES,
+    allocatedResources: 'map',
+    nodeAllocatableResourceClaimStatuses: { resourceClaimName: true, resources: 'map' },
   },
 };
 

@@ -205,7 +205,9 @@ export interface PodSpec {
 export interface ContainerStatus {
   readonly name: string;
   readonly ready?: boolean;
+  /** Requests that the kubelet admitted. They differ from the spec while a resize is pending. */
   readonly allocatedResources?: QuantityList;
+  /** Resources in effect. They differ from the spec until a resize is complete. */
   readonly resources?: ResourceRequirements;
 }
 
@@ -218,6 +220,14 @@ export interface PodStatus {
   readonly podIP?: unknown;
   readonly containerStatuses?: readonly ContainerStatus[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
+  /** Resources in effect of the pod as a whole, and the requests that the kubelet admitted. */
+  readonly resources?: ResourceRequirements;
+  readonly allocatedResources?: QuantityList;
+  /** Resources of the node that resource claims allocate. */
+  readonly nodeAllocatableResourceClaimStatuses?: readonly {
+    readonly resourceClaimName: string;
+    readonly resources?: QuantityList;
+  }[];
 }
 
 export interface Pod extends KubeObject {

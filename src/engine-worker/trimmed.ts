@@ -4,6 +4,7 @@
  */
 import type { Node, Pod, PodStatus } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { isRequestedByStatus, RESIZE_PENDING } from '../api/resize.ts';
 import {
   CLAIM_CONDITION,
   CLAIM_METADATA,
@@ -20,13 +21,14 @@ import { defined } from '../lib/defined.ts';
 import { picked } from '../lib/picked.ts';
 import type { NumberOf, PartAt } from './copied-lists.ts';
 
-export function trimmedPod({ apiVersion, kind, metadata, spec, status }: Pod): EnginePod {
+export function trimmedPod(pod: Pod): EnginePod {
+  const { apiVersion, kind, metadata, spec, status } = pod;
   return {
     apiVersion,
     kind,
     metadata: picked(metadata, POD_METADATA),
     spec,
-    ...(status === undefined ? {} : { status: trimmedStatus(status) }),
+    ...(status === undefined ? {} : { status: trimmedStatus(pod, status) }),
   };
 }
 
@@ -70,16 +72,14 @@ export function restoredPod({ apiVersion, kind, metadata, spec, status }: Number
   return { apiVersion: partAt(apiVersion), kind: partAt(kind), metadata, spec, status } as unknown as EnginePod;
 }
 
-function trimmedStatus(given: PodStatus): NonNullable<EnginePod['status']> {
-  const { conditions = [], containerStatuses, initContainerStatuses, ...status } = given;
-  const unmet = conditions.filter((condition) => condition.status === 'False');
-  // kubelets report allocated resources that differ from the requests only while they resize a pod
-  const statuses = [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])];
-  const isResized = statuses.some(({ allocatedResources }) => allocatedResources !== undefined);
+function trimmedStatus(pod: Pod, given: PodStatus): NonNullable<EnginePod['status']> {
+  const { conditions = [], containerStatuses, initContainerStatuses, resources, allocatedResources, ...status } = given;
+  const isResized = isRequestedByStatus(pod);
+  const kept = conditions.filter((each) => each.status === 'False' || (isResized && each.type === RESIZE_PENDING));
   return {
     ...status,
-    ...(unmet.length === 0 ? {} : { conditions: unmet.map((condition) => picked(condition, POD_CONDITION)) }),
-    ...(isResized ? defined({ containerStatuses, initContainerStatuses }) : {}),
+    ...(kept.length === 0 ? {} : { conditions: kept.map((condition) => picked(condition, POD_CONDITION)) }),
+    ...(isResized ? defined({ containerStatuses, initContainerStatuses, resources, allocatedResources }) : {}),
   };
 }
 

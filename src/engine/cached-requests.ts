@@ -1,5 +1,6 @@
 /** Caches the requests of pods. */
-import type { ContainerStatus } from '../api/kubernetes.ts';
+import { isRequestedByStatus } from '../api/resize.ts';
+import { tryRun } from '../lib/try-run.ts';
 import type { EnginePod } from './input.ts';
 import type { Resources } from './model.ts';
 import { podRequests } from './resources.ts';
@@ -9,12 +10,9 @@ const known = new WeakMap<object, Resources>();
 
 /** Returns the requests of a pod. Pods of a workload that share their containers also share their requests. */
 export function cachedRequests(pod: EnginePod): Resources {
-  const { spec, status } = pod;
+  const { spec } = pod;
   const isPlain = spec.initContainers === undefined && spec.resources === undefined && spec.overhead === undefined;
-  // the status of a resize can raise requests
-  const isResized =
-    status?.containerStatuses?.some(isAllocated) === true || status?.initContainerStatuses?.some(isAllocated) === true;
-  const owner = isResized ? pod : isPlain ? spec.containers : spec;
+  const owner = isRequestedByStatus(pod) ? pod : isPlain ? spec.containers : spec;
   let requests = known.get(owner);
   if (requests === undefined) {
     requests = podRequests(pod);
@@ -23,4 +21,7 @@ export function cachedRequests(pod: EnginePod): Resources {
   return requests;
 }
 
-const isAllocated = ({ allocatedResources }: ContainerStatus): boolean => allocatedResources !== undefined;
+const NONE: Resources = {};
+
+/** Returns the requests of a pod, or none if they are not valid. One such pod must not prevent decisions about other nodes. */
+export const readableRequests = (pod: EnginePod): Resources => tryRun(() => cachedRequests(pod)) ?? NONE;

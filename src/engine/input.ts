@@ -35,7 +35,7 @@ interface ObjectWith<Metadata extends readonly (keyof ObjectMeta)[]> extends Pic
 
 /** A pod as the engine reads it in workers. */
 export interface EnginePod extends ObjectWith<typeof POD_METADATA>, Pick<Pod, 'spec'> {
-  /** Workers receive the conditions that are False. */
+  /** Workers receive the conditions that are False, and the condition of a pending resize. */
   readonly status?: Omit<PodStatus, 'conditions'> & {
     readonly conditions?: readonly Pick<Condition, (typeof POD_CONDITION)[number]>[];
   };

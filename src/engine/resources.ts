@@ -2,6 +2,7 @@
 
 import type { Container, ContainerStatus, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
 import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
+import { isRequestedByStatus, isResizeInfeasible, isSidecar } from '../api/resize.ts';
 import { own } from '../lib/own.ts';
 import type { EnginePod } from './input.ts';
 import type { Resources } from './model.ts';
@@ -93,6 +94,11 @@ export function minCommonResources(a: Resources, b: Resources): Resources {
   return smallest;
 }
 
+export function sameResources(a: Resources, b: Resources): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => own(b, name) === a[name]);
+}
+
 /**
  * Returns true if `request` fits into `total`. If any amount in `total` is negative, the node is overcommitted and no request
  * fits.
@@ -106,18 +112,19 @@ export function fits(request: Resources, total: Resources): boolean {
 type Amounts = (container: Container, status: ContainerStatus | undefined) => Resources;
 
 /** Sums containers. Init containers count with their peak, including sidecars that keep running. */
-function sumContainers(pod: EnginePod, amounts: Amounts): Resources {
-  const { containers, initContainers = [] } = pod.spec;
-  const status = new Map(
-    [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])].map((s) => [s.name, s]),
+function sumContainers({ spec, status }: EnginePod, amounts: Amounts): Resources {
+  const { containers, initContainers = [] } = spec;
+  const statuses = new Map(
+    [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((each) => [each.name, each]),
   );
-  let running = addResources(...containers.map((container) => amounts(container, status.get(container.name))));
+  let running = addResources(...containers.map((container) => amounts(container, statuses.get(container.name))));
   let sidecars: Resources = {};
   let initPeak: Resources = {};
   for (const container of initContainers) {
-    const own = amounts(container, status.get(container.name));
+    const staysRunning = isSidecar(container);
+    const own = amounts(container, staysRunning ? statuses.get(container.name) : undefined);
     const moment = addResources(sidecars, own);
-    if (container.restartPolicy === 'Always') {
+    if (staysRunning) {
       running = addResources(running, own);
       sidecars = moment;
     }
@@ -126,34 +133,72 @@ function sumContainers(pod: EnginePod, amounts: Amounts): Resources {
   return maxResources(running, initPeak);
 }
 
-function withPodLevel(sum: Resources, podLevel: QuantityList | undefined): Resources {
-  if (podLevel === undefined) return sum;
-  const supported = Object.entries(resourcesOf(podLevel)).filter(
-    ([name]) => POD_LEVEL.has(name) || name.startsWith('hugepages-'),
-  );
+/** Replaces the sum of the containers by the amounts of the whole pod. */
+function withPodLevel(sum: Resources, podLevel: Resources): Resources {
+  const supported = Object.entries(podLevel).filter(([name]) => POD_LEVEL.has(name) || name.startsWith('hugepages-'));
   return { ...sum, ...Object.fromEntries(supported) };
 }
 
+/** Desired requests of a container or a whole pod, and those that its kubelet reports. */
+interface ResizeStates {
+  readonly desired: QuantityList | undefined;
+  readonly inEffect: QuantityList | undefined;
+  readonly allocated: QuantityList | undefined;
+}
+
+/** Returns the requests that count during a resize. A desired amount that the node can never provide does not count. */
+function effectiveRequests({ desired, inEffect, allocated }: ResizeStates, isInfeasible: boolean): Resources {
+  const reported = maxResources(resourcesOf(inEffect), resourcesOf(allocated));
+  return isInfeasible ? reported : maxResources(resourcesOf(desired), reported);
+}
+
 /**
- * Returns the resources that a pod uses on a node by the rules of kube-scheduler, plus one of `pods`. During a resize, the
- * larger of the requested and the allocated amount counts.
+ * Returns the resources that a pod uses on a node by the rules of kube-scheduler, plus one of `pods`. While a pod is resized,
+ * these are the largest of the desired, the allocated and the effective requests.
  */
 export function podRequests(pod: EnginePod): Resources {
-  const { containers, initContainers, resources, overhead } = pod.spec;
+  const { spec, status } = pod;
+  const { containers, initContainers, resources, overhead } = spec;
+  const isReported = isRequestedByStatus(pod);
   const isPlain = initContainers === undefined && resources === undefined && overhead === undefined;
-  if (isPlain && containers.length === 1 && pod.status?.containerStatuses === undefined)
+  if (isPlain && containers.length === 1 && !isReported)
     return { ...resourcesOf(containers[0]?.resources?.requests), pods: 1 };
-  const sum = sumContainers(pod, (container, status) =>
-    maxResources(resourcesOf(container.resources?.requests), resourcesOf(status?.allocatedResources)),
+  if (!isReported) return wholeRequests(pod, sumContainers(pod, requestsOf), resourcesOf(resources?.requests));
+  const isInfeasible = isResizeInfeasible(pod);
+  const sum = sumContainers(pod, (container, report) =>
+    report?.resources === undefined
+      ? requestsOf(container)
+      : effectiveRequests(
+          {
+            desired: container.resources?.requests,
+            inEffect: report.resources.requests,
+            allocated: report.allocatedResources,
+          },
+          isInfeasible,
+        ),
   );
-  const whole = withPodLevel(sum, pod.spec.resources?.requests);
-  return addResources(whole, resourcesOf(pod.spec.overhead), { pods: 1 });
+  const claimed = (status?.nodeAllocatableResourceClaimStatuses ?? []).map((claim) => resourcesOf(claim.resources));
+  return wholeRequests(pod, addResources(sum, ...claimed), podLevelRequests(pod, isInfeasible));
 }
+
+const requestsOf = ({ resources }: Container): Resources => resourcesOf(resources?.requests);
+
+/** Returns the effective requests of the whole pod for the resources that its spec requests. */
+function podLevelRequests({ spec, status }: EnginePod, isInfeasible: boolean): Resources {
+  const desired = spec.resources?.requests;
+  if (desired === undefined || status?.resources === undefined) return resourcesOf(desired);
+  const { resources, allocatedResources: allocated } = status;
+  const effective = effectiveRequests({ desired, inEffect: resources.requests, allocated }, isInfeasible);
+  return Object.fromEntries(Object.keys(desired).map((name) => [name, amountIn(effective, name)]));
+}
+
+const wholeRequests = ({ spec }: EnginePod, sum: Resources, podLevel: Resources): Resources =>
+  addResources(withPodLevel(sum, podLevel), resourcesOf(spec.overhead), { pods: 1 });
 
 /** Returns the limits of a pod by the same rules. Overhead counts only for limited resources. */
 export function podLimits(pod: EnginePod): Resources {
   const sum = sumContainers(pod, (container) => resourcesOf(container.resources?.limits));
-  const whole = withPodLevel(sum, pod.spec.resources?.limits);
+  const whole = withPodLevel(sum, resourcesOf(pod.spec.resources?.limits));
   const overhead = Object.entries(resourcesOf(pod.spec.overhead)).filter(([name]) => own(whole, name) !== undefined);
   return addResources(whole, Object.fromEntries(overhead), { pods: 1 });
 }

@@ -27,6 +27,8 @@ import type {
   PodVolume,
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { RESIZE_PENDING, reportsOtherRequests } from '../api/resize.ts';
+import { defined } from '../lib/defined.ts';
 import { internStrings } from '../lib/interned-strings.ts';
 import { picked } from '../lib/picked.ts';
 import { sharedFields, shareParts, withSharedParts } from './shared-parts.ts';
@@ -82,7 +84,7 @@ function lightPod({ metadata, spec, status, ...pod }: Pod): Pod {
       ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
       ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
     },
-    ...(status === undefined ? {} : { status: lightStatus(status) }),
+    ...(status === undefined ? {} : { status: lightStatus(spec, status) }),
   });
 }
 
@@ -107,20 +109,31 @@ const STATUS_FIELDS = fieldsOf<ContainerStatus>(CONTAINER_STATUS);
 
 const lightContainer = (container: Container): Container => picked(container, CONTAINER_FIELDS);
 const lightVolume = (volume: PodVolume): PodVolume => picked(volume, VOLUME_FIELDS);
-const lightContainerStatus = (status: ContainerStatus): ContainerStatus => picked(status, STATUS_FIELDS);
 
-/** Conditions that show whether a pod has a node, and whether the pod is ready. */
-const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready']);
+/** Returns a container's status. Drops requests that match the spec, which kubelets report for all containers. */
+function lightContainerStatus(status: ContainerStatus, containers: readonly Container[]): ContainerStatus {
+  const { resources, allocatedResources, ...light } = picked(status, STATUS_FIELDS);
+  const container = containers.find(({ name }) => name === status.name);
+  const isOther = container !== undefined && reportsOtherRequests(container, status);
+  return isOther ? { ...light, ...defined({ resources, allocatedResources }) } : light;
+}
 
-function lightStatus(status: PodStatus): PodStatus {
+/** Conditions that show whether a pod has a node, whether the pod is ready, and whether a resize is pending. */
+const CONDITIONS: ReadonlySet<string> = new Set(['PodScheduled', 'Ready', RESIZE_PENDING]);
+
+function lightStatus({ containers, initContainers = [], resources: podLevel }: PodSpec, status: PodStatus): PodStatus {
+  const { resources, allocatedResources, ...light } = picked(status, POD_STATUS);
   const { conditions, containerStatuses, initContainerStatuses } = status;
   return {
-    ...picked(status, POD_STATUS),
+    ...light,
+    ...(podLevel === undefined ? {} : defined({ resources, allocatedResources })),
     ...(conditions === undefined ? {} : { conditions: lightConditions(conditions) }),
-    ...(containerStatuses === undefined ? {} : { containerStatuses: containerStatuses.map(lightContainerStatus) }),
+    ...(containerStatuses === undefined
+      ? {}
+      : { containerStatuses: containerStatuses.map((each) => lightContainerStatus(each, containers)) }),
     ...(initContainerStatuses === undefined
       ? {}
-      : { initContainerStatuses: initContainerStatuses.map(lightContainerStatus) }),
+      : { initContainerStatuses: initContainerStatuses.map((each) => lightContainerStatus(each, initContainers)) }),
   };
 }
 

@@ -11,10 +11,11 @@ import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
+import { readableRequests } from '../engine/cached-requests.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
-import { addResources } from '../engine/resources.ts';
+import { addResources, sameResources } from '../engine/resources.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import { sameItems } from '../lib/same-items.ts';
@@ -327,7 +328,7 @@ export class ClusterState {
     }
     this.jobFailures.podChanged(deleted, pod, before);
     const [now, then] = [nodeNameOf(pod), before?.spec.nodeName ?? ''];
-    if (!deleted && now !== '' && now !== then) this.markChanged();
+    if (!deleted && now !== '' && (now !== then || (before && isResized(pod, before)))) this.markChanged();
     this.#stalePods(now);
     if (then !== now) this.#stalePods(then);
   }
@@ -377,6 +378,12 @@ export class ClusterState {
       bufferPods: this.#bufferPods.get(providerId) ?? 0,
     });
   }
+}
+
+/** Returns true if the requests of a pod changed. Pods that share their containers also share their requests. */
+function isResized(pod: Pod, before: Pod): boolean {
+  const [now, then] = [readableRequests(pod), readableRequests(before)];
+  return now !== then && !sameResources(now, then);
 }
 
 /** Sums of capacities with their summands, by NodePool. */

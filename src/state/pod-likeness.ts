@@ -27,7 +27,7 @@ function demandsOf(pod: Pod): unknown {
   const { spec } = pod;
   return [
     pod.metadata.namespace,
-    [containersOf(spec.containers), containersOf(spec.initContainers), spec.overhead],
+    [containersOf(spec.containers), containersOf(spec.initContainers), spec.overhead, spec.resources],
     [spec.nodeSelector, spec.affinity, spec.tolerations, spec.topologySpreadConstraints, spec.schedulerName],
     [volumesOf(pod), (spec.resourceClaims ?? []).length],
   ];

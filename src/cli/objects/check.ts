@@ -89,6 +89,7 @@ export function checkPodSpec(spec: Field): void {
   const containers = spec.required().at('containers').required().items();
   for (const container of [...containers, ...spec.at('initContainers').items()]) checkContainer(container);
   checkQuantities(spec.at('overhead'));
+  checkQuantities(spec.at('resources').at('requests'));
   checkTexts(spec.at('nodeSelector'));
   checkAffinity(spec.at('affinity'));
   for (const toleration of spec.at('tolerations').items()) {
@@ -101,6 +102,16 @@ export function checkPodSpec(spec: Field): void {
     constraint.at('whenUnsatisfiable').oneOf('DoNotSchedule', 'ScheduleAnyway');
     checkSelector(constraint.at('labelSelector'));
   }
+}
+
+/** Checks the amounts that the kubelet reports for a pod. */
+export function checkPodStatus(status: Field): void {
+  const reports = [...status.at('containerStatuses').items(), ...status.at('initContainerStatuses').items()];
+  for (const report of [...reports, status]) {
+    checkQuantities(report.at('resources').at('requests'));
+    checkQuantities(report.at('allocatedResources'));
+  }
+  for (const claim of status.at('nodeAllocatableResourceClaimStatuses').items()) checkQuantities(claim.at('resources'));
 }
 
 export function checkWorkload(object: Field): void {

@@ -15,7 +15,7 @@ import { fixedInformers } from '../../kube/fixed-informers.ts';
 import { ClusterState } from '../../state/cluster.ts';
 import { providerIdOf } from '../../state/node.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
-import { checkNode, checkPodSpec, checkQuantities, checkWorkload, fieldIn } from './check.ts';
+import { checkNode, checkPodSpec, checkPodStatus, checkQuantities, checkWorkload, fieldIn } from './check.ts';
 import { isDeclaration, withCreatedClaims, withDevices } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
@@ -256,6 +256,7 @@ function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
   if (isWorkload) return podsOf(object as Workload, uids);
   if (object.kind !== 'Pod') return [];
   checkPodSpec(fieldIn(where, object).at('spec'));
+  checkPodStatus(fieldIn(where, object).at('status'));
   return [standalonePod(object as Pod, uids)];
 }
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { simulationText } from '../../../src/cli/render/simulation.ts';
 import { simulate } from '../../../src/cli/simulate.ts';
@@ -65,6 +66,31 @@ describe('simulate', () => {
     expect(without.usdPerHour).toBeLessThanOrEqual(usual.usdPerHour);
     expect(usual.usdPerHour).toBeLessThanOrEqual(dear.usdPerHour);
     expect(await bought(annotated, 0)).toEqual(dear);
+  });
+
+  it.each([
+    ['places a pod in the room that an infeasible resize does not use', 'infeasible.yaml', 0],
+    ['launches a node while a decrease is not complete', 'down.yaml', 1],
+  ])('%s', async (_, file, nodes) => {
+    const filename = [fileURLToPath(new URL(`fixtures/resize/${file}`, import.meta.url))];
+    const { simulation } = await simulate({ filename, nowMs: 0 });
+    expect(simulation.nodeClaims).toHaveLength(nodes);
+    expect(simulation.existingNodes).toHaveLength(1 - nodes);
+  });
+
+  it('names the pod and the field of a reported amount that is not valid', async () => {
+    const status = "{containerStatuses: [{name: app, resources: {requests: {cpu: 'x'}}}]}";
+    const bound = `
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {nodeName: n, containers: [{name: app}]}
+status: ${status}
+`;
+    const filename = [write('pool.yaml', POOL), write('reported.yaml', bound)];
+    await expect(simulate({ filename, nowMs: 0 })).rejects.toThrow(
+      /Pod a.*status\.containerStatuses\[0\]\.resources\.requests\.cpu/,
+    );
   });
 
   it('uses the cheaper one of two NodePools of equal weight', async () => {

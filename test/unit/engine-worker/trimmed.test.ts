@@ -41,9 +41,20 @@ describe('trimmed objects', () => {
     expect(trimmedPod(fat)).toEqual({ ...own, status: { phase: 'Running' } });
   });
 
-  it('keep the allocated resources of a pod during its resize', () => {
-    const containerStatuses = [{ name: 'app', allocatedResources: { cpu: '2' } }];
-    expect(trimmedPod({ ...pod('web'), status: { containerStatuses } }).status).toEqual({ containerStatuses });
+  it('keep the reported requests of a pod only during its resize', () => {
+    const reported = (cpu: string) => ({
+      containerStatuses: [{ name: 'app', allocatedResources: { cpu }, resources: { requests: { cpu } } }],
+    });
+    const sized = pod('web', { cpu: '1' });
+    expect(trimmedPod({ ...sized, status: reported('2') }).status).toEqual(reported('2'));
+    expect(trimmedPod({ ...sized, status: reported('1') }).status).toEqual({});
+  });
+
+  it('keep the reason of a pending resize', () => {
+    const conditions = [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' } as const];
+    const containerStatuses = [{ name: 'app', resources: { requests: { cpu: '2' } } }];
+    const status = { conditions, containerStatuses };
+    expect(trimmedPod({ ...pod('web', { cpu: '3' }), status }).status).toEqual(status);
   });
 
   it('keep the False conditions of pods', () => {

@@ -24,6 +24,11 @@ describe('cached requests', () => {
     expect(cachedRequests(podWith({}, status))).toBe(cachedRequests(podWith()));
   });
 
+  it('are one object for pods that share their containers, although kubelets have reported their requests', () => {
+    const status = { containerStatuses: [{ name: 'main', resources: containers[0]?.resources ?? {} }] };
+    expect(cachedRequests(podWith({}, status))).toBe(cachedRequests(podWith()));
+  });
+
   it.each([
     ['plain', podWith()],
     ['init containers', podWith({ initContainers: [{ name: 'init', resources: { requests: { cpu: '3' } } }] })],
@@ -32,12 +37,12 @@ describe('cached requests', () => {
     [
       'a resize of a sidecar in progress',
       podWith({ initContainers: [{ name: 'side', restartPolicy: 'Always' }] }, {
-        initContainerStatuses: [{ name: 'side', allocatedResources: { cpu: '7' } }],
+        initContainerStatuses: [{ name: 'side', resources: { requests: { cpu: '7' } } }],
       } as never),
     ],
     [
       'a resize in progress',
-      podWith({}, { containerStatuses: [{ name: 'main', allocatedResources: { cpu: '6' } }] } as never),
+      podWith({}, { containerStatuses: [{ name: 'main', resources: { requests: { cpu: '6' } } }] } as never),
     ],
   ])('are those of the pod, although other pods share its containers: %s', (_, pod) => {
     cachedRequests(podWith());

@@ -13,11 +13,7 @@ import {
 } from '../../../src/engine/resources.ts';
 import { pod } from './build.ts';
 
-const withSpec = (spec: Partial<Pod['spec']>, status?: Pod['status']): Pod => ({
-  ...pod('p'),
-  spec: { containers: [], ...spec },
-  ...(status === undefined ? {} : { status }),
-});
+const withSpec = (spec: Partial<Pod['spec']>): Pod => ({ ...pod('p'), spec: { containers: [], ...spec } });
 const container = (name: string, cpu: string, restartPolicy?: string) => ({
   name,
   resources: { requests: { cpu } },
@@ -84,14 +80,6 @@ describe('podRequests', () => {
       overhead: { cpu: '250m' },
     });
     expect(podRequests(whole)).toEqual({ cpu: 3250, pods: 1 });
-  });
-
-  it('includes the allocated resources of a pod that is being resized', () => {
-    const resized = withSpec(
-      { containers: [container('a', '1')] },
-      { containerStatuses: [{ name: 'a', allocatedResources: { cpu: '2' } }] },
-    );
-    expect(podRequests(resized).cpu).toBe(2000);
   });
 });
 

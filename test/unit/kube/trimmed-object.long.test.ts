@@ -78,7 +78,9 @@ describe('trimmedObject', () => {
     const statusOf = (more: object) => ({
       phase: 'Running' as const,
       conditions: [],
-      containerStatuses: [{ name: 'app', ready: true, allocatedResources: { cpu: '2' }, ...more }],
+      containerStatuses: [
+        { name: 'app', ready: true, allocatedResources: { cpu: '2' }, resources: { requests: { cpu: '2' } }, ...more },
+      ],
     });
     const spec = { nodeName: 'n', tolerations: [], affinity: {}, priority: 3 };
     const pod = {
@@ -98,6 +100,19 @@ describe('trimmedObject', () => {
       spec: { ...spec, containers: [kept], initContainers: [kept], volumes: [claim, { name: 'token' }] },
       status: statusOf({}),
     });
+  });
+
+  it('drops the requests that a kubelet reports for a container that is not resized', () => {
+    const requests = { cpu: '1' };
+    const podWith = (resources: object) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: { containers: [{ name: 'app', resources: { requests } }] },
+      status: { containerStatuses: [{ name: 'app', ready: true, ...resources }] },
+    });
+    const reported = { allocatedResources: { ...requests }, resources: { requests: { ...requests } } };
+    expect(trimmedObject(POD, podWith(reported))).toEqual(podWith({}));
   });
 
   it('shares the parts that the pods of a workload have in common', () => {

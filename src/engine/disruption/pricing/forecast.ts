@@ -6,11 +6,12 @@ import { getCondition, isTrue, READY } from '../../../api/conditions.ts';
 import { NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
+import { readableRequests } from '../../cached-requests.ts';
 import type { PoolInput, StateNode } from '../../model.ts';
 import { isTerminal } from '../../pods.ts';
 import type { UnitPrices } from '../../unit-prices.ts';
 import { jobOf, workloadOf } from '../../workloads.ts';
-import { readableRequests, unitPricesIn, worthOf } from './worth.ts';
+import { unitPricesIn, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

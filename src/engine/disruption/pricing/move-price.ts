@@ -5,6 +5,7 @@
 import { controllerOf } from '../../../api/object-fields.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
+import { readableRequests } from '../../cached-requests.ts';
 import type { EnginePod } from '../../input.ts';
 import type { EngineNode, Resources } from '../../model.ts';
 import { podKey } from '../../pods.ts';
@@ -18,7 +19,7 @@ import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
 import { type Forecast, LIFE_AT_START_MS, nodeStartMsOf, type RunningJob, startMsOf } from './forecast.ts';
-import { readableRequests, worthOf } from './worth.ts';
+import { worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -4,8 +4,7 @@
  */
 import type { NodePool } from '../../../api/nodepool.ts';
 import { remembering } from '../../../lib/remembering.ts';
-import { tryRun } from '../../../lib/try-run.ts';
-import { cachedRequests } from '../../cached-requests.ts';
+import { cachedRequests, readableRequests } from '../../cached-requests.ts';
 import type { EnginePod } from '../../input.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { EngineNode, InstanceType, PoolInput, Resources } from '../../model.ts';
@@ -54,11 +53,6 @@ function computedRows({ nodePool, instanceTypes, extras }: PoolInput): readonly 
  * demand.
  */
 export const unitPrices = (pool: PoolInput, demand: Resources): UnitPrices => unitPricesOf(rowsOf(pool), demand);
-
-const NONE: Resources = {};
-
-/** Returns the requests of a pod, or none if they are not valid. One such pod must not prevent decisions about other nodes. */
-export const readableRequests = (pod: EnginePod): Resources => tryRun(() => cachedRequests(pod)) ?? NONE;
 
 /** Returns the requests of the pods that keep a node from being empty. */
 export const requestsOnNode = remembering(

@@ -92,6 +92,18 @@ describe('nodeAffinity', () => {
 });
 
 describe('podRequests', () => {
+  it('follows the amounts that a kubelet reports while it resizes the pod', () => {
+    const pod = podWith({ requests: { cpu: '1' } });
+    const [{ name } = { name: '' }] = pod.spec.containers;
+    const reported = (cpu: string) => ({
+      ...pod,
+      status: { containerStatuses: [{ name, resources: { requests: { cpu } }, allocatedResources: { cpu } }] },
+    });
+    expect([pod, reported('3'), reported('2'), reported('1')].map((each) => podRequests(each).cpu)).toEqual([
+      1000, 3000, 2000, 1000,
+    ]);
+  });
+
   const container = (cpu: string, more: object = {}) => ({ name: 'c', resources: { requests: { cpu } }, ...more });
 
   it.each<[string, PodShape, number]>([
