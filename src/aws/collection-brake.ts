@@ -9,9 +9,17 @@ const MINUTE_MS = 60_000;
 const WINDOW_MS = 10 * MINUTE_MS;
 const FEW = 2;
 const PART = 10;
+/** Delay of a candidate after a failure. Each successive failure doubles it up to one window. */
+const FIRST_DELAY_MS = MINUTE_MS;
 
 /** Objects that may be collected within the window without a hold: a tenth of the cluster, and at least two. */
 export const shareOf = (total: number): number => Math.max(FEW, Math.floor(total / PART));
+
+interface Failure {
+  readonly times: number;
+  /** Time before which the candidate is not tried again, by `monotonicMs`. */
+  readonly notBeforeMs: number;
+}
 
 interface Candidates {
   /** Ids without an owner, confirmed by the API server, in the order in which they are collected. */
@@ -23,6 +31,7 @@ interface Candidates {
 
 interface Verdict {
   readonly now: readonly string[];
+  /** Candidates that wait for the end of a hold or for a share. */
   readonly held: readonly string[];
   /** Milliseconds until the first held object may be collected. */
   readonly waitMs: number;
@@ -33,6 +42,8 @@ export class CollectionBrake {
   readonly #holdMs: number;
   /** Time of the first pass that found each candidate, by `monotonicMs`. A candidate that gets an owner is removed. */
   #sinceMs: ReadonlyMap<string, number> = new Map();
+  /** Candidates whose last try failed. */
+  #failures: ReadonlyMap<string, Failure> = new Map();
   #collectedMs: number[] = [];
   #isHolding = false;
   #share = 0;
@@ -43,20 +54,24 @@ export class CollectionBrake {
     this.#holdMs = holdMs;
   }
 
-  /** Decides on all candidates of a pass. A hold ends when a pass has no candidates. */
+  /** Decides on all candidates of a pass. A hold ends when a pass has no candidates, or only those that failed. */
   decide({ ids, share, suspect = false }: Candidates): Verdict {
     const nowMs = monotonicMs(this.#clock);
     this.#sinceMs = new Map(ids.map((id) => [id, this.#sinceMs.get(id) ?? nowMs]));
+    this.#failures = new Map([...this.#failures].filter(([id]) => this.#sinceMs.has(id)));
     this.#collectedMs = this.#collectedMs.filter((atMs) => atMs > nowMs - WINDOW_MS);
-    if (ids.length === 0) this.#isHolding = false;
+    // a candidate that AWS refuses to delete must not start or prolong a hold
+    const fresh = ids.filter((id) => !this.#failures.has(id));
+    if (fresh.length === 0) this.#isHolding = false;
     // A hold keeps its first share, because the cluster shrinks while its orphans are collected.
     this.#share = this.#isHolding ? Math.max(this.#share, share) : share;
     const room = Math.max(0, this.#share - this.#collectedMs.length);
-    this.#isHolding ||= ids.length > 0 && (suspect || ids.length > room);
+    this.#isHolding ||= fresh.length > 0 && (suspect || fresh.length > room);
     const isDue = (id: string): boolean => !this.#isHolding || this.#dueMs(id) <= nowMs;
-    const now = ids.filter(isDue).slice(0, room);
+    // failures come last, so that they do not use up the share
+    const now = [...fresh, ...this.#retriable(nowMs)].filter(isDue).slice(0, room);
     const taken = new Set(now);
-    const held = ids.filter((id) => !taken.has(id));
+    const held = fresh.filter((id) => !taken.has(id));
     return { now, held, waitMs: this.#waitMs(held, room - now.length, nowMs) };
   }
 
@@ -69,6 +84,27 @@ export class CollectionBrake {
     const [oldestMs = nowMs] = this.#collectedMs;
     const roomMs = room > 0 ? nowMs : oldestMs + WINDOW_MS;
     return held.length === 0 ? 0 : Math.max(0, dueMs - nowMs, roomMs - nowMs);
+  }
+
+  /** Returns the failed candidates that may be tried again, in the order in which their delays ended. */
+  #retriable(nowMs: number): readonly string[] {
+    return [...this.#failures]
+      .filter(([, { notBeforeMs }]) => notBeforeMs <= nowMs)
+      .toSorted(([, a], [, b]) => a.notBeforeMs - b.notBeforeMs)
+      .map(([id]) => id);
+  }
+
+  /** Number of candidates whose last try failed. */
+  get failing(): number {
+    return this.#failures.size;
+  }
+
+  /** Delays the next try of a candidate. Returns the milliseconds until then. */
+  failed(id: string): number {
+    const times = (this.#failures.get(id)?.times ?? 0) + 1;
+    const delayMs = Math.min(WINDOW_MS, FIRST_DELAY_MS * 2 ** Math.min(times - 1, 10));
+    this.#failures = new Map(this.#failures).set(id, { times, notBeforeMs: monotonicMs(this.#clock) + delayMs });
+    return delayMs;
   }
 
   /** Counts an object that was collected. */

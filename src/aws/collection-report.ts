@@ -3,9 +3,14 @@ import type { KubeObject } from '../api/kubernetes.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import { timestamp } from '../lib/times.ts';
-import { GARBAGE_COLLECTION_HELD, INSTANCES_OF_ANOTHER_CLUSTER } from '../observe/events/aws.ts';
+import {
+  GARBAGE_COLLECTION_HELD,
+  GARBAGE_COLLECTION_REFUSED,
+  INSTANCES_OF_ANOTHER_CLUSTER,
+} from '../observe/events/aws.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import type { Logger } from '../observe/logger.ts';
+import { lastingText } from './errors.ts';
 import type { AwsMetrics } from './metrics.ts';
 
 const LISTED_IDS = 5;
@@ -35,6 +40,13 @@ interface Held {
   readonly waitMs: number;
 }
 
+interface Refusal {
+  readonly id: string;
+  readonly error: unknown;
+  /** Milliseconds until the next attempt. */
+  readonly waitMs: number;
+}
+
 export class CollectionReport {
   readonly #options: CollectionReportOptions;
 
@@ -59,6 +71,21 @@ export class CollectionReport {
     });
     const message = GARBAGE_COLLECTION_HELD.message({ count: ids.length, total, plural, until, ids: listIds(ids) });
     events.publish(eventOf(GARBAGE_COLLECTION_HELD, about, { message, dedupe: [resource] }));
+  }
+
+  /** Reports objects whose deletion failed, each with the answer of AWS and the time of the next attempt. */
+  refused(resource: keyof typeof PLURALS, refusals: readonly Refusal[]): void {
+    const { events, clock, about } = this.#options;
+    for (const { id, error, waitMs } of refusals) {
+      const again = timestamp(clock.now() + waitMs);
+      const message = GARBAGE_COLLECTION_REFUSED.message(PLURALS[resource], id, lastingText(error), again);
+      events.publish(eventOf(GARBAGE_COLLECTION_REFUSED, about, { message, dedupe: [resource, id] }));
+    }
+  }
+
+  /** Sets the number of objects that wait for another attempt after a refusal. */
+  waiting(resource: keyof typeof PLURALS, count: number): void {
+    this.#options.metrics.collectionHeld.set({ resource, reason: 'refused' }, count);
   }
 
   foreign(resource: keyof typeof PLURALS, ids: readonly string[], log: Logger): void {

@@ -90,7 +90,13 @@ export function instanceProfileGarbageCollection(options: ProfileCollectionOptio
       const { now, ...held } = await released(of('doubtful'), all.length);
       report.held({ resource: 'instance_profile', ...held }, log);
       await withBoundedConcurrency([...of('this cluster'), ...now], 1, async (name) => {
-        await profiles.delete(name);
+        try {
+          await profiles.delete(name);
+        } catch (error) {
+          const waitMs = owners.get(name) === 'doubtful' ? brake.failed(name) : PERIOD_MS;
+          report.refused('instance_profile', [{ id: name, error, waitMs: Math.max(waitMs, PERIOD_MS) }]);
+          throw error;
+        }
         if (owners.get(name) === 'doubtful') brake.collected();
         log.info('garbage collected instance profile', { 'instance-profile': name });
       });

@@ -8,7 +8,6 @@ import type { Informers, KubeClient } from '../../kube/client.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { rejections } from '../../lib/rejections.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { CollectionBrake, shareOf } from '../collection-brake.ts';
 import type { CollectionReport } from '../collection-report.ts';
@@ -99,15 +98,32 @@ export function instanceGarbageCollection(options: GarbageCollectionOptions): Si
       const { held: ids, waitMs } = verdict;
       report.held({ resource: 'instance', ids, total: found.length, share, waitMs }, log);
       const now = new Set(verdict.now);
-      const results = await Promise.allSettled(
-        garbage.filter(({ id }) => now.has(id)).map((instance) => collect(instance, log)),
-      );
-      const failed = rejections(results);
-      if (failed.length > 0) throw combineErrors('collecting instances', failed);
+      const chosen = garbage.filter(({ id }) => now.has(id));
+      await collectAll(chosen, { brake, report, collect: (instance) => collect(instance, log) });
       passes++;
       return after(passes <= FIRST_PASSES ? FIRST_PERIOD_MS : PERIOD_MS);
     },
   };
+}
+
+interface Collection {
+  readonly brake: CollectionBrake;
+  readonly report: CollectionReport;
+  readonly collect: (instance: Instance) => Promise<void>;
+}
+
+/** @throws Error if an instance could not be terminated */
+async function collectAll(chosen: readonly Instance[], { brake, report, collect }: Collection): Promise<void> {
+  const results = await Promise.allSettled(chosen.map(collect));
+  const refusals = results.flatMap((result, at) => {
+    const id = chosen[at]?.id;
+    if (result.status === 'fulfilled' || id === undefined) return [];
+    return [{ id, error: result.reason as unknown, waitMs: brake.failed(id) }];
+  });
+  report.refused('instance', refusals);
+  report.waiting('instance', brake.failing);
+  const errors = refusals.map(({ error }) => error);
+  if (errors.length > 0) throw combineErrors('collecting instances', errors);
 }
 
 const collectedFields = (instance: Instance, nowMs: number): Readonly<Record<string, unknown>> => ({

@@ -110,6 +110,18 @@ export const GARBAGE_COLLECTION_HELD = event({
     `Delaying garbage collection: ${count} of ${total} ${plural} have no NodeClaim (${ids}); none is deleted before ${until}`,
 });
 
+export const GARBAGE_COLLECTION_REFUSED = event({
+  reason: 'GarbageCollectionRefused',
+  type: 'Warning',
+  about: ['Namespace'],
+  meaning:
+    'AWS refused to delete an instance or an instance profile without an owner. Other objects are deleted first.',
+  key: 'the object',
+  windowMs: 10 * MINUTE,
+  message: (plural: string, id: string, answer: string, again: string) =>
+    `AWS refused to delete ${id}, one of the ${plural} without a NodeClaim: ${answer}; the next attempt is at ${again}`,
+});
+
 export const INSTANCES_OF_ANOTHER_CLUSTER = event({
   reason: 'InstancesOfAnotherCluster',
   type: 'Warning',

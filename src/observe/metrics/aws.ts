@@ -60,7 +60,7 @@ export const CLOUDPROVIDER_GARBAGE_COLLECTION_HELD = gauge({
   name: 'karpenter_cloudprovider_garbage_collection_held',
   help:
     'Objects without an owner that garbage collection does not delete yet, by resource (instance, instance_profile) and ' +
-    'reason: share (too many objects), identity (of another cluster of the same name)',
+    'reason: share (too many objects), identity (of another cluster of the same name), refused (AWS refused to delete them)',
   labels: ['resource', 'reason'],
 });
 

@@ -1,5 +1,6 @@
 /** Termination of instances without a NodeClaim, and the interval of the controller. */
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { CollectionReport } from '../../../../src/aws/collection-report.ts';
@@ -297,4 +298,90 @@ describe('instance.garbagecollection of many instances', () => {
     expect(one.events[0]).toMatchObject({ reason: 'InstancesOfAnotherCluster', type: 'Warning' });
     expect(await one.held('identity')).toBe('7');
   });
+
+  /** Runs passes for four hours and returns the minute of each termination. Failed passes are repeated with back-off. */
+  async function passWithRefusals(one: ReturnType<typeof collecting>, minutes: number): Promise<Map<string, number>> {
+    const ended = new Map<string, number>();
+    const startMs = one.clock.now();
+    let backOffMs = 1_000;
+    while (one.clock.now() - startMs <= minutes * MINUTE) {
+      const before = one.calls.length;
+      const failed = await one.pass().then(
+        () => false,
+        () => true,
+      );
+      for (const call of one.calls.slice(before)) {
+        const id = call.replace('terminate ', '');
+        ended.set(id, (one.clock.now() - startMs) / MINUTE);
+        one.world.found = one.world.found.filter((each) => each.id !== id);
+      }
+      await one.clock.advance(failed ? backOffMs : 2 * MINUTE);
+      backOffMs = failed ? Math.min(2 * MINUTE, backOffMs * 2) : 1_000;
+    }
+    return ended;
+  }
+
+  const refusing = (one: ReturnType<typeof collecting>, isRefused: (id: string) => boolean): string[] => {
+    const end = one.world.terminate;
+    const tries: string[] = [];
+    one.world.terminate = async (id) => {
+      if (!isRefused(id)) return end(id);
+      tries.push(id);
+      throw Object.assign(new Error(`The instance '${id}' may not be terminated`), { Code: 'OperationNotPermitted' });
+    };
+    return tries;
+  };
+
+  it('terminates ten orphans although EC2 refuses the two oldest, and reports each refusal with its answer', async () => {
+    const one = collecting();
+    one.world.found = ids(12).map((id, at) => one.instance(id, { launchedMs: one.clock.now() - AGE_MS - 12 + at }));
+    refusing(one, (id) => ['i-0', 'i-1'].includes(id));
+    const ended = await passWithRefusals(one, 240);
+    expect([...ended.keys()].sort()).toEqual(ids(12).slice(2).sort());
+    const refusals = one.events.filter(({ reason }) => reason === 'GarbageCollectionRefused');
+    expect(refusals[0]?.message).toMatch(
+      /^AWS refused to delete i-0, one of the instances without a NodeClaim: OperationNotPermitted: The instance 'i-0' may not be terminated; the next attempt is at 2026-01-01T01:\d\d:\d\dZ$/,
+    );
+    expect(await one.held('refused')).toBe('2');
+  });
+
+  it('terminates a new orphan without a delay although EC2 refuses others', async () => {
+    const one = collecting();
+    one.world.found = ids(2).map((id) => one.instance(id));
+    refusing(one, (id) => ids(2).includes(id));
+    await passWithRefusals(one, 30);
+    one.world.found = [...one.world.found, one.instance('i-new')];
+    expect((await passWithRefusals(one, 2)).get('i-new')).toBe(0);
+  });
+
+  it('terminates every orphan within four hours for random refusals, and retries each refusal in growing intervals', async () => {
+    const cluster = fc.record({
+      orphans: fc.integer({ min: 1, max: 30 }),
+      owned: fc.integer({ min: 0, max: 30 }),
+      refused: fc.array(fc.integer({ min: 0, max: 29 }), { maxLength: 30 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(cluster, async ({ orphans, owned, refused }) => {
+        const one = collecting();
+        const all = ids(orphans + owned);
+        one.world.found = all.map((id, at) => one.instance(id, { launchedMs: one.clock.now() - AGE_MS - 100 + at }));
+        for (const id of all.slice(orphans)) one.claim(id);
+        const isRefused = new Set(refused.map((at) => `i-${at}`));
+        let refuses = true;
+        const tries = refusing(one, (id) => refuses && isRefused.has(id));
+        const ended = await passWithRefusals(one, 240);
+        const expected = all.slice(0, orphans);
+        expect([...ended.keys()].sort()).toEqual(expected.filter((id) => !isRefused.has(id)).sort());
+        for (const id of expected.filter((each) => isRefused.has(each))) {
+          const count = tries.filter((each) => each === id).length;
+          expect(count).toBeGreaterThanOrEqual(1);
+          expect(count).toBeLessThanOrEqual(5 + 24);
+        }
+        refuses = false;
+        const later = await passWithRefusals(one, 240);
+        expect([...ended.keys(), ...later.keys()].sort()).toEqual([...expected].sort());
+      }),
+      { numRuns: 40, seed: 67 },
+    );
+  }, 120_000);
 });
