@@ -1,8 +1,9 @@
-/** Classifies AWS error codes, and explains failed launches to users. */
+/** Classifies errors of AWS by their code, and explains failed launches to users. `error-codes.ts` has the codes of launches. */
 
 import { CreateFailed } from '../cloud/errors.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { isThrottle, UnusableAnswer } from './answers/unusable.ts';
+import { SPOT_ROLE_MISSING } from './error-codes.ts';
 
 const NOT_FOUND = new Set([
   'InvalidCapacityReservationId.NotFound',
@@ -17,21 +18,7 @@ const NOT_FOUND = new Set([
   'ParameterNotFound',
 ]);
 
-/** Fleet errors that mean that an offering is currently unavailable. */
-const NO_CAPACITY = new Set([
-  'InsufficientInstanceCapacity',
-  'MaxSpotInstanceCountExceeded',
-  'VcpuLimitExceeded',
-  'UnfulfillableCapacity',
-  'Unsupported',
-  'InsufficientFreeAddressesInSubnet',
-  'MaxFleetCountExceeded',
-  'ReservationCapacityExceeded',
-]);
-
-export const SUBNET_FULL = 'InsufficientFreeAddressesInSubnet';
-export const SPOT_ROLE_MISSING = 'AuthFailure.ServiceLinkedRoleCreationNotPermitted';
-export const LAUNCH_TEMPLATE_NOT_FOUND = 'InvalidLaunchTemplateName.NotFoundException';
+const SUBNET_FULL = 'InsufficientFreeAddressesInSubnet';
 
 /** Returns the error code of the service from the chain of causes, or an empty string if AWS did not respond. */
 export function codeOf(error: unknown): string {
@@ -53,12 +40,16 @@ export const isDryRun = (error: unknown): boolean => codeOf(error) === 'DryRunOp
 export const isDenied = (error: unknown): boolean => DENIED.has(codeOf(error));
 export const isExpired = (error: unknown): boolean => EXPIRED.has(codeOf(error));
 export const isThrottled = (error: unknown): boolean => isThrottle(codeOf(error));
-export const isNoCapacity = (code: string): boolean => NO_CAPACITY.has(code);
 
 /** Returns true if the service itself failed with HTTP 5xx. */
-export function isServerFault(error: unknown): boolean {
+export const isServerFault = (error: unknown): boolean => isFaultOf('server', error);
+
+/** Returns true if the service rejected the request with HTTP 4xx. */
+export const isClientFault = (error: unknown): boolean => isFaultOf('client', error);
+
+function isFaultOf(side: 'client' | 'server', error: unknown): boolean {
   for (let at: unknown = error; at instanceof Error; at = at.cause)
-    if ('$fault' in at && at.$fault === 'server') return true;
+    if ('$fault' in at && at.$fault === side) return true;
   return false;
 }
 

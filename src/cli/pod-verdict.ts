@@ -42,8 +42,8 @@ export function simulatedVerdicts({ simulation, snapshot, waiting }: Simulated):
 }
 
 function placedVerdict(pod: string, node: string, { nodes, nowMs }: Simulated['snapshot']): PodVerdict {
-  const claim = nodes.find(({ name }) => name === node)?.nodeClaim;
-  const progress = claim && joinProgress(claim, nowMs);
+  const { nodeClaim: claim, initialized = false } = nodes.find(({ name }) => name === node) ?? {};
+  const progress = claim && !initialized ? joinProgress(claim, nowMs) : undefined;
   return progress === undefined
     ? { pod, code: 'fits', text: `the pod fits on node ${node}` }
     : { pod, code: 'joining', text: `the pod waits for NodeClaim ${node}: ${progress.text}` };
@@ -63,12 +63,13 @@ function launchText(claim: SimulateResult['simulation']['nodeClaims'][number]): 
 }
 
 export function podVerdictText(verdict: ShownVerdict): string {
-  const { pod, code, text, since, until, decided, event, nodePools = [] } = verdict;
+  const { pod, code, text, since, until, nextAttempt, decided, event, nodePools = [] } = verdict;
   const facts = [
     ['verdict', code],
     ['because', text],
     ['since', since],
     ['until', until],
+    ['next', nextAttempt],
     ['decided', decided],
     ['event', event],
   ].flatMap(([name = '', value]) => {

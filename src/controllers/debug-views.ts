@@ -47,7 +47,7 @@ async function nodeClaimView(
   return explainNodeClaim({
     ...{ claim, pool, types: types ?? [], answer: cloud.launchAnswer?.(claim) },
     chargesUsdPerHour: chargesUsdPerHour(extras),
-    ...{ pods: podsOf(claim, cluster), nowMs: clock.now() },
+    ...{ pods: podsOf(claim, cluster), nowMs: clock.now(), failure: cluster.launchFailures.of(claim.metadata.name) },
   });
 }
 

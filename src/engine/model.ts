@@ -59,6 +59,8 @@ export interface Offering {
   readonly spotRiskUsdPerHour?: number;
   /** False while this offering is known to be out of capacity. */
   readonly available: boolean;
+  /** Reason why the offering is not available for now. Absent if it is available or never can be launched. */
+  readonly outage?: Outage;
   /** Remaining instances of this reservation. Only for reserved offerings. */
   readonly reservationCapacity?: number;
   /** True if a NodeOverlay changed the price. */
@@ -66,6 +68,13 @@ export interface Offering {
   /** Replaces parts of the type's capacity or overhead for this offering only. */
   readonly capacityOverride?: Resources;
   readonly overheadOverride?: InstanceTypeOverhead;
+}
+
+export interface Outage {
+  /** Error code of the provider. */
+  readonly reason?: string;
+  /** Time at which the offering is tried again. */
+  readonly untilMs?: number;
 }
 
 export interface InstanceTypeOverhead {

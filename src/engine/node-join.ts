@@ -1,7 +1,8 @@
-/** Progress of a launched instance towards a registered node: elapsed time, deadline, and checks if it does not join. */
+/** Progress of a NodeClaim towards an initialized node: elapsed time, deadline, obstacle, and checks if it does not join. */
 import { getCondition, isTrue } from '../api/conditions.ts';
 import { formatDuration } from '../api/duration.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { own } from '../lib/own.ts';
 import { timeOf, timestamp } from '../lib/times.ts';
 
 /** Time within which the instance of a NodeClaim must launch. */
@@ -19,20 +20,31 @@ export interface JoinCheck {
   readonly command: string;
 }
 
-export interface JoinProgress {
-  readonly stage: 'launching' | 'registering';
+/** Failed attempt to launch the instance of a NodeClaim. */
+export interface LaunchFailure {
+  /** Answer of the provider. */
   readonly text: string;
-  /** Start of the stage and its deadline. */
+  /** Time of the next attempt. Absent if the NodeClaim was deleted, so that its pods are planned again. */
+  readonly nextMs?: number;
+}
+
+export interface JoinProgress {
+  readonly stage: 'launching' | 'registering' | 'initializing';
+  readonly text: string;
+  /** Start of the stage and its deadline. The initialization of a node has no deadline. */
   readonly since: string;
-  readonly deadline: string;
+  readonly deadline?: string;
   readonly elapsedMs: number;
+  /** Time of the next attempt to launch. Absent unless the last one failed. */
+  readonly nextAttempt?: string;
   /** Probable causes in order, if the node has not joined within the usual time. */
   readonly checks: readonly JoinCheck[];
 }
 
-/** Returns the progress, or undefined if the node of the NodeClaim has registered. */
-export function joinProgress(claim: NodeClaim, nowMs: number): JoinProgress | undefined {
-  if (isTrue(claim, 'Registered')) return undefined;
+/** Returns the progress, or undefined if the node is initialized or its NodeClaim does not show the initialization. */
+export function joinProgress(claim: NodeClaim, nowMs: number, failure?: LaunchFailure): JoinProgress | undefined {
+  if (isTrue(claim, 'Initialized')) return undefined;
+  if (isTrue(claim, 'Registered')) return initializing(claim, nowMs);
   const isLaunched = isTrue(claim, 'Launched');
   const type = isLaunched ? 'Registered' : 'Launched';
   const changed = getCondition(claim, isLaunched ? 'Launched' : type)?.lastTransitionTime;
@@ -43,9 +55,34 @@ export function joinProgress(claim: NodeClaim, nowMs: number): JoinProgress | un
   const times = { since: timestamp(sinceMs), deadline: timestamp(deadlineMs), elapsedMs };
   if (isLaunched) return { stage: 'registering', text: registeringText(claim, times), ...times, checks };
   const { message = '', status } = getCondition(claim, 'Launched') ?? {};
-  const why = status === 'Unknown' && message !== '' ? ` (${message})` : '';
-  const text = `the instance has not been launched for ${elapsed(elapsedMs)}${why}; the NodeClaim is deleted at ${times.deadline}`;
-  return { stage: 'launching', text, ...times, checks };
+  const answer = failure?.text ?? (status === 'Unknown' ? message : '');
+  const why = answer === '' ? '' : ` (${answer})`;
+  const next = failure?.nextMs === undefined ? {} : { nextAttempt: timestamp(Math.max(nowMs, failure.nextMs)) };
+  const again = next.nextAttempt === undefined ? '' : `; the next attempt is at ${next.nextAttempt}`;
+  const text = `the instance has not been launched for ${elapsed(elapsedMs)}${why}${again}; the NodeClaim is deleted at ${times.deadline}`;
+  return { stage: 'launching', text, ...times, ...next, checks };
+}
+
+/** Remedies by the reason of the condition Initialized. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  StartupTaintsExist: 'the component that the taint waits for must remove it',
+  KnownEphemeralTaintsExist: 'the kubelet or the cloud controller must remove it',
+  NodeNotReady: 'the conditions of the Node have the reason',
+  ResourceNotRegistered: 'the device plugin of the resource must register it with the kubelet',
+  DRADriverPoolsNotPublished: 'the driver must publish its ResourceSlices',
+};
+
+function initializing(claim: NodeClaim, nowMs: number): JoinProgress | undefined {
+  const condition = getCondition(claim, 'Initialized');
+  if (condition === undefined) return undefined;
+  const since = getCondition(claim, 'Registered')?.lastTransitionTime ?? claim.metadata.creationTimestamp;
+  const sinceMs = timeOf(since) || 0;
+  const elapsedMs = Math.max(0, nowMs - sinceMs);
+  const { reason = '', message = '' } = condition;
+  const remedy = own(REMEDIES, reason);
+  const why = remedy === undefined ? '' : `: ${message}; ${remedy}`;
+  const text = `node ${claim.status?.nodeName ?? 'unknown'} has been registered for ${elapsed(elapsedMs)} but is not initialized${why}`;
+  return { stage: 'initializing', text, since: timestamp(sinceMs), elapsedMs, checks: [] };
 }
 
 /** Returns whole seconds, because parts of a second do not matter. */

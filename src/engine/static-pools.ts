@@ -4,11 +4,12 @@ import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTAT
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
-import { cheapestPrice, compareText } from './instance-types.ts';
-import type { PlannedClaim, PoolInput, StateNode } from './model.ts';
+import { cheapestPrice, compareText, compatibleOfferings, requirementsOf } from './instance-types.ts';
+import type { InstanceType, PlannedClaim, PoolInput, StateNode } from './model.ts';
 import { claimExtras } from './node-extras.ts';
 import { SIMULATION_ONLY, templateRequirements } from './node-template.ts';
 import { doNotDisrupt, isActive, isOwnedByDaemonSet, isTerminal } from './pods.ts';
+import { LOOSE } from './requirements.ts';
 import { labelsOf } from './solver/finalise.ts';
 
 /**
@@ -37,6 +38,15 @@ export function templateClaim(
     usdPerHour: Number.isFinite(price) ? price : 0,
     ...(Number.isFinite(price) && claimExtras(extras)),
   };
+}
+
+/** Returns true if a NodeClaim of a static NodePool can be launched now, because an offering that it allows is available. */
+export function canLaunch(nodePool: NodePool, instanceTypes: readonly InstanceType[]): boolean {
+  const requirements = templateRequirements(nodePool).without(HOSTNAME_LABEL, ...SIMULATION_ONLY);
+  return instanceTypes.some(
+    (type) =>
+      requirements.compatible(requirementsOf(type), LOOSE) && compatibleOfferings(type, requirements).length > 0,
+  );
 }
 
 /** NodeClaim of a static NodePool, with its node if it exists. */

@@ -22,6 +22,7 @@ import { sameItems } from '../lib/same-items.ts';
 import { watchDefaultSpread } from './default-spread.ts';
 import { type DeviceStores, openDeviceStores } from './devices/device-stores.ts';
 import { JobFailures } from './job-failures.ts';
+import { LaunchFailures } from './launch-failures.ts';
 import { NamedCounter } from './named-counter.ts';
 import { providerIdOf, stateNode } from './node.ts';
 import { PodTimings } from './pod-timings.ts';
@@ -61,6 +62,7 @@ export class ClusterState {
   readonly stores: Stores;
   readonly podTimings = new PodTimings();
   readonly jobFailures = new JobFailures();
+  readonly launchFailures = new LaunchFailures();
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were approved and do not exist yet, by NodePool. */
   readonly reservedNodes = new NamedCounter(() => this.changed());

@@ -64,6 +64,12 @@ export class UnlaunchedClaims {
       .map(({ claim }) => ({ claim, pods: this.#pods.get(claim.metadata.name) }));
   }
 
+  /** Returns the overdue claim that a pod stays assigned to. */
+  overdueClaimOf(pod: string): NodeClaim | undefined {
+    return this.overdue().find(({ claim, pods }) => claim.metadata.deletionTimestamp === undefined && pods?.has(pod))
+      ?.claim;
+  }
+
   /**
    * Returns the namespaced names of the pods that stay assigned to overdue claims. No further nodes must be launched for them.
    */

@@ -19,6 +19,7 @@ const CAUSE = Type.Object(
     wanted: text('Value that the pod needs'),
     offered: text('Value that the object has'),
     remedy: text('Change that lets the pod fit'),
+    nextAttempt: Type.Optional(time('Time at which the first of the offerings is tried again')),
   },
   { description: 'Cause in the NodePool that the pod is meant for' },
 );
@@ -165,6 +166,7 @@ const ONE_POD_VERDICT = Type.Object(
     cause: Type.Optional(CAUSE),
     since: Type.Optional(time('Time since when the pod is held back')),
     until: Type.Optional(time('Time until which the pod is held back')),
+    nextAttempt: Type.Optional(time('Time of the next attempt to launch a node, if the last one failed')),
     decided: Type.Optional(time("Time of the operator's decision")),
     event: Type.Optional(text('Last event of the operator about the pod, if it cannot be reached')),
     nodePools: Type.Optional(
@@ -228,10 +230,11 @@ export const NODECLAIM = Type.Object(
     join: Type.Optional(
       Type.Object(
         {
-          stage: Type.Enum(['launching', 'registering']),
+          stage: Type.Enum(['launching', 'registering', 'initializing']),
           text: Type.String(),
           since: time('Start of the stage'),
-          deadline: time('Time at which the NodeClaim is deleted'),
+          deadline: Type.Optional(time('Time at which the NodeClaim is deleted')),
+          nextAttempt: Type.Optional(time('Time of the next attempt to launch, if the last one failed')),
           elapsedMs: count('Milliseconds since the start'),
           checks: Type.Array(
             Type.Object({
@@ -241,7 +244,7 @@ export const NODECLAIM = Type.Object(
             }),
           ),
         },
-        { description: 'Progress before the node has registered' },
+        { description: 'Progress before the node is initialized' },
       ),
     ),
     unknown: Type.Optional(UNKNOWN),

@@ -17,6 +17,7 @@ import { remembering } from '../../lib/remembering.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { FinishedSpan, StepTraces } from '../../observe/traces/tracer.ts';
+import { classOf, TOO_FEW_INSTANCES } from '../error-codes.ts';
 import { codeOf, isThrottled } from '../errors.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
@@ -235,8 +236,7 @@ export class Fleets {
         instances: bought.slice(orders.length).map(({ id }) => id),
       });
     const short = bought.length < orders.length && fleetErrors.length === 0;
-    const text = 'too few instances returned';
-    const errors = short ? [{ ErrorCode: text, ErrorMessage: text }] : fleetErrors;
+    const errors = short ? [{ ErrorCode: TOO_FEW_INSTANCES, ErrorMessage: TOO_FEW_INSTANCES }] : fleetErrors;
     return orders.map((order, at) => {
       const own = bought[at];
       return own === undefined ? { order, errors } : { order, bought: own, errors: fleetErrors };
@@ -244,25 +244,12 @@ export class Fleets {
   }
 }
 
-/** Error codes of requests that EC2 refuses because of the caller, before it evaluates the request. */
-const TURNED_AWAY: ReadonlySet<string> = new Set([
-  'AuthFailure',
-  'Blocked',
-  'ExpiredToken',
-  'InvalidClientTokenId',
-  'OptInRequired',
-  'PendingVerification',
-  'RequestExpired',
-  'SignatureDoesNotMatch',
-  'UnauthorizedOperation',
-]);
-
 const isResponse = (error: unknown): boolean =>
   isThrottled(error) || (error instanceof Error && '$fault' in error && error.$fault === 'client');
 
 /** Returns true if EC2 evaluated the request. An earlier request with the same token then launched no instance. */
 const isEvaluated = (error: unknown): boolean =>
-  isResponse(error) && !isThrottled(error) && !TURNED_AWAY.has(codeOf(error));
+  isResponse(error) && !isThrottled(error) && classOf(codeOf(error)) !== 'permission';
 
 /** One CreateFleet request, including its retries until EC2 responds. */
 class FleetCall {

@@ -1,20 +1,20 @@
-/** Records fleet errors as shortages of offerings, and converts them to the error of a launch. */
+/** Records errors of EC2 as shortages of offerings, and converts them to the error of a launch. */
 import type { CreateFleetError } from '@aws-sdk/client-ec2';
 import { CreateFailed, InsufficientCapacity } from '../../cloud/errors.ts';
-import { explainLaunchFailure, isNoCapacity, SPOT_ROLE_MISSING, SUBNET_FULL } from '../errors.ts';
+import { classOf, effectOf } from '../error-codes.ts';
+import { explainLaunchFailure } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { OfferingKey, UnavailableOfferings } from '../offerings/unavailable.ts';
 import type { SpotPool } from '../spot-risk/spot-pools.ts';
 
 const SPREAD_LIMIT = 'limit of instances in this spread placement group';
 
-/** Error codes for a lack of capacity in AWS, as opposed to account limits or an invalid request. */
-const POOL_EMPTY: ReadonlySet<string> = new Set(['InsufficientInstanceCapacity', 'UnfulfillableCapacity']);
-
 export interface FleetContext {
   readonly capacityType: string;
   /** Names of all instance types of the launch. */
   readonly instanceTypes: readonly string[];
+  /** All overrides of the request. Errors without an override apply to all of them. */
+  readonly pools: readonly SpotPool[];
   readonly placementGroup: OfferingKey['placementGroup'];
   readonly zoneId: (zone: string) => string;
   readonly unavailable: UnavailableOfferings;
@@ -28,6 +28,9 @@ export interface FleetContext {
 }
 
 const errorText = ({ ErrorCode = '', ErrorMessage = '' }: CreateFleetError): string => `${ErrorCode}: ${ErrorMessage}`;
+
+/** Errors whose shortages are recorded. Each requester of a fleet receives the same errors. */
+const recorded = new WeakSet<CreateFleetError>();
 
 /** Records shortages, even if the fleet launched an instance in another pool. */
 export function recordFleetErrors(
@@ -43,46 +46,80 @@ export function recordFleetErrors(
       capacity_type: context.capacityType,
       reason: explainLaunchFailure(errorText(error)).reason,
     });
-    recordFleetError(error, fleetId, context);
+    recordError(error, fleetId, context);
   }
 }
 
-function recordFleetError(error: CreateFleetError, fleetId: string | undefined, context: FleetContext): void {
-  const { capacityType, unavailable, placementGroup } = context;
+/**
+ * Records a refused request as an error of all its overrides. A refused caller and a failure of EC2 do not depend on the
+ * overrides, so they are not recorded.
+ */
+export function recordRequestError(error: CreateFleetError, context: FleetContext): void {
+  const errorClass = classOf(error.ErrorCode ?? '');
+  if (errorClass !== 'permission' && errorClass !== 'transient') recordError(error, undefined, context);
+}
+
+function recordError(error: CreateFleetError, fleetId: string | undefined, context: FleetContext): void {
+  const { capacityType, unavailable } = context;
   const { ErrorCode: code = '', ErrorMessage: message = '' } = error;
-  const {
-    InstanceType: instanceType = '',
-    AvailabilityZone: zone = '',
-    SubnetId,
-  } = error.LaunchTemplateAndOverrides?.Overrides ?? {};
-  if (code === SPOT_ROLE_MISSING) {
+  const { SubnetId } = error.LaunchTemplateAndOverrides?.Overrides ?? {};
+  const errorClass = classOf(code);
+  if (errorClass === 'capacity-type') {
     if (capacityType !== 'reserved') unavailable.markCapacityType(code, 'spot');
     context.spotRoleMissing();
-    return;
+    if (capacityType === 'spot') return;
   }
-  if (!isNoCapacity(code)) return;
-  if (code === SUBNET_FULL && SubnetId !== undefined) {
+  if (errorClass === 'subnet' && SubnetId !== undefined) {
     unavailable.markSubnet(code, SubnetId);
     context.subnetExhausted(SubnetId);
   }
-  const spreadFull = message.includes(SPREAD_LIMIT);
+  const isSpreadFull = message.includes(SPREAD_LIMIT);
+  const pools = poolsOf(error, context);
   if (capacityType === 'reserved') {
-    if (!spreadFull) context.reservationExhausted(instanceType, zone);
+    if (!isSpreadFull) for (const { instanceType, zone } of pools) context.reservationExhausted(instanceType, zone);
     return;
   }
-  const types = spreadFull && placementGroup !== undefined ? context.instanceTypes : [instanceType];
-  const pool = { instanceType, zone };
-  const isNews =
-    capacityType === 'spot' && unavailable.shortage({ ...pool, capacityType, placementGroup }) === undefined;
-  if (isNews && POOL_EMPTY.has(code) && !spreadFull) context.spotPoolEmpty?.(pool);
-  for (const type of types) unavailable.mark(code, { instanceType: type, zone, capacityType, placementGroup }, fleetId);
+  if (errorClass === 'capacity' && !isSpreadFull) for (const pool of pools) reportEmptyPool(pool, context);
+  if (recorded.has(error)) return;
+  recorded.add(error);
+  for (const pool of pools) markPool(code, pool, fleetId, context);
+}
+
+/** Returns the capacity pools of an error. */
+function poolsOf(error: CreateFleetError, { instanceTypes, placementGroup, pools }: FleetContext): readonly SpotPool[] {
+  const { InstanceType, AvailabilityZone } = error.LaunchTemplateAndOverrides?.Overrides ?? {};
+  if (InstanceType === undefined || AvailabilityZone === undefined)
+    return pools.filter(
+      ({ instanceType, zone }) =>
+        (InstanceType ?? instanceType) === instanceType && (AvailabilityZone ?? zone) === zone,
+    );
+  const isSpreadFull = placementGroup !== undefined && error.ErrorMessage?.includes(SPREAD_LIMIT) === true;
+  const types = isSpreadFull ? instanceTypes : [InstanceType];
+  return types.map((instanceType) => ({ instanceType, zone: AvailabilityZone }));
+}
+
+function reportEmptyPool(pool: SpotPool, { capacityType, placementGroup, unavailable, spotPoolEmpty }: FleetContext) {
+  if (capacityType !== 'spot') return;
+  if (unavailable.shortage({ ...pool, capacityType, placementGroup }) === undefined) spotPoolEmpty?.(pool);
+}
+
+function markPool(
+  code: string,
+  pool: SpotPool,
+  fleetId: string | undefined,
+  { capacityType, placementGroup, unavailable }: FleetContext,
+): void {
+  const offering = { ...pool, capacityType, placementGroup };
+  const { pause } = effectOf(code);
+  if (pause === 'fixed') unavailable.mark(code, offering, fleetId);
+  else unavailable.markFailed(code, offering, { tolerated: pause === 'lenient' ? 1 : 0, fleetId });
 }
 
 /** Returns the error of a launch if the fleet launched no instance. */
 export function launchError(errors: readonly CreateFleetError[]): InsufficientCapacity | CreateFailed {
   const text = [...new Set(errors.map(errorText))].join('; ');
-  const noCapacity = errors.every(({ ErrorCode = '' }) => isNoCapacity(ErrorCode) || ErrorCode === SPOT_ROLE_MISSING);
-  if (noCapacity) return new InsufficientCapacity(`with fleet error(s), ${text}`);
+  if (!errors.some(({ ErrorCode = '' }) => effectOf(ErrorCode).keepsClaim))
+    return new InsufficientCapacity(`with fleet error(s), ${text}`);
   const { reason, message } = explainLaunchFailure(text);
   return new CreateFailed(reason, message, { cause: new Error(`with fleet error(s), ${text}`) });
 }

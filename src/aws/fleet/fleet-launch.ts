@@ -23,7 +23,8 @@ import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
-import { codeOf, describeError, explainLaunchFailure, LAUNCH_TEMPLATE_NOT_FOUND, launchFailure } from '../errors.ts';
+import { LAUNCH_TEMPLATE_NOT_FOUND } from '../error-codes.ts';
+import { codeOf, describeError, explainLaunchFailure, isClientFault, launchFailure } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
 import { EFA_RESOURCE, requestsEfa } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
@@ -36,7 +37,7 @@ import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import type { Subnets, ZonalSubnet } from '../subnets/subnets.ts';
 import { launchTags } from '../tags.ts';
 import { type FleetAnswer, type Fleets, fleetRequest } from './create-fleet.ts';
-import { launchError, recordFleetErrors } from './failures.ts';
+import { type FleetContext, launchError, recordFleetErrors, recordRequestError } from './failures.ts';
 import {
   chooseCapacityType,
   isReordered,
@@ -146,11 +147,22 @@ export class Launcher {
     });
   }
 
+  #rememberRefusal({ claim, types, capacityType }: Launch, error: unknown): void {
+    this.#answers.set(claim.metadata.uid ?? claim.metadata.name, {
+      requestedTypes: types.length,
+      capacityType,
+      errors: [{ instanceType: '', zone: '', text: describeError(error) }],
+    });
+  }
+
   #choose(claim: NodeClaim, offered: readonly InstanceType[], required: LaunchRequirements): readonly InstanceType[] {
     const { types, rejections } = this.#choices.choose(claim, offered, required);
     for (const rejection of rejections) this.#logRejection(rejection);
-    if (types.length === 0)
-      throw new InsufficientCapacity('all requested instance types were unavailable during launch');
+    if (types.length === 0) {
+      const text = 'all requested instance types were unavailable during launch';
+      const answer = this.answerOf(claim)?.errors[0]?.text;
+      throw new InsufficientCapacity(answer === undefined ? text : `${text}; the last answer of EC2 was ${answer}`);
+    }
     const cheapest = types.slice(0, MAX_FLEET_TYPES);
     const { unsatisfied } = satisfiesMinValues(cheapest, required.requirements);
     if (this.#options.minValuesPolicy === 'Strict' && unsatisfied.length > 0)
@@ -189,7 +201,7 @@ export class Launcher {
       const overrides = this.#overrides(launch, configs, zonal);
       const ids = new Set(overrides.flatMap(({ Overrides = [] }) => Overrides.map(({ SubnetId }) => SubnetId)));
       requested = requested.filter(({ id }) => ids.has(id));
-      const answer = await this.#order(launch, configs, overrides);
+      const answer = await this.#order(launch, configs, overrides, zonal);
       const instance = this.#settle({ ...launch, capacityType: answer.order.capacityType }, answer, zonal);
       used.add(instance.subnetId);
       return instance;
@@ -244,10 +256,12 @@ export class Launcher {
   }
 
   async #order(
-    { nodeClass, claim, capacityType, tags, types, required }: Launch,
+    launch: Launch,
     configs: readonly TemplateConfig[],
     overrides: readonly FleetLaunchTemplateConfigRequest[],
+    zonal: ReadonlyMap<string, ZonalSubnet>,
   ): Promise<FleetAnswer> {
+    const { nodeClass, claim, capacityType, tags, types, required } = launch;
     const annotations = claim.metadata.annotations ?? {};
     const relaxed = annotations[MIN_VALUES_RELAXED_ANNOTATION] === 'true';
     const request = fleetRequest({
@@ -258,11 +272,16 @@ export class Launcher {
       tags,
       context: relaxed ? undefined : nodeClass.spec.context,
     });
+    const order = { request, claimUid: claim.metadata.uid ?? claim.metadata.name, capacityType, configs };
     try {
-      const claimUid = claim.metadata.uid ?? claim.metadata.name;
-      return await this.#options.fleets.create({ request, claimUid, capacityType, configs });
+      return await this.#options.fleets.create(order);
     } catch (error) {
-      if (codeOf(error) !== LAUNCH_TEMPLATE_NOT_FOUND) throw launchFailure('Error creating fleet request', error);
+      this.#rememberRefusal(launch, error);
+      if (codeOf(error) !== LAUNCH_TEMPLATE_NOT_FOUND) {
+        if (isClientFault(error))
+          recordRequestError({ ErrorCode: codeOf(error) }, this.#contextOf(launch, order, zonal));
+        throw launchFailure('Error creating fleet request', error);
+      }
       this.#options.templates.forget(configs.map(({ name }) => name));
       throw launchFailure('Launch templates not found when creating fleet request', error);
     }
@@ -271,11 +290,26 @@ export class Launcher {
   #settle(launch: Launch, answer: FleetAnswer, zonal: ReadonlyMap<string, ZonalSubnet>): Instance {
     const { order, bought, errors } = answer;
     this.#rememberAnswer(launch, answer);
+    recordFleetErrors(errors, bought?.fleetId, this.#contextOf(launch, order, zonal));
+    if (bought === undefined) throw launchError(errors);
+    return this.#instanceFrom(launch, order.configs, bought);
+  }
+
+  #contextOf(
+    launch: Launch,
+    { request, configs }: FleetAnswer['order'],
+    zonal: ReadonlyMap<string, ZonalSubnet>,
+  ): FleetContext {
     const { unavailable, spotRisk, metrics, subnets, reservations } = this.#options;
     const { capacityType, placementGroup, claim } = launch;
-    recordFleetErrors(errors, bought?.fleetId, {
+    const overrides = (request.LaunchTemplateConfigs ?? []).flatMap(({ Overrides = [] }) => Overrides);
+    return {
       capacityType,
       instanceTypes: launch.types.map(({ name }) => name),
+      pools: overrides.map(({ InstanceType = '', AvailabilityZone = '' }) => ({
+        instanceType: InstanceType,
+        zone: AvailabilityZone,
+      })),
       placementGroup: placementGroup && { id: placementGroup.id, partition: chosenPartition(claim, placementGroup) },
       zoneId: (zone) => zonal.get(zone)?.zoneID ?? '',
       unavailable,
@@ -283,13 +317,11 @@ export class Launcher {
       spotPoolEmpty: (pool) => spotRisk?.capacityError(pool),
       subnetExhausted: (id) => subnets.exhausted(id),
       reservationExhausted: (type, zone) => {
-        const found = reservationFor(order.configs, type, zone);
+        const found = reservationFor(configs, type, zone);
         if (found !== undefined) reservations.exhausted(found.id);
       },
       spotRoleMissing: () => this.#reportSpotRoleMissing(launch),
-    });
-    if (bought === undefined) throw launchError(errors);
-    return this.#instanceFrom(launch, order.configs, bought);
+    };
   }
 
   #reportSpotRoleMissing({ claim, capacityType }: Launch): void {

@@ -12,6 +12,7 @@ import {
 import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
 import type { DiscountedPrice } from '../../engine/price-book/book-entries.ts';
 import { sharedRequirements } from '../../engine/shared-types.ts';
+import { defined } from '../../lib/defined.ts';
 import type { PlacementGroup } from '../placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
 import type { Zone } from '../subnets/zones.ts';
@@ -83,6 +84,12 @@ export interface Surveyed {
 const LASTING: ReadonlySet<ObstacleCode> = new Set(['not-offered', 'no-subnet', 'incompatible']);
 /** Returns true if the obstacle persists until the NodeClass or AWS's offering changes. */
 export const isLasting = ({ code }: Obstacle): boolean => LASTING.has(code);
+
+function availabilityOf(obstacle: Obstacle | undefined): Pick<Offering, 'available' | 'outage'> {
+  if (obstacle === undefined) return { available: true };
+  const { reason, untilMs } = obstacle;
+  return reason === undefined ? { available: false } : { available: false, outage: defined({ reason, untilMs }) };
+}
 
 const NOT_OFFERED: Obstacle = { code: 'not-offered' };
 const NO_SUBNET: Obstacle = { code: 'no-subnet' };
@@ -200,7 +207,7 @@ export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): r
         requirements: baseRequirements(capacityType, zone, known),
         ...pricesOf(price ?? 0, listed && context.discounted?.(instanceType, capacityType, listed)),
         ...(spotRiskUsdPerHour > 0 && { spotRiskUsdPerHour }),
-        available: obstacle === undefined,
+        ...availabilityOf(obstacle),
       };
       return { offering, obstacle };
     });
@@ -240,7 +247,7 @@ export function reservedEntries(
           only(CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL, String(reservation.interruptible ?? false)),
         ],
         usdPerHour: (context.onDemandPrice(instanceType) ?? 0) / RESERVED_PRICE_DIVISOR,
-        available: obstacle === undefined,
+        ...availabilityOf(obstacle),
         reservationCapacity,
       };
       return { offering, obstacle };

@@ -1,12 +1,18 @@
-/** Offerings that recently had no capacity. */
-
+/** Offerings that recently had no capacity, or could not be launched for another reason. */
+import { formatDuration } from '../../api/duration.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { defined } from '../../lib/defined.ts';
 import { TtlCache } from '../../lib/ttl-cache.ts';
 import type { Logger } from '../../observe/logger.ts';
 
-/** Time for which a shortage is recorded. */
+/** Time for which a shortage is recorded, and longest pause after a failure. */
 export const SHORTAGE_TTL_MS = 3 * 60_000;
+/** First pause after a failure. Each successive failure doubles it. */
+const FIRST_PAUSE_MS = 10_000;
+/** A failure this long after the end of a pause starts with the first pause again. */
+const FORGIVEN_MS = SHORTAGE_TTL_MS;
+/** Maximum number of offerings whose failures are counted. */
+const MOST_FAILING = 20_000;
 
 export interface OfferingKey {
   readonly instanceType: string;
@@ -23,12 +29,19 @@ export interface Shortage {
   readonly untilMs: number;
 }
 
+interface FailedLaunch {
+  readonly tolerated: number;
+  readonly fleetId?: string | undefined;
+}
+
 export class UnavailableOfferings {
   readonly #log: Logger;
   readonly #offerings: TtlCache<string, { readonly instanceType: string; readonly reason: string }>;
   /** Reasons by capacity type. */
   readonly #capacityTypes: TtlCache<string, string>;
   readonly #subnets: TtlCache<string, string>;
+  /** Number of successive failures by offering. */
+  readonly #failures: TtlCache<string, number>;
   readonly #sequences = new Map<string, number>();
   #shared = 0;
   #marks = 0;
@@ -43,6 +56,7 @@ export class UnavailableOfferings {
     });
     this.#capacityTypes = new TtlCache(clock, SHORTAGE_TTL_MS, { evicted: bump });
     this.#subnets = new TtlCache(clock, SHORTAGE_TTL_MS, { evicted: bump });
+    this.#failures = new TtlCache(clock, SHORTAGE_TTL_MS + FORGIVEN_MS, { most: MOST_FAILING });
   }
 
   #bump(instanceType: string): void {
@@ -86,7 +100,26 @@ export class UnavailableOfferings {
   }
 
   mark(reason: string, offering: OfferingKey, fleetId?: string): void {
-    this.#offerings.set(keyOf(offering), { instanceType: offering.instanceType, reason });
+    this.#pause(reason, offering, { ms: SHORTAGE_TTL_MS, fleetId });
+  }
+
+  /**
+   * Records a failure that does not show for how long the offering cannot be launched. The pause doubles with each successive
+   * failure up to three minutes. Requests that were sent before the pause do not extend it.
+   * @param tolerated number of failures without a pause
+   */
+  markFailed(reason: string, offering: OfferingKey, { tolerated, fleetId }: FailedLaunch): void {
+    const key = keyOf(offering);
+    if (this.#offerings.has(key)) return;
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    const doublings = failures - tolerated - 1;
+    const ms = doublings < 0 ? 0 : Math.min(SHORTAGE_TTL_MS, FIRST_PAUSE_MS * 2 ** Math.min(doublings, 10));
+    this.#failures.set(key, failures, ms + FORGIVEN_MS);
+    if (ms > 0) this.#pause(reason, offering, { ms, fleetId });
+  }
+
+  #pause(reason: string, offering: OfferingKey, { ms, fleetId }: { ms: number; fleetId: string | undefined }): void {
+    this.#offerings.set(keyOf(offering), { instanceType: offering.instanceType, reason }, ms);
     this.#bump(offering.instanceType);
     const { id, partition } = offering.placementGroup ?? {};
     this.#log.debug('removing offering from offerings', {
@@ -94,7 +127,7 @@ export class UnavailableOfferings {
       'instance-type': offering.instanceType,
       zone: offering.zone,
       'capacity-type': offering.capacityType,
-      ttl: '3m0s',
+      ttl: formatDuration(ms),
       ...defined({ 'placement-group-id': id, 'placement-group-partition': partition, 'fleet-id': fleetId }),
     });
   }

@@ -51,7 +51,9 @@ function answerText({ answer }: NodeClaimExplanation): string | undefined {
 
 function checksText({ join }: NodeClaimExplanation): string {
   if (join === undefined) return '';
-  const facts = `  waiting   ${formatDuration(Math.floor(join.elapsedMs / 1000) * 1000)}, until ${join.deadline}\n`;
+  const until = join.deadline === undefined ? '' : `, until ${join.deadline}`;
+  const next = join.nextAttempt === undefined ? '' : `  next      ${join.nextAttempt}\n`;
+  const facts = `  waiting   ${formatDuration(Math.floor(join.elapsedMs / 1000) * 1000)}${until}\n${next}`;
   if (join.checks.length === 0) return facts;
   const rows = join.checks.map(({ code, text, command }, at) => `  ${at + 1}. ${code}: ${text}\n     ${command}`);
   return `${facts}\nPROBABLE CAUSES\n${rows.join('\n')}\n`;

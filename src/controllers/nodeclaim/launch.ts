@@ -35,7 +35,7 @@ const offeringOf = ({ metadata: { labels = {} } }: NodeClaim) => ({
 });
 
 export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): LifecycleStep {
-  const { client, cloud, clock, events, traces } = deps;
+  const { client, cloud, clock, cluster, events, traces } = deps;
 
   /**
    * Deletes a NodeClaim that cannot be launched now. The provisioner then plans again for its pods and avoids the unavailable
@@ -50,6 +50,7 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     const message = event.message(claim.metadata.name, shortenMessage(messageOf(error)));
     events.publish(eventOf(event, claim, { message, dedupe: [uidOf(claim)] }));
     log.error('failed launching nodeclaim', { NodeClaim: { name: claim.metadata.name }, error });
+    cluster.launchFailures.record(claim, { text: shortenMessage(messageOf(error)) });
     if (await deleteExactly(client, NODE_CLAIM, claim)) recordDeleted(deps, claim, { reason });
     return { claim, outcome: settled, deleted: true };
   }
@@ -59,7 +60,8 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
       return giveUp(claim, error, { event: INSUFFICIENT_CAPACITY_ERROR, reason: 'insufficient_capacity' }, log);
     if (causeOf(error, NodeClassNotReady))
       return giveUp(claim, error, { event: NODE_CLASS_NOT_READY, reason: 'nodeclass_not_ready' }, log);
-    retries.failed(claim);
+    const nextMs = clock.now() + retries.failed(claim);
+    cluster.launchFailures.record(claim, { text: shortenMessage(messageOf(error)), nextMs });
     const shown = causeOf(error, CreateFailed);
     const reason = shown?.reason ?? 'LaunchFailed';
     const message = shown?.conditionMessage ?? shortenMessage(messageOf(error));
@@ -186,11 +188,13 @@ export class LaunchRetries {
     return failed === undefined ? 0 : failed.notBeforeMs - monotonicMs(this.#clock);
   }
 
-  failed(claim: NodeClaim): void {
+  /** Returns the milliseconds until the next attempt. */
+  failed(claim: NodeClaim): number {
     const { uid, name } = claim.metadata;
     const failures = this.#failed(claim)?.failures ?? 0;
     const waitMs = Math.max(backOffMs(this.#backOff, failures, this.#random), this.#limiter.reserve());
     this.#byName.set(name, { uid, failures: failures + 1, notBeforeMs: monotonicMs(this.#clock) + waitMs });
+    return waitMs;
   }
 
   /** Removes the entry. Must be called once the NodeClaim is launched or gone. */

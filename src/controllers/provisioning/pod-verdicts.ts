@@ -1,5 +1,8 @@
 /** Latest decision on each pending pod, and the verdicts at `/debug/pods`. The format is public. */
+import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { poolNameOf } from '../../api/object-fields.ts';
 import { poolsAtLimit } from '../../engine/causes/nearest-pool.ts';
 import { type PodVerdict, refusedVerdict, waitingText } from '../../engine/causes/pod-verdict.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
@@ -114,7 +117,7 @@ export class PodVerdicts {
   }
 
   #verdict(pod: Pod, holdOf: HoldOf): PodVerdict {
-    const { clock } = this.#deps;
+    const { clock, cluster } = this.#deps;
     const key = podKey(pod);
     const { nodeName } = pod.spec;
     if (nodeName) return { pod: key, code: 'running', text: `the pod is on node ${nodeName}` };
@@ -124,8 +127,10 @@ export class PodVerdicts {
       const times = { since: wallTimeOf(clock, hold.sinceMs), until: wallTimeOf(clock, hold.untilMs) };
       return { pod: key, code: 'held', text, ...times };
     }
+    const awaited = cluster.unlaunched.overdueClaimOf(key);
+    if (awaited !== undefined) return this.#launchVerdict(key, { claim: awaited, nodePool: poolNameOf(awaited) });
     const entry = this.#entries.get(key);
-    if (entry === undefined || entry.uid !== pod.metadata.uid) return undecided(pod);
+    if (entry === undefined || entry.uid !== pod.metadata.uid) return this.#undecided(pod);
     return { ...this.#decisionVerdict(key, entry.decision), decided: timestamp(entry.decidedMs) };
   }
 
@@ -136,7 +141,7 @@ export class PodVerdicts {
         return refusedVerdict(pod, decision.refusal);
       case 'placed': {
         const node = cluster.nodeByProviderId(decision.providerId);
-        const progress = node?.nodeClaim && !node.registered ? joinProgress(node.nodeClaim, clock.now()) : undefined;
+        const progress = node?.nodeClaim && !node.initialized ? joinProgress(node.nodeClaim, clock.now()) : undefined;
         return progress === undefined
           ? { pod, code: 'fits', text: `the pod fits on node ${decision.node}` }
           : { pod, code: 'joining', text: `the pod waits for NodeClaim ${decision.node}: ${progress.text}` };
@@ -144,21 +149,46 @@ export class PodVerdicts {
       case 'launched': {
         const { claim, nodePool, others } = decision;
         const claimed = claim === undefined ? undefined : cluster.claim(claim);
-        const shared = others > 0 ? ` and ${others} more` : '';
-        const progress = claimed === undefined ? undefined : joinProgress(claimed, clock.now());
-        const details = defined({ claim, progress: progress?.text });
-        const text = `NodePool ${nodePool} launches a node for the pod${shared}`;
-        const named = details.claim === undefined ? '' : `, NodeClaim ${details.claim}`;
-        const state = details.progress === undefined ? '' : `: ${details.progress}`;
-        return { pod, code: 'bought', text: `${text}${named}${state}` };
+        if (claimed !== undefined) return this.#launchVerdict(pod, { claim: claimed, nodePool, others });
+        const failure = claim === undefined ? undefined : cluster.launchFailures.of(claim);
+        const text = `NodePool ${nodePool} launches a node for the pod${sharedText(others)}`;
+        if (claim === undefined) return { pod, code: 'bought', text };
+        return failure === undefined
+          ? { pod, code: 'bought', text: `${text}, NodeClaim ${claim}` }
+          : { pod, code: 'bought', text: `NodeClaim ${claim} could not be launched: ${failure.text}; ${SOON}` };
       }
     }
   }
+
+  #launchVerdict(
+    pod: string,
+    { claim, nodePool, others = 0 }: { readonly claim: NodeClaim; readonly nodePool: string; readonly others?: number },
+  ): PodVerdict {
+    const { cluster, clock } = this.#deps;
+    const { name } = claim.metadata;
+    const progress = joinProgress(claim, clock.now(), cluster.launchFailures.of(name));
+    const text = `NodePool ${nodePool} launches a node for the pod${sharedText(others)}, NodeClaim ${name}`;
+    const state = progress === undefined ? '' : `: ${progress.text}`;
+    return { pod, code: 'bought', text: `${text}${state}`, ...defined({ nextAttempt: progress?.nextAttempt }) };
+  }
+
+  #undecided(pod: Pod): PodVerdict {
+    const { cluster, clock } = this.#deps;
+    const key = podKey(pod);
+    if (!isProvisionable(pod)) return { pod: key, code: 'waiting', text: waitingText(pod) };
+    const waitedMs = clock.now() - (cluster.podTimings.get(key).acknowledgedMs ?? clock.now());
+    const text = (why: string): string => `the operator has not decided on the pod yet; ${why}`;
+    if (cluster.unlaunched.isAwaited)
+      return { pod: key, code: 'undecided', text: text('it waits for the end of launches in progress') };
+    if (waitedMs < SOON_MS) return { pod: key, code: 'undecided', text: text('it decides within seconds') };
+    const waited = formatDuration(Math.floor(waitedMs / 1000) * 1000);
+    const why = `it has tried for ${waited}, and errors of the controller "provisioner" in its log have the reason`;
+    return { pod: key, code: 'undecided', text: text(why) };
+  }
 }
 
-function undecided(pod: Pod): PodVerdict {
-  const key = podKey(pod);
-  return isProvisionable(pod)
-    ? { pod: key, code: 'undecided', text: 'the operator has not decided on the pod yet; it decides within seconds' }
-    : { pod: key, code: 'waiting', text: waitingText(pod) };
-}
+/** Time within which the operator decides on a pod, unless an error prevents it. */
+const SOON_MS = 60_000;
+const SOON = 'the operator decides on the pod again within seconds';
+
+const sharedText = (others: number): string => (others > 0 ? ` and ${others} more` : '');

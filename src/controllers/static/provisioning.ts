@@ -3,7 +3,7 @@ import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { limitOfNodes } from '../../engine/disruption/methods/static-drift.ts';
-import { templateClaim } from '../../engine/static-pools.ts';
+import { canLaunch, templateClaim } from '../../engine/static-pools.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -20,6 +20,8 @@ const AT_LIMIT_MS = 30_000;
 const HELD_MS = 10_000;
 /** Maximum number of NodeClaims per reconcile. The events of the NodeClaims trigger the next reconcile. */
 const MOST_AT_ONCE = 500;
+/** Interval of retries while no offering is available, as for pending pods. */
+const NO_OFFERING_MS = 10_000;
 /**
  * Minimum interval between creations. Limits the replacement of NodeClaims that are deleted immediately because of insufficient
  * capacity.
@@ -70,6 +72,18 @@ export function staticProvisioning(
       : Math.max(0, last.ms + LEAST_PACE_MS - monotonicMs(clock));
   }
 
+  /** Returns false also if the instance types are unknown, as for pending pods. */
+  async function isLaunchable(pool: NodePool, { log }: ReconcileContext): Promise<boolean> {
+    const NodePool = { name: pool.metadata.name };
+    try {
+      if (canLaunch(pool, await deps.cloud.instanceTypes(pool))) return true;
+      log.debug('waiting for an available offering', { NodePool });
+    } catch (error) {
+      log.debug('waiting for the instance types', { NodePool, error });
+    }
+    return false;
+  }
+
   return {
     name: 'static.provisioning',
     watches: NODE_POOL,
@@ -88,12 +102,16 @@ export function staticProvisioning(
       if (waitMs > 0) return after(waitMs);
       const room = launches.room(pool.metadata.name);
       if (room === 0) return after(HELD_MS);
-      const count = Math.min(room, countCreations(pool, claims, cluster.reservedNodes.of(pool.metadata.name)));
-      if (count === 0) {
+      const count = (current: StaticClaims): number =>
+        Math.min(room, countCreations(pool, current, cluster.reservedNodes.of(pool.metadata.name)));
+      if (count(claims) === 0) {
         context.log.info('nodepool node limit reached');
         return after(AT_LIMIT_MS);
       }
-      await create(pool, count, context);
+      if (!(await isLaunchable(pool, context))) return after(NO_OFFERING_MS);
+      // other controllers may have created NodeClaims while the instance types were read
+      const left = count(staticClaims({ cluster, queue }, pool, () => false));
+      if (left > 0) await create(pool, left, context);
       return after(REVIEW_MS);
     },
   };

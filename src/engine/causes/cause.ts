@@ -38,6 +38,8 @@ export interface Cause {
   readonly offered: string;
   /** Sentence with the change that lets the pod fit. */
   readonly remedy: string;
+  /** Time at which the first of the offerings is tried again. */
+  readonly nextAttempt?: string;
 }
 
 /** Value that is wanted from a NodePool that can launch no node at all within its limits. */
@@ -51,7 +53,7 @@ export function causeText(cause: Cause): string {
 /** Returns the cause, its remedy, and the reasons of all NodePools. */
 export const withDetails = (cause: Cause, details: string): string => `${causeText(cause)} Details: ${details}`;
 
-function statement({ code, object, field, wanted, offered }: Cause): string {
+function statement({ code, object, field, wanted, offered, nextAttempt }: Cause): string {
   const name = `${object.kind} "${object.name}"`;
   switch (code) {
     case 'no-such-nodepool':
@@ -65,7 +67,7 @@ function statement({ code, object, field, wanted, offered }: Cause): string {
     case 'not-offered':
       return `${name} offers ${offered}; ${wanted}`;
     case 'sold-out':
-      return `${name} matches, but its capacity is sold out: ${offered}`;
+      return `${name} matches, but its capacity is ${nextAttempt === undefined ? 'sold out' : 'not available now'}: ${offered}`;
     case 'too-large':
       return `${name} has no instance type with enough room: ${wanted}, but the largest has ${offered}`;
     case 'taint':

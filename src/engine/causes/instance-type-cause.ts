@@ -2,6 +2,7 @@
 import { CAPACITY_TYPE_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
+import { timestamp } from '../../lib/times.ts';
 import { allocatable, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering, Resources } from '../model.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
@@ -196,12 +197,22 @@ function soldOut(pool: NodePool, offerings: readonly TypeOffering[]): Cause {
   const valuesOf = (key: string): readonly string[] =>
     [...new Set(offerings.flatMap(({ offering }) => requirementsOf(offering).get(key).sorted))].sort();
   const capacityTypes = valuesOf(CAPACITY_TYPE_LABEL).join(' and ');
+  const outages = offerings.flatMap(({ offering: { outage } }) => outage ?? []);
+  const reasons = [...new Set(outages.flatMap(({ reason }) => reason ?? []))].sort();
+  const ends = outages.flatMap(({ untilMs }) => untilMs ?? []);
+  const next = ends.length === 0 ? {} : { nextAttempt: timestamp(Math.min(...ends)) };
+  const place = `${someOf(names)} in ${someOf(valuesOf(ZONE_LABEL))}`;
+  const when = next.nextAttempt === undefined ? 'in a few minutes' : `at ${next.nextAttempt}`;
   return {
     code: 'sold-out',
     object: nodePoolOf(pool),
     field: 'spec.template.spec.requirements',
     wanted: someOf(names),
-    offered: `EC2 has no ${capacityTypes} capacity for ${someOf(names)} in ${someOf(valuesOf(ZONE_LABEL))}`,
-    remedy: 'The operator tries again in a few minutes; allow more instance types or zones to launch sooner.',
+    offered:
+      reasons.length === 0
+        ? `EC2 has no ${capacityTypes} capacity for ${place}`
+        : `the last launches of ${capacityTypes} ${place} failed with ${someOf(reasons)}`,
+    remedy: `The operator tries again ${when}; allow more instance types or zones to launch sooner.`,
+    ...next,
   };
 }

@@ -2,7 +2,7 @@
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { defined } from '../../lib/defined.ts';
-import { type JoinProgress, joinProgress } from '../node-join.ts';
+import { type JoinProgress, joinProgress, type LaunchFailure } from '../node-join.ts';
 import {
   type Alternative,
   type AlternativesInput,
@@ -40,10 +40,12 @@ export interface NodeClaimExplanation {
 interface Input extends AlternativesInput {
   readonly pods: readonly string[];
   readonly nowMs: number;
+  /** Undefined unless the operator failed to launch the instance. */
+  readonly failure?: LaunchFailure | undefined;
 }
 
 export function explainNodeClaim(input: Input): NodeClaimExplanation {
-  const { claim, answer, pods, nowMs } = input;
+  const { claim, answer, pods, nowMs, failure } = input;
   const chosen = chosenOffering(claim);
   const isLaunched = chosen.instanceType !== '';
   return {
@@ -54,7 +56,7 @@ export function explainNodeClaim(input: Input): NodeClaimExplanation {
     requests: requestsOf(claim),
     ...(isLaunched && { launched: { ...chosen, ...priceOf(chosen, input) }, capacityType: capacityTypeText(input) }),
     alternatives: alternativesOf(input),
-    ...defined({ answer, join: joinProgress(claim, nowMs) }),
+    ...defined({ answer, join: joinProgress(claim, nowMs, failure) }),
   };
 }
 

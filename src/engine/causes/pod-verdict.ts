@@ -1,5 +1,6 @@
 /** Verdict on a pod that has no node. The operator serves verdicts at `/debug/pods`; the command line computes the same. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { defined } from '../../lib/defined.ts';
 import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
 import { misfitText } from '../solver/misfits.ts';
@@ -32,6 +33,8 @@ export interface PodVerdict {
   readonly until?: string;
   /** Time of the operator's decision. */
   readonly decided?: string;
+  /** Time of the next attempt to launch a node. Absent unless the provider refused the last one. */
+  readonly nextAttempt?: string;
   /** Reason of each NodePool for rejecting the pod, in the order of evaluation. */
   readonly nodePools?: readonly { readonly nodePool: string; readonly code: string; readonly text: string }[];
   /** Unknown facts that affect the verdict. Undefined if the list is empty. */
@@ -49,7 +52,7 @@ export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
     pod,
     code: 'unschedulable',
     text: cause === undefined ? 'no NodePool can launch a node for the pod' : causeText(cause),
-    ...(cause && { cause }),
+    ...(cause && { cause, ...defined({ nextAttempt: cause.nextAttempt }) }),
     nodePools: pools.map(({ nodePool, misfit }) => ({ nodePool, code: misfit.code, text: misfitText(misfit) })),
   };
 }

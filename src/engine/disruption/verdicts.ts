@@ -5,6 +5,7 @@ import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labe
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { StateNode } from '../model.ts';
+import { joinProgress } from '../node-join.ts';
 import { isWaitingForEviction } from '../pods.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
@@ -219,6 +220,9 @@ function methodVerdictOn(
   const isChecked = recorded !== undefined && blockNow !== undefined && CHANGING.has(recorded.code);
   const block = isChecked ? blockNow(node, review.method.class) : recorded;
   if (isChecked && block === undefined) return { method, ...ended(recorded) };
+  const progress =
+    block?.code === 'not-initialized' ? node.nodeClaim && joinProgress(node.nodeClaim, nowMs) : undefined;
+  if (block && progress) return { method, ...block, nearestMiss: progress.text };
   if (block?.code === 'deleting') return { method, ...block, nearestMiss: leaving(node, nowMs) };
   if (block) return { method, ...block };
   const declined = review.declined.get(providerId);

@@ -16,6 +16,11 @@ const clock = { now: () => 0, sleep: async () => undefined, after: () => () => u
 const SPOT_ROLE = 'AuthFailure.ServiceLinkedRoleCreationNotPermitted';
 const GROUP = { id: 'pg-1', partition: '2' };
 
+const POOLS = [
+  { instanceType: 'm5.large', zone: 'us-west-2a' },
+  { instanceType: 'c5.large', zone: 'us-west-2b' },
+];
+
 const fleetError = (ErrorCode: string, ErrorMessage = 'because'): CreateFleetError => ({
   ErrorCode,
   ErrorMessage,
@@ -27,11 +32,12 @@ const fleetError = (ErrorCode: string, ErrorMessage = 'because'): CreateFleetErr
 /** Returns the recorded state after an error of a launch of `m5.large` and `c5.large`. */
 function noted(error: CreateFleetError, overrides: Partial<FleetContext> = {}) {
   const metrics = createMetrics();
-  const unavailable = new UnavailableOfferings(clock, silent);
+  const unavailable = overrides.unavailable ?? new UnavailableOfferings(clock, silent);
   const told: string[] = [];
   recordFleetErrors([error], 'fleet-1', {
     capacityType: 'on-demand',
     instanceTypes: ['m5.large', 'c5.large'],
+    pools: POOLS,
     placementGroup: undefined,
     zoneId: () => 'usw2-az1',
     unavailable,
@@ -59,7 +65,7 @@ const NO_CAPACITY = [
   'MaxFleetCountExceeded',
   'ReservationCapacityExceeded',
 ];
-const OTHERS = ['RequestLimitExceeded', 'UnauthorizedOperation', 'InvalidParameterValue'];
+const OTHERS = ['UnauthorizedOperation', 'InvalidParameterValue', 'InvalidAMIID.NotFound'];
 
 describe.each(NO_CAPACITY)('%s', (code) => {
   it.each(['on-demand', 'spot'])('makes only the offering of a launch on %s unavailable', (capacityType) => {
@@ -153,7 +159,7 @@ describe(SPOT_ROLE, () => {
   it.each(['spot', 'on-demand'])('disables spot for all launches after one on %s, and is reported', (capacityType) => {
     const { isOut, told } = noted(fleetError(SPOT_ROLE), { capacityType });
     expect(isOut({ capacityType: 'spot', instanceType: 'r5.large' })).toBe(true);
-    expect(isOut({ capacityType: 'on-demand' })).toBe(false);
+    expect(isOut({ capacityType: 'on-demand', instanceType: 'r5.large' })).toBe(false);
     expect(told).toEqual(['spot role is missing']);
   });
 
@@ -167,11 +173,51 @@ describe(SPOT_ROLE, () => {
 });
 
 describe.each(OTHERS)('%s', (code) => {
-  it('leaves all offerings available and is not a shortage', () => {
+  it('pauses only the offering, and keeps the NodeClaim with its reason', () => {
     const { isOut, told } = noted(fleetError(code));
-    expect(isOut()).toBe(false);
+    expect(isOut()).toBe(true);
+    expect(isOut({ instanceType: 'c5.large' })).toBe(false);
     expect(told).toEqual([]);
     expect(launchError([fleetError(code), fleetError('InsufficientInstanceCapacity')])).toBeInstanceOf(CreateFailed);
+  });
+});
+
+describe('RequestLimitExceeded', () => {
+  it('pauses the offering after the second failure, so that one throttled request does not lead to other types', () => {
+    const unavailable = new UnavailableOfferings(clock, silent);
+    expect(noted(fleetError('RequestLimitExceeded'), { unavailable }).isOut()).toBe(false);
+    noted(fleetError('RequestLimitExceeded'), { unavailable });
+    expect(unavailable.shortage({ instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'on-demand' })).toEqual({
+      of: 'offering',
+      reason: 'RequestLimitExceeded',
+      untilMs: 10_000,
+    });
+  });
+});
+
+describe('a code that is not classified', () => {
+  it('pauses its offering, and the pods are planned again', () => {
+    const { isOut } = noted(fleetError('SomeNewCode'));
+    expect(isOut()).toBe(true);
+    expect(isOut({ zone: 'us-west-2b' })).toBe(false);
+    expect(launchError([fleetError('SomeNewCode')])).toBeInstanceOf(InsufficientCapacity);
+  });
+
+  it('counts once for all NodeClaims of a fleet', () => {
+    const unavailable = new UnavailableOfferings(clock, silent);
+    const error = fleetError('SomeNewCode');
+    const key = { instanceType: 'm5.large', zone: 'us-west-2a', capacityType: 'on-demand' };
+    for (let requester = 0; requester < 5; requester++) noted(error, { unavailable });
+    expect(unavailable.shortage(key)?.untilMs).toBe(10_000);
+  });
+});
+
+describe('an error without an override', () => {
+  it('applies to all overrides of the request', () => {
+    const { isOut } = noted({ ErrorCode: 'InsufficientInstanceCapacity', ErrorMessage: 'none' });
+    expect(isOut()).toBe(true);
+    expect(isOut({ instanceType: 'c5.large', zone: 'us-west-2b' })).toBe(true);
+    expect(isOut({ instanceType: 'c5.large' })).toBe(false);
   });
 });
 

@@ -41,6 +41,32 @@ describe('UnavailableOfferings', () => {
     expect(unavailable.shortage(KEY)).toBeDefined();
   });
 
+  it('doubles the pause of an offering that fails again, up to three minutes, and starts again after three quiet minutes', () => {
+    const { unavailable, forward } = shortages();
+    const pauses: number[] = [];
+    for (let failure = 0; failure < 7; failure++) {
+      unavailable.markFailed('x', KEY, { tolerated: 0 });
+      let pauseMs = 0;
+      while (unavailable.shortage(KEY) !== undefined) {
+        forward(10_000);
+        pauseMs += 10_000;
+      }
+      pauses.push(pauseMs);
+    }
+    expect(pauses).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 180_000, 180_000]);
+    forward(180_000);
+    unavailable.markFailed('x', KEY, { tolerated: 0 });
+    forward(10_000);
+    expect(unavailable.shortage(KEY)).toBeUndefined();
+  });
+
+  it('does not extend a pause for requests that were sent before it', () => {
+    const { unavailable, forward } = shortages();
+    for (let failure = 0; failure < 9; failure++) unavailable.markFailed('x', KEY, { tolerated: 0 });
+    forward(10_000);
+    expect(unavailable.shortage(KEY)).toBeUndefined();
+  });
+
   it('distinguishes types, zones and placement groups', () => {
     const { unavailable } = shortages();
     unavailable.mark('x', { ...KEY, placementGroup: { id: 'pg-1' } });
