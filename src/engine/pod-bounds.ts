@@ -8,6 +8,7 @@ import { tryRun } from '../lib/try-run.ts';
 import { hostPortsOf } from './host-ports.ts';
 import type { EnginePod } from './input.ts';
 import type { PodRefusal } from './model.ts';
+import { withUsableTerms } from './node-terms.ts';
 import { podKey } from './pods.ts';
 import { selectorKeys } from './selectors.ts';
 
@@ -84,12 +85,16 @@ const hasFewPorts = ({ ports }: PodSpec['containers'][number]): boolean => isSho
 
 function isPlainAffinity({ nodeAffinity, podAffinity, podAntiAffinity }: Affinity): boolean {
   return (
-    areFew(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms, hasFewExpressions) &&
+    isPlainTerm(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms) &&
     areFew(nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution, prefersFew) &&
     isPlainPodAffinity(podAffinity) &&
     isPlainPodAffinity(podAntiAffinity)
   );
 }
+
+/** Returns true if there are no alternatives, so that no alternative must be omitted. */
+const isPlainTerm = (terms: readonly NodeSelectorTerm[] | undefined): boolean =>
+  terms === undefined || (terms.length < 2 && terms.every(hasFewExpressions));
 
 const isPlainPodAffinity = (affinity: Affinity['podAffinity'] | undefined): boolean =>
   areFew(affinity?.requiredDuringSchedulingIgnoredDuringExecution, hasFewKeys) &&
@@ -173,7 +178,7 @@ const measuredOr = (spec: PodSpec): Measured =>
   tryRun(() => measuredSpec(spec)) ?? { spec, weight: 0, error: undefined, cut: undefined };
 
 function measuredSpec(own: PodSpec): Measured {
-  const { spec, cut } = withoutSurplus(own);
+  const { spec, cut } = withoutSurplus(withUsableTerms(own));
   return { spec, cut, error: errorOf(spec), weight: weightOf(spec) };
 }
 

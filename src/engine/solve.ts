@@ -43,7 +43,7 @@ import { priceFloor } from './solver/price-floor.ts';
 import { PodQueue, sortPods } from './solver/queue.ts';
 import { ReservedUnits } from './solver/reservations.ts';
 import { Scheduler, type SchedulerParts } from './solver/scheduler.ts';
-import { templateOf } from './solver/template.ts';
+import { type Template, templateOf } from './solver/template.ts';
 import type { TieBreak } from './solver/ties.ts';
 import { Topology } from './topology/topology.ts';
 import { WithheldLaunches } from './withheld-launches.ts';
@@ -177,7 +177,8 @@ class VariationSolve {
   #attempt(tieBreak: TieBreak, preference: PoolPreference, workShare: number): Attempt {
     const { snapshot, emptyPools, leftOuts } = this.#common;
     const refusals = new Map(this.#refused);
-    const topology = this.#newTopology();
+    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#staying));
+    const topology = this.#newTopology(templates);
     const work = { classes: this.#classes, topology, working: this.#options.working };
     const known = registeredPods(this.#pods, work, refusals);
     const isWhole = known.length === this.#pods.length;
@@ -186,7 +187,7 @@ class VariationSolve {
     const devices = this.#newDevices();
     const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet };
     const nodes = new Nodes({ ...parts, devices });
-    const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices });
+    const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
     const notEvaluated = run(scheduler, placeable, refusals, this.#pace);
     this.#unpacked.clear();
     const packed = this.#packed(scheduler.claims.all, topology, workShare);
@@ -211,11 +212,12 @@ class VariationSolve {
     return this.#options.minValuesPolicy === 'Strict';
   }
 
-  #newTopology(): Topology {
+  #newTopology(templates: readonly Template[]): Topology {
     return new Topology({
       base: this.#common.topology,
       leaving: this.#leavingAt,
       pendingPods: this.#pendingPods,
+      closedPools: new Set(templates.filter(({ limits }) => 'code' in limits.allowed).map(({ name }) => name)),
     });
   }
 
@@ -226,12 +228,13 @@ class VariationSolve {
     return new DevicePlacement({ world, daemons, variation, elapsedMs: this.#options.elapsedMs });
   }
 
-  #newScheduler(parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference' | 'devices'>): Scheduler {
-    const { snapshot, templates, idlePools } = this.#common;
+  #newScheduler(
+    parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference' | 'devices' | 'templates'>,
+  ): Scheduler {
+    const { snapshot, idlePools } = this.#common;
     return new Scheduler({
       ...parts,
       classes: this.#classes,
-      templates: templates.map((pool) => templateOf(pool, this.#staying)),
       noAmounts: this.#noAmounts,
       lowerMinValues: !this.#strictMinValues,
       reservations: new ReservedUnits(snapshot.pools, this.#options.reservedMode),

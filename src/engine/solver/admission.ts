@@ -74,6 +74,7 @@ export function registeredPods(
         topology.register(at);
         known.add(at);
       }
+      topology.addFollowers(podClass);
       return undefined;
     });
     if (refusal !== undefined) refusals.set(podKey(pod), refusal);

@@ -68,8 +68,12 @@ export class CompiledSnapshot {
     this.emptyPools = emptyPools;
     this.idlePools = [...idle, ...(snapshot.idlePools ?? [])];
     const pools = snapshot.pools.filter(({ nodePool }) => !leftOuts.has('NodePool', nodePool.metadata.name));
+    const launching = new Set(templates.map(({ name }) => name));
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
-    this.topology = new TopologyBase(this.snapshot, { preferences: options.preferencePolicy === 'Respect', leftOuts });
+    this.topology = new TopologyBase(
+      { ...this.snapshot, pools: pools.filter(({ nodePool }) => launching.has(nodePool.metadata.name)) },
+      { preferences: options.preferencePolicy === 'Respect', leftOuts },
+    );
     this.volumes = new Volumes(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();

@@ -100,7 +100,10 @@ export class Scheduler {
       if (typeof together === 'object') return this.#placeInSomeForm(pod, podClass, isLate);
       return together;
     }
-    return this.#placeInSomeForm(pod, podClass, isLate);
+    const refusal = this.#placeInSomeForm(pod, podClass, isLate);
+    if (typeof refusal === 'object' && this.#parts.topology.releaseFollowers(podClass))
+      return this.#placeInSomeForm(pod, podClass, isLate);
+    return refusal;
   }
 
   #placeInSomeForm(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {

@@ -1,19 +1,16 @@
 /** Finds pods that are refused before the solve, because of their own settings or because a setting is not supported. */
-import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
 import { UNSUPPORTED, usesDevices } from '../dra/pod-claims.ts';
 import type { EnginePod } from '../input.ts';
 import type { PodRefusal } from '../model.ts';
+import { requiredTerms, termErrors } from '../node-terms.ts';
 import { isScheduled } from '../pods.ts';
-import { requirementsOfPod } from '../requirements.ts';
+import { ownNodesOf } from '../topology/node-filter.ts';
 import type { Volumes } from '../volumes.ts';
 
 const OPTED_OUT = `configured to not run on a Karpenter provisioned node (requirement=${NODEPOOL_LABEL} DoesNotExist)`;
-
-const requiredTerms = ({ spec }: EnginePod): readonly NodeSelectorTerm[] =>
-  spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
 
 function requirementTexts(pod: EnginePod): readonly string[] {
   const selector = Object.entries(pod.spec.nodeSelector ?? {}).map(([key, value]) => ({
@@ -21,14 +18,14 @@ function requirementTexts(pod: EnginePod): readonly string[] {
     operator: 'In' as const,
     values: [value],
   }));
-  const expressions = requiredTerms(pod).flatMap((term) => term.matchExpressions ?? []);
-  return [...[...selector, ...expressions].flatMap(requirementErrors), ...fieldTexts(pod)];
+  return [...selector.flatMap(requirementErrors), ...requiredTerms(pod).flatMap(termErrors)];
 }
 
 const fieldTexts = (pod: EnginePod): readonly string[] =>
-  requiredTerms(pod).some(({ matchFields = [] }) => matchFields.length > 0)
-    ? ['node selector term with matchFields is not supported']
-    : [];
+  requiredTerms(pod)
+    .filter(({ matchFields = [] }) => matchFields.length > 0)
+    .flatMap(termErrors)
+    .slice(0, 1);
 
 const deviceError = (pod: EnginePod, devices: DeviceWorld | undefined): string | undefined =>
   devices === undefined ? UNSUPPORTED : devices.needsOf(pod)?.error;
@@ -54,6 +51,9 @@ export function refusalOf(
   return errors.length > 0 ? { code: 'ignored', text: errors.join('; '), optedOut } : undefined;
 }
 
-/** Returns true if a preference opts out, even if preferences are ignored. */
+/** Returns true if every alternative excludes nodes of NodePools. A preference does not exclude them. */
 const hasOptedOut = (pod: EnginePod): boolean =>
-  requirementsOfPod(pod, { preferences: true }).get(NODEPOOL_LABEL).operator === 'DoesNotExist';
+  ownNodesOf(pod).alternatives?.every((alternative) => {
+    const nodePools = alternative.get(NODEPOOL_LABEL);
+    return nodePools.operator === 'DoesNotExist' && nodePools.allowsAbsence;
+  }) ?? false;

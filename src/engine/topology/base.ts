@@ -7,6 +7,7 @@ import type { Namespace, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
+import { cachedRequests } from '../cached-requests.ts';
 import type { EnginePod } from '../input.ts';
 import { LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
@@ -14,9 +15,9 @@ import { MOST_RULES } from '../pod-bounds.ts';
 import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { DomainIds } from './domain-ids.ts';
-import { Domains } from './domains.ts';
+import { Domains, type Reach } from './domains.ts';
 import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
-import { filterIdentity, isOpen, type NodeFilter, passes } from './node-filter.ts';
+import { ANY_NODE, filterIdentity, isOpen, type NodeFilter, ownNodesOf, passes } from './node-filter.ts';
 import { PodCounts, runningOn } from './pod-counts.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity, rulesOf } from './rules.ts';
 import type { RunningPod } from './running-pods.ts';
@@ -42,8 +43,8 @@ export interface OwnRule {
   readonly id: string;
   readonly rule: Rule;
   readonly group: BaseGroup;
-  /** Domains that are possible for the pod on new nodes. */
-  readonly reachable: readonly number[];
+  /** New nodes that provide domains for the rule. */
+  readonly reach: Reach;
 }
 
 interface TopologyBaseOptions {
@@ -61,9 +62,23 @@ const NO_RULES: readonly (readonly [string, Rule])[] = [];
 const NO_TOLERATIONS: readonly Toleration[] = [];
 const NO_PODS: readonly EnginePod[] = [];
 
-/** Returns the filter for the domains of an affinity rule: only domains on nodes whose taints the pod tolerates count. */
-const affinityFilter = remembering(
-  (tolerations: readonly Toleration[]): NodeFilter => ({ alternatives: undefined, tolerations }),
+/** Returns the reach of an affinity rule: only domains on nodes whose taints the pod tolerates count. */
+const affinityReach = remembering(
+  (tolerations: readonly Toleration[]): Reach => ({ alternatives: undefined, tolerations, requests: undefined }),
+);
+
+/** Returns the reach of a spread constraint: only domains on nodes that the pod can use count. */
+export const nodeReach = remembering(
+  (pod: EnginePod): Reach => ({ ...ownNodesOf(pod), requests: cachedRequests(pod) }),
+);
+
+/** Reach of all new nodes. */
+export const ANYWHERE: Reach = { ...ANY_NODE, requests: undefined };
+const NONE_CLOSED: ReadonlySet<string> = new Set();
+
+const reachIdentity = remembering(
+  (reach: Reach): string =>
+    `${filterIdentity(reach)} ${reach.requests === undefined ? '' : JSON.stringify(reach.requests)}`,
 );
 
 const hostOf = (node: EngineNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;
@@ -188,21 +203,26 @@ export class TopologyBase {
     if (own === undefined) {
       own = rulesOf(pod, { namespaces: this.namespaces, preferences: this.#preferences }).map((rule) => {
         const id = ruleIdentity(rule);
-        const filter = rule.filter ?? affinityFilter(pod.spec.tolerations ?? NO_TOLERATIONS);
-        return { id, rule, group: this.#group(rule, id), reachable: this.reachable(rule.key, filter) };
+        const isSpread = rule.type === 'topology spread';
+        const reach = isSpread ? nodeReach(pod) : affinityReach(pod.spec.tolerations ?? NO_TOLERATIONS);
+        return { id, rule, group: this.#group(rule, id), reach };
       });
       this.#ownRules.set(pod, own);
     }
     return own;
   }
 
-  /** Returns the ids of the domains of the new nodes that pass the filter. */
-  reachable(key: string, filter: NodeFilter): readonly number[] {
-    const id = `${key} ${filterIdentity(filter)}`;
+  /**
+   * Returns the ids of the domains of new nodes. Equal arguments have the same list.
+   *
+   * @param closed names of NodePools that launch no nodes
+   */
+  reachable(key: string, reach: Reach, closed: ReadonlySet<string> = NONE_CLOSED): readonly number[] {
+    const id = `${key} ${reachIdentity(reach)} ${closed.size === 0 ? '' : [...closed].join()}`;
     let reachable = this.#reachable.get(id);
     if (reachable === undefined) {
       const ids = this.idsOf(key);
-      reachable = this.domains.reachable(key, filter).map((domain) => ids.idOf(domain));
+      reachable = this.domains.reachable(key, reach, closed).map((domain) => ids.idOf(domain));
       this.#reachable.set(id, reachable);
     }
     return reachable;

@@ -1,17 +1,34 @@
 /** Finds the values that a topology label can have on new nodes. */
 import type { Taint } from '../../api/kubernetes.ts';
-import { requirementsOf } from '../instance-types.ts';
-import type { InstanceType, PoolInput } from '../model.ts';
+import { remembering } from '../../lib/remembering.ts';
+import { allocatable, requirementsOf } from '../instance-types.ts';
+import type { InstanceType, PoolInput, Resources } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
 import { LOOSE, Requirements } from '../requirements.ts';
+import { amountIn } from '../resources.ts';
 import { isAdmitted } from '../taints.ts';
 import type { ValueSet } from '../value-set.ts';
 import { alternativesIdentity, type NodeFilter } from './node-filter.ts';
 
-/** Domains that a NodePool provides for one key. */
-interface Provider {
-  readonly taints: readonly Taint[];
+/** New nodes that count for a rule. */
+export interface Reach extends NodeFilter {
+  /** Requests of the pod for which there must be room. Undefined if room does not matter. */
+  readonly requests: Resources | undefined;
+}
+
+/** One alternative of node affinity on the nodes of a NodePool. */
+interface Offer {
+  readonly requirements: Requirements;
+  /** Domains that the NodePool and some instance type name. */
   readonly domains: ReadonlySet<string>;
+}
+
+/** Nodes that a NodePool provides for one key. */
+interface Provider {
+  readonly name: string;
+  readonly taints: readonly Taint[];
+  readonly instanceTypes: readonly InstanceType[];
+  readonly offers: readonly Offer[];
 }
 
 const NO_TAINTS: readonly Taint[] = [];
@@ -26,14 +43,19 @@ export class Domains {
     this.#pools = pools.filter(({ instanceTypes }) => instanceTypes.length > 0);
   }
 
-  /** Returns the domains of the new nodes that pass the filter. */
-  reachable(key: string, filter: NodeFilter): readonly string[] {
-    const { tolerations } = filter;
-    const reachable = new Set<string>();
-    for (const { taints, domains } of this.#providersOf(key, filter))
-      if (tolerations === undefined || isAdmitted(tolerations, taints))
-        for (const domain of domains) reachable.add(domain);
-    return [...reachable];
+  /**
+   * Returns the domains of the new nodes that count. If the pod is too large for all instance types, returns the domains for a
+   * smaller pod, so that the refusal names the size and not the rule.
+   *
+   * @param closed names of NodePools that launch no nodes
+   */
+  reachable(key: string, { requests, ...filter }: Reach, closed: ReadonlySet<string>): readonly string[] {
+    const providers = this.#providersOf(key, filter).filter(
+      ({ name, taints }) =>
+        !closed.has(name) && (filter.tolerations === undefined || isAdmitted(filter.tolerations, taints)),
+    );
+    const reachable = domainsOf(providers, key, requests);
+    return reachable.length > 0 || requests === undefined ? reachable : domainsOf(providers, key, undefined);
   }
 
   #providersOf(key: string, filter: NodeFilter): readonly Provider[] {
@@ -42,8 +64,10 @@ export class Domains {
     if (providers === undefined) {
       const alternatives = filter.alternatives ?? NO_REQUIREMENTS;
       providers = this.#pools.map((pool) => ({
+        name: pool.nodePool.metadata.name,
         taints: pool.nodePool.spec.template.spec.taints ?? NO_TAINTS,
-        domains: new Set(alternatives.flatMap((alternative) => [...domainsOf(pool, key, alternative)])),
+        instanceTypes: pool.instanceTypes,
+        offers: alternatives.flatMap((alternative) => offerOf(pool, key, alternative) ?? []),
       }));
       this.#providers.set(id, providers);
     }
@@ -51,46 +75,81 @@ export class Domains {
   }
 }
 
-/** Returns the domains of a NodePool's new nodes that satisfy the requirements. */
-function domainsOf({ nodePool, instanceTypes }: PoolInput, key: string, required: Requirements): ReadonlySet<string> {
+/** Returns the domains of a NodePool's new nodes that satisfy the requirements, if there can be such nodes. */
+function offerOf({ nodePool, instanceTypes }: PoolInput, key: string, required: Requirements): Offer | undefined {
   const template = templateRequirements(nodePool);
-  const domains = new Set<string>();
-  if (!template.compatible(required, LOOSE)) return domains;
+  if (!template.compatible(required, LOOSE)) return undefined;
   const { metadata, spec } = nodePool.spec.template;
   const own = Requirements.fromRequirements(spec.requirements)
     .intersect(Requirements.fromLabels(metadata?.labels))
     .get(key)
     .intersect(required.get(key));
-  for (const set of [own, ...setsOf(instanceTypes, key).map((each) => each.intersect(own))])
-    if (!set.complement) for (const value of set.values) domains.add(value);
-  if (required.identity === '') return domains;
-  return offeredAmong(domains, { key, requirements: template.intersect(required), instanceTypes });
+  const ofTypes = setsOf(instanceTypes, key);
+  const domains = new Set<string>();
+  for (const set of [own, ...ofTypes.map((each) => each.intersect(own))])
+    if (!set.complement)
+      for (const value of set.values) if (ofTypes.some((each) => each.has(value))) domains.add(value);
+  return { requirements: template.intersect(required), domains };
 }
 
-interface TypesInDomains {
+/** Returns the domains where an instance type with enough room is offered. */
+function domainsOf(providers: readonly Provider[], key: string, requests: Resources | undefined): readonly string[] {
+  const found = new Set<string>();
+  for (const { offers, instanceTypes } of providers)
+    for (const { requirements, domains } of offers) {
+      const missing = new Set([...domains].filter((domain) => !found.has(domain)));
+      for (const type of largestFirst(instanceTypes)) {
+        if (missing.size === 0) break;
+        if (!requirementsOf(type).intersects(requirements)) continue;
+        for (const domain of domainsOfType(type, { key, requirements, requests }, missing)) {
+          missing.delete(domain);
+          found.add(domain);
+        }
+      }
+    }
+  return [...found];
+}
+
+interface TypeRequest {
   readonly key: string;
   readonly requirements: Requirements;
-  readonly instanceTypes: readonly InstanceType[];
+  readonly requests: Resources | undefined;
 }
 
 /**
- * Returns the domains where an instance type satisfies the requirements. Usually compares few types, because most types are
- * offered in all domains.
+ * Returns the domains among some where a type is offered and has room. An offering counts while it is out of capacity, because
+ * the shortage ends. An unavailable offering without a price does not exist.
  */
-function offeredAmong(
+function domainsOfType(
+  type: InstanceType,
+  { key, requirements, requests }: TypeRequest,
   domains: ReadonlySet<string>,
-  { key, requirements, instanceTypes }: TypesInDomains,
-): ReadonlySet<string> {
-  const missing = new Set(domains);
-  for (const type of instanceTypes) {
-    if (missing.size === 0) return domains;
-    const offered = requirementsOf(type);
-    if (!offered.intersects(requirements)) continue;
-    const set = offered.get(key);
-    for (const domain of missing) if (set.has(domain)) missing.delete(domain);
+): readonly string[] {
+  const own = requirementsOf(type).get(key);
+  const possible = [...domains].filter((domain) => own.has(domain));
+  const found = new Set<string>();
+  for (const offering of type.offerings) {
+    if (found.size === possible.length) break;
+    const offered = requirementsOf(offering);
+    const exists = offering.available || offering.usdPerHour > 0;
+    if (!exists || !requirements.compatible(offered, LOOSE)) continue;
+    if (requests !== undefined && !hasRoom(allocatable(type, offering), requests)) continue;
+    for (const domain of possible) if (offered.get(key).has(domain)) found.add(domain);
   }
-  return new Set([...domains].filter((domain) => !missing.has(domain)));
+  return [...found];
 }
+
+/** Returns true if a type has enough of each resource that it has. Other resources can come from devices. */
+function hasRoom(room: Resources, requests: Resources): boolean {
+  for (const name in requests)
+    if (Object.hasOwn(room, name) && amountIn(requests, name) > amountIn(room, name)) return false;
+  return true;
+}
+
+/** Returns types with the most CPU first, because most pods fit on the first type. Lists of types are immutable. */
+const largestFirst = remembering((types: readonly InstanceType[]): readonly InstanceType[] =>
+  types.toSorted((a, b) => amountIn(b.capacity, 'cpu') - amountIn(a.capacity, 'cpu')),
+);
 
 /** Maximum number of keys with cached sets for a list of types. Users can write arbitrary topology keys. */
 const MOST_KEYS = 100;

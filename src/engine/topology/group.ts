@@ -51,6 +51,7 @@ export class TopologyGroup {
   readonly #ids: DomainIds;
   /** Counts by domain id. `UNKNOWN` or beyond the end for domains that this group does not know. */
   #counts: Int32Array;
+  readonly #registered = new Set<readonly number[]>();
   /** Version that changes with every count. */
   #version = 0;
   #occupied: number | undefined;
@@ -58,7 +59,9 @@ export class TopologyGroup {
   readonly #fullClaims: [number, number] = [0, 0];
   /** Hosts of claims. The group knows these hosts even if it counts no pods there. */
   readonly #newHosts: readonly number[];
-  #lowest: { readonly pod: ValueSet; readonly version: number; readonly count: number } | undefined;
+  #lowest: { readonly version: number; readonly count: number } | undefined;
+  /** Domains that are possible for kinds of pods with this affinity rule. */
+  #followers: ((domain: string) => boolean)[] = [];
 
   /** Creates a group that owns `counts`. */
   constructor(rule: Rule, ids: DomainIds, counts: Int32Array, newHosts: readonly number[] = []) {
@@ -74,9 +77,17 @@ export class TopologyGroup {
   }
 
   register(id: number): void {
+    if (this.knows(id)) return;
     this.#widenFor(id);
-    if (this.#counts[id] === UNKNOWN) this.#counts[id] = 0;
+    this.#counts[id] = 0;
     this.#version++;
+  }
+
+  /** Registers the domains of a list. Lists are shared, so that the same list is registered only once. */
+  registerAll(ids: readonly number[]): void {
+    if (this.#registered.has(ids)) return;
+    this.#registered.add(ids);
+    for (const id of ids) this.register(id);
   }
 
   #widenFor(id: number): void {
@@ -113,7 +124,7 @@ export class TopologyGroup {
     return Math.max(this.#counts[id] ?? 0, 0);
   }
 
-  #knows(id: number): boolean {
+  knows(id: number): boolean {
     return (this.#counts[id] ?? UNKNOWN) >= 0;
   }
 
@@ -123,7 +134,7 @@ export class TopologyGroup {
       case 'topology spread':
         return this.#countOf(host) + Number(self) <= this.rule.maxSkew;
       case 'pod affinity':
-        return pod.has(this.#ids.name(host)) && (this.#countOf(host) > 0 || this.#mayStart(self, pod));
+        return pod.has(this.#ids.name(host)) && (this.#countOf(host) > 0 || this.#mayStart(self));
       case 'pod anti-affinity':
         return this.#countOf(host) === 0;
     }
@@ -131,13 +142,13 @@ export class TopologyGroup {
 
   /** Returns true if the rule allows a pod on a node with a fixed domain that is not a host. */
   admitsDomain(id: number, self: boolean, pod: ValueSet): boolean {
-    if (!this.#knows(id)) return false;
+    if (!this.knows(id)) return false;
     const count = this.#countOf(id);
     switch (this.rule.type) {
       case 'topology spread':
-        return count + Number(self) - this.#lowestFor(pod) <= this.rule.maxSkew;
+        return count + Number(self) - this.#leastPods <= this.rule.maxSkew;
       case 'pod affinity':
-        return pod.has(this.#ids.name(id)) && (count > 0 || this.#mayStart(self, pod));
+        return pod.has(this.#ids.name(id)) && (count > 0 || this.#mayStartIn(this.#ids.name(id), self, pod));
       case 'pod anti-affinity':
         return count === 0 && pod.has(this.#ids.name(id));
     }
@@ -160,15 +171,15 @@ export class TopologyGroup {
   #where(test: (name: string, count: number) => boolean): readonly string[] {
     const names: string[] = [];
     for (const id of this.#ids.sorted) {
-      if (!this.#knows(id)) continue;
+      if (!this.knows(id)) continue;
       const name = this.#ids.name(id);
       if (test(name, this.#countOf(id))) names.push(name);
     }
     return names;
   }
 
-  #spread({ self, pod, node, prefer }: PlaceRequest): readonly string[] {
-    const most = this.rule.maxSkew + this.#lowestFor(pod) - Number(self);
+  #spread({ self, node, prefer }: PlaceRequest): readonly string[] {
+    const most = this.rule.maxSkew + this.#leastPods - Number(self);
     let least = Number.POSITIVE_INFINITY;
     const eligible = this.#where((name, count) => {
       const isEligible = count <= most && node.has(name);
@@ -179,40 +190,70 @@ export class TopologyGroup {
     return best === undefined ? [] : [best];
   }
 
-  /** Returns the lowest count among the pod's domains. */
-  #lowestFor(pod: ValueSet): number {
-    if (this.#lowest?.version !== this.#version || this.#lowest.pod !== pod)
-      this.#lowest = { pod, version: this.#version, count: this.#lowestCount(pod) };
+  /**
+   * Lowest count of all domains. As in kube-scheduler, the filter of the rule alone decides which domains count, so the domains
+   * that are possible for the pod do not matter.
+   */
+  get #leastPods(): number {
+    if (this.#lowest?.version !== this.#version) this.#lowest = { version: this.#version, count: this.#lowestCount() };
     return this.#lowest.count;
   }
 
-  #lowestCount(pod: ValueSet): number {
-    let known = 0;
-    let lowest = 2 ** 31 - 1;
-    for (let id = 0; id < this.#counts.length; id++) {
-      const count = this.#counts[id] as number;
-      if (count < 0 || !pod.has(this.#ids.name(id))) continue;
-      known++;
-      lowest = Math.min(lowest, count);
-    }
-    return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : lowest;
+  #lowestCount(): number {
+    const known = this.#counts.filter((count) => count >= 0);
+    if (this.rule.minDomains !== undefined && known.length < this.rule.minDomains) return 0;
+    return known.reduce((lowest, count) => Math.min(lowest, count), 2 ** 31 - 1);
   }
 
   #affinity({ self, pod, node, prefer }: PlaceRequest): readonly string[] {
     const occupied = this.#where((name, count) => count > 0 && pod.has(name) && node.has(name));
-    if (occupied.length > 0 || !this.#mayStart(self, pod)) return occupied;
-    const possible = this.#where((name) => pod.has(name) && node.has(name));
-    const start = prefer(possible.length > 0 ? possible : this.#where((name) => pod.has(name)));
+    if (occupied.length > 0 || !this.#mayStart(self)) return occupied;
+    const starts = [...this.#startsOf(pod)];
+    const possible = starts.filter((name) => node.has(name));
+    const start = prefer(possible.length > 0 ? possible : starts);
     return start === undefined ? [] : [start];
   }
 
-  /** Returns true if the pod has affinity to its own kind and is the first pod of this kind. Such a pod may go anywhere. */
-  #mayStart(self: boolean, pod: ValueSet): boolean {
+  /** Restricts the first pod of an affinity rule to domains that are possible for another pod with this rule. */
+  addFollower(isPossible: (domain: string) => boolean): void {
+    this.#followers.push(isPossible);
+    this.#version++;
+  }
+
+  /** Removes these restrictions. Returns false if there were none. */
+  releaseFollowers(): boolean {
+    const wereThere = this.#followers.length > 0;
+    this.#followers = [];
+    this.#version++;
+    return wereThere;
+  }
+
+  /**
+   * Returns the domains in which a pod may be the first. All pods with the rule must use this domain, so it must be possible for
+   * as many of them as can be together.
+   */
+  #startsOf(pod: ValueSet): ReadonlySet<string> {
+    const own = this.#where((name) => pod.has(name));
+    let starts = own;
+    for (const isPossible of this.#followers) {
+      const common = starts.filter(isPossible);
+      if (common.length > 0) starts = common;
+    }
+    return new Set(starts);
+  }
+
+  #mayStartIn(domain: string, self: boolean, pod: ValueSet): boolean {
+    return this.#mayStart(self) && (this.#followers.length === 0 || this.#startsOf(pod).has(domain));
+  }
+
+  /**
+   * Returns true if the pod has affinity to its own kind and is the first pod of this kind. Such a pod may go anywhere. As in
+   * kube-scheduler, a pod of this kind in a domain that the pod cannot use also counts.
+   */
+  #mayStart(self: boolean): boolean {
     if (!self) return false;
     this.#occupied ??= this.#counts.reduce((sum, count) => sum + Number(count > 0), 0);
-    if (this.#occupied === 0) return true;
-    if (pod.isEverything) return false;
-    return !this.#counts.some((count, id) => count > 0 && pod.has(this.#ids.name(id)));
+    return this.#occupied === 0;
   }
 
   /** Text with the counts, for example `us-west-2a: 1, us-west-2b: 0`. */

@@ -20,6 +20,15 @@ export const ANY_NODE: NodeFilter = { alternatives: undefined, tolerations: unde
  * `Honor`.
  */
 export function nodeFilterOf(pod: EnginePod, constraint: TopologySpreadConstraint): NodeFilter {
+  const { alternatives, tolerations } = ownNodesOf(pod);
+  return {
+    alternatives: constraint.nodeAffinityPolicy === 'Ignore' ? undefined : alternatives,
+    tolerations: constraint.nodeTaintsPolicy === 'Honor' ? tolerations : undefined,
+  };
+}
+
+/** Returns the filter for the nodes that a pod can use. Cached, because the pod has the same filter in each of its rules. */
+export const ownNodesOf = remembering((pod: EnginePod): NodeFilter => {
   const { nodeSelector, affinity, tolerations = [] } = pod.spec;
   const own = Requirements.fromLabels(nodeSelector);
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
@@ -27,11 +36,8 @@ export function nodeFilterOf(pod: EnginePod, constraint: TopologySpreadConstrain
     terms.length === 0
       ? [own]
       : terms.map((term) => own.intersect(Requirements.fromRequirements(term.matchExpressions)));
-  return {
-    alternatives: constraint.nodeAffinityPolicy === 'Ignore' ? undefined : alternatives,
-    tolerations: constraint.nodeTaintsPolicy === 'Honor' ? tolerations : undefined,
-  };
-}
+  return { alternatives, tolerations };
+});
 
 export function passes(
   filter: NodeFilter | undefined,

@@ -1,6 +1,13 @@
 /** Converts the spread constraints and pod (anti-)affinity terms of a pod to rules for groups. */
 
-import type { LabelSelector, Namespace, PodAffinityTerm, TopologySpreadConstraint } from '../../api/kubernetes.ts';
+import type {
+  Affinity,
+  LabelSelector,
+  LabelSelectorRequirement,
+  Namespace,
+  PodAffinityTerm,
+  TopologySpreadConstraint,
+} from '../../api/kubernetes.ts';
 import { normalizeLabel } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import type { EnginePod } from '../input.ts';
@@ -73,6 +80,31 @@ function affinityRule(type: GroupType, pod: EnginePod, term: PodAffinityTerm, na
   return rule;
 }
 
+const preferredTerms = (affinity: Affinity['podAffinity']): readonly PodAffinityTerm[] =>
+  (affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ podAffinityTerm }) => podAffinityTerm);
+
+/** Returns the affinity rules of a pod. As in kube-scheduler, only pods that match all of its required terms count. */
+function affinityRules(pod: EnginePod, namespaces: readonly Namespace[], preferences: boolean): readonly Rule[] {
+  const affinity = pod.spec.affinity?.podAffinity;
+  const ruleOf = (term: PodAffinityTerm): Rule => affinityRule('pod affinity', pod, term, namespaces);
+  const required = (affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).map(ruleOf);
+  const preferred = preferences ? preferredTerms(affinity).map(ruleOf) : NO_RULES;
+  if (required.length < 2) return [...required, ...preferred];
+  const common = required.map((rule) => rule.namespaces).reduce((all, each) => all.intersection(each));
+  const selectors = required.map(({ selector }) => selector);
+  const selector = selectors.some((each) => each === undefined)
+    ? undefined
+    : { matchExpressions: selectors.flatMap(expressionsOf) };
+  return [...required.map((rule) => ({ ...rule, namespaces: common, selector })), ...preferred];
+}
+
+const expressionsOf = (selector: LabelSelector | undefined): readonly LabelSelectorRequirement[] => [
+  ...Object.entries(selector?.matchLabels ?? {}).map(
+    ([key, value]): LabelSelectorRequirement => ({ key, operator: 'In', values: [value] }),
+  ),
+  ...(selector?.matchExpressions ?? []),
+];
+
 /** Returns the rules that bind the pod. Preferences count as rules unless they are ignored. */
 export function rulesOf(
   pod: EnginePod,
@@ -83,16 +115,11 @@ export function rulesOf(
   const spread = topologySpreadConstraints
     .filter(({ whenUnsatisfiable }) => preferences || whenUnsatisfiable !== 'ScheduleAnyway')
     .map((constraint) => spreadRule(pod, constraint));
-  const terms = (kind: 'podAffinity' | 'podAntiAffinity'): readonly PodAffinityTerm[] => [
-    ...(affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(preferences
-      ? (affinity?.[kind]?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map((term) => term.podAffinityTerm)
-      : []),
-  ];
+  const antiAffinity = [...repellingTerms(pod), ...(preferences ? preferredTerms(affinity?.podAntiAffinity) : [])];
   return [
     ...spread,
-    ...terms('podAffinity').map((term) => affinityRule('pod affinity', pod, term, namespaces)),
-    ...terms('podAntiAffinity').map((term) => affinityRule('pod anti-affinity', pod, term, namespaces)),
+    ...affinityRules(pod, namespaces, preferences),
+    ...antiAffinity.map((term) => affinityRule('pod anti-affinity', pod, term, namespaces)),
   ];
 }
 

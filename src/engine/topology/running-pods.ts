@@ -33,14 +33,12 @@ export class ByLabels<T> {
     this.#byNamespace.get(namespace)?.delete(labels);
   }
 
-  /**
-   * Returns the values of the pods that a rule counts. A rule without a selector selects no pods, but counts all running pods.
-   */
+  /** Returns the values of the pods that a rule counts. */
   countedBy({ selector, namespaces }: Rule): readonly T[] {
     const counted: T[] = [];
     for (const namespace of namespaces)
       for (const [labels, value] of this.#byNamespace.get(namespace) ?? [])
-        if (selector === undefined || selects(selector, labels)) counted.push(value);
+        if (selects(selector, labels)) counted.push(value);
     return counted;
   }
 }

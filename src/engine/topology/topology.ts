@@ -9,10 +9,10 @@ import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
 import { ValueSet } from '../value-set.ts';
-import type { BaseGroup, OwnRule, Place, TopologyBase } from './base.ts';
+import { ANYWHERE, type BaseGroup, nodeReach, type OwnRule, type Place, type TopologyBase } from './base.ts';
 import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
 import { type Rule, TopologyGroup, UNKNOWN } from './group.ts';
-import { ANY_NODE, passes } from './node-filter.ts';
+import { passes } from './node-filter.ts';
 import { RunningPods } from './running-pods.ts';
 
 /** Class of pods, with the properties that topology rules use. */
@@ -23,6 +23,8 @@ export interface TopologyPods {
   readonly pod: EnginePod;
   /** Requirements for the node, without preferences. */
   readonly strict: Requirements;
+  /** Alternative places of the volumes. */
+  readonly volumes: { readonly alternatives: readonly Requirements[] };
 }
 
 /** Groups that see some pods. */
@@ -65,6 +67,8 @@ interface TopologyParts {
   /** Positions of the nodes that will be removed. */
   readonly leaving: ReadonlySet<number>;
   readonly pendingPods: readonly EnginePod[];
+  /** Names of NodePools whose limits allow no node before the first pod is placed. */
+  readonly closedPools?: ReadonlySet<string>;
 }
 
 /** Running pods that are to be placed. They no longer count at their current node. */
@@ -87,6 +91,8 @@ export class Topology {
   readonly #newHosts: number[] = [];
   readonly #narrowings = new Map<string, Requirements>();
   #moving: Moving | undefined;
+  /** Spread rules that do not know all domains, for a number of groups. */
+  #incomplete: { readonly groups: number; readonly spreads: readonly TopologyGroup[] } | undefined;
 
   constructor(parts: TopologyParts) {
     this.#parts = parts;
@@ -119,6 +125,32 @@ export class Topology {
     this.#owned.set(podClass, { own, repelling: inverse.map(([id, rule]) => this.#inverseOf(id, rule)) });
   }
 
+  /** Lets the first pod of an affinity rule start where the pods of a class can follow, for example where their volumes are. */
+  addFollowers(podClass: TopologyPods): void {
+    const { base, closedPools } = this.#parts;
+    const { pod, volumes } = podClass;
+    for (const { id, rule, reach } of base.ownRulesOf(pod)) {
+      const group = this.#groups.get(id);
+      if (group === undefined || group.isByHost || rule.type !== 'pod affinity') continue;
+      const { key } = rule;
+      const ids = base.idsOf(key);
+      const isNearVolumes = (domain: string): boolean => volumes.alternatives.some((each) => each.get(key).has(domain));
+      const reachable = base.reachable(key, nodeReach(pod), closedPools).map((at) => ids.name(at));
+      const possible = new Set(reachable.filter(isNearVolumes));
+      if (possible.size === 0 || possible.size === base.reachable(key, reach, closedPools).length) continue;
+      group.addFollower((domain) => possible.has(domain));
+    }
+  }
+
+  /**
+   * Lets the pods of a class be the first pods of their affinity rules in any domain. Returns false if they could be before. For
+   * pods that find no node where other pods can follow.
+   */
+  releaseFollowers(podClass: TopologyPods): boolean {
+    const { own } = this.bindingsOf(podClass);
+    return own.reduce((released, group) => group.releaseFollowers() || released, false);
+  }
+
   #inverseOf(id: string, rule: Rule): TopologyGroup {
     let group = this.#inverse.get(id);
     if (group === undefined) {
@@ -126,20 +158,21 @@ export class Topology {
       const from = base.inverse.get(id) ?? base.emptyInverse(rule);
       const counts = this.#countsOf(rule, from, [this.#movingPods().repellers.get(id) ?? []]);
       group = new TopologyGroup(rule, base.idsOf(rule.key), counts);
-      for (const domain of base.reachable(rule.key, ANY_NODE)) group.register(domain);
+      for (const domain of base.reachable(rule.key, ANYWHERE)) group.register(domain);
       this.#inverse.set(id, group);
     }
     return group;
   }
 
-  #groupOf({ id, rule, group: from, reachable }: OwnRule): TopologyGroup {
+  #groupOf({ id, rule, group: from, reach }: OwnRule): TopologyGroup {
+    const { base, closedPools } = this.#parts;
     let group = this.#groups.get(id);
     if (group === undefined) {
       const counts = this.#countsOf(rule, from, this.#movingPods().pods.countedBy(rule));
-      group = new TopologyGroup(rule, this.#parts.base.idsOf(rule.key), counts, this.#newHosts);
-      for (const domain of reachable) group.register(domain);
+      group = new TopologyGroup(rule, base.idsOf(rule.key), counts, this.#newHosts);
       this.#groups.set(id, group);
     }
+    if (!group.isByHost) group.registerAll(base.reachable(rule.key, reach, closedPools));
     return group;
   }
 
@@ -304,8 +337,27 @@ export class Topology {
   /** Counts a pod of the class on a claim. */
   recordOnClaim(podClass: TopologyPods, host: number, place: Place): void {
     const { counting, repelling } = this.bindingsOf(podClass);
+    for (const group of this.#incompleteSpreads()) {
+      const [domain, ...others] = domainsIn(group, place);
+      if (domain !== undefined && others.length === 0 && passes(group.rule.filter, place))
+        group.register(this.#parts.base.idsOf(group.rule.key).idOf(domain));
+    }
     for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
+  }
+
+  /** Returns the spread rules that do not know all domains of new nodes, because their own pods cannot use these nodes. */
+  #incompleteSpreads(): readonly TopologyGroup[] {
+    const { base } = this.#parts;
+    if (this.#incomplete?.groups !== this.#groups.size) {
+      const spreads = [...this.#groups.values()].filter(
+        ({ isByHost, rule }) => !isByHost && rule.type === 'topology spread',
+      );
+      const isIncomplete = (group: TopologyGroup): boolean =>
+        base.reachable(group.rule.key, ANYWHERE).some((id) => !group.knows(id));
+      this.#incomplete = { groups: this.#groups.size, spreads: spreads.filter(isIncomplete) };
+    }
+    return this.#incomplete.spreads;
   }
 
   #recordIn(group: TopologyGroup, host: number, { requirements }: Place, repels: boolean): void {

@@ -24,6 +24,7 @@ import { and, compatible, labelRequirements, oneOf, type Requirements, valuesAt 
 import { CAPACITY_TYPE, hasReserved, RESERVATION_ID, Reservations } from './reservations.ts';
 import {
   CLOSED,
+  canLaunch,
   Daemon,
   type DaemonGroup,
   inOrder,
@@ -110,7 +111,14 @@ export class ReferenceScheduler {
     const parts = { daemons, nodes, minValuesAreStrict: this.#minValuesAreStrict };
     this.#templates = pools.flatMap((pool) => templateOf(pool, parts) ?? []);
     const preferencesCount = options.preferencePolicy === 'Respect';
-    this.#topology = new ReferenceTopology({ snapshot, nodes, preferencesCount });
+    const launching = (some: readonly Template[]) =>
+      pools.filter(({ nodePool }) => some.some(({ name }) => name === nodePool.metadata.name));
+    this.#topology = new ReferenceTopology({
+      ...{ snapshot, nodes, preferencesCount },
+      pools: launching(this.#templates.filter(canLaunch)),
+      unlimited: launching(this.#templates),
+      volumesOf: (pod) => this.#volumes.alternatives(pod),
+    });
     this.#reservations = new Reservations(pools, options.reservedMode === 'strict');
     this.#nodes = nodes
       .map((node) => this.#existing(node, daemons))
@@ -157,6 +165,7 @@ export class ReferenceScheduler {
     for (const pod of this.#pending) {
       for (let form: Pod | undefined = pod; form; form = this.#relaxed(form)) this.#topology.update(form);
       this.#topology.update(pod);
+      this.#topology.follow(pod);
     }
   }
 
@@ -187,6 +196,12 @@ export class ReferenceScheduler {
 
   /** Does not relax preferences because of a missing reservation, which may be free in the next run. */
   #place(pod: Pod): boolean {
+    if (this.#placeInSomeForm(pod)) return true;
+    this.#topology.update(pod);
+    return this.#topology.release(pod) && this.#placeInSomeForm(pod);
+  }
+
+  #placeInSomeForm(pod: Pod): boolean {
     for (let form: Pod | undefined = pod; form; form = this.#relaxed(form)) {
       if (form !== pod) this.#topology.update(form);
       const outcome = this.#add(this.#candidate(form));

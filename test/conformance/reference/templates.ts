@@ -26,13 +26,13 @@ import {
   toleratingPreferences,
 } from './pods.ts';
 import {
-  allows,
   alternativesOf,
   and,
   compatible,
   intersects,
   labelRequirements,
   type OpenKeys,
+  oneOf,
   type Requirements,
   requirementsOf,
   valuesAt,
@@ -215,27 +215,55 @@ export interface NodeFilter {
   readonly tolerations: readonly Toleration[] | undefined;
 }
 
+/** New nodes that count for a rule. Without requests, room does not matter. */
+export interface Reach extends NodeFilter {
+  readonly requests: Resources | undefined;
+}
+
+const isLarge = (type: InstanceType, requests: Resources): boolean =>
+  Object.entries(requests).every(([name, amount]) => amount <= (allocatable(type)[name] ?? amount));
+
 /** Decision 17, "Values that a NodePool excludes": only values that new nodes can have are domains. */
-function domainsOfPool({ nodePool, instanceTypes }: PoolInput, key: string, required: Requirements): readonly string[] {
+function domainsOfPool(
+  { nodePool, instanceTypes }: PoolInput,
+  key: string,
+  required: Requirements,
+  requests: Resources = {},
+): readonly string[] {
   const template = templateRequirements(nodePool);
   if (!compatible(template, required, OPEN)) return [];
   const { metadata, spec } = nodePool.spec.template;
   const narrowed = and(template, required);
   const own = and(requirementsOf(spec.requirements), labelRequirements(metadata?.labels), required);
-  const types = instanceTypes.map(typeRequirements);
   const isOffered = (value: string): boolean =>
-    required.size === 0 || types.some((type) => intersects(type, narrowed) && allows(valuesAt(type, key), value));
-  const places = types.map((type) => and(own, type));
-  return (places.length === 0 ? [] : [...places, own])
-    .map((requirements) => valuesAt(requirements, key))
-    .flatMap(({ isComplement, listed }) => (isComplement ? [] : [...listed]))
-    .filter(isOffered);
+    instanceTypes.some((type) => {
+      const place = and(narrowed, new Map([[key, oneOf([value])]]));
+      return (
+        intersects(typeRequirements(type), place) &&
+        isLarge(type, requests) &&
+        type.offerings.some((each) => compatible(place, fixedRequirements(each.requirements), OPEN))
+      );
+    });
+  const places = instanceTypes.map((type) => and(own, typeRequirements(type)));
+  const values = (places.length === 0 ? [] : [...places, own]).flatMap((requirements) => {
+    const { isComplement, listed } = valuesAt(requirements, key);
+    return isComplement ? [] : [...listed];
+  });
+  return [...new Set(values)].filter(isOffered);
 }
 
-/** Returns the values of a key on new nodes that pass the filter. */
-export function domainsOf(pools: readonly PoolInput[], key: string, filter: NodeFilter): readonly string[] {
-  const { alternatives = [new Map()], tolerations } = filter;
-  return pools
+/** Returns the values of a key on the new nodes that count. If the pod is too large for all of them, its size does not count. */
+export function domainsOf(pools: readonly PoolInput[], key: string, reach: Reach): readonly string[] {
+  const { alternatives = [new Map()], tolerations, requests } = reach;
+  const found = pools
     .filter(({ nodePool }) => tolerations === undefined || isAdmitted({ tolerations }, taintsOf(nodePool)))
-    .flatMap((pool) => alternatives.flatMap((required) => domainsOfPool(pool, key, required)));
+    .flatMap((pool) => alternatives.flatMap((required) => domainsOfPool(pool, key, required, requests)));
+  return found.length > 0 || requests === undefined ? found : domainsOf(pools, key, { ...reach, requests: undefined });
 }
+
+/** Reports whether the limits allow at least one type. */
+export const canLaunch = ({ groups, remaining }: Template): boolean =>
+  remaining.get('nodes') !== 0 &&
+  groups.some(({ types }) =>
+    types.some(({ capacity }) => [...remaining].every(([name, amount]) => (capacity[name] ?? 0) <= amount)),
+  );

@@ -9,7 +9,8 @@ import type {
   Taint,
   TopologySpreadConstraint,
 } from '../../../src/api/kubernetes.ts';
-import type { Snapshot, StateNode } from '../../../src/engine/model.ts';
+import type { PoolInput, Snapshot, StateNode } from '../../../src/engine/model.ts';
+import { podRequests } from '../../../src/engine/resources.ts';
 import { isAdmitted, isTerminal, keyOf, namespaceOf, requiredTerms, selects, uidOf } from './pods.ts';
 import {
   allows,
@@ -25,7 +26,7 @@ import {
   type Values,
   valuesAt,
 } from './requirements.ts';
-import { CLOSED, domainsOf, type NodeFilter } from './templates.ts';
+import { CLOSED, domainsOf, type NodeFilter, type Reach } from './templates.ts';
 
 export const HOSTNAME = 'kubernetes.io/hostname';
 const UNBOUNDED = 2 ** 31 - 1;
@@ -44,6 +45,8 @@ interface Rule {
 interface Group extends Rule {
   readonly counts: Map<string, number>;
   readonly owners: Set<string>;
+  /** Domains that are possible for pods that must be where the first pod of an affinity rule is. */
+  readonly followers: ReadonlySet<string>[];
   /**
    * True if the rule applies to the pods that it selects instead of its owners. Required anti-affinity of other pods is
    * such a rule.
@@ -102,6 +105,12 @@ const selectsPod = ({ namespaces, selector }: Rule, pod: Pod): boolean =>
 
 export interface TopologyParts {
   readonly snapshot: Snapshot;
+  /** NodePools that can launch nodes. */
+  readonly pools: readonly PoolInput[];
+  /** NodePools that would launch nodes if their limits allowed it. */
+  readonly unlimited: readonly PoolInput[];
+  /** Places of the volumes of a pod. */
+  readonly volumesOf: (pod: Pod) => readonly Requirements[];
   readonly nodes: readonly StateNode[];
   readonly preferencesCount: boolean;
 }
@@ -152,7 +161,36 @@ export class ReferenceTopology {
       const group = this.#groups.get(text) ?? this.#group(rule, pod, false);
       this.#groups.set(text, group);
       group.owners.add(uidOf(pod));
+      this.#know(group, this.#reachable(group, pod));
     }
+  }
+
+  /** Adds the domains that are possible for a pod to the affinity rules of which it can be a later pod. */
+  follow(pod: Pod): void {
+    const { pools, volumesOf } = this.#parts;
+    for (const rule of this.#rulesOf(pod)) {
+      const group = this.#groups.get(ruleText(rule));
+      if (group?.type !== 'affinity' || group.key === HOSTNAME) continue;
+      const places = volumesOf(pod);
+      const possible = new Set(
+        domainsOf(pools, group.key, nodeReach(pod)).filter((domain) =>
+          places.some((place) => allows(valuesAt(place, group.key), domain)),
+        ),
+      );
+      const isAll = possible.size === new Set(this.#reachable(group, pod)).size;
+      if (possible.size > 0 && !isAll) group.followers.push(possible);
+    }
+  }
+
+  /** Lets a pod start in any domain. Reports whether it could not before. */
+  release(pod: Pod): boolean {
+    const own = this.#binding(pod).filter(({ followers }) => followers.length > 0);
+    for (const { followers } of own) followers.length = 0;
+    return own.length > 0;
+  }
+
+  #know({ counts }: Group, domains: Iterable<string>): void {
+    for (const domain of domains) if (!counts.has(domain)) counts.set(domain, 0);
   }
 
   /** Adds a NodeClaim as a domain of the rules by host. */
@@ -172,10 +210,14 @@ export class ReferenceTopology {
     ] as const;
     const terms = kinds.flatMap(({ type, own }) => {
       const preferred = own?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
-      const all = own?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
-      return [...all, ...(preferencesCount ? preferred.map((each) => each.podAffinityTerm) : [])].map((term) =>
+      const all = (own?.requiredDuringSchedulingIgnoredDuringExecution ?? []).map((term) =>
         this.#termRule(pod, term, type),
       );
+      return [
+        // Decision 17, "Several affinity terms"
+        ...(type === 'affinity' ? matchingAll(all) : all),
+        ...(preferencesCount ? preferred.map((each) => this.#termRule(pod, each.podAffinityTerm, type)) : []),
+      ];
     });
     const spreads = topologySpreadConstraints.filter(
       ({ whenUnsatisfiable }) => preferencesCount || whenUnsatisfiable === 'DoNotSchedule',
@@ -202,7 +244,7 @@ export class ReferenceTopology {
   }
 
   #group(rule: Rule, pod: Pod, isInverse: boolean): Group {
-    const group: Group = { ...rule, counts: new Map(), owners: new Set(), isInverse };
+    const group: Group = { ...rule, counts: new Map(), owners: new Set(), followers: [], isInverse };
     const known = [
       ...this.#reachable(group, pod),
       ...this.#nodeDomains(group),
@@ -213,14 +255,17 @@ export class ReferenceTopology {
     return group;
   }
 
-  #reachable({ type, key, filter, isInverse }: Group, pod: Pod): readonly string[] {
-    // Decision 17, "Zones that such a pod cannot reach": pods that an inverse rule repels may tolerate more taints than
-    // its owner.
-    const ignoresTaints = isInverse || (type === 'spread' && filter?.tolerations === undefined);
-    return domainsOf(this.#parts.snapshot.pools, key, {
-      // Decision 17, "Zones that a pod's node affinity excludes"
-      alternatives: filter?.alternatives,
-      tolerations: ignoresTaints ? undefined : (pod.spec.tolerations ?? []),
+  #reachable({ type, key, isInverse }: Group, pod: Pod): readonly string[] {
+    const { pools, unlimited } = this.#parts;
+    // Decision 17, "Zones behind taints": pods that an inverse rule repels may tolerate more taints than its owner.
+    if (isInverse)
+      return domainsOf(unlimited, key, { alternatives: undefined, tolerations: undefined, requests: undefined });
+    // Decision 17, "Zones that a pod cannot use"
+    if (type === 'spread') return domainsOf(pools, key, nodeReach(pod));
+    return domainsOf(pools, key, {
+      alternatives: undefined,
+      tolerations: pod.spec.tolerations ?? [],
+      requests: undefined,
     });
   }
 
@@ -230,10 +275,9 @@ export class ReferenceTopology {
       .flatMap((node) => domainOf(node, key) ?? []);
   }
 
-  /** A rule without a selector counts all running pods of its namespaces, but selects no pending pod. */
   #countRunning({ key, namespaces, selector, filter, counts }: Group): void {
     for (const { pod, node } of this.#running) {
-      const isSelected = selector === undefined || selects(selector, pod.metadata.labels);
+      const isSelected = selects(selector, pod.metadata.labels);
       const domain = domainOf(node, key);
       if (!isSelected || !namespaces.has(namespaceOf(pod)) || domain === undefined) continue;
       if (passes(filter, placeOf(node))) increment(counts, domain);
@@ -262,10 +306,17 @@ export class ReferenceTopology {
     ];
   }
 
+  #knowPlace(group: Group, { requirements }: Place): void {
+    const { isComplement, listed } = valuesAt(requirements, group.key);
+    if (group.type === 'spread' && !isComplement && listed.size === 1) this.#know(group, listed);
+  }
+
   /** Counts a placed pod. If its domain is not yet determined, anti-affinity excludes all its possible domains. */
   record(pod: Pod, place: Place): void {
     for (const group of this.#groups.values()) {
-      if (!selectsPod(group, pod) || !passes(group.filter, place)) continue;
+      if (!passes(group.filter, place)) continue;
+      this.#knowPlace(group, place);
+      if (!selectsPod(group, pod)) continue;
       const { isComplement, listed } = valuesAt(place.requirements, group.key);
       if (isComplement || (group.type !== 'anti-affinity' && listed.size !== 1)) continue;
       for (const domain of listed) increment(group.counts, domain);
@@ -276,6 +327,32 @@ export class ReferenceTopology {
     }
   }
 }
+
+/** Makes each rule count only the pods that all rules count. */
+function matchingAll(rules: readonly Rule[]): readonly Rule[] {
+  if (rules.length < 2) return rules;
+  const [{ namespaces: first }] = rules as [Rule];
+  const namespaces = new Set([...first].filter((name) => rules.every((rule) => rule.namespaces.has(name))));
+  const selector = rules.some((rule) => !rule.selector)
+    ? undefined
+    : {
+        matchExpressions: rules.flatMap(({ selector }) => [
+          ...Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => ({
+            key,
+            operator: 'In' as const,
+            values: [value],
+          })),
+          ...(selector?.matchExpressions ?? []),
+        ]),
+      };
+  return rules.map((rule) => ({ ...rule, namespaces, selector }));
+}
+
+const nodeReach = (pod: Pod): Reach => ({
+  alternatives: alternativesOf(pod.spec.nodeSelector, requiredTerms(pod)),
+  tolerations: pod.spec.tolerations ?? [],
+  requests: podRequests(pod),
+});
 
 function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
   const { topologyKey, labelSelector, matchLabelKeys = [], maxSkew, minDomains } = constraint;
@@ -309,7 +386,7 @@ function nextDomains(group: Group, pod: Pod, asked: Values, offered: Values): re
   const host = hostIn(group, offered);
   switch (group.type) {
     case 'spread':
-      return spreadDomains(group, pod, asked, offered, host);
+      return spreadDomains(group, pod, offered, host);
     case 'affinity':
       return affinityDomains(group, pod, asked, offered, host);
     case 'anti-affinity':
@@ -325,13 +402,13 @@ const domainsIn = ({ counts }: Group, ...all: readonly Values[]): readonly strin
  * first by name if zones have equal prices, as in random clusters. Hosts are compared with an empty host, because a new
  * node can be launched.
  */
-function spreadDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
+function spreadDomains(group: Group, pod: Pod, offered: Values, host: string | undefined) {
   const { key, counts, maxSkew, minDomains = 0 } = group;
   const after = (domain: string): number => (counts.get(domain) ?? 0) + (selectsPod(group, pod) ? 1 : 0);
   if (host !== undefined) return after(host) <= maxSkew ? [host] : [];
-  const supported = domainsIn(group, asked);
-  const isGlobal = key !== HOSTNAME && supported.length >= minDomains;
-  const least = isGlobal ? Math.min(UNBOUNDED, ...supported.map((domain) => counts.get(domain) ?? 0)) : 0;
+  // Decision 17, "Minimum of a spread"
+  const isGlobal = key !== HOSTNAME && counts.size >= minDomains;
+  const least = isGlobal ? Math.min(UNBOUNDED, ...counts.values()) : 0;
   const eligible = domainsIn(group, offered).filter((domain) => after(domain) - least <= maxSkew);
   return eligible.toSorted((a, b) => after(a) - after(b)).slice(0, 1);
 }
@@ -339,10 +416,16 @@ function spreadDomains(group: Group, pod: Pod, asked: Values, offered: Values, h
 /** The first pod of a group that selects itself may use any domain. */
 function affinityDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
   const isFull = (domain: string): boolean => Boolean(group.counts.get(domain));
-  const isFirst = selectsPod(group, pod) && !domainsIn(group, asked).some(isFull);
+  const isFirst = selectsPod(group, pod) && ![...group.counts.keys()].some(isFull);
   if (host !== undefined) return allows(asked, host) && (isFull(host) || isFirst) ? [host] : [];
   const both = domainsIn(group, asked, offered);
   const full = both.filter(isFull);
   if (full.length > 0 || !isFirst) return full;
-  return [...both, ...domainsIn(group, asked)].slice(0, 1);
+  // Decision 17, "Start of a zone affinity"
+  let starts = domainsIn(group, asked);
+  for (const possible of group.followers) {
+    const common = starts.filter((each) => possible.has(each));
+    if (common.length > 0) starts = common;
+  }
+  return [...starts.filter((each) => allows(offered, each)), ...starts].slice(0, 1);
 }

@@ -24,13 +24,38 @@ describe('a pod', () => {
     });
   });
 
-  it('that prefers to opt out counts as opted out, even if preferences are ignored', () => {
-    const preference = term({ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' });
-    const preferred = [{ weight: 1, preference }];
-    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } };
-    const pendingPods = [pod('p', { affinity })];
+  it.each([
+    'karpenter.sh/nodepool',
+    'karpenter.sh/capacity-type',
+    'node.kubernetes.io/instance-type',
+  ])('that only prefers nodes without the label %s, or allows them as an alternative, gets a node', (key) => {
+    const without = term({ key, operator: 'DoesNotExist' });
+    const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: without }] };
+    const pendingPods = [
+      pod('preference', { cpu: '1', affinity: { nodeAffinity: preferred } }),
+      pod('alternative', { cpu: '1', ...requiring(without, term({ key, operator: 'Exists' })) }),
+    ];
     for (const preferencePolicy of ['Respect', 'Ignore'] as const)
-      expect(planOf({ pendingPods }, { preferencePolicy }).refusals.get('default/p')).toMatchObject({ optedOut: true });
+      expect([...planOf({ pendingPods }, { preferencePolicy }).refusals]).toEqual([]);
+  });
+
+  it('that opted out in every alternative is skipped without an event', () => {
+    const without = { key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' as const };
+    expect(refusal(requiring(term(without), term(without, oneOf('team', 'blue'))))).toMatchObject({ optedOut: true });
+  });
+
+  it('that requires two different NodePools has not opted out', () => {
+    const both = term(oneOf('karpenter.sh/nodepool', 'a'), oneOf('karpenter.sh/nodepool', 'b'));
+    expect(refusal(requiring(both))).toMatchObject({ code: 'no-fit' });
+  });
+
+  it.each<{ what: string; unusable: NodeSelectorTerm }>([
+    { what: 'selects a node by its name', unusable: { matchFields: [oneOf('metadata.name', 'n')] } },
+    { what: 'has no expressions', unusable: {} },
+    { what: 'selects a restricted label', unusable: term(oneOf('karpenter.sh/secret', 'x')) },
+  ])('gets a node if one of its alternatives $what', ({ unusable }) => {
+    expect(refusal(requiring(unusable, term(oneOf('topology.kubernetes.io/zone', 'zone-a'))))).toBeUndefined();
+    expect(refusal(requiring(unusable))).toMatchObject({ code: 'ignored', optedOut: false });
   });
 
   it.each<{ what: string; parts: PodParts; says: RegExp }>([
@@ -53,11 +78,6 @@ describe('a pod', () => {
       what: 'whose required term has matchFields',
       parts: requiring({ matchFields: [oneOf('metadata.name', 'n')] }),
       says: /^node selector term with matchFields is not supported$/,
-    },
-    {
-      what: 'whose second term is invalid, although the first term is valid',
-      parts: requiring(term(oneOf('team', 'blue')), term({ key: 'team', operator: 'In', values: [] })),
-      says: /^key team with operator In must have a value defined$/,
     },
     {
       what: 'whose bound is not a number',

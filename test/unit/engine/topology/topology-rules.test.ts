@@ -7,18 +7,20 @@ import type {
   PodAffinityTerm,
   TopologySpreadConstraint,
 } from '../../../../src/api/kubernetes.ts';
-import { ARCH_LABEL, HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { ARCH_LABEL, CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
 import type { Plan, StateNode } from '../../../../src/engine/model.ts';
+import { solve } from '../../../../src/engine/solve.ts';
 import {
   instanceType,
   nodePool,
+  OPTIONS,
   oneOf,
   type PodParts,
   planOf,
   pod,
   refusalText,
   replicas,
+  snapshot,
   stateNode,
 } from '../build.ts';
 
@@ -210,29 +212,71 @@ describe('domains', () => {
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-a', 'zone-b']));
   });
 
-  it('behind taints that a pod does not tolerate count for its spread unless taints are honored', () => {
+  it.each([
+    { of: 'a zone that nothing offers', requirements: [oneOf(ZONE_LABEL, 'zone-z')] },
+    { of: 'a capacity type that is not offered there', requirements: [oneOf(CAPACITY_TYPE_LABEL, 'reserved')] },
+    { of: 'limits that allow no node', limits: { cpu: '0' } },
+    { of: 'a limit of nodes that is reached', limits: { nodes: '0' } },
+    { of: 'taints that the pod does not tolerate', taints: [{ key: 'gpu', effect: 'NoSchedule' as const }] },
+    { of: 'instance types that are too small', types: [instanceType('small', { cpu: 1, zones: ['zone-z'] })] },
+    { of: 'labels that the pod excludes', labels: { tier: 'back' } },
+  ])('of a NodePool that the pod cannot use because of $of do not count for its spread', ({ of, types, ...parts }) => {
+    const inZone = [oneOf(ZONE_LABEL, 'zone-z'), ...(parts.requirements ?? [])];
+    const zones = of === 'a zone that nothing offers' ? ['zone-a'] : ['zone-a', 'zone-z'];
+    const excluded = { key: 'tier', operator: 'NotIn' as const, values: ['back'] };
+    const required = { nodeSelectorTerms: [{ matchExpressions: [excluded] }] };
+    const pendingPods = replicas(6, 'p', {
+      ...spread({ nodeAffinityPolicy: 'Ignore' }, { cpu: '2' }),
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } },
+    });
+    const pools = [
+      { nodePool: nodePool('usable'), instanceTypes: [instanceType('t', { cpu: 2 })] },
+      {
+        nodePool: nodePool('unusable', { ...parts, requirements: inZone }),
+        instanceTypes: types ?? [instanceType('t', { cpu: 2, zones })],
+      },
+    ];
+    const plan = solve({ ...snapshot({ pendingPods }), pools }, OPTIONS);
+    expect(plan.refusals.size).toBe(0);
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-a', 'zone-b', 'zone-b', 'zone-c', 'zone-c']);
+  });
+
+  it('of a NodePool that the pod cannot use count for its spread once a node is launched there', () => {
     const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
     const pools = [
       nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
       nodePool('gpu', { requirements: [oneOf(ZONE_LABEL, 'zone-b')], taints }),
     ];
+    const gpu = pod('gpu', {
+      cpu: '3',
+      tolerations: [{ operator: 'Exists' }],
+      nodeSelector: { [ZONE_LABEL]: 'zone-b' },
+    });
     const refused = (policy: 'Honor' | 'Ignore'): number =>
-      planOf({ pools, pendingPods: replicas(3, 'p', spread({ nodeTaintsPolicy: policy })) }).refusals.size;
+      planOf({ pools, pendingPods: [gpu, ...replicas(3, 'p', spread({ nodeTaintsPolicy: policy }))] }).refusals.size;
     expect(refused('Ignore')).toBe(2);
     expect(refused('Honor')).toBe(0);
   });
 
-  it('of NodePools that the node affinity excludes do not count for a spread unless affinity is ignored', () => {
-    const pool = (name: string, ...zones: readonly string[]): NodePool =>
-      nodePool(name, { requirements: [oneOf(ZONE_LABEL, ...zones)], labels: { tier: name } });
-    const pools = [pool('front', 'zone-a', 'zone-b'), pool('back', 'zone-c')];
+  it('of existing nodes that the node affinity excludes do not count for a spread unless affinity is ignored', () => {
+    const pools = [
+      nodePool('front', { requirements: [oneOf(ZONE_LABEL, 'zone-a', 'zone-b')], labels: { tier: 'front' } }),
+    ];
+    const nodes = [stateNode('back', { labels: { [ZONE_LABEL]: 'zone-c', tier: 'back' } })];
     const planFor = (policy: 'Honor' | 'Ignore'): Plan => {
       const parts = spread({ nodeAffinityPolicy: policy }, { cpu: '1', nodeSelector: { tier: 'front' } });
-      return planOf({ pools, pendingPods: replicas(4, 'p', parts) });
+      return planOf({ pools, nodes, pendingPods: replicas(4, 'p', parts) });
     };
     expect(planFor('Honor').refusals.size).toBe(0);
     expect(new Set(zonesOf(planFor('Honor')))).toEqual(new Set(['zone-a', 'zone-b']));
     expect(planFor('Ignore').refusals.size).toBe(2);
+  });
+
+  it('of existing nodes count for the minimum although the pod requires another zone, if affinity is ignored', () => {
+    const nodes = [stateNode('full', { labels: { [ZONE_LABEL]: 'zone-c' }, allocatable: { cpu: '0' } })];
+    const inZoneA = spread({ nodeAffinityPolicy: 'Ignore' }, { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-a' } });
+    const plan = planOf({ nodes, pendingPods: replicas(3, 'p', inZoneA) });
+    expect(plan.refusals.size).toBe(2);
   });
 
   it('do not count for a spread if no instance type there satisfies the node affinity', () => {
@@ -315,12 +359,102 @@ describe('affinity', () => {
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-c']));
   });
 
-  it('starts a second time in a required zone if the first zone is not reachable', () => {
+  it('to itself does not start a second time in a required zone, because kube-scheduler would not bind the pod', () => {
     const plan = planOf({
       nodes: [nodeIn('c', [running('r')])],
       pendingPods: [pod('p', { cpu: '1', labels: WEB, affinity: towards(), nodeSelector: { [ZONE_LABEL]: 'zone-a' } })],
     });
-    expect(zonesOf(plan)).toEqual(['zone-a']);
+    expect([...plan.refusals.keys()]).toEqual(['default/p']);
+  });
+
+  it('with several terms follows only pods that match all of them', () => {
+    const both = { ...WEB, tier: 'front' };
+    const term = (matchLabels: Record<string, string>, topologyKey: string): PodAffinityTerm => ({
+      topologyKey,
+      labelSelector: { matchLabels },
+    });
+    const terms = [term(WEB, ZONE_LABEL), term({ tier: 'front' }, HOSTNAME_LABEL)];
+    const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
+    const planWith = (...labels: readonly Record<string, string>[]): Plan => {
+      const pods = labels.map((each, at) => running(`r-${at}`, { labels: each }));
+      const node = nodeIn('a', pods, { allocatable: { cpu: '4' } });
+      return planOf({ nodes: [node], pendingPods: [pod('p', { cpu: '1', affinity })] });
+    };
+    expect(planWith(WEB, { tier: 'front' }).placements).toEqual([]);
+    expect(planWith(both).placements).toHaveLength(1);
+  });
+});
+
+describe('the first pod of an affinity by zone', () => {
+  const GROUP = { team: 'g' };
+  const together = towards({ labelSelector: { matchLabels: GROUP } });
+  const inZone = (zone: string): PodParts => ({ nodeSelector: { [ZONE_LABEL]: zone } });
+  const mate = (name: string, parts: PodParts): Pod => pod(name, { labels: GROUP, affinity: together, ...parts });
+  const VOLUME = {
+    persistentVolumeClaims: [
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'data', namespace: 'default', annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } },
+        spec: { volumeName: 'data' },
+      },
+    ],
+    persistentVolumes: [
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolume',
+        metadata: { name: 'data' },
+        spec: {
+          csi: { driver: 'ebs.csi.aws.com' },
+          nodeAffinity: {
+            required: {
+              nodeSelectorTerms: [
+                { matchExpressions: [{ key: ZONE_LABEL, operator: 'In' as const, values: ['zone-c'] }] },
+              ],
+            },
+          },
+        },
+      },
+    ],
+  };
+
+  it('starts in the zone of the volume of a later pod', () => {
+    const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }];
+    const plan = planOf({
+      ...VOLUME,
+      pendingPods: [mate('first', { cpu: '3' }), mate('later', { cpu: '2', volumes })],
+    });
+    expect(plan.refusals.size).toBe(0);
+    expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-c']));
+  });
+
+  it('starts where a later pod can use a node, also on an existing node', () => {
+    const nodes = ['a', 'b'].map((zone) => nodeIn(zone, [], { allocatable: { cpu: '4' } }));
+    const plan = planOf({
+      nodes,
+      pendingPods: [mate('first', { cpu: '3' }), mate('later', { cpu: '2', ...inZone('zone-b') })],
+    });
+    expect(plan.placements.map(({ node, pods }) => [node, pods])).toEqual([['node-b', ['default/first']]]);
+    expect(zonesOf(plan)).toEqual(['zone-b']);
+  });
+
+  it('starts anywhere if later pods contradict each other, or if it cannot be in their zone', () => {
+    const pools = [
+      nodePool('default'),
+      nodePool('far', { requirements: [oneOf(ZONE_LABEL, 'zone-d')], taints: [{ key: 'far', effect: 'NoSchedule' }] }),
+    ];
+    const types = [instanceType('t', { zones: ['zone-a', 'zone-b', 'zone-d'] })];
+    const far = { ...inZone('zone-d'), tolerations: [{ operator: 'Exists' as const }] };
+    const near = nodePool('default', { requirements: [oneOf(ZONE_LABEL, 'zone-a', 'zone-b')] });
+    const contradicting = [
+      mate('first', { cpu: '3' }),
+      mate('b', { cpu: '2', ...inZone('zone-b') }),
+      mate('a', { cpu: '1', ...inZone('zone-a') }),
+    ];
+    expect([...planOf({ types, pools: [near], pendingPods: contradicting }).refusals.keys()]).toEqual(['default/a']);
+    const apart = [mate('first', { cpu: '3' }), mate('later', { cpu: '2', ...far })];
+    const plan = planOf({ types, pools: [near, ...pools.slice(1)], pendingPods: apart });
+    expect([...plan.refusals.keys()]).toEqual(['default/later']);
   });
 });
 
