@@ -1,4 +1,4 @@
-/** Alternatives of required node affinity. Those that no new node can satisfy are ignored if there are other alternatives. */
+/** Alternatives of required node affinity. If a new node cannot satisfy one alternative, the rest still counts. */
 import type { NodeSelectorTerm, PodSpec } from '../api/kubernetes.ts';
 import { requirementErrors } from '../api/labels.ts';
 import type { EnginePod } from './input.ts';
@@ -13,7 +13,7 @@ export function termErrors({ matchExpressions = [], matchFields = [] }: NodeSele
   return matchExpressions.flatMap(requirementErrors);
 }
 
-/** Returns the spec without the alternatives that no new node can satisfy, unless none would be left. */
+/** Returns the spec without alternatives that no new node can satisfy, or the whole spec if all would be removed. */
 export function withUsableTerms(spec: PodSpec): PodSpec {
   const terms = requiredTerms({ spec });
   if (terms.length < 2) return spec;

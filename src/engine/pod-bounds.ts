@@ -92,7 +92,7 @@ function isPlainAffinity({ nodeAffinity, podAffinity, podAntiAffinity }: Affinit
   );
 }
 
-/** Returns true if there are no alternatives, so that no alternative must be omitted. */
+/** Returns true for a single term, which is never omitted. */
 const isPlainTerm = (terms: readonly NodeSelectorTerm[] | undefined): boolean =>
   terms === undefined || (terms.length < 2 && terms.every(hasFewExpressions));
 

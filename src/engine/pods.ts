@@ -15,6 +15,9 @@ const isOwnedBy = (pod: EnginePod, apiVersion: string, kind: string): boolean =>
   (pod.metadata.ownerReferences ?? []).some((owner) => owner.apiVersion === apiVersion && owner.kind === kind);
 
 export const isOwnedByDaemonSet = (pod: EnginePod): boolean => isOwnedBy(pod, 'apps/v1', 'DaemonSet');
+/** Returns the name of the DaemonSet of a pod. */
+export const daemonSetOf = ({ ownerReferences = [], name }: EnginePod['metadata']): string =>
+  ownerReferences.find(({ kind }) => kind === 'DaemonSet')?.name ?? name;
 const isOwnedByStatefulSet = (pod: EnginePod): boolean => isOwnedBy(pod, 'apps/v1', 'StatefulSet');
 /** Returns true for a static pod that its kubelet mirrors to the API. */
 const isMirror = (pod: EnginePod): boolean => isOwnedBy(pod, 'v1', 'Node');

@@ -231,9 +231,10 @@ class VariationSolve {
   #newScheduler(
     parts: Pick<SchedulerParts, 'topology' | 'nodes' | 'tieBreak' | 'preference' | 'devices' | 'templates'>,
   ): Scheduler {
-    const { snapshot, idlePools } = this.#common;
+    const { snapshot, idlePools, claimDaemons } = this.#common;
     return new Scheduler({
       ...parts,
+      daemons: claimDaemons,
       classes: this.#classes,
       noAmounts: this.#noAmounts,
       lowerMinValues: !this.#strictMinValues,

@@ -7,13 +7,14 @@ import { LeftOuts } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Plan, Resources, SolveOptions } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
-import { TopologyBase } from '../topology/base.ts';
+import { type Daemons, TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
 import { Volumes } from '../volumes.ts';
+import { ClaimDaemons } from './claim-daemons.ts';
 import type { CompiledPool } from './compiled-pool.ts';
 import { type Daemon, daemonsOf } from './daemons.ts';
 import { Dimensions } from './dimensions.ts';
-import { NodeTable } from './node.ts';
+import { missingDaemonsOn, NodeTable } from './node.ts';
 import { PodClasses } from './pod-class.ts';
 import { compileTemplates } from './template.ts';
 
@@ -22,6 +23,7 @@ export class CompiledSnapshot {
   readonly snapshot: EngineSnapshot;
   readonly options: SolveOptions;
   readonly daemons: readonly Daemon[];
+  readonly claimDaemons: ClaimDaemons;
   readonly dimensions: Dimensions;
   readonly templates: readonly CompiledPool[];
   readonly emptyPools: Plan['emptyPools'];
@@ -72,8 +74,9 @@ export class CompiledSnapshot {
     this.snapshot = pools.length === snapshot.pools.length ? snapshot : { ...snapshot, pools };
     this.topology = new TopologyBase(
       { ...this.snapshot, pools: pools.filter(({ nodePool }) => launching.has(nodePool.metadata.name)) },
-      { preferences: options.preferencePolicy === 'Respect', leftOuts },
+      { preferences: options.preferencePolicy === 'Respect', leftOuts, daemons: topologyDaemons(this.daemons) },
     );
+    this.claimDaemons = new ClaimDaemons(this.daemons);
     this.volumes = new Volumes(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
@@ -135,6 +138,11 @@ export class CompiledSnapshot {
     });
   }
 }
+
+const topologyDaemons = (daemons: readonly Daemon[]): Daemons => ({
+  pods: daemons.map(({ pod }) => pod),
+  missingOn: remembering((node: EngineNode) => missingDaemonsOn(node, daemons)),
+});
 
 /** Returns all resources that the types have, each with some amount. Cached, because lists of types stay the same for minutes. */
 const capacitiesIn = remembering(

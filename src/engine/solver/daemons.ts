@@ -5,6 +5,7 @@ import type { EnginePod } from '../input.ts';
 import { requirementsOf } from '../instance-types.ts';
 import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
+import { daemonSetOf } from '../pods.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
 import { addResources, podRequests } from '../resources.ts';
 import { isAdmitted, toleratesAll } from '../taints.ts';
@@ -48,9 +49,6 @@ export function daemonsOf(
     alternatives: alternativesOf(pod),
   }));
 }
-
-const daemonSetOf = ({ ownerReferences = [], name }: EnginePod['metadata']): string =>
-  ownerReferences.find(({ kind }) => kind === 'DaemonSet')?.name ?? name;
 
 /** Instance types of a template on which the same daemons run. */
 export interface DaemonGroup {

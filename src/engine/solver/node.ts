@@ -8,13 +8,13 @@ import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import { type LeftOuts, leftOutName as named } from '../left-out.ts';
 import type { EngineNode, Resources } from '../model.ts';
-import { isOwnedByDaemonSet, isTerminal } from '../pods.ts';
+import { daemonSetOf, isActive, isOwnedByDaemonSet, isTerminal } from '../pods.ts';
 import { type Requirements, STRICT } from '../requirements.ts';
-import { addResources, amountIn, maxResources, podRequests, subtractResources } from '../resources.ts';
+import { addResources, amountIn, fits, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { isAdmitted } from '../taints.ts';
 import { placeOf } from '../topology/base.ts';
 import { type ClaimsByDriver, VolumeSlots, Volumes } from '../volumes.ts';
-import { type Daemon, daemonRequestsOn, demandsOnNodes } from './daemons.ts';
+import { type Daemon, daemonRequestsOn, daemonsOn, demandsOnNodes } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
 
@@ -121,6 +121,26 @@ const loadOf = remembering((node: EngineNode): Load => {
     claiming: running.filter((pod) => Volumes.claimNames(pod).length > 0),
   };
 });
+
+/**
+ * Returns the pods that DaemonSets will start on a node. On an initialized node, pods that do not fit are left
+ * out, because they stay pending.
+ */
+export function missingDaemonsOn(node: EngineNode, daemons: readonly Daemon[]): readonly EnginePod[] {
+  const present = daemonSetsOn(node);
+  const absent = daemons.filter(({ pod }) => !present.has(daemonSetKey(pod)));
+  if (absent.length === 0) return [];
+  return daemonsOn(absent, { taints: node.taints, requirements: placeOf(node).requirements })
+    .filter(({ requests }) => !node.initialized || fits(requests, { ...zeroOf(requests), ...loadOf(node).free }))
+    .map(({ pod }) => pod);
+}
+
+const daemonSetsOn = remembering(
+  ({ pods }: EngineNode): ReadonlySet<string> =>
+    new Set(pods.filter((pod) => isActive(pod) && isOwnedByDaemonSet(pod)).map(daemonSetKey)),
+);
+
+const daemonSetKey = ({ metadata }: EnginePod): string => `${metadata.namespace ?? 'default'}/${daemonSetOf(metadata)}`;
 
 /** Room of a node before any pod is placed. */
 interface Ground {

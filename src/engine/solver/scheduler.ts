@@ -4,8 +4,10 @@ import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
+import { combinedPlaces } from '../volumes.ts';
 import type { WithheldLaunches } from '../withheld-launches.ts';
 import { Claim, ClaimState, hostnameOf, type Narrowing, Refusal, withPod } from './claim.ts';
+import type { ClaimDaemons } from './claim-daemons.ts';
 import type { ClaimUnits } from './claim-units.ts';
 import { Claims } from './claims.ts';
 import { type DevicePlacement, deviceMisfit, isRefused } from './device-placement.ts';
@@ -23,6 +25,7 @@ export interface SchedulerParts {
   readonly classes: PodClasses;
   readonly topology: Topology;
   readonly nodes: Nodes;
+  readonly daemons: ClaimDaemons;
   /** NodePools in order of trial. */
   readonly templates: readonly Template[];
   readonly preference: PoolPreference;
@@ -231,7 +234,9 @@ export class Scheduler {
    */
   #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
     const { state } = claim;
-    if (podClass.volumes.leaveFree && podClass.devices === undefined && this.#parts.reservations.areNone) {
+    const { reservations, topology } = this.#parts;
+    const { dependOnDaemons } = topology.bindingsOf(podClass);
+    if (podClass.volumes.leaveFree && podClass.devices === undefined && reservations.areNone && !dependOnDaemons) {
       const known = this.#target(claim, podClass);
       const target = known === 'tied' ? this.#tiedTarget(claim, podClass) : known;
       if (typeof target === 'string') return target;
@@ -293,8 +298,7 @@ export class Scheduler {
   #joined(state: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
     let refusal: Refusal | undefined;
     let permanent = true;
-    const { devices } = this.#parts;
-    for (const volume of devices?.alternativesOf(podClass) ?? podClass.volumes.alternatives) {
+    for (const volume of this.#alternativesOf(podClass)) {
       const joined = this.#joinedWithDevices(volume, state, candidate, podClass);
       const verdict =
         joined instanceof ClaimState
@@ -307,6 +311,14 @@ export class Scheduler {
     }
     const last = refusal ?? new Refusal(() => NO_PLACE);
     return last.permanent === permanent ? last : new Refusal(last.misfit, permanent);
+  }
+
+  /** Returns alternative requirements of the volumes of a pod, and of the DaemonSets on its node. */
+  #alternativesOf(podClass: PodClass): readonly Requirements[] {
+    const { devices, topology, daemons } = this.#parts;
+    const own = devices?.alternativesOf(podClass) ?? podClass.volumes.alternatives;
+    const bindings = topology.bindingsOf(podClass);
+    return bindings.dependOnDaemons ? combinedPlaces([own, daemons.placesOf(bindings)]) : own;
   }
 
   /** Finds devices before topology, because devices of some nodes narrow the domains. */
@@ -336,7 +348,7 @@ export class Scheduler {
     { hostname, isNew }: Candidate,
     podClass: PodClass,
   ): ClaimState | Refusal {
-    const { topology, lowerMinValues } = this.#parts;
+    const { topology, daemons, lowerMinValues } = this.#parts;
     const options = isNew && lowerMinValues ? { lowerMinValues } : STRICT_MIN_VALUES;
     const join = (narrowing: Narrowing): ClaimState | Refusal =>
       isNew ? state.withRemembered(podClass, narrowing, options) : state.with(podClass, narrowing, options);
@@ -346,7 +358,11 @@ export class Scheduler {
     if (topology.isFree(podClass) || (isRefused && !isNew)) return free;
     const own = state.narrowed(podClass, volume);
     if (own instanceof Refusal) return own;
-    const place = { hostname, requirements: own.requirements, taints: state.template.taints };
+    const { requirements } = own;
+    const { taints } = state.template;
+    const place = topology.bindingsOf(podClass).dependOnDaemons
+      ? { hostname, requirements, taints, daemons: daemons.at(state.template, own) }
+      : { hostname, requirements, taints };
     const narrowed = topology.narrow(podClass, place, (key, domains) =>
       isRefused || domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
     );

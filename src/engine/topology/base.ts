@@ -22,12 +22,32 @@ import { PodCounts, runningOn } from './pod-counts.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity, rulesOf } from './rules.ts';
 import type { RunningPod } from './running-pods.ts';
 
+/** Pods that DaemonSets start on a new node. */
+export interface DaemonsAt {
+  /** Pods that run there in any case. */
+  readonly certain: ReadonlySet<EnginePod>;
+  /** Pods that run there in some cases or in any case. */
+  readonly possible: ReadonlySet<EnginePod>;
+}
+
 /** Possible location of a pod: an existing node, or a claim with its current requirements. */
 export interface Place {
   readonly hostname: string;
   readonly requirements: Requirements;
   readonly taints: readonly Taint[];
+  /** Undefined for an existing node, because the counts include its DaemonSets. */
+  readonly daemons?: DaemonsAt;
 }
+
+/** DaemonSets of the cluster. */
+export interface Daemons {
+  /** One pod of each DaemonSet. */
+  readonly pods: readonly EnginePod[];
+  /** Returns the pods that DaemonSets will start on a node, without pods that run there already. */
+  missingOn(node: EngineNode): readonly EnginePod[];
+}
+
+const NO_DAEMONS: Daemons = { pods: [], missingOn: () => [] };
 
 /** Rule with its counts before any pod moves. */
 export interface BaseGroup {
@@ -51,6 +71,7 @@ interface TopologyBaseOptions {
   /** True if preferences count as rules. */
   readonly preferences: boolean;
   readonly leftOuts?: LeftOuts;
+  readonly daemons?: Daemons;
 }
 
 /**
@@ -62,7 +83,7 @@ const NO_RULES: readonly (readonly [string, Rule])[] = [];
 const NO_TOLERATIONS: readonly Toleration[] = [];
 const NO_PODS: readonly EnginePod[] = [];
 
-/** Returns the reach of an affinity rule: only domains on nodes whose taints the pod tolerates count. */
+/** Returns the reach of an affinity rule: domains count on nodes with taints that the pod tolerates. */
 const affinityReach = remembering(
   (tolerations: readonly Toleration[]): Reach => ({ alternatives: undefined, tolerations, requests: undefined }),
 );
@@ -99,6 +120,7 @@ export class TopologyBase {
   readonly domains: Domains;
   readonly namespaces: readonly Namespace[];
   readonly nodes: readonly EngineNode[];
+  readonly daemons: Daemons;
   readonly #ids = new Map<string, DomainIds>();
   readonly #domainsOfNodes = new Map<string, Int32Array>();
   readonly #groups = new Map<string, BaseGroup>();
@@ -118,8 +140,9 @@ export class TopologyBase {
 
   constructor(
     { pools, namespaces, nodes }: EngineSnapshot,
-    { preferences, leftOuts = new LeftOuts() }: TopologyBaseOptions,
+    { preferences, leftOuts = new LeftOuts(), daemons = NO_DAEMONS }: TopologyBaseOptions,
   ) {
+    this.daemons = daemons;
     this.#preferences = preferences;
     this.domains = new Domains(pools);
     this.namespaces = namespaces;
@@ -127,6 +150,9 @@ export class TopologyBase {
     const named = ({ metadata }: EnginePod) => leftOutName('Pod', metadata);
     for (const [index, node] of nodes.entries())
       leftOuts.kept(repellersOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
+    if (daemons.pods.some((pod) => repellingTerms(pod).length > 0))
+      for (const [index, node] of nodes.entries())
+        leftOuts.kept(daemons.missingOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
   }
 
   idsOf(key: string): DomainIds {
@@ -248,9 +274,21 @@ export class TopologyBase {
           const position = this.#positionIn(node);
           if (position !== undefined && this.passesFilter(rule, position)) countIn(group, domains, position, count);
         }
+      this.#countMissingDaemons(group, domains);
       this.#groups.set(id, group);
     }
     return group;
+  }
+
+  /**
+   * Counts the pods that DaemonSets will start on nodes, because a pod with affinity to them can be bound soon. They do not count
+   * for spreads, which most nodes satisfy before and after.
+   */
+  #countMissingDaemons(group: BaseGroup, domains: Int32Array): void {
+    const { rule } = group;
+    if (rule.type === 'topology spread' || !this.daemons.pods.some((pod) => ruleCounts(rule, pod))) return;
+    for (const [position, node] of this.nodes.entries())
+      for (const pod of this.daemons.missingOn(node)) if (ruleCounts(rule, pod)) countIn(group, domains, position);
   }
 
   passesFilter({ filter }: Rule, node: number): boolean {

@@ -1,5 +1,6 @@
 /** Topology groups that are relevant for the pods of one class. */
 import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import type { EnginePod } from '../input.ts';
 import { ValueSet } from '../value-set.ts';
 import { type TopologyGroup, UNKNOWN } from './group.ts';
 
@@ -18,6 +19,14 @@ export interface Binding {
    * nodes for all pods.
    */
   readonly isOthers: boolean;
+  /** Pods of DaemonSets that satisfy this rule on new nodes. Empty unless this is an affinity rule. */
+  readonly daemons: readonly EnginePod[];
+}
+
+/** DaemonSet that must not share a node with a pod, with the topology key of the anti-affinity rule. */
+export interface HostileDaemon {
+  readonly pod: EnginePod;
+  readonly key: string;
 }
 
 /** Returns true if a binding allows a place that will not have the label of its domains. */
@@ -33,6 +42,7 @@ export interface Relations {
   readonly counting: readonly TopologyGroup[];
   /** Groups of the pods' own anti-affinity rules against other pods. */
   readonly repelling: readonly TopologyGroup[];
+  readonly hostile: readonly HostileDaemon[];
 }
 
 export class Bindings {
@@ -43,19 +53,25 @@ export class Bindings {
   readonly domains: readonly Binding[];
   readonly counting: readonly TopologyGroup[];
   readonly repelling: readonly TopologyGroup[];
+  readonly hostile: readonly HostileDaemon[];
+  /** True if the rules depend on the DaemonSets that run on a new node. */
+  readonly dependOnDaemons: boolean;
 
-  constructor({ own, all, counting, repelling }: Relations) {
+  constructor({ own, all, counting, repelling, hostile }: Relations) {
     this.own = own;
     this.all = all;
     this.hosts = all.filter(({ group }) => group.isByHost);
     this.domains = all.filter(({ group }) => !group.isByHost);
     this.counting = counting;
     this.repelling = repelling;
+    this.hostile = hostile;
+    this.dependOnDaemons = hostile.length > 0 || all.some(({ daemons }) => daemons.length > 0);
   }
 
-  /** Returns true if the rules by host allow a pod on the host of a claim. */
+  /** Returns true if the rules by host allow a pod on the host of a claim, unless they depend on its DaemonSets. */
   admitHost(host: number): boolean {
-    for (const { group, self, pod } of this.hosts) if (!group.admitsHost(host, self, pod)) return false;
+    for (const { group, self, pod, daemons } of this.hosts)
+      if (daemons.length === 0 && !group.admitsHost(host, self, pod)) return false;
     return true;
   }
 
@@ -77,6 +93,7 @@ export class Bindings {
       this.domains.some(
         (binding) =>
           !sparesWithout(binding) &&
+          binding.daemons.length === 0 &&
           binding.group.allowed({ ...binding, node: ValueSet.EXISTS, prefer: ([first]) => first }).length === 0,
       )
     );

@@ -12,7 +12,7 @@ import { alternativesIdentity, type NodeFilter } from './node-filter.ts';
 
 /** New nodes that count for a rule. */
 export interface Reach extends NodeFilter {
-  /** Requests of the pod for which there must be room. Undefined if room does not matter. */
+  /** Requests that must fit. Undefined if room does not matter. */
   readonly requests: Resources | undefined;
 }
 

@@ -220,7 +220,7 @@ export class TopologyGroup {
     this.#version++;
   }
 
-  /** Removes these restrictions. Returns false if there were none. */
+  /** Removes these restrictions. Returns false if there was no restriction. */
   releaseFollowers(): boolean {
     const wereThere = this.#followers.length > 0;
     this.#followers = [];

@@ -3,15 +3,16 @@
  * They count running pods first, and then each pod that is placed.
  */
 import type { PodSpec } from '../../api/kubernetes.ts';
-import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import { HOSTNAME_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
+import { daemonSetOf } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
 import { ValueSet } from '../value-set.ts';
 import { ANYWHERE, type BaseGroup, nodeReach, type OwnRule, type Place, type TopologyBase } from './base.ts';
-import { type Binding, Bindings, type Relations, sparesWithout } from './bindings.ts';
-import { type Rule, TopologyGroup, UNKNOWN } from './group.ts';
+import { type Binding, Bindings, type HostileDaemon, type Relations, sparesWithout } from './bindings.ts';
+import { type Rule, ruleCounts, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { RunningPods } from './running-pods.ts';
 
@@ -44,9 +45,11 @@ interface Ties {
   readonly countedKeys: readonly string[];
   /** Rules by host, with the part of the host's capacity that a pod uses. */
   readonly hosts: ReadonlyMap<TopologyGroup, number>;
-  /** True if the pods must share a host with other pods. Such pods should stay where they are. */
+  /** True if the pods must share a host with other pods, or depend on DaemonSets. Such pods should stay where they are. */
   readonly company: boolean;
 }
+
+const NO_PODS: readonly EnginePod[] = [];
 
 /** Capacity that the owner of an anti-affinity rule by host uses. Pods that the rule repels use 1. */
 const WHOLE_HOST = 2 ** 20;
@@ -67,7 +70,7 @@ interface TopologyParts {
   /** Positions of the nodes that will be removed. */
   readonly leaving: ReadonlySet<number>;
   readonly pendingPods: readonly EnginePod[];
-  /** Names of NodePools whose limits allow no node before the first pod is placed. */
+  /** Names of NodePools that are at their limits before the first pod is placed. */
   readonly closedPools?: ReadonlySet<string>;
 }
 
@@ -144,7 +147,7 @@ export class Topology {
 
   /**
    * Lets the pods of a class be the first pods of their affinity rules in any domain. Returns false if they could be before. For
-   * pods that find no node where other pods can follow.
+   * pods without a node where other pods can follow.
    */
   releaseFollowers(podClass: TopologyPods): boolean {
     const { own } = this.bindingsOf(podClass);
@@ -245,8 +248,22 @@ export class Topology {
       pod: podClass.strict.get(group.rule.key),
       nodes: base.domainsOfNodes(group.rule.key),
       isOthers: !own.includes(group),
+      daemons: group.rule.type === 'pod affinity' ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
     }));
-    return new Bindings({ own, all: bindings, counting: [...counting], repelling });
+    const hostile = this.#hostileTo(podClass, own);
+    return new Bindings({ own, all: bindings, counting: [...counting], repelling, hostile });
+  }
+
+  /** Returns the DaemonSets that the anti-affinity of the pods excludes, or that exclude the pods by their own anti-affinity. */
+  #hostileTo({ pod }: TopologyPods, own: readonly TopologyGroup[]): readonly HostileDaemon[] {
+    const { base } = this.#parts;
+    const antiAffinity = own.filter(({ rule }) => rule.type === 'pod anti-affinity');
+    return base.daemons.pods.flatMap((daemon) => {
+      const key =
+        antiAffinity.find((group) => group.counts(daemon))?.rule.key ??
+        base.inverseRulesOf(daemon).find(([, rule]) => ruleCounts(rule, pod))?.[1].key;
+      return key === undefined ? [] : [{ pod: daemon, key }];
+    });
   }
 
   /** Returns the groups that count the pods of a class, and the groups of other pods' rules that repel them. */
@@ -266,7 +283,8 @@ export class Topology {
 
   /** Returns true if no rule restricts the pods of a class. A refusal of such pods is then permanent. */
   isFree(podClass: TopologyPods): boolean {
-    return this.bindingsOf(podClass).all.length === 0;
+    const { all, hostile } = this.bindingsOf(podClass);
+    return all.length === 0 && hostile.length === 0;
   }
 
   /** Returns true if only rules by host restrict the pods of a class. */
@@ -283,7 +301,9 @@ export class Topology {
    * `prefer` chooses among domains that are equal under the rules.
    */
   narrow(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
-    return this.#narrowBy(this.bindingsOf(podClass).all, place, prefer);
+    const { all, hostile } = this.bindingsOf(podClass);
+    const clash = hostile.find(({ pod }) => place.daemons?.possible.has(pod));
+    return clash === undefined ? this.#narrowBy(all, place, prefer) : { misfit: () => daemonMisfit(clash) };
   }
 
   /** Returns the same, but ignores rules by host. */
@@ -293,13 +313,14 @@ export class Topology {
 
   #narrowBy(
     bindings: readonly Binding[],
-    { hostname, requirements }: Place,
+    { hostname, requirements, daemons: there }: Place,
     prefer: Prefer,
   ): Requirements | TopologyMisfit {
     let narrowed = Requirements.EMPTY;
     for (const binding of bindings) {
-      const { group, self, pod } = binding;
+      const { group, self, pod, daemons } = binding;
       const { key } = group.rule;
+      if (daemons.some((daemon) => there?.certain.has(daemon)) && isOrMayBeIn(requirements, key)) continue;
       if (group.isByHost) {
         if (group.admitsHost(this.#hostId(hostname), self, pod)) continue;
         return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])) };
@@ -397,7 +418,7 @@ export class Topology {
 
   /** Returns the labels that tie the pods of a class to their current domains, and the host capacity that they use. */
   tiesOf(podClass: TopologyPods): Ties {
-    const { own, all: binding, counting, repelling } = this.bindingsOf(podClass);
+    const { own, all: binding, counting, repelling, dependOnDaemons } = this.bindingsOf(podClass);
     const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
     const hosts = new Map<TopologyGroup, number>();
     for (const group of counting) if (group.isByHost) hosts.set(group, 1);
@@ -408,7 +429,7 @@ export class Topology {
       keys: keysOf(all),
       countedKeys: keysOf(counted),
       hosts,
-      company: [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
+      company: dependOnDaemons || [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
     };
   }
 
@@ -419,6 +440,15 @@ export class Topology {
     return host;
   }
 }
+
+/** Returns true if a node with these requirements has the label, so that pods on it share a domain. */
+const isOrMayBeIn = (requirements: Requirements, key: string): boolean =>
+  key === HOSTNAME_LABEL || WELL_KNOWN_LABELS.has(key) || requirements.has(key);
+
+const daemonMisfit = ({ pod: { metadata }, key }: HostileDaemon): Misfit => ({
+  code: 'topology',
+  text: `unsatisfiable topology constraint for pod anti-affinity, key=${key} (DaemonSet ${metadata.namespace ?? 'default'}/${daemonSetOf(metadata)} runs a pod on each possible node)`,
+});
 
 function allowedIn({ group, self, pod }: Binding, node: ValueSet, prefer: Prefer): readonly string[] {
   return group.allowed({ self, pod, node, prefer: (domains) => prefer(group.rule.key, domains) });

@@ -10,6 +10,7 @@ describe('simulate', () => {
     { file: 'zone-that-nothing-offers.yaml', pods: 6 },
     { file: 'preferences-and-alternatives.yaml', pods: 2 },
     { file: 'affinity-to-pod-with-volume.yaml', pods: 2 },
+    { file: 'affinity-to-daemonset.yaml', pods: 1 },
   ])('places all pods of $file', async ({ file, pods }) => {
     const filename = ['ec2nodeclass.yaml', file].map((name) => join(FIXTURES, name));
     for (const packing of ['cheapest', 'compatible'] as const) {
