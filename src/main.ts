@@ -37,11 +37,13 @@ import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { ServerClock } from './kube/server-clock.ts';
 import { serverVersion } from './kube/server-facts.ts';
+import { watchAges, watchViews } from './kube/watch-ages.ts';
 import { type Clock, monotonicMs, realClock } from './lib/clock.ts';
 import { defined } from './lib/defined.ts';
 import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import type { Logger } from './observe/logger.ts';
+import { WATCH_AGE_SECONDS } from './observe/metrics/kube.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { reportSeries } from './observe/scrape.ts';
 import { Closers } from './process/closers.ts';
@@ -112,7 +114,11 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   closers.add(() => closing.abort());
   const informers = startInformers({ client, clock, log, signal: closing.signal });
   metrics.watchSeries({ nodes: () => informers.store(NODE).list().length, scraped: reportSeries(log) });
-  const debug: Debug = { '/debug/metrics': { page: (query) => metricPage(metrics, query) } };
+  metrics.readAtScrape(WATCH_AGE_SECONDS, () => watchAges(informers));
+  const debug: Debug = {
+    '/debug/metrics': { page: (query) => metricPage(metrics, query) },
+    '/debug/watches': () => watchViews(informers),
+  };
   const start = new Start(clock, signal);
   const awsStart = new AwsStart(start.signal);
   const base = { settings, env, clock, solver, simulations, log, metrics, client, leadership, informers };

@@ -38,6 +38,10 @@ export interface ListOptions {
   readonly limit?: number;
   readonly continue?: string;
   readonly resourceVersion?: string;
+  /** Time for the complete response, with all retries, in milliseconds of real time. Default: unlimited. */
+  readonly withinMs?: number;
+  /** Maximum size of the response in bytes. A longer response rejects with a ConnectionError whose `isTooLong` is set. */
+  readonly longestBytes?: number;
 }
 
 export interface PatchOptions {
@@ -120,6 +124,16 @@ export interface StoreOptions {
   readonly optional?: boolean;
 }
 
+/** Watch of one kind. */
+export interface WatchAge {
+  /** Resource, such as `nodepools.karpenter.sh`. */
+  readonly resource: string;
+  /** Time since the watch last delivered an event, a bookmark or its end, in milliseconds. */
+  readonly ageMs: number;
+  /** True if the store may be outdated, because the watch has been silent for a minute. */
+  readonly isStale: boolean;
+}
+
 /** The informers of a process, started on first use of a kind. */
 export interface Informers {
   /**
@@ -133,4 +147,8 @@ export interface Informers {
    * permitted. @throws the signal's reason if the signal aborts
    */
   synced(signal?: AbortSignal): Promise<void>;
+  /** Returns the watches of the stores that have been listed. Optional kinds that are not served or not permitted have none. */
+  watches(): readonly WatchAge[];
+  /** Lists the objects of a kind again, because a request has shown that its store is outdated. */
+  distrust(kind: Kind): void;
 }

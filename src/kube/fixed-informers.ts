@@ -28,5 +28,7 @@ export function fixedInformers(objects: readonly KubeObject[]): Informers {
       return store;
     },
     synced: async () => undefined,
+    watches: () => [],
+    distrust: () => undefined,
   };
 }

@@ -243,17 +243,20 @@ class HttpClient implements HttpKubeClient {
 
   /** Returns one page. Reduces the limit for large objects, so that parsing a page does not take long. */
   async list<T extends KubeObject>(kind: Kind<T>, query: ListOptions = {}): Promise<KubeList<T>> {
-    const { namespace, limit: most, ...parameters } = query;
+    const { namespace, limit: most, withinMs, longestBytes, ...parameters } = query;
+    const signal = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
     let limit = most && Math.min(most, this.#limits.get(kind.plural) ?? most);
     for (;;) {
       const path = `${collectionPath(kind, namespace)}${queryOf({ limit, ...parameters })}`;
+      const longest = limit === undefined || limit === 1 ? longestBytes : LONGEST_PAGE;
       try {
-        return await this.#sender.send({ method: 'GET', path, kind }, async (response) => {
-          const body = await bodyOf(response, limit === undefined || limit === 1 ? {} : { longest: LONGEST_PAGE });
+        return await this.#sender.send({ method: 'GET', path, kind, signal }, async (response) => {
+          const body = await bodyOf(response, defined({ longest }));
           if (limit !== undefined) this.#limits.set(kind.plural, body.length < LONGEST_PAGE / 4 ? limit * 2 : limit);
           return listIn(kind, jsonIn(body));
         });
       } catch (error) {
+        if (signal?.aborted) throw lateList(path, withinMs, error);
         if (limit === undefined || !(error instanceof ConnectionError && error.isTooLong)) throw error;
         limit = Math.max(1, Math.floor(limit / 8));
       }
@@ -352,6 +355,13 @@ class HttpClient implements HttpKubeClient {
 async function failureOf(response: IncomingMessage): Promise<ApiError> {
   const body = await bodyOf(response, { longest: LONGEST_FAILURE });
   return apiError(response.statusCode ?? 0, body, response.headers['retry-after']);
+}
+
+function lateList(path: string, withinMs: number | undefined, cause: unknown): ConnectionError {
+  const error = new ConnectionError(`the list was not complete within ${withinMs} ms`, false, { cause });
+  error.isTimeout = true;
+  nameRequest(error, { method: 'GET', path });
+  return error;
 }
 
 const isOurs = (error: unknown): error is ApiError | ConnectionError | UnreadableAnswer =>

@@ -4,7 +4,7 @@ import type { KubeObject } from '../api/kubernetes.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Indexes, Informers, KubeReader, Store, StoreOptions } from './client.ts';
-import { reflect } from './reflector.ts';
+import { Reflector, type WatchState } from './reflector.ts';
 import { ObjectStore } from './store.ts';
 
 interface InformersOptions {
@@ -19,8 +19,13 @@ interface Entry {
   readonly store: ObjectStore<KubeObject>;
   /** Settles with the first complete list, or if an optional kind is not available. */
   readonly ready: Promise<void>;
+  /** Resource, such as `nodepools.karpenter.sh`. */
+  readonly resource: string;
+  readonly reflector: { readonly state: WatchState; distrust(): void };
   /** True if the kind is optional for every caller. */
   isOptional: boolean;
+  /** True if the kind is not served or must not be read. */
+  isUnavailable: boolean;
 }
 
 export interface ProcessInformers extends Informers {
@@ -35,21 +40,28 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
   const start = (kind: Kind<KubeObject>, isOptional: boolean): Entry => {
     const store = new ObjectStore(kind, log);
     const { promise: ready, resolve } = Promise.withResolvers<void>();
-    const entry: Entry = { store, ready, isOptional };
+    const resource = [kind.plural, kind.group].filter((part) => part !== '').join('.');
+    const onListed = (): void => {
+      entry.isUnavailable = false;
+      resolve();
+    };
     const onUnavailable = (): void => {
+      entry.isUnavailable = true;
       if (entry.isOptional) resolve();
     };
-    const resource = [kind.plural, kind.group].filter((part) => part !== '').join('.');
+    const reflector = new Reflector({ client, store, clock, log, signal, onListed, onUnavailable });
+    const entry: Entry = { store, ready, resource, reflector, isOptional, isUnavailable: false };
     pending.add(resource);
     void ready.then(() => pending.delete(resource));
-    const work = reflect({ client, store, clock, log, signal, onListed: resolve, onUnavailable });
-    work.catch((error: unknown) => log.error('informer ended', { kind: kind.kind, error }));
+    reflector.run().catch((error: unknown) => log.error('informer ended', { kind: kind.kind, error }));
     return entry;
   };
 
+  const keyOf = (kind: Kind): string => `${apiVersionOf(kind)}/${kind.plural}`;
+
   return {
     store: <T extends KubeObject>(kind: Kind<T>, indexes: Indexes<T> = {}, options: StoreOptions = {}): Store<T> => {
-      const key = `${apiVersionOf(kind)}/${kind.plural}`;
+      const key = keyOf(kind);
       const isOptional = options.optional ?? false;
       const entry = entries.get(key) ?? start(kind, isOptional);
       entries.set(key, entry);
@@ -60,6 +72,12 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       return store;
     },
     unsynced: () => [...pending],
+    distrust: (kind) => entries.get(keyOf(kind))?.reflector.distrust(),
+    watches: () =>
+      [...entries.values()].flatMap(({ resource, reflector, isOptional, isUnavailable }) => {
+        const { ageMs, isStale } = reflector.state;
+        return ageMs === undefined || (isOptional && isUnavailable) ? [] : { resource, ageMs, isStale };
+      }),
     synced: async (stop = signal) => {
       const { promise: stopped, reject } = Promise.withResolvers<never>();
       const onStop = (): void => reject(stop.reason);

@@ -7,6 +7,9 @@
  *
  * Every failure is retried with back-off. A watch that ends normally is reopened immediately. If watches fail repeatedly although
  * the server responds, the reflector lists all objects again.
+ *
+ * An event, a bookmark or the normal end of a watch is a sign of life: it shows that all earlier events have arrived. A watch
+ * without a sign is replaced by a short one, and after that by a list.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KubeObject } from '../api/kubernetes.ts';
@@ -37,29 +40,43 @@ const PAGE = 500;
 const RETRY = { baseMs: 200, maxMs: 5_000 };
 /** Minimum duration of a watch. A watch that ends sooner counts as a failure. */
 const SHORT_WATCH_MS = 1_000;
+/** Time without a sign of life after which a watch is replaced. */
+const SILENT_MS = 60_000;
 /**
- * Maximum duration of a watch without any event. The server sends a bookmark about once a minute, so a longer silence shows that
- * the watch is not reliable.
+ * Duration of a watch. The server ends an idle watch before its silence matters, because bookmarks are too rare:
+ * kube-apiserver sends one a minute, and the first one of a watch of unchanged objects after two minutes. The duration
+ * varies, so that watches do not all reconnect together.
  */
-const SILENT_WATCH_MS = 4 * 60_000;
-/**
- * Minimum duration of a watch request. The duration varies from 5 to 10 minutes, so that watches do not all reconnect together.
- */
-const WATCH_SECONDS = 300;
+const WATCH_SECONDS = { least: 40, most: 50 };
+/** Duration of the watch after a long time without a sign of life. */
+const PROBE_SECONDS = 5;
+/** Time for the end of this watch. */
+const PROBE_SILENT_MS = 15_000;
+/** Time without a sign of life after which the next watch is short. */
+const PROBE_AFTER_MS = SILENT_MS / 2;
 /** Number of consecutive failures after which everything is listed again, because an unreadable event stays unreadable. */
 const MOST_FAILURES = 3;
 
-/** Keeps the store current until the signal aborts. */
-export const reflect = <T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> =>
-  new Reflector(options).run();
+export interface WatchState {
+  /** Time since the last sign of life, in milliseconds. Undefined before the first list. */
+  readonly ageMs: number | undefined;
+  /** True if the store may be outdated, because the watch has shown no sign of life for a minute or since its last silence. */
+  readonly isStale: boolean;
+}
 
-class Reflector<T extends KubeObject> {
+export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #report: Reporter;
   /** Last version seen; undefined if everything must be listed. */
   #version: string | undefined;
   /** Number of consecutive failures. */
   #failures = 0;
+  /** Time of the last sign of life, by `monotonicMs`. A list counts only before the first silence. */
+  #signMs: number | undefined;
+  /** True after a short watch without a sign of life, until the next sign of a watch. */
+  #isSilent = false;
+  /** Ends the current watch. */
+  #silence = new AbortController();
   /** True if no event has arrived since the last list. If the version of this list expires, the next list waits with back-off. */
   #isFresh = false;
 
@@ -68,6 +85,21 @@ class Reflector<T extends KubeObject> {
     this.#report = reporter(options);
   }
 
+  get state(): WatchState {
+    const ageMs = this.#signMs === undefined ? undefined : this.#sinceSignMs();
+    return { ageMs, isStale: this.#isSilent || (ageMs ?? 0) > SILENT_MS };
+  }
+
+  /** Ends the current watch and lists all objects, because another request has shown that the store is outdated. */
+  distrust(): void {
+    if (this.#isSilent || this.#version === undefined) return;
+    this.#isSilent = true;
+    this.#version = undefined;
+    this.#report.silent(this.#sinceSignMs());
+    this.#silence.abort();
+  }
+
+  /** Keeps the store current until the signal aborts. */
   async run(): Promise<void> {
     const { clock, signal } = this.#options;
     while (!signal.aborted) {
@@ -92,6 +124,7 @@ class Reflector<T extends KubeObject> {
     if (signal.aborted) return resourceVersion;
     for (const _ of store.replacing(items)) await nextTurn();
     this.#isFresh = true;
+    if (!this.#isSilent) this.#signMs = monotonicMs(this.#options.clock);
     onListed();
     this.#report.listed();
     return resourceVersion;
@@ -106,32 +139,70 @@ class Reflector<T extends KubeObject> {
       this.#report.watched();
     });
     try {
-      const isAlive = await this.#follow(from);
-      const tookMs = monotonicMs(clock) - startedMs;
-      if (tookMs < SHORT_WATCH_MS && !signal.aborted)
+      await this.#follow(from);
+      if (monotonicMs(clock) - startedMs < SHORT_WATCH_MS && !signal.aborted)
         throw new Error(`the watch of ${store.kind.plural} ended immediately`);
-      if (tookMs >= SILENT_WATCH_MS && !isAlive) this.#version = undefined;
     } finally {
       cancel();
     }
   }
 
-  /** Applies the events of one watch. Returns true if any event arrived. */
-  async #follow(from: string): Promise<boolean> {
+  /** Applies the events of one watch, until the watch ends or is silent. */
+  async #follow(from: string): Promise<void> {
     const { client, store, signal } = this.#options;
-    let isAlive = false;
-    const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + Math.random()));
-    for await (const event of client.watch(store.kind, { resourceVersion: from, signal, timeoutSeconds })) {
-      isAlive = true;
-      this.#isFresh = false;
-      this.#failures = 0;
-      const seen = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
-      const isBack = isEarlier(seen, this.#version);
-      if (isBack && event.type === 'BOOKMARK') throw new HistoryLost(store.kind.plural);
-      if (!isBack) this.#version = seen;
-      this.#take(event);
+    const isProbe = !this.#isSilent && this.#sinceSignMs() > PROBE_AFTER_MS;
+    const { least, most } = WATCH_SECONDS;
+    const timeoutSeconds = isProbe ? PROBE_SECONDS : Math.round(least + (most - least) * Math.random());
+    const silence = new AbortController();
+    this.#silence = silence;
+    const cancel = this.#whenSilent(isProbe ? PROBE_SILENT_MS : SILENT_MS, () => silence.abort());
+    const until = AbortSignal.any([signal, silence.signal]);
+    try {
+      for await (const event of client.watch(store.kind, { resourceVersion: from, signal: until, timeoutSeconds })) {
+        if (silence.signal.aborted) break;
+        this.#isFresh = false;
+        this.#failures = 0;
+        const seen = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
+        const isBack = isEarlier(seen, this.#version);
+        if (isBack && event.type === 'BOOKMARK') throw new HistoryLost(store.kind.plural);
+        if (!isBack) this.#version = seen;
+        this.#take(event);
+        this.#showedLife();
+      }
+    } finally {
+      cancel();
     }
-    return isAlive;
+    if (!silence.signal.aborted) return this.#showedLife();
+    if (this.#isSilent) this.#version = undefined;
+    else if (isProbe) this.distrust();
+  }
+
+  #sinceSignMs(): number {
+    const nowMs = monotonicMs(this.#options.clock);
+    return nowMs - (this.#signMs ?? nowMs);
+  }
+
+  #showedLife(): void {
+    this.#signMs = monotonicMs(this.#options.clock);
+    if (this.#isSilent) this.#report.heard();
+    this.#isSilent = false;
+  }
+
+  /** Calls `fire` when a watch that starts now shows no sign of life for this duration. Returns a function that cancels this. */
+  #whenSilent(durationMs: number, fire: () => void): () => void {
+    const { clock } = this.#options;
+    const startedMs = monotonicMs(clock);
+    let cancel: () => void;
+    // one timer for the whole watch, because a busy watch delivers thousands of events per second
+    const wait = (ms: number): void => {
+      cancel = clock.after(ms, () => {
+        const restMs = Math.max(startedMs, this.#signMs ?? startedMs) + durationMs - monotonicMs(clock);
+        if (restMs > 0) wait(restMs);
+        else fire();
+      });
+    };
+    wait(durationMs);
+    return () => cancel();
   }
 
   #take(event: WatchEvent<T>): void {
@@ -218,14 +289,17 @@ interface Reporter {
   failed(error: unknown, doing: 'list' | 'watch', failures: number): void;
   listed(): void;
   watched(): void;
+  /** @param ageMs time since the last sign of life */
+  silent(ageMs: number): void;
+  heard(): void;
 }
 
 /** Logs the first relevant failure of a streak with a remedy, and the end of the streak. Single broken watches are normal. */
 function reporter<T extends KubeObject>({ store, log }: ReflectorOptions<T>): Reporter {
   const { kind, plural, group } = store.kind;
   const resource = group === '' ? plural : `${plural}.${group}`;
-  const failing = new Set<'list' | 'watch'>();
-  const recovered = (doing: 'list' | 'watch', message: string): void => {
+  const failing = new Set<'list' | 'watch' | 'silence'>();
+  const recovered = (doing: 'list' | 'watch' | 'silence', message: string): void => {
     if (failing.delete(doing)) log.info(message, { kind });
   };
   return {
@@ -243,6 +317,12 @@ function reporter<T extends KubeObject>({ store, log }: ReflectorOptions<T>): Re
     },
     listed: () => recovered('list', 'listing again'),
     watched: () => recovered('watch', 'watching again'),
+    silent: (ageMs) => {
+      if (failing.has('silence')) return;
+      failing.add('silence');
+      log.error('watches are silent, listing instead', { kind, 'silent-seconds': Math.round(ageMs / 1_000) });
+    },
+    heard: () => recovered('silence', 'watches are no longer silent'),
   };
 }
 

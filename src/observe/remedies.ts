@@ -40,6 +40,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'have the user data or the AMI register nodes with the taint karpenter.sh/unregistered:NoExecute',
   'unreadable field of nodeclaim': 'correct the field in the NodePool, or delete the NodeClaim',
   'ignoring an invalid object': 'correct the field that the error names',
+  'watches are silent, listing instead':
+    'check the network and the proxies between the operator and the API server; voluntary disruption pauses until watches deliver events again',
   'received an invalid object': 'correct the field that the error names, or delete the object',
   'failed updating capacity buffers': 'it is retried; kubectl describe capacitybuffer shows its conditions',
   'ignoring node overlays that exceed the limit':

@@ -20,5 +20,7 @@ export function storesWith(given: Readonly<Record<string, readonly KubeObject[]>
       return store as unknown as Store<never>;
     },
     synced: async () => undefined,
+    watches: () => [],
+    distrust: () => undefined,
   };
 }

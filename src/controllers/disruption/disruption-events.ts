@@ -53,6 +53,11 @@ export function publishBlocked(events: EventRecorder, stateNode: StateNode, text
   events.publish(...onBoth(stateNode, DISRUPTION_BLOCKED, capitalize(text)));
 }
 
+/** Reports a command that was abandoned because of a node. An earlier reason of this node must not suppress the event. */
+export function publishAbandoned(events: EventRecorder, stateNode: StateNode, text: string): void {
+  events.publish(...onBoth(stateNode, DISRUPTION_BLOCKED, `Command abandoned: ${text}`, ['abandoned']));
+}
+
 export function publishUnconsolidatable(events: EventRecorder, candidate: Candidate, text: string): void {
   events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalize(text)));
 }

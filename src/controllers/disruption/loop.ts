@@ -87,6 +87,8 @@ export class DisruptionLoop implements Singleton {
   readonly #lastRunMs = new Map<string, number>();
   /** Start of the current wait for each NodePool, by UID of the NodePool and by `monotonicMs`. */
   #awaitedFromMs: ReadonlyMap<string | undefined, number> = new Map();
+  /** Resources of the stale watches at the last run. */
+  #stale = '';
   /** Names of the NodePools of the last run. */
   #known: ReadonlySet<string> = new Set();
 
@@ -114,7 +116,7 @@ export class DisruptionLoop implements Singleton {
     this.#forgetGone(pools);
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
-    if (!cluster.synced() || this.#awaits(pools)) return after(UNSYNCED_MS);
+    if (this.#hasStaleWatch(context.log) || !cluster.synced() || this.#awaits(pools)) return after(UNSYNCED_MS);
     for (const { name } of all) this.#lastRunMs.set(name, monotonicMs(clock));
     const snapshot = await snapshots.current(context.log);
     const methods = this.#memo.due(all, snapshot);
@@ -278,6 +280,17 @@ export class DisruptionLoop implements Singleton {
       log.debug(method.abandoned ?? 'abandoning disruption attempt, command is no longer valid', { category, text });
     }
     return valid;
+  }
+
+  /** Returns true if a watch is stale, so that decisions would be based on an outdated cache. Logs each change. */
+  #hasStaleWatch(log: Logger): boolean {
+    const stale = this.#deps.informers.watches().flatMap(({ resource, isStale }) => (isStale ? [resource] : []));
+    const text = stale.join(', ');
+    if (text === this.#stale) return text !== '';
+    this.#stale = text;
+    if (text === '') log.info('continuing disruption, no watch is stale');
+    else log.info('pausing disruption, watches are stale', { resources: stale });
+    return text !== '';
   }
 
   /** Returns true if a NodePool may soon be Ready. The wait has a time limit, even if a NodePool is edited repeatedly. */

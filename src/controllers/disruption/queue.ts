@@ -2,8 +2,8 @@
  * Carries out commands: marks the candidates, creates the replacements, waits until these are initialized, then deletes the
  * candidates. Rolls the command back if it cannot succeed.
  *
- *   started ──replacements initialized──▶ candidates deleted ──▶ done
- *      └──a replacement is gone, or the command timed out──▶ rolled back
+ *   started ──replacements initialized, API server read──▶ candidates deleted ──▶ done
+ *      └──a replacement is gone, a candidate is protected, or the command timed out──▶ rolled back
  */
 import { randomUUID } from 'node:crypto';
 import { isTrue } from '../../api/conditions.ts';
@@ -25,6 +25,7 @@ import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
 import { refOf } from '../../kube/store.ts';
 import { monotonicMs } from '../../lib/clock.ts';
+import { messageOf } from '../../lib/error-message.ts';
 import { rejections } from '../../lib/rejections.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
@@ -38,11 +39,12 @@ import { publishRefusal } from '../provisioning/results.ts';
 import { retryWrites } from '../retry.ts';
 import { firstFew, snakeCase } from '../text.ts';
 import type { CommandTrace } from '../traces/command-trace.ts';
-import { publishLaunching, publishTerminating, publishWaiting } from './disruption-events.ts';
+import { publishAbandoned, publishLaunching, publishTerminating, publishWaiting } from './disruption-events.ts';
 import { together } from './failures.ts';
 import { mark, untaint, withdrawReason } from './marks.ts';
 import { countDecision, countQueueFailures } from './measures.ts';
 import { MoveHistory } from './moves.ts';
+import { candidatesToKeep } from './unseen-pods.ts';
 
 const POLL_MS = 1000;
 const PER_CANDIDATE_MS = 80;
@@ -53,6 +55,14 @@ const MOST_TIME_MS = 60 * 60_000;
 class Unrecoverable extends Error {
   override readonly name = 'Unrecoverable';
 }
+
+/** A candidate has pods or budgets that the decision did not consider. */
+class Outdated extends Unrecoverable {}
+
+/** Time after which a command is rolled back if the pods of its candidates cannot be read. */
+const UNREAD_MS = 60_000;
+/** Time for which a kept candidate is not disrupted. Otherwise the next pass would immediately start the same command again. */
+const KEPT_MS = 60_000;
 
 /** Maximum length of a command in the decision log. The text of a command for a hundred nodes would be too long. */
 const MOST_TEXT = 200;
@@ -77,12 +87,16 @@ interface StartedCommand {
 
 /** Command that is being carried out. */
 interface QueuedCommand extends StartedCommand {
+  /** Command without the candidates that were released. */
+  command: Command;
   /** Time at which the command was added, by `monotonicMs`. */
   readonly addedMs: number;
   /** Replacements that were initialized once. Their later state does not matter. */
   readonly initialized: Set<string>;
   /** UIDs of candidates' NodeClaims that are deleted while the deletion of another candidate is still due. */
   readonly deleted: Set<string | undefined>;
+  /** Time since which the pods of the candidates cannot be read, by `monotonicMs`. */
+  unreadSinceMs?: number | undefined;
 }
 
 export class DisruptionQueue {
@@ -197,6 +211,7 @@ export class DisruptionQueue {
     const waiting = queued.replacements.filter((name) => !this.#isReady(queued, name));
     if (waiting.length > 0) return false;
     queued.trace?.replaced(this.#deps.clock.now());
+    if (!(await this.#releaseProtected(queued, log))) return false;
     const results = await Promise.allSettled(
       queued.command.candidates.map((candidate) => this.#deleteCandidate(queued, candidate)),
     );
@@ -217,6 +232,40 @@ export class DisruptionQueue {
       return false;
     }
     initialized.add(name);
+    return true;
+  }
+
+  /**
+   * Reads the candidates' pods from the API server, and releases the candidates that must stay. Returns false if the pods
+   * could not be read. @throws Outdated if the command cannot continue without the released candidates
+   */
+  async #releaseProtected(queued: QueuedCommand, log: Logger): Promise<boolean> {
+    const { clock, cluster, events } = this.#deps;
+    const { command, method, deleted } = queued;
+    const due = command.candidates.filter(({ nodeClaim }) => !deleted.has(nodeClaim.metadata.uid));
+    let kept: ReadonlyMap<Candidate, string>;
+    try {
+      kept = await candidatesToKeep(this.#deps, { reason: command.reason, class: method.class }, due);
+      queued.unreadSinceMs = undefined;
+    } catch (error) {
+      queued.unreadSinceMs ??= monotonicMs(clock);
+      log.debug('failed reading the pods of disrupted nodes, trying again', { error });
+      if (monotonicMs(clock) - queued.unreadSinceMs < UNREAD_MS) return false;
+      for (const { providerId } of due) cluster.nominate(providerId, KEPT_MS);
+      throw new Unrecoverable(`the pods of its nodes cannot be read: ${messageOf(error)}`);
+    }
+    if (kept.size === 0) return true;
+    const text = [...kept].map(([{ name }, reason]) => `node "${name}": ${reason}`).join('; ');
+    for (const [{ stateNode, providerId }, reason] of kept) {
+      publishAbandoned(events, stateNode, reason);
+      cluster.nominate(providerId, KEPT_MS);
+    }
+    // the candidates of other commands depend on each other, because one simulation placed their pods
+    if (command.reason !== 'Empty' || kept.size === command.candidates.length) throw new Outdated(text);
+    log.info('keeping disrupted nodes, their pods have changed', { ...queued.fields, reason: clipText(text) });
+    queued.command = { ...command, candidates: command.candidates.filter((candidate) => !kept.has(candidate)) };
+    await this.#release([...kept.keys()]);
+    this.#changed();
     return true;
   }
 
@@ -269,15 +318,24 @@ export class DisruptionQueue {
 
   async #rollBack(queued: QueuedCommand, error: Error, log: Logger): Promise<void> {
     const { command, fields, replacements, initialized, trace } = queued;
-    const { cluster, metrics, traces } = this.#deps;
+    const { metrics, traces } = this.#deps;
     if (trace) traces?.commandFailed(trace, error);
     countQueueFailures(metrics, command, replacements.filter((name) => !initialized.has(name)).length);
-    // If a removal fails, the next pass of the disruption loop removes the marks, because the nodes are not part of a command.
-    const nodes = command.candidates.map(({ stateNode }) => stateNode);
+    if (error instanceof Outdated)
+      log.info('abandoned disruption command, its nodes have changed', { ...fields, reason: clipText(error.message) });
+    else log.error('failed terminating nodes while executing a disruption command', { ...fields, error });
+    await this.#release(command.candidates);
+  }
+
+  /**
+   * Removes the marks of candidates. If a removal fails, the next pass of the disruption loop removes the marks, because
+   * the nodes are not part of a command.
+   */
+  async #release(candidates: readonly Candidate[]): Promise<void> {
+    const nodes = candidates.map(({ stateNode }) => stateNode);
     await Promise.allSettled(nodes.map((node) => untaint(this.#deps, node)));
     await Promise.allSettled(nodes.map((node) => withdrawReason(this.#deps, node)));
-    log.error('failed terminating nodes while executing a disruption command', { ...fields, error });
-    cluster.unmarkForDeletion(...command.candidates.map(({ providerId }) => providerId));
+    this.#deps.cluster.unmarkForDeletion(...candidates.map(({ providerId }) => providerId));
   }
 }
 

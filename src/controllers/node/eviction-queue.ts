@@ -162,8 +162,9 @@ export class EvictionQueue implements KeyedWorker {
 
   /** Tries once. Returns `settled` if no further request is necessary. @throws to try again */
   async #work(eviction: Eviction, context: ReconcileContext): Promise<Outcome> {
-    const { clock, cluster } = this.#deps;
-    const pod = cluster.stores.pods.get(eviction);
+    const { client, clock, cluster } = this.#deps;
+    // a drain also adds pods that the API server lists and the cache does not show
+    const pod = cluster.stores.pods.get(eviction) ?? (await client.find(POD, eviction));
     if (pod === undefined || pod.metadata.uid !== eviction.uid) return settled;
     const nowMs = clock.now();
     // checked at each attempt: a pod that its budgets hold back is deleted as soon as its deadline is near
@@ -256,10 +257,10 @@ export class EvictionQueue implements KeyedWorker {
 }
 
 /**
- * Creates an event for a drain that takes long. The number of waiting pods and the obstacle of one pod are separate events: the
+ * Creates an event for a drain that takes long. The number of waiting pods and each kind of obstacle are separate events: the
  * number is published every second and would otherwise suppress the obstacle.
  */
-export const failedDraining = (node: Node, about: 'waiting' | 'budget', obstacle: string): EventNote =>
+export const failedDraining = (node: Node, about: 'waiting' | 'budget' | 'unread', obstacle: string): EventNote =>
   eventOf(FAILED_DRAINING, node, {
     message: FAILED_DRAINING.message(obstacle),
     dedupe: [node.metadata.name, about],

@@ -8,7 +8,7 @@ export const DISRUPTION_BLOCKED = event({
   type: 'Normal',
   about: NODE,
   meaning: 'The node cannot be disrupted now, for example because of one of its pods.',
-  key: 'uid of the object',
+  key: 'uid of the object; separately for abandoned commands',
 });
 
 export const DISRUPTION_BLOCKED_OF_NODEPOOL = event({

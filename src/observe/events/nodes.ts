@@ -5,8 +5,9 @@ export const FAILED_DRAINING = event({
   reason: 'FailedDraining',
   type: 'Warning',
   about: ['Node'],
-  meaning: 'The Node is being drained. Pods wait for their eviction, or a PodDisruptionBudget blocks an eviction.',
-  key: 'name of the Node, and which of the two it is',
+  meaning:
+    'The Node is being drained. Pods wait for their eviction, a PodDisruptionBudget blocks an eviction, or the API server does not list the pods of the Node.',
+  key: 'name of the Node, and which of the three it is',
   message: (obstacle: string) => `Failed to drain node, ${obstacle}`,
 });
 

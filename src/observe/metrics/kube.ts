@@ -21,6 +21,12 @@ export const API_SERVER_CLOCK_SKEW_SECONDS = gauge({
   help: "Time by which the clock of the operator's machine is ahead of the API server's clock; negative if it is behind",
 });
 
+export const WATCH_AGE_SECONDS = gauge({
+  name: 'karpenter_watch_age_seconds',
+  help: 'Time since the watch of a resource last delivered an event, a bookmark or its end. Above 60, voluntary disruption pauses',
+  labels: ['resource'],
+});
+
 export const WORKQUEUE_ADDS = counter({
   name: 'workqueue_adds_total',
   help: 'Keys added to the queue',

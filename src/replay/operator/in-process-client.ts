@@ -20,15 +20,13 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
     find,
     list: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
       runInTurn((): KubeList<T> => {
-        checkSelectors(kind, rest);
-        const items = selected(list(kind, namespace), rest);
+        const items = selected(kind, list(kind, namespace), rest);
         const metadata = { resourceVersion: String(core.store.revision) };
         return { apiVersion: 'v1', kind: 'List', metadata, items };
       }),
     listAll: <T extends KubeObject>(kind: Kind<T>, { namespace, ...rest }: { namespace?: string } = {}) =>
       runInTurn(() => {
-        checkSelectors(kind, rest);
-        return selected(list(kind, namespace), rest);
+        return selected(kind, list(kind, namespace), rest);
       }),
     create,
     update: <T extends KubeObject>(kind: Kind<T>, object: T, options: { subresource?: 'status' } = {}) =>
@@ -46,15 +44,21 @@ export function inProcessClient({ objects, core }: Api): KubeClient {
   };
 }
 
-/** Refuses field selectors, because they do not filter lists: an error is better than a list with too many objects. */
-function checkSelectors(kind: Kind, { fieldSelector }: Selectors): void {
-  if (fieldSelector === undefined) return;
-  throw new ApiError(400, 'BadRequest', `selector ${fieldSelector} of ${kind.plural} is not supported in a replay`);
-}
+const ON_NODE = /^spec\.nodeName=(?<node>.+)$/;
 
-function selected<T extends KubeObject>(objects: readonly T[], { labelSelector: selector }: Selectors): readonly T[] {
-  const matches = labelSelector(selector);
-  return matches === undefined ? objects : objects.filter(({ metadata: { labels = {} } }) => matches(labels));
+/** Selects objects by labels, and pods by their node. @throws ApiError for any other field selector */
+function selected<T extends KubeObject>(
+  kind: Kind<T>,
+  objects: readonly T[],
+  { labelSelector: labels, fieldSelector }: Selectors,
+): readonly T[] {
+  const node = kind.plural === POD.plural ? ON_NODE.exec(fieldSelector ?? '')?.groups?.node : undefined;
+  // an error is better than a list with too many objects
+  if (fieldSelector !== undefined && node === undefined)
+    throw new ApiError(400, 'BadRequest', `selector ${fieldSelector} of ${kind.plural} is not supported in a replay`);
+  const matches = labelSelector(labels);
+  const labelled = matches === undefined ? objects : objects.filter(({ metadata }) => matches(metadata.labels ?? {}));
+  return node === undefined ? labelled : labelled.filter((object) => (object as unknown as Pod).spec.nodeName === node);
 }
 
 interface Selectors {
@@ -105,5 +109,7 @@ export function inProcessInformers({ objects, core }: Api, log: Logger, signal: 
       return typed;
     },
     synced: async () => undefined,
+    watches: () => [],
+    distrust: () => undefined,
   };
 }

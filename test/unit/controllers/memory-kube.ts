@@ -11,7 +11,14 @@ import {
   POD,
 } from '../../../src/api/kinds.ts';
 import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
-import { ApiError, type Informers, type KubeClient, type Ref, type Store } from '../../../src/kube/client.ts';
+import {
+  ApiError,
+  type Informers,
+  type KubeClient,
+  type ListOptions,
+  type Ref,
+  type Store,
+} from '../../../src/kube/client.ts';
 import { keyOf, ObjectStore } from '../../../src/kube/store.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { silent } from '../../../src/observe/logger.ts';
@@ -49,6 +56,12 @@ export class MemoryKube {
   #version = 100;
   /** Names of write operations in order, such as `create nodeclaims`. */
   readonly writes: string[] = [];
+  /** Plurals of the kinds with silent watches. */
+  readonly silent = new Set<string>();
+  /** Names of lists in order, such as `list pods`. */
+  readonly reads: string[] = [];
+  /** Runs before a list. A throw makes the list fail. */
+  beforeRead: (operation: string, options: ListOptions) => void = () => undefined;
   /** Runs before a write. A throw makes the write fail. */
   beforeWrite: (operation: string, name: string) => void = () => undefined;
 
@@ -65,6 +78,21 @@ export class MemoryKube {
 
   all<T extends KubeObject>(kind: Kind<T>): readonly T[] {
     return [...this.#kind(kind).values()] as unknown as readonly T[];
+  }
+
+  /** Returns the objects that the options select. Selectors of labels are equalities. */
+  select<T extends KubeObject>(kind: Kind<T>, options: ListOptions = {}): readonly T[] {
+    const { namespace, fieldSelector, labelSelector } = options;
+    this.reads.push(`list ${kind.plural}`);
+    this.beforeRead(`list ${kind.plural}`, options);
+    const [, nodeName] = /^spec\.nodeName=(.*)$/.exec(fieldSelector ?? '') ?? [];
+    const [, label = '', value] = /^(.*?)=(.*)$/.exec(labelSelector ?? '') ?? [];
+    return this.all(kind).filter(
+      ({ metadata, ...object }) =>
+        (namespace === undefined || metadata.namespace === namespace) &&
+        (labelSelector === undefined || metadata.labels?.[label] === value) &&
+        (fieldSelector === undefined || (object as unknown as Pod).spec.nodeName === nodeName),
+    );
   }
 
   find<T extends KubeObject>(kind: Kind<T>, ref: Ref): T | undefined {
@@ -177,8 +205,9 @@ export class MemoryKube {
     return {
       get: (kind, ref) => alive(() => this.get(kind, ref)),
       find: (kind, ref) => alive(() => this.find(kind, ref)),
-      list: (kind) => alive(() => ({ apiVersion: 'v1', kind: 'List', metadata: {}, items: this.all(kind) })),
-      listAll: (kind) => alive(() => this.all(kind)),
+      list: (kind, options) =>
+        alive(() => ({ apiVersion: 'v1', kind: 'List', metadata: {}, items: this.select(kind, options) })),
+      listAll: (kind, options) => alive(() => this.select(kind, options)),
       create: (kind, object) => alive(() => this.create(kind, object)),
       update: (kind, object) => alive(() => this.update(kind, object)),
       patch: (kind, ref, patch, options) => alive(() => this.patch(kind, ref, patch, options?.subresource)),
@@ -202,7 +231,7 @@ export class MemoryKube {
       const feeds = this.#feeds.get(kind.plural) ?? new Set();
       this.#feeds.set(kind.plural, feeds);
       feeds.add((change, object) => {
-        if (signal.aborted) return;
+        if (signal.aborted || this.silent.has(kind.plural)) return;
         if (change === 'put') store.put(object);
         else store.remove(object);
       });
@@ -215,6 +244,8 @@ export class MemoryKube {
         return store as unknown as Store<never>;
       },
       synced: async () => undefined,
+      watches: () => [],
+      distrust: () => undefined,
     };
   }
 }

@@ -63,6 +63,8 @@ export function handFed(): {
         return found as unknown as Store<never>;
       },
       synced: async () => {},
+      watches: () => [],
+      distrust: () => undefined,
     } as Informers,
   };
 }

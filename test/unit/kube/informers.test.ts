@@ -9,7 +9,8 @@ import { steadyClock } from '../../../src/lib/clock.ts';
 import { type Line, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, hangUp, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 
-const clock = steadyClock(1_000);
+// a silence of a minute takes 600 ms, longer than each test needs
+const clock = steadyClock(100);
 let server: ScriptedServer;
 let client: HttpKubeClient;
 let informers: ProcessInformers;
@@ -137,7 +138,7 @@ describe('informers', () => {
     first.send('ADDED', widget('b', 6));
     first.send('BOOKMARK', { metadata: { resourceVersion: '9' } });
     await until(() => events.length === 2);
-    await sleep(10);
+    await sleep(30);
     first[how]();
     // A server may send the same event again.
     second.send('ADDED', widget('b', 6));
@@ -168,7 +169,7 @@ describe('informers', () => {
     await informers.synced();
     first.send('BOOKMARK', { metadata: { resourceVersion: '6' } });
     await until(() => server.seen.length === 2);
-    await sleep(10);
+    await sleep(30);
     expire(first);
     second.send('ADDED', widget('f', 21));
     await until(() => events.some((event) => event.startsWith('added f')));

@@ -18,7 +18,7 @@ export interface ApiServerOptions extends ApiOptions {
   /** Port. Default 0, which selects any free port. */
   readonly port?: number;
   readonly host?: '127.0.0.1';
-  /** Real milliseconds between bookmarks, for watches that requested bookmarks. Default 10 000. */
+  /** Milliseconds of the server's clock between bookmarks, for watches that requested bookmarks. Default: one minute. */
   readonly bookmarkIntervalMs?: number;
 }
 
@@ -52,7 +52,7 @@ export interface RequestView {
 /** Starts a server with the namespaces, priority classes and services of every cluster. */
 export async function startApiServer(options: ApiServerOptions): Promise<LocalApiServer> {
   const { core, objects, install, stop } = openApi(options);
-  const watches = createWatches(options.bookmarkIntervalMs ?? 10_000);
+  const watches = createWatches(options.bookmarkIntervalMs ?? 60_000);
   const server = createServer((request, response) => {
     void serve({ core, watches, local }, request, response);
   });

@@ -126,5 +126,7 @@ export class FakeKube {
       },
     }),
     synced: async () => undefined,
+    watches: () => [],
+    distrust: () => undefined,
   };
 }

@@ -46,6 +46,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
   const events: EventNote[] = [];
   const calls: string[] = [];
   const writes: string[] = [];
+  const lists: string[] = [];
   let version = 100;
   const refuseAs = (operation: string): void => {
     const error = world.failure(operation);
@@ -88,7 +89,8 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     { uid, gracePeriodSeconds }: DeleteOptions = {},
   ): void => {
     refuseAs(`delete ${kind.kind}`);
-    const found = present(kind, ref);
+    const unseen = world.unseen.get(ref.name);
+    const found = kind.kind === 'Pod' && unseen !== undefined ? (unseen as unknown as T) : present(kind, ref);
     if (uid !== found.metadata.uid) throw new ApiError(409, 'Conflict', 'the UID does not match');
     calls.push(`delete ${kind.kind} ${ref.name}${gracePeriodSeconds === undefined ? '' : ` ${gracePeriodSeconds}s`}`);
     put(kind, {
@@ -116,6 +118,10 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     failure: (_: string): Error | undefined => undefined,
     /** State of the instance, and the number of terminate calls until it is gone. */
     instance: { exists: true, stubborn: 0 },
+    /** Pods that the API server stores and the cache does not show, by name. */
+    unseen: new Map<string, Pod>(),
+    /** Number of lists of pods since the start. */
+    lists: () => lists.length,
     pods: () => store(POD).list(),
     node: (name: string) => store(NODE).get({ name }),
     claim: (name: string) => store(NODE_CLAIM).get({ name }),
@@ -154,19 +160,26 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     },
   } as unknown as CloudProvider;
   const client = {
-    find: async (kind: Kind<KubeObject>, ref: Ref) => store(kind).get(ref),
+    find: async (kind: Kind<KubeObject>, ref: Ref) => world.unseen.get(ref.name) ?? store(kind).get(ref),
+    list: async (kind: Kind<KubeObject>) => {
+      lists.push(kind.kind);
+      refuseAs(`list ${kind.kind}`);
+      return { metadata: {}, items: [...store(kind).list(), ...world.unseen.values()] };
+    },
     patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown) => patch(kind, ref, change),
     delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
     evict: async (pod: Pod, options?: DeleteOptions) => {
       calls.push(`evict ${pod.metadata.name}`);
-      const present = store(POD).get(pod.metadata);
+      const present = world.unseen.get(pod.metadata.name) ?? store(POD).get(pod.metadata);
       const refusal =
         options?.uid === present?.metadata.uid ? world.refuse(pod) : new ApiError(409, 'Conflict', 'another UID');
       if (refusal) throw refusal;
       calls.pop();
       calls.push(`evicted ${pod.metadata.name}`);
       const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
-      put(POD, { ...pod, metadata: { ...pod.metadata, deletionTimestamp: time(graceMs) } });
+      const leavingPod = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: time(graceMs) } };
+      if (world.unseen.has(pod.metadata.name)) world.unseen.set(pod.metadata.name, leavingPod);
+      else put(POD, leavingPod);
     },
   } as unknown as KubeClient;
 

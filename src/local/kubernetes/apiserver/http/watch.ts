@@ -1,5 +1,6 @@
 /** Watches: a stream of changes after a revision, as one JSON object per line. */
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../../../lib/clock.ts';
 import type { Metadata } from '../json.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
 import { expiredError, StatusError } from '../status.ts';
@@ -24,7 +25,7 @@ export interface Watches {
   end(): undefined;
 }
 
-/** @param bookmarkIntervalMs real milliseconds between bookmarks */
+/** @param bookmarkIntervalMs time between bookmarks, in milliseconds of the server's clock */
 export function createWatches(bookmarkIntervalMs: number): Watches {
   const open = new Set<ServerResponse>();
   return {
@@ -102,15 +103,26 @@ function serveWatch(
     write('BOOKMARK', render(bookmarkOf(resource, store.revision, end)));
   if (start.marksEnd) bookmark(true);
   const unsubscribe = store.subscribe(tell, resource.storage);
-  const marks =
-    query.get('allowWatchBookmarks') === 'true' ? setInterval(() => bookmark(false), bookmarkIntervalMs) : undefined;
+  const isMarked = query.get('allowWatchBookmarks') === 'true';
+  const stopMarks = isMarked ? repeat(core.clock, bookmarkIntervalMs, () => bookmark(false)) : undefined;
   const seconds = Number(query.get('timeoutSeconds') ?? 0) || LONGEST_SECONDS;
-  const end = setTimeout(() => response.end(), Math.min(seconds, LONGEST_SECONDS) * 1000);
+  const stopEnd = core.clock.after(Math.min(seconds, LONGEST_SECONDS) * 1000, () => response.end());
   response.once('close', () => {
     unsubscribe();
-    clearInterval(marks);
-    clearTimeout(end);
+    stopMarks?.();
+    stopEnd();
   });
+}
+
+/** Calls `fire` again and again. Returns a function that ends this. */
+function repeat(clock: Clock, intervalMs: number, fire: () => void): () => void {
+  const next = (): (() => void) =>
+    clock.after(intervalMs, () => {
+      stop = next();
+      fire();
+    });
+  let stop = next();
+  return () => stop();
 }
 
 /** Returns the event for a watch with selectors, which sees a subset of the objects. */

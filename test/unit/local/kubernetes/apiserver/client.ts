@@ -1,4 +1,5 @@
 /** An API server for one test file, and a plain HTTP client. */
+import { steadyClock } from '../../../../../src/lib/clock.ts';
 import {
   type ApiServerOptions,
   type LocalApiServer,
@@ -34,7 +35,9 @@ export const START = Date.parse('2026-03-01T12:00:00Z');
 
 export async function testServer(options: Partial<ApiServerOptions> = {}): Promise<TestServer> {
   let now = START;
-  const clock = { now: () => now, sleep: () => Promise.resolve(), after: () => () => undefined };
+  // real time for bookmarks and the ends of watches
+  const { after } = steadyClock();
+  const clock = { now: () => now, sleep: () => Promise.resolve(), after };
   const server = await startApiServer({ clock, ...options });
   const call: TestServer['call'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`${server.url}${path}`, {
