@@ -57,6 +57,7 @@ import {
   REQUESTED_DRA_DRIVERS_ANNOTATION,
   TAGGED_ANNOTATION,
   TERMINATION_TIMESTAMP_ANNOTATION,
+  VPA_CONTAINERS_ANNOTATION,
 } from './labels.ts';
 
 /**
@@ -81,9 +82,9 @@ type RuleOf<Value> = unknown extends Value
           : { readonly '*': RuleOf<Value[string]> } & { readonly [field: string]: Keep }
         : FieldsOf<Value>;
 
-/** A rule for every field of an object. Annotations go by {@link KEPT_ANNOTATIONS}. */
+/** A rule for every field of an object. Annotations go by {@link KEPT_ANNOTATIONS}, and no rule keeps `managedFields`. */
 export type FieldsOf<T> = {
-  readonly [Field in Exclude<keyof T, 'annotations'>]-?: RuleOf<NonNullable<T[Field]>>;
+  readonly [Field in Exclude<keyof T, 'annotations' | 'managedFields'>]-?: RuleOf<NonNullable<T[Field]>>;
 };
 
 /** Rules for the fields of an object besides those that every object has. */
@@ -110,6 +111,7 @@ export const KEPT_ANNOTATIONS: ReadonlySet<string> = new Set([
   DELETION_COST_ANNOTATION,
   DELETION_COST_SINCE_ANNOTATION,
   BIND_COMPLETED_ANNOTATION,
+  VPA_CONTAINERS_ANNOTATION,
   // annotations of earlier versions and of other autoscalers, for `migrate`
   'karpenter.sh/do-not-evict',
   'karpenter.sh/do-not-consolidate',

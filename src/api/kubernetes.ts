@@ -31,6 +31,8 @@ export interface ObjectMeta {
   readonly annotations?: StringMap;
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
+  /** Managers of the fields. Caches keep them only for pods; see `resize.ts`. */
+  readonly managedFields?: readonly { readonly manager?: string; readonly subresource?: string }[];
 }
 
 /** Any Kubernetes API object. */

@@ -62,6 +62,8 @@ export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-c
 /** Set on a pod whose deletion cost the operator has lowered, with the time. */
 export const DELETION_COST_SINCE_ANNOTATION = 'karpenter-ts.sh/pod-deletion-cost-since';
 /** Set on a PersistentVolumeClaim when it is bound. */
+/** Containers of a pod that the admission webhook of the vertical pod autoscaler handled. */
+export const VPA_CONTAINERS_ANNOTATION = 'vpaObservedContainers';
 export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
 export const NODEPOOL_HASH_ANNOTATION = core('nodepool-hash');
 export const NODEPOOL_HASH_VERSION_ANNOTATION = core('nodepool-hash-version');

@@ -1,7 +1,7 @@
 /** In-place resizes of pods, as kubelets report them in the status of pods. */
-import type { Container, ContainerStatus, PodSpec, PodStatus, QuantityList } from './kubernetes.ts';
+import type { Container, ContainerStatus, ObjectMeta, PodSpec, PodStatus, QuantityList } from './kubernetes.ts';
 
-/** Condition of a pod whose kubelet has not admitted the requested resources. Its status is always True. */
+/** Condition of a pod until its kubelet admits the requested resources. Its status is always True. */
 export const RESIZE_PENDING = 'PodResizePending';
 
 type Conditions = readonly { readonly type: string; readonly reason?: string }[];
@@ -10,6 +10,26 @@ type Conditions = readonly { readonly type: string; readonly reason?: string }[]
 interface ResizablePod {
   readonly spec: PodSpec;
   readonly status?: Omit<PodStatus, 'conditions'> & { readonly conditions?: Conditions };
+}
+
+/**
+ * Returns true if the resources of the pod were changed after its creation, and undefined if the metadata does not show this.
+ * The generation also counts other changes of the spec.
+ */
+export function wasResized({ managedFields = [], generation }: ObjectMeta): boolean | undefined {
+  if (managedFields.length > 0) return managedFields.some(({ subresource }) => subresource === 'resize');
+  return generation === undefined ? undefined : generation > 1;
+}
+
+const RESIZED: ObjectMeta['managedFields'] = [{ subresource: 'resize' }];
+const NOT_RESIZED: ObjectMeta['managedFields'] = [{}];
+
+/** Replaces the managers of a pod's fields by one of two shared lists, which only contain if the pod was resized. */
+export function withResizeMark<M extends ObjectMeta>(metadata: M): M {
+  const { managedFields = [] } = metadata;
+  return managedFields.length === 0
+    ? metadata
+    : { ...metadata, managedFields: wasResized(metadata) ? RESIZED : NOT_RESIZED };
 }
 
 /** Returns true if the node of the pod can never provide the requested resources. */

@@ -41,6 +41,7 @@ import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
 import { readiness, registrationHealth, requirementsOffered, validation } from './nodepool/conditions.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
+import { podTemplates } from './pod-templates.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
@@ -102,6 +103,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     garbageCollection(deps),
     new DisruptionConditions(known),
     podEvents(deps),
+    podTemplates(deps),
     consistency(deps),
     nodeClaimHydration(deps),
     stateGarbageCollection(deps),

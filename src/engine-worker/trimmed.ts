@@ -16,19 +16,20 @@ import {
   POD_CONDITION,
   POD_METADATA,
 } from '../engine/input.ts';
-import type { EngineNode, StateNode } from '../engine/model.ts';
+import type { EngineNode, Resources, StateNode } from '../engine/model.ts';
 import { defined } from '../lib/defined.ts';
 import { picked } from '../lib/picked.ts';
 import type { NumberOf, PartAt } from './copied-lists.ts';
 
-export function trimmedPod(pod: Pod): EnginePod {
-  const { apiVersion, kind, metadata, spec, status } = pod;
+export function trimmedPod(pod: Pod & EnginePod): EnginePod {
+  const { apiVersion, kind, metadata, spec, status, successorRequests } = pod;
   return {
     apiVersion,
     kind,
     metadata: picked(metadata, POD_METADATA),
     spec,
     ...(status === undefined ? {} : { status: trimmedStatus(pod, status) }),
+    ...defined({ successorRequests }),
   };
 }
 
@@ -44,16 +45,18 @@ export interface NumberedPod {
   readonly metadata: Fields;
   readonly spec: Fields;
   readonly status?: Fields;
+  readonly successorRequests?: Resources;
 }
 
 export function numberedPod(pod: Pod, numberOf: NumberOf): NumberedPod {
-  const { apiVersion, kind, metadata, spec, status } = trimmedPod(pod);
+  const { apiVersion, kind, metadata, spec, status, successorRequests } = trimmedPod(pod);
   return {
     apiVersion: numberOf(apiVersion),
     kind: numberOf(kind),
     metadata: numbered(metadata, numberOf),
     spec: numbered({ ...spec }, numberOf),
     ...(status === undefined ? {} : { status: numbered(status, numberOf) }),
+    ...defined({ successorRequests }),
   };
 }
 
@@ -65,11 +68,21 @@ function numbered(copy: object, numberOf: NumberOf): Fields {
 }
 
 /** Restores a received pod. Changes its fields in place. */
-export function restoredPod({ apiVersion, kind, metadata, spec, status }: NumberedPod, partAt: PartAt): EnginePod {
+export function restoredPod(
+  { apiVersion, kind, metadata, spec, status, successorRequests }: NumberedPod,
+  partAt: PartAt,
+): EnginePod {
   for (const fields of [metadata, spec, status ?? {}])
     for (const key in fields) if (!OWN.has(key)) fields[key] = partAt(fields[key] as number);
   // the sender has the same types
-  return { apiVersion: partAt(apiVersion), kind: partAt(kind), metadata, spec, status } as unknown as EnginePod;
+  return {
+    apiVersion: partAt(apiVersion),
+    kind: partAt(kind),
+    metadata,
+    spec,
+    status,
+    successorRequests,
+  } as unknown as EnginePod;
 }
 
 function trimmedStatus(pod: Pod, given: PodStatus): NonNullable<EnginePod['status']> {

@@ -39,6 +39,8 @@ export interface EnginePod extends ObjectWith<typeof POD_METADATA>, Pick<Pod, 's
   readonly status?: Omit<PodStatus, 'conditions'> & {
     readonly conditions?: readonly Pick<Condition, (typeof POD_CONDITION)[number]>[];
   };
+  /** Requests of the pod that its controller creates in its place, if they differ. */
+  readonly successorRequests?: Readonly<Record<string, number>>;
 }
 
 /** A Node as the engine reads it in workers. */

@@ -139,7 +139,7 @@ function withPodLevel(sum: Resources, podLevel: Resources): Resources {
   return { ...sum, ...Object.fromEntries(supported) };
 }
 
-/** Desired requests of a container or a whole pod, and those that its kubelet reports. */
+/** Desired and reported requests of a container or a whole pod. */
 interface ResizeStates {
   readonly desired: QuantityList | undefined;
   readonly inEffect: QuantityList | undefined;

@@ -4,7 +4,6 @@
  */
 
 import { messageOf } from '../lib/error-message.ts';
-import { cachedRequests } from './cached-requests.ts';
 import { withCauses } from './causes/plan-causes.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
@@ -23,6 +22,7 @@ import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
+import { placementRequests } from './placement-requests.ts';
 import { cutOf, intake } from './pod-bounds.ts';
 import { podKey } from './pods.ts';
 import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './solver/admission.ts';
@@ -128,7 +128,7 @@ class VariationSolve {
     const classes = common.classesFor(pendingPods);
     const refused = new Map<string, PodRefusal>(taken.refusals);
     const pods = admittedPods(pendingPods, { classes, volumes, devices, working: options.working }, refused);
-    const entries = pods.map((entry) => ({ ...entry, requests: cachedRequests(entry.pod) }));
+    const entries = pods.map((entry) => ({ ...entry, requests: placementRequests(entry.pod) }));
     this.#common = common;
     this.#options = options;
     this.#leaving = leaving;

@@ -27,7 +27,7 @@ import type {
   PodVolume,
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
-import { RESIZE_PENDING, reportsOtherRequests } from '../api/resize.ts';
+import { RESIZE_PENDING, reportsOtherRequests, withResizeMark } from '../api/resize.ts';
 import { defined } from '../lib/defined.ts';
 import { internStrings } from '../lib/interned-strings.ts';
 import { picked } from '../lib/picked.ts';
@@ -36,10 +36,10 @@ import { withoutDriverData } from './trimmed-devices.ts';
 
 /** Returns an object of the API server without the fields that this product does not read. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
+  // each kind has one object type
+  if (kind.plural === POD.plural) return lightPod(object as unknown as Pod) as unknown as T;
   const light =
     'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
-  // each kind has one object type
-  if (kind.plural === POD.plural) return lightPod(light as unknown as Pod) as unknown as T;
   if (kind.plural === NODE_CLAIM.plural) return lightClaim(light as unknown as NodeClaim) as unknown as T;
   if (kind.plural === NODE.plural) return lightNode(light as unknown as Node) as unknown as T;
   return internStrings(withoutDriverData(kind, light));
@@ -77,7 +77,7 @@ function lightPod({ metadata, spec, status, ...pod }: Pod): Pod {
   const { containers, initContainers, volumes } = spec;
   return withSharedParts({
     ...pod,
-    metadata: withKeptAnnotations(metadata),
+    metadata: withKeptAnnotations(withResizeMark(metadata)),
     spec: {
       ...picked(spec, POD_SPEC),
       containers: containers.map(lightContainer),

@@ -11,11 +11,12 @@ import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
-import { readableRequests } from '../engine/cached-requests.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
+import { readableRequests } from '../engine/placement-requests.ts';
 import { podKey } from '../engine/pods.ts';
 import { addResources, sameResources } from '../engine/resources.ts';
+import { hasOtherSuccessor, type ResourceTemplate, withSuccessor } from '../engine/successors.ts';
 import type { Informers, Store } from '../kube/client.ts';
 import { monotonicMs, type Timepiece } from '../lib/clock.ts';
 import { sameItems } from '../lib/same-items.ts';
@@ -25,6 +26,7 @@ import { JobFailures } from './job-failures.ts';
 import { LaunchFailures } from './launch-failures.ts';
 import { NamedCounter } from './named-counter.ts';
 import { providerIdOf, stateNode } from './node.ts';
+import { PodTemplates } from './pod-templates.ts';
 import { PodTimings } from './pod-timings.ts';
 import { RegistrationHealth } from './registration-health.ts';
 import {
@@ -45,6 +47,8 @@ export interface ClusterOptions {
   readonly manages: (nodeClass: { readonly group: string; readonly kind: string }) => boolean;
   /** Topology spread constraints for pods that declare none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  /** Returns the template of the controller of a pod. Default: `ClusterState.templates`, which a controller fills. */
+  readonly templateOf?: (pod: Pod) => ResourceTemplate | undefined;
   /** True if claims of dynamic resources count. Default false. */
   readonly devices?: boolean;
 }
@@ -66,6 +70,11 @@ export class ClusterState {
   readonly registrationHealth = new RegistrationHealth();
   /** Claims of static NodePools that were approved and do not exist yet, by NodePool. */
   readonly reservedNodes = new NamedCounter(() => this.changed());
+  /** Templates of the controllers of resized pods. */
+  readonly templates = new PodTemplates((nodeNames) => {
+    for (const nodeName of nodeNames) this.#stalePods(nodeName);
+    this.markChanged();
+  });
   readonly virtualPods = new VirtualPods(() => this.changed());
   readonly unlaunched: UnlaunchedClaims;
   /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
@@ -82,6 +91,7 @@ export class ClusterState {
   readonly #clock: Timepiece;
   #revision = 0;
   readonly #manages: ClusterOptions['manages'];
+  readonly #templateOf: (pod: Pod) => ResourceTemplate | undefined;
   readonly #nodes = new Map<string, StateNode>();
   /** Provider ids whose pods changed since their state node was built. */
   readonly #stale = new Set<string>();
@@ -97,10 +107,11 @@ export class ClusterState {
   #bufferPods: ReadonlyMap<string, number> = new Map();
   #changedMs: number;
 
-  constructor({ informers, clock, manages, defaultSpread = [], devices = false }: ClusterOptions) {
+  constructor({ informers, clock, manages, templateOf, defaultSpread = [], devices = false }: ClusterOptions) {
     this.#clock = clock;
     this.unlaunched = new UnlaunchedClaims(clock);
     this.#manages = manages;
+    this.#templateOf = templateOf ?? this.templates.of;
     this.#aheadMs = clock.now() - monotonicMs(clock);
     this.#changedMs = monotonicMs(clock);
     this.stores = openStores(informers);
@@ -329,6 +340,7 @@ export class ClusterState {
       this.markChanged();
     }
     this.jobFailures.podChanged(deleted, pod, before);
+    this.templates.podChanged(deleted, pod);
     const [now, then] = [nodeNameOf(pod), before?.spec.nodeName ?? ''];
     if (!deleted && now !== '' && (now !== then || (before && isResized(pod, before)))) this.markChanged();
     this.#stalePods(now);
@@ -359,6 +371,12 @@ export class ClusterState {
     if (!same || (before === undefined) !== (built === undefined)) this.markChanged();
   }
 
+  /** Adds the requests of successors. Returns the same list if no pod was resized, because results are cached by list. */
+  #withSuccessors(pods: readonly Pod[]): readonly Pod[] {
+    const found = pods.map((pod) => (hasOtherSuccessor(pod) ? withSuccessor(pod, this.#templateOf(pod)) : pod));
+    return sameItems(found, pods) ? pods : found;
+  }
+
   #build(providerId: string): StateNode | undefined {
     const { nodes, nodeClaims, pods, csiNodes } = this.stores;
     const node =
@@ -373,7 +391,7 @@ export class ClusterState {
       providerId,
       node,
       nodeClaim,
-      pods: node ? pods.byIndex(PODS_BY_NODE, node.metadata.name) : [],
+      pods: node ? this.#withSuccessors(pods.byIndex(PODS_BY_NODE, node.metadata.name)) : [],
       csiNode: node && csiNodes.get({ name: node.metadata.name }),
       marked: this.#marks.has(providerId),
       nominatedUntilMs: nominatedUntilMs === undefined ? 0 : Math.round(nominatedUntilMs + this.#aheadMs),

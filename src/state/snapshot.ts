@@ -10,6 +10,7 @@ import { isActive } from '../engine/pods.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
 import { Requirements } from '../engine/requirements.ts';
 import { defaultRequests, maxResources, readableResources } from '../engine/resources.ts';
+import { type ResourceTemplate, resourceTemplateOf, withSuccessor } from '../engine/successors.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
 import type { ClusterState } from './cluster.ts';
@@ -77,8 +78,10 @@ const podsOf = ({ metadata: { uid } }: DaemonSet, stores: Stores): readonly Pod[
 function representative(daemonSet: DaemonSet, pods: readonly Pod[]): Pod {
   const newest = newestActive(pods);
   const affinity = daemonSet.spec.template.spec.affinity?.nodeAffinity;
-  return newest ? unpinned(newest, affinity) : fromTemplate(daemonSet);
+  return newest ? withSuccessor(unpinned(newest, affinity), templateOf(daemonSet)) : fromTemplate(daemonSet);
 }
+
+const templateOf = remembering((daemonSet: DaemonSet): ResourceTemplate => resourceTemplateOf(daemonSet.spec.template));
 
 /** Returns the first of the pods with the latest creation time. */
 const newestActive = remembering((pods: readonly Pod[]): Pod | undefined => {

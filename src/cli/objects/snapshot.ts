@@ -26,6 +26,7 @@ import { type ReadPool, readPools } from './pools.ts';
 import { identityOf, isFromCluster, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
 import { unknownFields } from './stored.ts';
+import { templatesIn } from './templates.ts';
 import { podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
@@ -286,6 +287,7 @@ function clusterOf(
     informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims, ...deviceClaims]),
     clock: { now: () => options.nowMs },
     manages: ({ group, kind }) => group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind,
+    templateOf: templatesIn(manifests),
     defaultSpread: options.defaultConstraints ?? [],
     devices: options.drivers !== undefined,
   });

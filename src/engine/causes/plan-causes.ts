@@ -1,8 +1,9 @@
 /** Adds causes to the refusals of a plan. */
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, InstanceType, PlannedClaim, PodRefusal } from '../model.ts';
+import { placementRequests } from '../placement-requests.ts';
 import { podKey } from '../pods.ts';
-import { addResources, maxResources, podRequests } from '../resources.ts';
+import { addResources, maxResources } from '../resources.ts';
 import { nodePoolUsage } from '../solver/limits.ts';
 import { refusalCause } from './nearest-pool.ts';
 import type { PoolState, PoolUsage } from './pool-cause.ts';
@@ -64,7 +65,7 @@ function usageOf(name: string, instanceTypes: readonly InstanceType[], { nodes, 
 
 const likeness = (pod: EnginePod): string => {
   const { nodeSelector, affinity, tolerations } = pod.spec;
-  return JSON.stringify([nodeSelector, affinity?.nodeAffinity, tolerations, podRequests(pod)]);
+  return JSON.stringify([nodeSelector, affinity?.nodeAffinity, tolerations, placementRequests(pod)]);
 };
 
 function withCause(

@@ -8,8 +8,9 @@ import type { EnginePod } from '../input.ts';
 import { allocatable } from '../instance-types.ts';
 import type { InstanceType, Misfit, Resources } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
+import { placementRequests } from '../placement-requests.ts';
 import { Requirements } from '../requirements.ts';
-import { amountIn, fits, podRequests, quantityList, resourcesOf } from '../resources.ts';
+import { amountIn, fits, quantityList, resourcesOf } from '../resources.ts';
 import { formatTaint } from '../taints.ts';
 import { type Cause, type CauseCode, ONE_MORE_NODE } from './cause.ts';
 import { addition, type Demand, instanceTypeCause } from './instance-type-cause.ts';
@@ -51,7 +52,7 @@ export function poolCause(
     case 'limits':
       return limitsCause(pool, usage(), instanceTypes);
     case 'instance-types': {
-      const demand = { ...types, podRequirements, requests: podRequests(pod) };
+      const demand = { ...types, podRequirements, requests: placementRequests(pod) };
       return instanceTypeCause(demand) ?? exceededLimits(demand, usage) ?? withDaemons(pool.metadata.name, misfit);
     }
     case 'no-instance-types': {
@@ -95,7 +96,7 @@ function conflict(pool: NodePool, poolRequirements: Requirements, podRequirement
   return { code: 'requirements', object, field: key, wanted, offered: requirementText(key, offered), remedy };
 }
 
-/** Returns the labels for which no value satisfies both sides: undefined labels last, because the pod's selector is wrong. */
+/** Returns the labels without a value that satisfies both sides: undefined labels last, because the pod's selector is wrong. */
 export function conflictsOf(pool: Requirements, pod: Requirements): readonly string[] {
   const clashing = pod.keys.filter((key) => {
     const [ours, theirs] = [pool.get(key), pod.get(key)];

@@ -5,9 +5,10 @@ import type { EnginePod } from '../input.ts';
 import { requirementsOf } from '../instance-types.ts';
 import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { InstanceType, Resources } from '../model.ts';
+import { placementRequests } from '../placement-requests.ts';
 import { daemonSetOf } from '../pods.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
-import { addResources, podRequests } from '../resources.ts';
+import { addResources } from '../resources.ts';
 import { isAdmitted, toleratesAll } from '../taints.ts';
 import type { BitSet } from './bitset.ts';
 import type { CompiledTypes } from './compiled-types.ts';
@@ -44,7 +45,7 @@ export function daemonsOf(
   const named = ({ metadata }: EnginePod) => leftOutName('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
   return leftOuts.kept(running, named, (pod) => ({
     pod: toleratePreferences(pod) ?? pod,
-    requests: podRequests(pod),
+    requests: placementRequests(pod),
     ports: hostPortsOf(pod),
     alternatives: alternativesOf(pod),
   }));

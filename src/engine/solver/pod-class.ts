@@ -7,13 +7,13 @@
 import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
-import { cachedRequests } from '../cached-requests.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { DeviceNeeds, DeviceWorld } from '../dra/device-world.ts';
 import { usesDevices } from '../dra/pod-claims.ts';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import type { Resources } from '../model.ts';
+import { placementRequests } from '../placement-requests.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
 import type { TopologyPods } from '../topology/topology.ts';
@@ -106,7 +106,7 @@ export class PodClasses {
   }
 
   of(pod: EnginePod): PodClass {
-    const requests = cachedRequests(pod);
+    const requests = placementRequests(pod);
     const visible = this.#visibleIdentity(pod);
     const id = visible + SEPARATOR + this.#specIdentity(pod) + identityOfRequests(requests);
     let podClass = this.#classes.get(id);

@@ -7,10 +7,10 @@ import type { Namespace, Taint, Toleration } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
-import { cachedRequests } from '../cached-requests.ts';
 import type { EnginePod } from '../input.ts';
 import { LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';
+import { placementRequests } from '../placement-requests.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
@@ -90,7 +90,7 @@ const affinityReach = remembering(
 
 /** Returns the reach of a spread constraint: only domains on nodes that the pod can use count. */
 export const nodeReach = remembering(
-  (pod: EnginePod): Reach => ({ ...ownNodesOf(pod), requests: cachedRequests(pod) }),
+  (pod: EnginePod): Reach => ({ ...ownNodesOf(pod), requests: placementRequests(pod) }),
 );
 
 /** Reach of all new nodes. */

@@ -188,6 +188,52 @@ status: {phase: Running}
     expect(strictly(DISRUPTION, disruption)).toEqual([]);
   });
 
+  it('does not merge pods that were resized down if their successors would not fit on the node', async () => {
+    const nodes = ['a', 'b'].map((name) =>
+      NODE.replaceAll('node-a', `node-${name}`)
+        .replaceAll('claim-a', `claim-${name}`)
+        .replaceAll('i-1', `i-${name}`)
+        .replaceAll('m7g.2xlarge', 'm7g.xlarge')
+        .replaceAll('cpu: "8"', 'cpu: "4"')
+        .replaceAll('7910m', '3920m'),
+    );
+    const resized = (name: string) => `
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web-${name}
+  labels: {pod-template-hash: abc}
+  generation: 2
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-abc, uid: web, controller: true}]
+spec: {nodeName: node-${name}, containers: [{name: main, resources: {requests: {cpu: 500m, memory: 1Gi}}}]}
+status: {phase: Running}
+`;
+    const deployment = `
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, uid: deployment, resourceVersion: "1"}
+spec:
+  replicas: 2
+  selector: {matchLabels: {pod-template-hash: abc}}
+  template: {spec: {containers: [{name: main, resources: {requests: {cpu: 2500m, memory: 1Gi}}}]}}
+`;
+    const decisionsWith = async (...more: readonly string[]) => {
+      const pool = POOL('0s').replace(
+        'operator: In, values: [on-demand]}',
+        'operator: In, values: [on-demand]}, {key: karpenter.k8s.aws/instance-family, operator: In, values: [m7g]}, {key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["3"]}',
+      );
+      const pods = ['a', 'b'].map(resized);
+      const filename = [write('pool.yaml', pool), write('resized.yaml', [...nodes, ...pods, ...more].join(''))];
+      const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };
+      const { first } = (await simulateDisruption(options)).disruption;
+      return (first?.commands ?? []).map(({ decision }) => decision);
+    };
+    expect(await decisionsWith()).toEqual(['delete']);
+    expect(await decisionsWith(deployment)).not.toContain('delete');
+  });
+
   it('shows the benefit and the price of each move, and whether the operator makes it', async () => {
     const run = async (startTime: string, price: { readonly evictionPrice?: number } = {}) => {
       const web = `

@@ -19,6 +19,7 @@ import {
   UNREGISTERED_TAINT,
 } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { placementRequests } from '../../../src/engine/placement-requests.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { takeSnapshot } from '../../../src/state/snapshot.ts';
 import { handFed } from '../kube/fakes.ts';
@@ -101,6 +102,54 @@ function putPod(name: string, nodeName?: string, more: Partial<Pod['metadata']> 
   stores.store(POD).put(pod);
   return pod;
 }
+
+describe('the pods of a state node', () => {
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'web', controller: true };
+  const template = (cpu: string) => ({ containers: [{ name: 'main', resources: { requests: { cpu } } }] });
+  const joined = (): void => {
+    putClaim();
+    putNode({ [REGISTERED_LABEL]: 'true' });
+  };
+  const successorsOf = () => cluster.nodes().flatMap(({ pods }) => pods.map((pod) => placementRequests(pod).cpu));
+
+  it('have the requests of their template after a resize, once the template is known', () => {
+    joined();
+    putPod('a', 'node-1', { ownerReferences: [owner], generation: 2 });
+    putPod('b', 'node-1', { ownerReferences: [owner], generation: 1 });
+    expect(successorsOf()).toEqual([undefined, undefined]);
+    const before = cluster.revision;
+    cluster.templates.put('web', template('2'));
+    expect(successorsOf()).toEqual([2000, undefined]);
+    expect(cluster.revision).toBeGreaterThan(before);
+    const known = cluster.revision;
+    cluster.templates.put('web', template('2'));
+    expect(cluster.revision).toBe(known);
+  });
+
+  it('need a template only while a resized pod of a known kind of controller is bound', () => {
+    joined();
+    const needed: string[] = [];
+    cluster.templates.bind((uid) => needed.push(uid));
+    putPod('pending', undefined, { ownerReferences: [owner], generation: 2 });
+    putPod('own', 'node-1', { generation: 2 });
+    putPod('other', 'node-1', { ownerReferences: [{ ...owner, apiVersion: 'x/v1', kind: 'Clone' }], generation: 2 });
+    putPod('created', 'node-1', { ownerReferences: [owner], generation: 1 });
+    putPod('sized', 'node-1', {
+      ownerReferences: [owner],
+      generation: 2,
+      annotations: { vpaObservedContainers: 'main' },
+    });
+    expect(needed).toEqual([]);
+    const a = putPod('a', 'node-1', { ownerReferences: [owner], generation: 2 });
+    const b = putPod('b', 'node-1', { ownerReferences: [owner], generation: 2 });
+    expect(needed).toEqual(['web']);
+    expect(cluster.templates.owner('web')).toMatchObject({ namespace: 'default', name: 'web' });
+    stores.store(POD).remove(a);
+    expect(cluster.templates.owner('web')).toBeDefined();
+    stores.store(POD).remove(b);
+    expect(cluster.templates.owner('web')).toBeUndefined();
+  });
+});
 
 describe('a state node', () => {
   it('exists from the launch of its NodeClaim, with the capacity and labels that the NodeClaim promises', () => {
@@ -473,6 +522,21 @@ describe('takeSnapshot', () => {
     expect(daemonPods()[0]).toBe(live);
     stores.store(POD).put(pinned({}));
     expect(daemonPods()[0]).not.toBe(live);
+  });
+
+  it('has the requests of its template, although its newest pod was resized', () => {
+    daemonSet();
+    const live = pinned({});
+    const containers = [{ name: 'main', resources: { requests: { cpu: '4' } } }];
+    const status = { containerStatuses: [{ name: 'main', resources: { requests: { cpu: '5' } } }] };
+    const resized = {
+      ...live,
+      metadata: { ...live.metadata, generation: 2 },
+      spec: { ...live.spec, containers },
+      status,
+    };
+    stores.store(POD).put(resized);
+    expect(daemonPods().map(placementRequests)).toEqual([{ cpu: 100, pods: 1 }]);
   });
 
   it("replaces the affinity to the pod's node by the node affinity of the template", () => {

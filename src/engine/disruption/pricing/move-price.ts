@@ -5,9 +5,9 @@
 import { controllerOf } from '../../../api/object-fields.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
-import { readableRequests } from '../../cached-requests.ts';
 import type { EnginePod } from '../../input.ts';
 import type { EngineNode, Resources } from '../../model.ts';
+import { readableRequests } from '../../placement-requests.ts';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { amountIn } from '../../resources.ts';

@@ -4,12 +4,12 @@
  */
 import type { NodePool } from '../../../api/nodepool.ts';
 import { remembering } from '../../../lib/remembering.ts';
-import { cachedRequests, readableRequests } from '../../cached-requests.ts';
 import type { EnginePod } from '../../input.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { EngineNode, InstanceType, PoolInput, Resources } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { templateRequirements } from '../../node-template.ts';
+import { placementRequests, readableRequests } from '../../placement-requests.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
 import type { CommittedUse } from '../../price-book/committed-use.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
@@ -69,7 +69,7 @@ export const worthOf = ({ cpu = 0, memory = 0 }: Resources, prices: UnitPrices):
   cpu * prices.cpu + memory * prices.memory;
 
 const requestsOf = ({ reschedulablePods }: Candidate): Resources =>
-  addResources(...reschedulablePods.map(cachedRequests));
+  addResources(...reschedulablePods.map(placementRequests));
 
 /**
  * Returns the candidates with their cost beyond the worth of their pods' resources, in USD per hour, highest first. The covered

@@ -1,7 +1,7 @@
 /** Requests are shared only between pods that have the same requests. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../src/api/kubernetes.ts';
-import { cachedRequests } from '../../../src/engine/cached-requests.ts';
+import { placementRequests } from '../../../src/engine/placement-requests.ts';
 import { podRequests } from '../../../src/engine/resources.ts';
 
 const containers = [{ name: 'main', resources: { requests: { cpu: '100m' } } }];
@@ -16,17 +16,17 @@ const podWith = (spec: Partial<Pod['spec']> = {}, status?: Pod['status']): Pod =
 
 describe('cached requests', () => {
   it('are one object for pods that share their containers', () => {
-    expect(cachedRequests(podWith({ nodeName: 'a' }))).toBe(cachedRequests(podWith({ nodeName: 'b' })));
+    expect(placementRequests(podWith({ nodeName: 'a' }))).toBe(placementRequests(podWith({ nodeName: 'b' })));
   });
 
   it('are one object for pods that share their containers, although kubelets have reported their containers', () => {
     const status = { containerStatuses: [{ name: 'main', ready: true }] };
-    expect(cachedRequests(podWith({}, status))).toBe(cachedRequests(podWith()));
+    expect(placementRequests(podWith({}, status))).toBe(placementRequests(podWith()));
   });
 
   it('are one object for pods that share their containers, although kubelets have reported their requests', () => {
     const status = { containerStatuses: [{ name: 'main', resources: containers[0]?.resources ?? {} }] };
-    expect(cachedRequests(podWith({}, status))).toBe(cachedRequests(podWith()));
+    expect(placementRequests(podWith({}, status))).toBe(placementRequests(podWith()));
   });
 
   it.each([
@@ -45,7 +45,7 @@ describe('cached requests', () => {
       podWith({}, { containerStatuses: [{ name: 'main', resources: { requests: { cpu: '6' } } }] } as never),
     ],
   ])('are those of the pod, although other pods share its containers: %s', (_, pod) => {
-    cachedRequests(podWith());
-    expect(cachedRequests(pod)).toEqual(podRequests(pod));
+    placementRequests(podWith());
+    expect(placementRequests(pod)).toEqual(podRequests(pod));
   });
 });
