@@ -204,6 +204,7 @@ export const VOLUME: FieldsOf<PodVolume> = {
   name: true,
   persistentVolumeClaim: { claimName: true, readOnly: true },
   ephemeral: { volumeClaimTemplate: { spec: CLAIM_SPEC } },
+  awsElasticBlockStore: { volumeID: true },
 };
 
 const POD_SPEC: FieldsOf<PodSpec> = {
@@ -282,7 +283,14 @@ export const NODE: PartsOf<Node> = {
 const TEMPLATE: FieldsOf<PodTemplateSpec> = { metadata: METADATA, spec: POD_SPEC };
 
 const WORKLOAD: PartsOf<Workload> = {
-  spec: { replicas: true, completions: true, parallelism: true, selector: SELECTOR, template: TEMPLATE },
+  spec: {
+    replicas: true,
+    completions: true,
+    parallelism: true,
+    selector: SELECTOR,
+    template: TEMPLATE,
+    volumeClaimTemplates: { metadata: METADATA, spec: { ...CLAIM_SPEC, volumeName: 'private' } },
+  },
 };
 
 const PERSISTENT_VOLUME: PartsOf<PersistentVolume> = {

@@ -176,6 +176,7 @@ export interface PodVolume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
   readonly ephemeral?: { readonly volumeClaimTemplate?: { readonly spec: PersistentVolumeClaimSpec } };
+  readonly awsElasticBlockStore?: { readonly volumeID: string };
 }
 
 export interface PodSpec {
@@ -273,6 +274,11 @@ export interface Workload extends KubeObject {
     readonly parallelism?: number;
     readonly selector?: LabelSelector;
     readonly template: PodTemplateSpec;
+    /** Only StatefulSets. */
+    readonly volumeClaimTemplates?: readonly {
+      readonly metadata: ObjectMeta;
+      readonly spec: PersistentVolumeClaimSpec;
+    }[];
   };
 }
 
@@ -306,7 +312,7 @@ export interface PersistentVolume extends KubeObject {
   readonly spec: {
     readonly nodeAffinity?: { readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] } };
     readonly csi?: { readonly driver: string; readonly volumeHandle?: string };
-    readonly awsElasticBlockStore?: unknown;
+    readonly awsElasticBlockStore?: { readonly volumeID?: string };
     readonly local?: unknown;
     readonly hostPath?: unknown;
     readonly storageClassName?: string;

@@ -65,6 +65,8 @@ export const DELETION_COST_SINCE_ANNOTATION = 'karpenter-ts.sh/pod-deletion-cost
 /** Containers of a pod that the admission webhook of the vertical pod autoscaler handled. */
 export const VPA_CONTAINERS_ANNOTATION = 'vpaObservedContainers';
 export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
+/** Set to `true` on the StorageClass of claims without a class. */
+export const DEFAULT_STORAGE_CLASS_ANNOTATION = 'storageclass.kubernetes.io/is-default-class';
 export const NODEPOOL_HASH_ANNOTATION = core('nodepool-hash');
 export const NODEPOOL_HASH_VERSION_ANNOTATION = core('nodepool-hash-version');
 export const TERMINATION_TIMESTAMP_ANNOTATION = core('nodeclaim-termination-timestamp');

@@ -2,6 +2,7 @@
 import type { CpuCredits } from './cpu-credits.ts';
 import type { InstanceType, Requirement } from './model.ts';
 import { quantityList } from './resources.ts';
+import type { VolumeLimits } from './volume-limits.ts';
 
 type Quantities = Readonly<Record<string, string>>;
 
@@ -25,6 +26,8 @@ export interface ReportedInstanceType {
   /** Present only for burstable types whose surplus CPU credits count. */
   readonly cpuCredits?: CpuCredits;
   readonly overhead: Readonly<Record<'kubeReserved' | 'systemReserved' | 'evictionThreshold', Quantities>>;
+  /** Predicted maximum number of volumes that a node attaches, by CSI driver. */
+  readonly volumeLimits?: VolumeLimits;
   readonly offerings: readonly ReportedOffering[];
 }
 
@@ -45,6 +48,7 @@ const reportedType = ({
   capacity,
   cpuCredits,
   overhead,
+  volumeLimits,
   offerings,
 }: InstanceType): ReportedInstanceType => ({
   name,
@@ -56,6 +60,7 @@ const reportedType = ({
     systemReserved: quantityList(overhead.systemReserved),
     evictionThreshold: quantityList(overhead.evictionThreshold),
   },
+  ...(volumeLimits === undefined ? {} : { volumeLimits }),
   offerings: offerings.map(
     ({ requirements: own, usdPerHour: price, listUsdPerHour, spotRiskUsdPerHour, available, reservationCapacity }) => ({
       requirements: own,

@@ -33,6 +33,7 @@ import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
 import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
 import type { Commitment } from './price-book/commitment.ts';
+import type { AttachedVolume, VolumeLimits } from './volume-limits.ts';
 
 /**
  * Amounts by resource name in canonical units: `cpu` in millicores, everything else in its base unit (memory and storage in
@@ -94,6 +95,8 @@ export interface InstanceType {
   readonly cpuCredits?: CpuCredits;
   /** True if a NodeOverlay changed the capacity. */
   readonly capacityOverlaid?: boolean;
+  /** Predicted maximum number of volumes that a node attaches, by CSI driver. Absent if the prediction is unknown. */
+  readonly volumeLimits?: VolumeLimits;
 }
 
 /** NodePool that takes part, with the instance types that its NodeClass allows. */
@@ -133,6 +136,8 @@ export interface EngineNode {
   /** Time until which a pending pod is expected here. Blocks disruption. 0 if this node is not nominated. */
   readonly nominatedUntilMs: number;
   readonly csiNode?: CSINode;
+  /** Volumes that are attached to this node, with or without a pod that uses them. Absent if there are none. */
+  readonly attachedVolumes?: readonly AttachedVolume[];
   /** Number of virtual capacity-buffer pods that the last solve placed here. */
   readonly bufferPods: number;
 }
@@ -304,6 +309,15 @@ export type Misfit =
   | { readonly code: 'min-values'; readonly text: string }
   | { readonly code: 'topology'; readonly text: string }
   | { readonly code: 'volume'; readonly text: string }
+  /** The pod has more volumes than a node of any of its instance types can attach. */
+  | {
+      readonly code: 'volume-limit';
+      readonly text: string;
+      readonly driver: string;
+      /** Number of volumes of the pod, and the maximum number on a node. */
+      readonly wanted: number;
+      readonly most: number;
+    }
   | { readonly code: 'host-port'; readonly text: string }
   /** The devices of its nodes do not satisfy the resource claims. */
   | { readonly code: 'devices'; readonly text: string }

@@ -116,6 +116,7 @@ const sameType = (a: InstanceType, b: InstanceType): boolean =>
   a.overhead === b.overhead &&
   a.offerings === b.offerings &&
   sameOptional(a.cpuCredits, b.cpuCredits, sameCredits) &&
+  sameOptional(a.volumeLimits, b.volumeLimits, sameAmounts) &&
   a.capacityOverlaid === b.capacityOverlaid;
 
 const sameOffering = (a: Offering, b: Offering | undefined): boolean =>

@@ -1,22 +1,21 @@
 /** Computes the requirements of pods' persistent volumes for nodes: the place of the volume, and a free slot to attach it. */
 
 import type {
-  CSINode,
   NodeSelectorTerm,
   PersistentVolume,
   PersistentVolumeClaim,
+  PersistentVolumeClaimSpec,
   PodVolume,
   StorageClass,
 } from '../api/kubernetes.ts';
 import { BIND_COMPLETED_ANNOTATION, HOSTNAME_LABEL } from '../api/labels.ts';
 import { own } from '../lib/own.ts';
 import { remembering } from '../lib/remembering.ts';
+import { sameItems } from '../lib/same-items.ts';
 import type { EnginePod } from './input.ts';
-import type { EngineSnapshot } from './model.ts';
+import type { EngineSnapshot, Resources } from './model.ts';
 import { Requirements } from './requirements.ts';
-
-/** Claims by driver, as `namespace/name`. A claim that several pods share uses one slot. */
-export type ClaimsByDriver = ReadonlyMap<string, ReadonlySet<string>>;
+import { type AttachedVolume, EBS_DRIVER, slotResource, type VolumesByDriver } from './volume-limits.ts';
 
 export interface PodVolumes {
   /**
@@ -25,15 +24,15 @@ export interface PodVolumes {
   readonly alternatives: readonly Requirements[];
   /** True if the volumes have no requirements. */
   readonly leaveFree: boolean;
-  readonly claims: ClaimsByDriver;
+  /** Volumes that use slots. */
+  readonly attachments: VolumesByDriver;
 }
 
-const EBS_DRIVER = 'ebs.csi.aws.com';
 /** Former in-tree provisioners of Kubernetes, with the driver that replaced each. */
 const IN_TREE: Readonly<Record<string, string>> = { 'kubernetes.io/aws-ebs': EBS_DRIVER };
 
 const ANYWHERE: readonly Requirements[] = [Requirements.EMPTY];
-const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, claims: new Map() };
+const NO_VOLUMES: PodVolumes = { alternatives: ANYWHERE, leaveFree: true, attachments: new Map() };
 
 /** Returns the name of the claim of a volume, or undefined if the volume needs no claim. */
 const claimNameOf = (pod: EnginePod, { name, persistentVolumeClaim, ephemeral }: PodVolume): string | undefined =>
@@ -43,16 +42,25 @@ const claimNamesOf = remembering((pod: EnginePod): readonly string[] =>
   (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? []),
 );
 
-/** Claims of a pod that use slots, with the objects that determine them. */
+const inlineVolumesOf = ({ spec }: EnginePod): readonly string[] =>
+  (spec.volumes ?? []).flatMap(({ awsElasticBlockStore: disk }) =>
+    disk === undefined ? [] : [handleOf(disk.volumeID)],
+  );
+
+/** Returns the volume id in a volume id of the former in-tree plugin, for example `aws://us-west-2a/vol-1`. */
+const handleOf = (volumeId: string): string => volumeId.slice(volumeId.lastIndexOf('/') + 1);
+
+/** Volumes of a pod that use slots, with the objects that determine them. */
 interface KnownSlots {
   /** All claims of the pod, as `namespace/name`. */
   readonly ids: readonly string[];
   /** The claims, each followed by its volume or storage class. */
   readonly sources: readonly (object | undefined)[];
-  readonly claims: ClaimsByDriver;
+  readonly attachments: VolumesByDriver;
 }
 
 const slotsOf = new WeakMap<EnginePod, KnownSlots>();
+const slotsOfAttached = new WeakMap<readonly AttachedVolume[], Omit<KnownSlots, 'ids'>>();
 
 const namespaceOf = (pod: EnginePod): string => pod.metadata.namespace ?? 'default';
 
@@ -73,6 +81,11 @@ export class Volumes {
   /** Returns the names of a pod's claims, in order. Pods with the same names and the same namespace have the same volumes. */
   static claimNames(pod: EnginePod): readonly string[] {
     return claimNamesOf(pod);
+  }
+
+  /** Returns the texts that distinguish the volumes of pods with the same spec and namespace. */
+  static identitiesOf(pod: EnginePod): readonly string[] {
+    return [...Volumes.claimNames(pod), ...inlineVolumesOf(pod)];
   }
 
   /** Returns the reason why a pod's volumes cannot be used, or undefined. */
@@ -115,7 +128,7 @@ export class Volumes {
   /** Returns the requirements of a pod's volumes. Ignores claims that do not exist. */
   of(pod: EnginePod): PodVolumes {
     const names = Volumes.claimNames(pod);
-    if (names.length === 0) return NO_VOLUMES;
+    if (names.length === 0 && inlineVolumesOf(pod).length === 0) return NO_VOLUMES;
     const places = new Places();
     for (const name of names) {
       const claim = this.#claims.get(`${namespaceOf(pod)}/${name}`);
@@ -123,24 +136,54 @@ export class Volumes {
     }
     const { alternatives } = places;
     const leaveFree = alternatives.every((alternative) => alternative.keys.length === 0);
-    return { alternatives, leaveFree, claims: this.claimsOf(pod) };
+    return { alternatives, leaveFree, attachments: this.attachmentsOf(pod) };
   }
 
-  /** Returns the claims of a pod that use slots. Returns the same object for the same pod until a relevant object changes. */
-  claimsOf(pod: EnginePod): ClaimsByDriver {
+  /** Returns the volumes of a pod that use slots. Returns the same object for the same pod until a relevant object changes. */
+  attachmentsOf(pod: EnginePod): VolumesByDriver {
     const known = slotsOf.get(pod);
-    if (known !== undefined && this.#stillHolds(known)) return known.claims;
+    if (known !== undefined && this.#stillHolds(known)) return known.attachments;
     const ids = Volumes.claimNames(pod).map((name) => `${namespaceOf(pod)}/${name}`);
     const sources: (object | undefined)[] = [];
-    const claims = new Map<string, Set<string>>();
+    const attachments = new Map<string, Set<string>>();
+    const add = ({ driver, id }: Slot): void => {
+      attachments.set(driver, (attachments.get(driver) ?? new Set()).add(`${driver}/${id}`));
+    };
     for (const id of ids) {
       const claim = this.#claims.get(id);
       sources.push(claim, claim && this.#makerOf(claim));
-      const driver = claim && this.#driverOf(claim);
-      if (driver !== undefined) claims.set(driver, (claims.get(driver) ?? new Set()).add(id));
+      const slot = claim && this.#slotOf(claim.spec, id);
+      if (slot !== undefined) add(slot);
     }
-    slotsOf.set(pod, { ids, sources, claims });
-    return claims;
+    for (const id of inlineVolumesOf(pod)) add({ driver: EBS_DRIVER, id });
+    slotsOf.set(pod, { ids, sources, attachments });
+    return attachments;
+  }
+
+  /** Returns the number of volumes that each pod of a template creates for itself, as resources. */
+  slotsOfTemplate({ spec }: EnginePod): Resources {
+    const slots: Record<string, number> = {};
+    for (const { ephemeral } of spec.volumes ?? []) {
+      const claim = ephemeral?.volumeClaimTemplate?.spec;
+      const slot = claim && this.#slotOf(claim, '');
+      if (slot !== undefined) slots[slotResource(slot.driver)] = (slots[slotResource(slot.driver)] ?? 0) + 1;
+    }
+    return slots;
+  }
+
+  /** Returns the slots of volumes that are attached to a node. Returns the same object until a relevant object changes. */
+  attached(attached: readonly AttachedVolume[]): VolumesByDriver {
+    const sources = attached.map(({ volume }) => this.#volumes.get(volume));
+    const known = slotsOfAttached.get(attached);
+    if (known !== undefined && sameItems(sources, known.sources)) return known.attachments;
+    const attachments = new Map<string, Set<string>>();
+    for (const [at, { driver, volume }] of attached.entries()) {
+      const source = sources[at];
+      const slot = (source && slotOfVolume(source)) ?? { driver, id: volume };
+      attachments.set(slot.driver, (attachments.get(slot.driver) ?? new Set()).add(`${slot.driver}/${slot.id}`));
+    }
+    slotsOfAttached.set(attached, { sources, attachments });
+    return attachments;
   }
 
   /** Compares in a loop for speed, because this check runs for every pod with volumes in every snapshot. */
@@ -171,14 +214,29 @@ export class Volumes {
     );
   }
 
-  #driverOf({ spec }: PersistentVolumeClaim): string | undefined {
+  /** An unbound claim counts as one volume of the driver of its storage class. */
+  #slotOf(spec: PersistentVolumeClaimSpec, id: string): Slot | undefined {
     if (spec.volumeName) {
-      const volume = this.#volumes.get(spec.volumeName)?.spec;
-      return volume?.csi?.driver ?? (volume?.awsElasticBlockStore === undefined ? undefined : EBS_DRIVER);
+      const volume = this.#volumes.get(spec.volumeName);
+      return volume && slotOfVolume(volume);
     }
     const provisioner = this.#classes.get(spec.storageClassName ?? '')?.provisioner;
-    return provisioner === undefined ? undefined : (own(IN_TREE, provisioner) ?? provisioner);
+    return provisioner === undefined ? undefined : { driver: own(IN_TREE, provisioner) ?? provisioner, id };
   }
+}
+
+/** Use of one slot. */
+interface Slot {
+  readonly driver: string;
+  /** Equal for all claims and volumes that use the same slot. */
+  readonly id: string;
+}
+
+/** Two volumes with the same handle use one slot. */
+function slotOfVolume({ metadata, spec }: PersistentVolume): Slot | undefined {
+  const { csi, awsElasticBlockStore: disk } = spec;
+  if (csi !== undefined) return { driver: csi.driver, id: csi.volumeHandle ?? metadata.name };
+  return disk === undefined ? undefined : { driver: EBS_DRIVER, id: handleOf(disk.volumeID ?? metadata.name) };
 }
 
 type Expressions = NonNullable<NodeSelectorTerm['matchExpressions']>;
@@ -260,40 +318,4 @@ export function combinedPlaces(parts: readonly (readonly Requirements[])[]): rea
   const places = new Places();
   for (const part of parts) places.add(part);
   return places.alternatives;
-}
-
-/** Slots for volumes on an existing node. New nodes are assumed to have enough slots. */
-export class VolumeSlots {
-  readonly #used = new Map<string, ReadonlySet<string>>();
-  #limits: ReadonlyMap<string, number>;
-
-  /** @param running claims of each pod that runs on the node */
-  constructor(csiNode: CSINode | undefined, running: readonly ClaimsByDriver[]) {
-    const drivers = csiNode?.spec.drivers ?? [];
-    this.#limits = new Map(
-      drivers.flatMap(({ name, allocatable }) =>
-        allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
-      ),
-    );
-    for (const claims of running) this.take(claims);
-  }
-
-  copy(): VolumeSlots {
-    const copy = new VolumeSlots(undefined, []);
-    copy.#limits = this.#limits;
-    for (const [driver, used] of this.#used) copy.#used.set(driver, used);
-    return copy;
-  }
-
-  hasRoomFor(claims: ClaimsByDriver): boolean {
-    for (const [driver, wanted] of claims) {
-      const limit = this.#limits.get(driver);
-      if (limit !== undefined && (this.#used.get(driver) ?? new Set()).union(wanted).size > limit) return false;
-    }
-    return true;
-  }
-
-  take(claims: ClaimsByDriver): void {
-    for (const [driver, taken] of claims) this.#used.set(driver, (this.#used.get(driver) ?? new Set()).union(taken));
-  }
 }

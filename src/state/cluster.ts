@@ -30,6 +30,7 @@ import { PodTemplates } from './pod-templates.ts';
 import { PodTimings } from './pod-timings.ts';
 import { RegistrationHealth } from './registration-health.ts';
 import {
+  ATTACHMENTS_BY_NODE,
   CLAIMS_BY_NODE_POOL,
   CLAIMS_BY_PROVIDER_ID,
   NODES_BY_PROVIDER_ID,
@@ -120,7 +121,7 @@ export class ClusterState {
     const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);
     const optional: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.devices ?? {});
     for (const store of [...listed, ...optional]) store.subscribe(() => this.changed());
-    const { nodes, nodeClaims, pods, nodePools, csiNodes } = this.stores;
+    const { nodes, nodeClaims, pods, nodePools, csiNodes, volumeAttachments } = this.stores;
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);
       this.#nodeChanged(node);
@@ -131,6 +132,7 @@ export class ClusterState {
     });
     pods.subscribe((event, pod, before) => this.#podChanged(event === 'deleted', pod, before));
     csiNodes.subscribe((_, csiNode) => this.#stalePods(csiNode.metadata.name));
+    volumeAttachments.subscribe((_, { spec }) => this.#stalePods(spec.nodeName));
     nodePools.subscribe((event, pool, before) => {
       // A NodePool is not ready for a moment after each edit. A search that failed without it may succeed with it.
       if (event !== 'updated' || before === undefined || isOther(pool, before)) this.markChanged();
@@ -378,7 +380,7 @@ export class ClusterState {
   }
 
   #build(providerId: string): StateNode | undefined {
-    const { nodes, nodeClaims, pods, csiNodes } = this.stores;
+    const { nodes, nodeClaims, pods, csiNodes, volumeAttachments } = this.stores;
     const node =
       nodes.byIndex(NODES_BY_PROVIDER_ID, providerId).find((found) => providerIdOf(found) === providerId) ??
       [nodes.get({ name: providerId })].find((found) => found && providerIdOf(found) === providerId);
@@ -393,6 +395,7 @@ export class ClusterState {
       nodeClaim,
       pods: node ? this.#withSuccessors(pods.byIndex(PODS_BY_NODE, node.metadata.name)) : [],
       csiNode: node && csiNodes.get({ name: node.metadata.name }),
+      volumeAttachments: node ? volumeAttachments.byIndex(ATTACHMENTS_BY_NODE, node.metadata.name) : [],
       marked: this.#marks.has(providerId),
       nominatedUntilMs: nominatedUntilMs === undefined ? 0 : Math.round(nominatedUntilMs + this.#aheadMs),
       bufferPods: this.#bufferPods.get(providerId) ?? 0,

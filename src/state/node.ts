@@ -1,7 +1,7 @@
 /** Joins a Node and a NodeClaim into the engine's view of one node. */
 
 import { isTrue } from '../api/conditions.ts';
-import type { CSINode, Node, Pod, QuantityList, Taint } from '../api/kubernetes.ts';
+import type { CSINode, Node, Pod, QuantityList, Taint, VolumeAttachment } from '../api/kubernetes.ts';
 import {
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
@@ -13,6 +13,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { amountIn, readableResources } from '../engine/resources.ts';
 import { sameTaint } from '../engine/taints.ts';
+import type { AttachedVolume } from '../engine/volume-limits.ts';
 import { own } from '../lib/own.ts';
 import { remembering } from '../lib/remembering.ts';
 
@@ -22,6 +23,7 @@ export interface Halves {
   readonly nodeClaim?: NodeClaim | undefined;
   readonly pods: readonly Pod[];
   readonly csiNode?: CSINode | undefined;
+  readonly volumeAttachments?: readonly VolumeAttachment[];
   /** True if this process marked the node because a disruption command includes it. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
@@ -54,7 +56,7 @@ export function providerIdOf(node: Node): string | undefined {
 
 /** Joins the halves. @throws Error if both halves are missing */
 export function stateNode(halves: Halves): StateNode {
-  const { node, nodeClaim, providerId, csiNode } = halves;
+  const { node, nodeClaim, providerId, csiNode, volumeAttachments = [] } = halves;
   const registered = node !== undefined && (nodeClaim === undefined || hasLabel(node, REGISTERED_LABEL));
   const initialized = node !== undefined && (nodeClaim === undefined || hasLabel(node, INITIALIZED_LABEL));
   const view = registered || nodeClaim === undefined ? node : nodeClaim;
@@ -67,6 +69,7 @@ export function stateNode(halves: Halves): StateNode {
     ...(node === undefined ? {} : { node }),
     ...(nodeClaim === undefined ? {} : { nodeClaim }),
     ...(csiNode === undefined ? {} : { csiNode }),
+    ...(volumeAttachments.length === 0 ? {} : { attachedVolumes: attachedVolumesOf(volumeAttachments) }),
     registered,
     initialized,
     labels: view.metadata.labels ?? {},
@@ -80,6 +83,11 @@ export function stateNode(halves: Halves): StateNode {
     bufferPods: halves.bufferPods,
   };
 }
+
+const attachedVolumesOf = (attachments: readonly VolumeAttachment[]): readonly AttachedVolume[] =>
+  attachments.flatMap(({ spec: { attacher = '', source } }) =>
+    source?.persistentVolumeName === undefined ? [] : [{ driver: attacher, volume: source.persistentVolumeName }],
+  );
 
 /** Adds the resource `nodes`, because a node counts toward limits on `nodes`. */
 const withItself = remembering((capacity: Resources): Resources => ({ ...capacity, nodes: 1 }));

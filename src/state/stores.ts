@@ -11,6 +11,7 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   STORAGE_CLASS,
+  VOLUME_ATTACHMENT,
 } from '../api/kinds.ts';
 import type {
   CSINode,
@@ -22,6 +23,7 @@ import type {
   Pod,
   PodDisruptionBudget,
   StorageClass,
+  VolumeAttachment,
 } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -42,6 +44,9 @@ export const CLAIMS_BY_NODE_POOL = 'nodePool';
 /** NodeClaims by the name of their NodeClass. */
 export const CLAIMS_BY_NODE_CLASS = 'nodeClass';
 
+/** VolumeAttachments by `spec.nodeName`. */
+export const ATTACHMENTS_BY_NODE = 'nodeName';
+
 export interface Stores {
   readonly pods: Store<Pod>;
   readonly nodes: Store<Node>;
@@ -54,6 +59,7 @@ export interface Stores {
   readonly persistentVolumes: Store<PersistentVolume>;
   readonly storageClasses: Store<StorageClass>;
   readonly csiNodes: Store<CSINode>;
+  readonly volumeAttachments: Store<VolumeAttachment>;
 }
 
 const present = (value: string | undefined): readonly string[] => (value ? [value] : []);
@@ -79,5 +85,8 @@ export function openStores(informers: Informers): Stores {
     persistentVolumes: informers.store(PERSISTENT_VOLUME),
     storageClasses: informers.store(STORAGE_CLASS),
     csiNodes: informers.store(CSI_NODE),
+    volumeAttachments: informers.store(VOLUME_ATTACHMENT, {
+      [ATTACHMENTS_BY_NODE]: ({ spec }) => [spec.nodeName],
+    }),
   };
 }

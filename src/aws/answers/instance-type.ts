@@ -58,6 +58,8 @@ export const instanceType = structure<Ec2.InstanceTypeInfo>({
   EbsInfo: optional(
     structure<Ec2.EbsInfo>({
       EbsOptimizedSupport: optional(text),
+      MaximumEbsAttachments: optional(amount(FEW)),
+      AttachmentLimitType: optional(text),
       EbsOptimizedInfo: optional(structure<Ec2.EbsOptimizedInfo>({ MaximumBandwidthInMbps: optional(amount(MIB)) })),
     }),
   ),

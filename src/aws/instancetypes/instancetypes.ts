@@ -42,6 +42,7 @@ import { confirmTypes, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
 import { overheadOf } from './overhead.ts';
 import { TypeLists, UNUSED_MS } from './type-lists.ts';
+import { volumeLimitsOf } from './volume-limits.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
@@ -295,7 +296,14 @@ export class InstanceTypes {
   }
 
   #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
-    const { metrics, memoryOverheadPercent, region, reservedCapacity, cpuUtilization = 0 } = this.#options;
+    const {
+      metrics,
+      memoryOverheadPercent,
+      region,
+      reservedCapacity,
+      reservedEnis,
+      cpuUtilization = 0,
+    } = this.#options;
     const name = info.InstanceType ?? '';
     const family = familyOf(nodeClass);
     const { pods, reserved } = this.#densities.of(nodeClass, info);
@@ -327,6 +335,7 @@ export class InstanceTypes {
         },
         reserved,
       ),
+      volumeLimits: volumeLimitsOf(info, nodeClass, { family, pods, reservedEnis }),
       offerings: [],
       ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), cpuUtilization) }),
     });

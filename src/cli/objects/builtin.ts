@@ -12,6 +12,7 @@ import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
 import { cpuCreditsOf } from '../../aws/instancetypes/cpu-credits.ts';
 import { typeRequirements } from '../../aws/instancetypes/labels.ts';
 import { overheadOf } from '../../aws/instancetypes/overhead.ts';
+import { volumeLimitsOf } from '../../aws/instancetypes/volume-limits.ts';
 import { type Kubelet, parseKubelet } from '../../aws/kubelet/block.ts';
 import { eniLimitedPods, podLimit } from '../../aws/kubelet/pod-limit.ts';
 import { baseOfferings } from '../../aws/offerings/offerings.ts';
@@ -129,6 +130,7 @@ function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: 
       memory: estimatedMemory(info, MEMORY_OVERHEAD),
       ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
     }),
+    volumeLimits: volumeLimitsOf(info, nodeClass, { family, pods, reservedEnis: RESERVED_ENIS }),
     offerings: baseOfferings(info, {
       allZones: allZones.map((zone) => zone.name),
       zones,

@@ -25,6 +25,7 @@ function checkType(type: Field): void {
     for (const field of ['baseline', 'utilization', 'usdPerVcpuHour']) type.at('cpuCredits').at(field).number();
   for (const part of ['kubeReserved', 'systemReserved', 'evictionThreshold'])
     checkQuantities(type.at('overhead').at(part));
+  for (const driver of type.at('volumeLimits').keys()) type.at('volumeLimits').at(driver).number();
   for (const offering of type.at('offerings').required().items()) {
     checkExpressions(offering.at('requirements').required(), OPERATORS);
     offering.at('price').number();
@@ -33,7 +34,15 @@ function checkType(type: Field): void {
   }
 }
 
-function typeOf({ name, requirements, capacity, cpuCredits, overhead, offerings }: TypeEntry): InstanceType {
+function typeOf({
+  name,
+  requirements,
+  capacity,
+  cpuCredits,
+  overhead,
+  volumeLimits,
+  offerings,
+}: TypeEntry): InstanceType {
   const part = (list: QuantityList | undefined): Resources => resourcesOf(list);
   return {
     name,
@@ -45,6 +54,7 @@ function typeOf({ name, requirements, capacity, cpuCredits, overhead, offerings 
       systemReserved: part(overhead?.systemReserved),
       evictionThreshold: part(overhead?.evictionThreshold),
     },
+    ...(volumeLimits === undefined ? {} : { volumeLimits }),
     offerings: offerings.map(
       ({ requirements: own, price, listPrice, spotRisk, available, reservationCapacity }): Offering => ({
         requirements: own,

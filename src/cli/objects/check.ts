@@ -120,6 +120,10 @@ export function checkWorkload(object: Field): void {
   spec.at('template').required();
   checkTexts(spec.at('template').at('metadata').at('labels'));
   checkPodSpec(spec.at('template').at('spec'));
+  for (const template of spec.at('volumeClaimTemplates').items()) {
+    template.at('metadata').at('name').text();
+    template.at('spec').required();
+  }
 }
 
 export function checkNode(object: Field): void {

@@ -1,7 +1,6 @@
 /** Builds the snapshot of a cluster from manifests, as the operator would see it. */
-import type { ResourceClaim } from '../../api/dra/objects.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import type { Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
+import type { KubeObject, Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -27,6 +26,7 @@ import { identityOf, isFromCluster, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
 import { unknownFields } from './stored.ts';
 import { templatesIn } from './templates.ts';
+import { createClaims } from './volume-claims.ts';
 import { podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
@@ -86,9 +86,15 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const given = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
   const { pods, claims: deviceClaims } = withCreatedClaims(given, options.drivers === undefined ? [] : manifests);
   const { pools, claims, idle, notes, unknown, nodeClasses } = await poolsIn(manifests, options);
+  const volumes = createClaims(pods, manifests);
   const buffered = bufferPods(manifests, options.nowMs);
   const ofNodes = nodeNotes(manifests);
-  const cluster = clusterOf(manifests, { pods, claims, deviceClaims, options });
+  const cluster = clusterOf(manifests, {
+    pods,
+    claims,
+    created: [...deviceClaims, ...volumes.claims, ...volumes.classes],
+    options,
+  });
   const { drivers } = options;
   const { pools: allPools, notes: deviceNotes } =
     drivers === undefined
@@ -107,6 +113,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...notes,
       ...ofNodes,
       ...buffered.notes,
+      ...volumes.notes,
       ...deviceNotes,
       ...pods.filter(isProvisionable).flatMap((pod) => heldNote(pod, held)),
     ],
@@ -264,8 +271,8 @@ function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
 interface ClusterParts {
   readonly pods: readonly Pod[];
   readonly claims: readonly NodeClaim[];
-  /** Created resource claims. */
-  readonly deviceClaims: readonly ResourceClaim[];
+  /** Claims that the cluster would create, with their storage classes. */
+  readonly created: readonly KubeObject[];
   readonly options: WorldOptions;
 }
 
@@ -273,10 +280,7 @@ interface ClusterParts {
  * Builds the operator's cluster state from the manifests. Pods that were created from workloads are not part of it,
  * because they have no node.
  */
-function clusterOf(
-  manifests: readonly Manifest[],
-  { pods, claims, deviceClaims, options }: ClusterParts,
-): ClusterState {
+function clusterOf(manifests: readonly Manifest[], { pods, claims, created, options }: ClusterParts): ClusterState {
   const objects = manifests.map(({ object }) => object).filter(({ kind }) => kind !== 'Pod' && kind !== 'NodeClaim');
   // pods of a Deployment are owned by a ReplicaSet with the same name
   const replicaSets = objects
@@ -284,7 +288,7 @@ function clusterOf(
     .map((object) => ({ ...object, kind: 'ReplicaSet' }));
   const running = pods.filter((pod) => isScheduled(pod) || isOwnedByDaemonSet(pod));
   return new ClusterState({
-    informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims, ...deviceClaims]),
+    informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims, ...created]),
     clock: { now: () => options.nowMs },
     manages: ({ group, kind }) => group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind,
     templateOf: templatesIn(manifests),

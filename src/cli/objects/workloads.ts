@@ -3,6 +3,7 @@
 import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 import { own } from '../../lib/own.ts';
+import { withClaimTemplates } from './volume-claims.ts';
 
 /** Generates UIDs in ascending order. */
 export type Uids = () => string;
@@ -57,11 +58,11 @@ function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid:
   };
 }
 
-/** Creates the pending pods `NAME-0`, `NAME-1` and so on, which share one spec object. */
+/** Creates the pending pods `NAME-0`, `NAME-1` and so on. They share one spec object unless they have their own claims. */
 export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
   const template = { ...workload.spec.template, spec: defaultRequests(workload.spec.template.spec) };
   return Array.from({ length: podCount(workload) }, (_, index) =>
-    podOf(workload, template, `${workload.metadata.name}-${index}`, uids()),
+    withClaimTemplates(podOf(workload, template, `${workload.metadata.name}-${index}`, uids()), workload),
   );
 }
 

@@ -5,7 +5,12 @@
 
 import { type Keep, RESOURCES } from '../../api/kept-fields.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION, NODE_HOURLY_FEE_ANNOTATION } from '../../api/labels.ts';
+import {
+  DEFAULT_STORAGE_CLASS_ANNOTATION,
+  DELETION_COST_ANNOTATION,
+  DO_NOT_DISRUPT_ANNOTATION,
+  NODE_HOURLY_FEE_ANNOTATION,
+} from '../../api/labels.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { put } from '../../lib/own.ts';
 import { kept } from '../snapshot/keep.ts';
@@ -20,7 +25,7 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
   NODE_HOURLY_FEE_ANNOTATION,
   DELETION_COST_ANNOTATION,
   'cluster-autoscaler.kubernetes.io/safe-to-evict',
-  'storageclass.kubernetes.io/is-default-class',
+  DEFAULT_STORAGE_CLASS_ANNOTATION,
 ]);
 
 /** Kinds with labels that selectors match. */

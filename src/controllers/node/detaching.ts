@@ -2,22 +2,19 @@
  * Second step of node termination: waits until the volumes of the node are detached, so that pods can attach them on other
  * nodes.
  */
-import { VOLUME_ATTACHMENT } from '../../api/kinds.ts';
 import { pendingAttachments } from '../../engine/drain/attachments.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { AWAITING_VOLUME_DETACHMENT } from '../../observe/events/nodes.ts';
-import { PODS_BY_NODE } from '../../state/stores.ts';
+import { ATTACHMENTS_BY_NODE, PODS_BY_NODE } from '../../state/stores.ts';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
 import { type TerminationStep, withCondition } from './step.ts';
 
 const POLL_MS = 1_000;
-const ATTACHMENTS_BY_NODE = 'nodeName';
 const TYPE = 'VolumesDetached';
 
-export function detaching({ clock, cluster, events, informers }: Deps): TerminationStep {
-  const { pods, persistentVolumeClaims } = cluster.stores;
-  const attachments = informers.store(VOLUME_ATTACHMENT, { [ATTACHMENTS_BY_NODE]: ({ spec }) => [spec.nodeName] });
+export function detaching({ clock, cluster, events }: Deps): TerminationStep {
+  const { pods, persistentVolumeClaims, volumeAttachments: attachments } = cluster.stores;
 
   return ({ node, claim, deadlineMs }) => {
     const nowMs = clock.now();

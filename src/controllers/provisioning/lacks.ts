@@ -11,7 +11,9 @@ import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
 import { Requirements, STRICT } from '../../engine/requirements.ts';
 import { addResources, podRequests, quantityList, subtractResources } from '../../engine/resources.ts';
 import { formatTaint, sameTaint, untolerated } from '../../engine/taints.ts';
-import { VolumeSlots, type Volumes } from '../../engine/volumes.ts';
+import type { VolumeLimits } from '../../engine/volume-limits.ts';
+import { limitsOn, VolumeSlots } from '../../engine/volume-slots.ts';
+import type { Volumes } from '../../engine/volumes.ts';
 import { affinityTerms, isSatisfied, selectorRequirements } from '../../engine/withheld-launches.ts';
 import { own } from '../../lib/own.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
@@ -97,12 +99,16 @@ function shortOf(pod: Pod, { allocatable }: StateNode, running: readonly Pod[]):
 const takenPort = (pod: Pod, running: readonly Pod[]): number | undefined =>
   portConflict(hostPortsOf(pod), running.flatMap(hostPortsOf))?.port;
 
-function misplacedVolume(pod: Pod, { labels, csiNode }: StateNode, volumes: Volumes): string | undefined {
-  const { alternatives, leaveFree, claims } = volumes.of(pod);
-  const there = Requirements.fromLabels(labels);
+/** Returns the limits that drivers report. A node without reports counts as one without limits, as for kube-scheduler. */
+const driverLimits = (node: StateNode): VolumeLimits => limitsOn(node, () => ({}));
+
+function misplacedVolume(pod: Pod, node: StateNode, volumes: Volumes): string | undefined {
+  const { alternatives, leaveFree, attachments } = volumes.of(pod);
+  const there = Requirements.fromLabels(node.labels);
   if (!leaveFree && !alternatives.some((place) => there.compatible(place, STRICT)))
     return `volumes of the pod require ${alternatives[0]}`;
-  return new VolumeSlots(csiNode, []).hasRoomFor(claims) ? undefined : 'the node cannot attach all volumes of the pod';
+  const slots = new VolumeSlots(driverLimits(node), []);
+  return slots.hasRoomFor(attachments) ? undefined : 'the node cannot attach all volumes of the pod';
 }
 
 /** Returns the first lack of the node for the pod. Only daemon pods are taken into account. */
@@ -128,8 +134,9 @@ const hasRoom = (pod: Pod, node: StateNode, volumes: () => Volumes): boolean => 
   const running = node.pods.filter((other) => !isTerminal(other));
   if (shortOf(pod, node, running) !== undefined || takenPort(pod, running) !== undefined) return false;
   if ((pod.spec.volumes ?? []).length === 0) return true;
-  const used = running.map((other) => volumes().claimsOf(other));
-  return new VolumeSlots(node.csiNode, used).hasRoomFor(volumes().claimsOf(pod));
+  const used = running.map((other) => volumes().attachmentsOf(other));
+  const attached = volumes().attached(node.attachedVolumes ?? []);
+  return new VolumeSlots(driverLimits(node), [...used, attached]).hasRoomFor(volumes().attachmentsOf(pod));
 };
 
 /**

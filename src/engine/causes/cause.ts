@@ -21,6 +21,7 @@ export const CAUSE_CODES = [
   'sold-out',
   /** The codes of misfits, except that the codes above replace `instance-types`. */
   ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'devices', 'host-port'] as const),
+  'volume-limit',
   ...(['reserved-capacity', 'launch-withheld'] as const),
   ...(['not-ready', 'static', 'deleting', 'no-instance-types', 'unreadable'] as const),
 ] as const;
@@ -70,6 +71,8 @@ function statement({ code, object, field, wanted, offered, nextAttempt }: Cause)
       return `${name} matches, but its capacity is ${nextAttempt === undefined ? 'sold out' : 'not available now'}: ${offered}`;
     case 'too-large':
       return `${name} has no instance type with enough room: ${wanted}, but the largest has ${offered}`;
+    case 'volume-limit':
+      return `${name} has no instance type that attaches enough volumes: ${wanted}, but a node attaches at most ${offered}`;
     case 'taint':
       return `${name} has the taint ${offered}, which the pod does not tolerate`;
     case 'limits':

@@ -32,6 +32,7 @@ const DISTANCES: Readonly<Record<Misfit['code'], number>> = {
   topology: 2,
   'host-port': 2,
   volume: 3,
+  'volume-limit': 2,
   devices: 3,
   'not-ready': 3,
   'no-instance-types': 3,

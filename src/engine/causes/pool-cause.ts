@@ -55,6 +55,8 @@ export function poolCause(
       const demand = { ...types, podRequirements, requests: placementRequests(pod) };
       return instanceTypeCause(demand) ?? exceededLimits(demand, usage) ?? withDaemons(pool.metadata.name, misfit);
     }
+    case 'volume-limit':
+      return volumeLimitCause(pool, misfit);
     case 'no-instance-types': {
       if (instanceTypes.length === 0) return otherCause(pool.metadata.name, misfit);
       const cause = instanceTypeCause({ ...types, podRequirements: Requirements.EMPTY, requests: {} });
@@ -63,6 +65,17 @@ export function poolCause(
     default:
       return otherCause(pool.metadata.name, misfit);
   }
+}
+
+function volumeLimitCause(pool: NodePool, misfit: Extract<Misfit, { code: 'volume-limit' }>): Cause {
+  return {
+    code: 'volume-limit',
+    object: { kind: 'NodePool', name: pool.metadata.name },
+    field: misfit.driver,
+    wanted: `the pod uses ${misfit.wanted} volumes of ${misfit.driver}`,
+    offered: String(misfit.most),
+    remedy: 'Divide the volumes among several pods, or allow instance types that attach more volumes.',
+  };
 }
 
 function taintCause(pool: NodePool, taint: Extract<Misfit, { code: 'taint' }>['taint']): Cause {

@@ -33,6 +33,8 @@ export class ClaimState {
   /** Requests of the pods, without daemons. */
   readonly amounts: Amounts;
   readonly ports: readonly HostPort[];
+  /** Volumes of its pods that the amounts count. */
+  readonly attached: ReadonlySet<string>;
   /** Devices of its pods, by instance type. Undefined if no pod uses devices. */
   readonly devices: HostDevices | undefined;
   #cheapest: CheapestType | undefined;
@@ -42,29 +44,33 @@ export class ClaimState {
     template: Template,
     choice: Choice,
     start: BitSet,
-    { amounts, ports, devices }: Pick<ClaimState, 'amounts' | 'ports' | 'devices'>,
+    { amounts, ports, attached, devices }: Pick<ClaimState, 'amounts' | 'ports' | 'attached' | 'devices'>,
   ) {
     this.template = template;
     this.choice = choice;
     this.start = start;
     this.amounts = amounts;
     this.ports = ports;
+    this.attached = attached;
     this.devices = devices;
   }
 
   /** Returns a claim without pods, for types among some rows. */
   static empty(template: Template, start: BitSet, noAmounts: Amounts): ClaimState {
     const choice = template.choices.of(template.root, start, noAmounts);
-    return new ClaimState(template, choice, start, { amounts: noAmounts, ports: [], devices: undefined });
+    return new ClaimState(template, choice, start, {
+      ...{ amounts: noAmounts, ports: [], attached: NOTHING_ATTACHED, devices: undefined },
+    });
   }
 
   /** Returns the state with these devices, restricted to some instance types. */
   withDevices(devices: HostDevices, types: ReadonlySet<string> | undefined): ClaimState {
-    const { template, start, amounts, ports } = this;
-    if (types === undefined) return new ClaimState(template, this.choice, start, { amounts, ports, devices });
+    const { template, start, amounts, ports, attached } = this;
+    const parts = { amounts, ports, attached, devices };
+    if (types === undefined) return new ClaimState(template, this.choice, start, parts);
     const rows = template.catalogue.rowsWhere(({ name }) => types.has(name));
     const left = template.choices.shared(rows.and(start));
-    return new ClaimState(template, template.choices.of(this.shape, left, amounts), left, { amounts, ports, devices });
+    return new ClaimState(template, template.choices.of(this.shape, left, amounts), left, parts);
   }
 
   get shape(): Shape {
@@ -222,7 +228,7 @@ export function withPod(
   lowerMinValues: boolean,
 ): ClaimState | Refusal {
   const { template } = state;
-  const amounts = sum(state.amounts, podClass.amounts);
+  const { amounts, attached } = withVolumes(state, podClass);
   const groups = groupsWithPorts(template.groups, state.ports, podClass.ports);
   const start = groups === template.groups ? state.start : template.choices.startWithin(state.start, groups);
   const hasRoom = start === state.start && narrowed === state.shape && state.choice.staysWith(amounts);
@@ -243,7 +249,21 @@ export function withPod(
     if (unsatisfied.length > 0) choice = template.choices.of(lowered(narrowed, unsatisfied), start, amounts);
   }
   const ports = podClass.ports.length === 0 ? state.ports : [...state.ports, ...podClass.ports];
-  return new ClaimState(template, choice, start, { amounts, ports, devices: state.devices });
+  return new ClaimState(template, choice, start, { amounts, ports, attached, devices: state.devices });
+}
+
+const NOTHING_ATTACHED: ReadonlySet<string> = new Set();
+
+/** Returns the requests and volumes with one more pod. A volume that several pods share counts once. */
+function withVolumes(state: ClaimState, { amounts: own, slots }: PodClass): Pick<ClaimState, 'amounts' | 'attached'> {
+  const amounts = sum(state.amounts, own);
+  if (slots.length === 0) return { amounts, attached: state.attached };
+  let { attached } = state;
+  for (const { at, volumes } of slots) {
+    amounts[at] = (amounts[at] ?? 0) - volumes.intersection(attached).size;
+    attached = attached.union(volumes);
+  }
+  return { amounts, attached };
 }
 
 /** Returns the shape with `minValues` that are possible. */

@@ -1,6 +1,7 @@
 /** Rows of compiled instance types in flat arrays, because there are tens of thousands of rows, separately for each NodeClass. */
 import { allocatable, weighedUsdPerHour } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
+import { countsVolumes, slotsAsResources } from '../volume-limits.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 
 interface RowOptions {
@@ -10,6 +11,9 @@ interface RowOptions {
   /** Returns the number of the offering's requirements. */
   readonly kindOf: (offering: Offering) => number;
 }
+
+/** Number of volumes on a type without a limit. */
+const UNLIMITED = Number.MAX_SAFE_INTEGER / 2;
 
 /** Rows. A row is an instance type with those of its offerings that have the same capacity and overhead. */
 export class CompiledRows {
@@ -39,8 +43,17 @@ export class CompiledRows {
     for (const [row, { length }] of sold.entries()) this.#first[row + 1] = this.firstOffering(row) + length;
     this.#width = dimensions.width;
     this.#allocatable = new Float64Array(rows.length * this.#width);
+    const slots = dimensions.names.filter(countsVolumes);
+    const unlimited = Object.fromEntries(slots.map((name) => [name, UNLIMITED]));
     for (const [row, { type, offerings }] of rows.entries())
-      this.#allocatable.set(dimensions.amounts(allocatable(type, offerings[0])), row * this.#width);
+      this.#allocatable.set(
+        dimensions.amounts({
+          ...unlimited,
+          ...slotsAsResources(type.volumeLimits ?? {}),
+          ...allocatable(type, offerings[0]),
+        }),
+        row * this.#width,
+      );
   }
 
   firstOffering(row: number): number {

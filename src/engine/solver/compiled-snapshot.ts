@@ -9,6 +9,8 @@ import { type Intake, intake } from '../pod-bounds.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { type Daemons, TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
+import { slotsAsResources } from '../volume-limits.ts';
+import { predictionIn, withReportedLimits } from '../volume-slots.ts';
 import { Volumes } from '../volumes.ts';
 import { ClaimDaemons } from './claim-daemons.ts';
 import type { CompiledPool } from './compiled-pool.ts';
@@ -46,10 +48,13 @@ export class CompiledSnapshot {
   constructor(full: EngineSnapshot, options: SolveOptions) {
     const { leftOuts } = this;
     this.intake = intake(full.pendingPods, options.first);
-    const snapshot = { ...full, pendingPods: this.intake.pods };
+    const limited = withReportedLimits(full.pools, full.nodes);
+    const snapshot = { ...full, pools: limited, pendingPods: this.intake.pods };
     this.options = options;
     this.#spread = snapshot.defaultSpread && spreading(snapshot.defaultSpread);
-    this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests, leftOuts });
+    this.volumes = new Volumes(snapshot);
+    const { volumes } = this;
+    this.daemons = daemonsOf(snapshot.daemonPods, { ignoreDevices: options.ignoreDraRequests, leftOuts, volumes });
     this.devices = DeviceWorld.of(snapshot);
     this.dimensions = new Dimensions(
       [
@@ -77,7 +82,6 @@ export class CompiledSnapshot {
       { preferences: options.preferencePolicy === 'Respect', leftOuts, daemons: topologyDaemons(this.daemons) },
     );
     this.claimDaemons = new ClaimDaemons(this.daemons);
-    this.volumes = new Volumes(snapshot);
     this.#labelKeys = labelKeysOf(snapshot);
     this.#classes = this.#newClasses();
   }
@@ -95,9 +99,11 @@ export class CompiledSnapshot {
   }
 
   get nodes(): NodeTable {
-    const { daemons, dimensions, volumes, leftOuts } = this;
+    const { daemons, dimensions, volumes, leftOuts, snapshot } = this;
     const extended = this.devices?.extended;
-    this.#nodes ??= new NodeTable(this.snapshot.nodes, { daemons, dimensions, volumes, leftOuts, extended });
+    const volumeLimits = predictionIn(snapshot.pools);
+    const context = { daemons, dimensions, volumes, volumeLimits, leftOuts, extended };
+    this.#nodes ??= new NodeTable(snapshot.nodes, context);
     return this.#nodes;
   }
 
@@ -147,7 +153,12 @@ const topologyDaemons = (daemons: readonly Daemon[]): Daemons => ({
 /** Returns all resources that the types have, each with some amount. Cached, because lists of types stay the same for minutes. */
 const capacitiesIn = remembering(
   (types: readonly InstanceType[]): Resources =>
-    Object.fromEntries(types.flatMap(({ capacity }) => Object.entries(capacity))),
+    Object.fromEntries(
+      types.flatMap(({ capacity, volumeLimits = {} }) => [
+        ...Object.entries(capacity),
+        ...Object.entries(slotsAsResources(volumeLimits)),
+      ]),
+    ),
 );
 
 /** Cached, because state nodes are immutable and a cluster is solved again and again. */

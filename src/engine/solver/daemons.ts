@@ -10,6 +10,7 @@ import { daemonSetOf } from '../pods.ts';
 import { LOOSE, type Requirements, requirementsOfPod, STRICT } from '../requirements.ts';
 import { addResources } from '../resources.ts';
 import { isAdmitted, toleratesAll } from '../taints.ts';
+import type { Volumes } from '../volumes.ts';
 import type { BitSet } from './bitset.ts';
 import type { CompiledTypes } from './compiled-types.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
@@ -19,6 +20,8 @@ import { relax, toleratePreferences } from './relax.ts';
 export interface Daemon {
   readonly pod: EnginePod;
   readonly requests: Resources;
+  /** Slots of its volumes. */
+  readonly slots: Resources;
   readonly ports: readonly HostPort[];
   readonly alternatives: readonly Requirements[];
 }
@@ -37,15 +40,22 @@ function alternativesOf(pod: EnginePod): readonly Requirements[] {
   return alternatives;
 }
 
+interface DaemonOptions {
+  readonly ignoreDevices: boolean;
+  readonly leftOuts: LeftOuts;
+  readonly volumes: Pick<Volumes, 'slotsOfTemplate'>;
+}
+
 export function daemonsOf(
   pods: readonly EnginePod[],
-  { ignoreDevices, leftOuts }: { readonly ignoreDevices: boolean; readonly leftOuts: LeftOuts },
+  { ignoreDevices, leftOuts, volumes }: DaemonOptions,
 ): readonly Daemon[] {
   const running = pods.filter((pod) => !(ignoreDevices && usesDevices(pod)));
   const named = ({ metadata }: EnginePod) => leftOutName('DaemonSet', { ...metadata, name: daemonSetOf(metadata) });
   return leftOuts.kept(running, named, (pod) => ({
     pod: toleratePreferences(pod) ?? pod,
     requests: placementRequests(pod),
+    slots: volumes.slotsOfTemplate(pod),
     ports: hostPortsOf(pod),
     alternatives: alternativesOf(pod),
   }));
@@ -111,15 +121,24 @@ export function daemonGroups(
     return {
       rows: catalogue.rowsWhere((type) => types.has(type)),
       overhead,
-      amounts: dimensions.amounts(overhead),
+      amounts: dimensions.amounts(addResources(overhead, knownSlots(running, dimensions))),
       ports: running.flatMap(({ ports }) => ports),
     };
   });
 }
 
+/** Returns the slots that some instance type limits. */
+const knownSlots = (daemons: readonly Daemon[], dimensions: Dimensions): Resources =>
+  Object.fromEntries(
+    Object.entries(addResources(...daemons.map(({ slots }) => slots))).filter(
+      ([name]) => dimensions.position(name) !== undefined,
+    ),
+  );
+
 /** Returns all values that determine on which nodes a daemon runs and which resources it uses there. */
-export const demandsOnNodes = ({ pod, requests, alternatives }: Daemon): readonly unknown[] => [
+export const demandsOnNodes = ({ pod, requests, slots, alternatives }: Daemon): readonly unknown[] => [
   requests,
+  slots,
   pod.spec.tolerations,
   alternatives.map(({ identity }) => identity),
 ];

@@ -131,6 +131,22 @@ export function minValuesMisfit(
   return { code: 'min-values', text: minValuesText(unsatisfied) + context(check) };
 }
 
+/** Returns the misfit if the types have room for everything but the volumes of the pod. */
+function volumeMisfit(check: TypeCheck): Misfit | undefined {
+  const { catalogue, podClass, shape } = check;
+  for (const { driver, at, volumes } of podClass.slots) {
+    const amounts = check.amounts.slice();
+    amounts[at] = 0;
+    if (!checkResults({ ...check, amounts }).compatibleAndFits) continue;
+    const possible = catalogue.allowed(shape.requirements).and(check.rows).members;
+    const most = possible.reduce((found, row) => Math.max(found, catalogue.allocatableAt(row)?.[at] ?? 0), 0);
+    const wanted = volumes.size;
+    const text = `no instance type can attach ${wanted} volumes of ${driver} to a node (at most ${most})`;
+    return { code: 'volume-limit', text: text + context(check), driver, wanted, most };
+  }
+  return undefined;
+}
+
 export function instanceTypesMisfit(check: TypeCheck): Misfit {
   const results = checkResults(check);
   let text = phrase(results) + context(check);
@@ -138,6 +154,8 @@ export function instanceTypesMisfit(check: TypeCheck): Misfit {
   if (onlyTooSmall && (check.podClass.requests.cpu ?? 0) >= TYPO_CPU)
     text += ' (CPU request >= 1 Million, m vs M typo?)';
   if (check.groups.length === 0) return { code: 'host-port', text };
+  const exceeded = onlyTooSmall ? volumeMisfit(check) : undefined;
+  if (exceeded !== undefined) return exceeded;
   const [incompatible, tooSmall, notOffered] = [!results.compatible, !results.fits, !results.offered];
   return { code: 'instance-types', text, incompatible, tooSmall, notOffered };
 }

@@ -2,6 +2,7 @@
 
 import { ByText } from '../../lib/by-text.ts';
 import { remembering } from '../../lib/remembering.ts';
+import { sameItems } from '../../lib/same-items.ts';
 import type { ExtendedResources } from '../dra/extended-resources.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
@@ -13,7 +14,9 @@ import { type Requirements, STRICT } from '../requirements.ts';
 import { addResources, amountIn, fits, maxResources, podRequests, subtractResources } from '../resources.ts';
 import { isAdmitted } from '../taints.ts';
 import { placeOf } from '../topology/base.ts';
-import { type ClaimsByDriver, VolumeSlots, Volumes } from '../volumes.ts';
+import { countsVolumes, type VolumeLimits, type VolumesByDriver } from '../volume-limits.ts';
+import { limitsOn, VolumeSlots } from '../volume-slots.ts';
+import { Volumes } from '../volumes.ts';
 import { type Daemon, daemonRequestsOn, daemonsOn, demandsOnNodes } from './daemons.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import type { PodClass, PodKind } from './pod-class.ts';
@@ -23,6 +26,8 @@ interface NodeContext {
   readonly daemons: readonly Daemon[];
   readonly dimensions: Dimensions;
   readonly volumes: Volumes;
+  /** Returns the predicted limits of volumes on nodes of the same instance type. */
+  readonly volumeLimits: (node: EngineNode) => VolumeLimits;
   readonly leftOuts: LeftOuts;
   /** Undefined while dynamic resources are ignored. */
   readonly extended: ExtendedResources | undefined;
@@ -56,13 +61,13 @@ export class Room {
   holds({ amounts, ports, volumes }: PodClass): boolean {
     for (let at = 0; at < amounts.length; at++)
       if ((amounts[at] as number) > (this.#remaining[at] as number)) return false;
-    return portConflict(ports, this.#ports) === undefined && this.#slots.hasRoomFor(volumes.claims);
+    return portConflict(ports, this.#ports) === undefined && this.#slots.hasRoomFor(volumes.attachments);
   }
 
   take({ amounts, ports, volumes }: PodClass): void {
     for (let at = 0; at < amounts.length; at++) this.#remaining[at] = (this.#remaining[at] ?? 0) - (amounts[at] ?? 0);
     this.#ports.push(...ports);
-    this.#slots.take(volumes.claims);
+    this.#slots.take(volumes.attachments);
   }
 }
 
@@ -107,7 +112,7 @@ interface Load {
   /** Allocatable resources minus the requests of running pods. */
   readonly free: Resources;
   readonly takenByDaemons: Resources;
-  /** Running pods that use persistent volume claims. */
+  /** Running pods that use volumes. */
   readonly claiming: readonly EnginePod[];
 }
 
@@ -118,7 +123,7 @@ const loadOf = remembering((node: EngineNode): Load => {
     ports: running.flatMap(hostPortsOf),
     free: subtractResources(node.allocatable, addResources(...running.map(podRequests))),
     takenByDaemons: addResources(...running.filter(isOwnedByDaemonSet).map(podRequests)),
-    claiming: running.filter((pod) => Volumes.claimNames(pod).length > 0),
+    claiming: running.filter((pod) => Volumes.identitiesOf(pod).length > 0),
   };
 });
 
@@ -150,35 +155,55 @@ interface Ground {
 
 interface KeptGround extends Ground {
   readonly outlook: Outlook;
-  /** Claims of the pods that use volumes. Their slots depend on objects besides the node. */
-  readonly claims: readonly ClaimsByDriver[];
+  /** Volumes of the pods, and their limits. They depend on objects besides the node. */
+  readonly attachments: readonly VolumesByDriver[];
+  readonly limits: VolumeLimits;
 }
 
 const grounds = new WeakMap<EngineNode, KeptGround>();
 
-function groundOf(node: EngineNode, { daemons, dimensions, volumes, extended }: NodeContext, outlook: Outlook): Ground {
+/** Volumes that remain attached without a pod of the node count too. */
+function attachmentsOn(node: EngineNode, claiming: readonly EnginePod[], volumes: Volumes): readonly VolumesByDriver[] {
+  const ofPods = claiming.map((pod) => volumes.attachmentsOf(pod));
+  const { attachedVolumes } = node;
+  return attachedVolumes === undefined ? ofPods : [...ofPods, volumes.attached(attachedVolumes)];
+}
+
+function groundOf(node: EngineNode, context: NodeContext, outlook: Outlook): Ground {
+  const { daemons, dimensions, volumes, extended } = context;
   const { ports, free, takenByDaemons, claiming } = loadOf(node);
   const known = grounds.get(node);
-  const claims = claiming.map((pod) => volumes.claimsOf(pod));
-  if (known?.outlook === outlook && claims.every((each, at) => each === known.claims[at])) return known;
+  const attachments = attachmentsOn(node, claiming, volumes);
+  const limits = limitsOn(node, context.volumeLimits);
+  if (known?.outlook === outlook && known.limits === limits && sameItems(attachments, known.attachments)) return known;
   const wanted = daemonRequestsOn(daemons, { taints: node.taints, requirements: placeOf(node).requirements });
   const toCome = maxResources(subtractResources(wanted, takenByDaemons), zeroOf(wanted));
   const remaining = { ...subtractResources(free, toCome), ...unlimitedOn(node, { dimensions, extended }) };
-  const room = new Room(dimensions.amounts(remaining), ports, new VolumeSlots(node.csiNode, claims));
-  const ground = { room, overcommitted: Object.values(remaining).some((amount) => amount < 0), outlook, claims };
+  const room = new Room(dimensions.amounts(remaining), ports, new VolumeSlots(limits, attachments));
+  const ground = {
+    room,
+    overcommitted: Object.values(remaining).some((amount) => amount < 0),
+    outlook,
+    attachments,
+    limits,
+  };
   grounds.set(node, ground);
   return ground;
 }
 
-/** Amount of a resource that devices provide, because the allocation counts the devices. */
+/** Amount of a resource that is counted separately. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER / 2;
 
-/** Returns the resources that devices of a node provide, because no device plugin reports them. */
+/**
+ * Returns the resources that devices of a node provide, because no device plugin reports them, and the slots of volumes, which
+ * are counted separately.
+ */
 function unlimitedOn(
   node: EngineNode,
   { dimensions, extended }: Pick<NodeContext, 'dimensions' | 'extended'>,
 ): Resources {
-  if (extended === undefined) return {};
+  const slots = Object.fromEntries(dimensions.names.filter(countsVolumes).map((name) => [name, UNLIMITED]));
+  if (extended === undefined) return slots;
   const names = new Set([...dimensions.names, ...node.pods.flatMap((pod) => Object.keys(podRequests(pod)))]);
   const provided = [...names].filter(
     (name) =>
@@ -186,7 +211,7 @@ function unlimitedOn(
       amountIn(node.allocatable, name) === 0 &&
       (node.initialized || extended.isOnlyDevices(name)),
   );
-  return Object.fromEntries(provided.map((name) => [name, UNLIMITED]));
+  return { ...slots, ...Object.fromEntries(provided.map((name) => [name, UNLIMITED])) };
 }
 
 const zeroOf = (resources: Resources): Resources => Object.fromEntries(Object.keys(resources).map((name) => [name, 0]));

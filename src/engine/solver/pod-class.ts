@@ -17,6 +17,7 @@ import { placementRequests } from '../placement-requests.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
 import type { TopologyPods } from '../topology/topology.ts';
+import { slotResource } from '../volume-limits.ts';
 import { type PodVolumes, Volumes } from '../volumes.ts';
 import type { Amounts, Dimensions } from './dimensions.ts';
 import { relax } from './relax.ts';
@@ -32,7 +33,10 @@ export interface PodClass extends TopologyPods {
   readonly id: number;
   readonly kind: PodKind;
   readonly requests: Resources;
+  /** Requests, and the number of volumes for drivers whose volumes some instance type limits. */
   readonly amounts: Amounts;
+  /** Volumes that the amounts count. */
+  readonly slots: readonly CountedVolumes[];
   /**
    * Requirements for the node. They include the preference of node affinity with the highest weight, unless preferences are
    * ignored.
@@ -44,8 +48,17 @@ export interface PodClass extends TopologyPods {
   readonly devices: DeviceNeeds | undefined;
 }
 
+/** Volumes of a driver, with the position of their number in amounts. */
+export interface CountedVolumes {
+  readonly driver: string;
+  readonly at: number;
+  readonly volumes: ReadonlySet<string>;
+}
+
+const NO_SLOTS: readonly CountedVolumes[] = [];
+
 /** Properties that do not change if a pod drops preferences. */
-type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'ports' | 'volumes' | 'devices'>;
+type Unsoftened = Pick<PodClass, 'visible' | 'requests' | 'amounts' | 'slots' | 'ports' | 'volumes' | 'devices'>;
 
 const NO_TOLERATIONS: readonly Toleration[] = [];
 
@@ -111,12 +124,13 @@ export class PodClasses {
     const id = visible + SEPARATOR + this.#specIdentity(pod) + identityOfRequests(requests);
     let podClass = this.#classes.get(id);
     if (podClass === undefined) {
+      const volumes = this.#options.volumes.of(pod);
       podClass = this.#compile(pod, {
         visible,
         requests,
-        amounts: this.#options.dimensions.amounts(requests),
+        ...this.#amountsOf(requests, volumes),
         ports: hostPortsOf(pod),
-        volumes: this.#options.volumes.of(pod),
+        volumes,
         devices: this.#options.devices?.needsOf(pod),
       });
       this.#classes.set(id, podClass);
@@ -147,7 +161,21 @@ export class PodClasses {
     if (isVirtual(pod)) id += `${SEPARATOR}virtual`;
     if (spec.volumes === undefined && spec.resourceClaims === undefined) return id;
     const devices = this.#options.devices?.needsOf(pod)?.identity ?? '';
-    return [id, ...Volumes.claimNames(pod)].join(SEPARATOR) + SEPARATOR + devices;
+    return [id, ...Volumes.identitiesOf(pod)].join(SEPARATOR) + SEPARATOR + devices;
+  }
+
+  #amountsOf(requests: Resources, { attachments }: PodVolumes): Pick<PodClass, 'amounts' | 'slots'> {
+    const { dimensions } = this.#options;
+    const amounts = dimensions.amounts(requests);
+    if (attachments.size === 0) return { amounts, slots: NO_SLOTS };
+    const slots: CountedVolumes[] = [];
+    for (const [driver, volumes] of attachments) {
+      const at = dimensions.position(slotResource(driver));
+      if (at === undefined) continue;
+      amounts[at] = volumes.size;
+      slots.push({ driver, at, volumes });
+    }
+    return { amounts, slots };
   }
 
   #specIdentity(pod: EnginePod): string {
@@ -166,12 +194,12 @@ export class PodClasses {
     return id;
   }
 
-  #compile(pod: EnginePod, { visible, requests, amounts, ports, volumes, devices }: Unsoftened): PodClass {
+  #compile(pod: EnginePod, { visible, requests, amounts, slots, ports, volumes, devices }: Unsoftened): PodClass {
     const { preferences } = this.#options;
     const strict = this.#shared(requirementsOfPod(pod));
     const requirements = preferences ? this.#shared(requirementsOfPod(pod, { preferences })) : strict;
     const id = this.#count++;
-    const isUnlikeOthers = volumes.claims.size > 0 || !volumes.leaveFree || devices !== undefined;
+    const isUnlikeOthers = volumes.attachments.size > 0 || !volumes.leaveFree || devices !== undefined;
     const { tolerations = NO_TOLERATIONS } = pod.spec;
     const parts = [requirements, tolerations, ports].map((part) => this.#numberOf(part));
     const kindId = `${parts.join()} ${amounts.join()} ${isUnlikeOthers ? id : ''}`;
@@ -182,6 +210,7 @@ export class PodClasses {
       pod,
       requests,
       amounts,
+      slots,
       requirements,
       strict,
       ports,

@@ -26,6 +26,37 @@ spec:
   template: {spec: {containers: [{name: app, resources: {requests: {cpu: ${cpu}}}}]}}
 `;
 
+const STATEFUL = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  template: {spec: {containers: [{name: app, resources: {requests: {cpu: 1}}}]}}
+  volumeClaimTemplates:
+    - metadata: {name: data}
+      spec: {storageClassName: onlyc}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: eph}
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers: [{name: app, resources: {requests: {cpu: 1}}}]
+      volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: onlyc}}}}]
+`;
+const ONLY_C = `
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: onlyc}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [us-west-2c]}]}]
+`;
+
 describe('simulate', () => {
   let folder: string;
   const write = (name: string, text: string): string => {
@@ -46,6 +77,38 @@ describe('simulate', () => {
     expect(simulation.nodeClaims[0]?.instanceTypes.every((name) => name.startsWith('m7g.'))).toBe(true);
     expect(simulation.totalPrice).toBeGreaterThan(0);
     expect(simulationText(simulation)).toMatch(/^NODEPOOL +CHEAPEST .*\ndefault +m7g\./);
+  });
+
+  describe('with claim templates', () => {
+    const simulated = async (text: string) => {
+      const filename = [write('pool.yaml', POOL), write('volumes.yaml', text)];
+      return simulate({ filename, nowMs: 0 });
+    };
+    const zonesOf = ({ simulation }: Awaited<ReturnType<typeof simulated>>) =>
+      simulation.nodeClaims.map(({ requirements }) => requirements.find(({ key }) => key.endsWith('/zone'))?.values);
+
+    it('places the pods of StatefulSets and pods with ephemeral volumes in the zone of their storage class', async () => {
+      const result = await simulated(STATEFUL + ONLY_C);
+      expect(zonesOf(result)).toEqual([['us-west-2c']]);
+      expect(result.simulation.nodeClaims[0]?.pods).toHaveLength(3);
+    });
+
+    it('assumes a missing storage class, and binds the volumes of a class with immediate binding later', async () => {
+      const missing = await simulated(STATEFUL);
+      expect(missing.simulation.unschedulable).toEqual({});
+      expect(missing.notes.join()).toContain('StorageClass onlyc is not in the manifests');
+      const immediate = await simulated(STATEFUL + ONLY_C.replace('WaitForFirstConsumer', 'Immediate'));
+      expect(zonesOf(immediate)).toEqual([['us-west-2c']]);
+      expect(immediate.notes.join()).toContain('StorageClass onlyc binds volumes before their pods are scheduled');
+    });
+
+    it('limits the volumes of a node', async () => {
+      const many = (STATEFUL + ONLY_C).replace('replicas: 2', 'replicas: 70').replaceAll('cpu: 1', 'cpu: 1m');
+      const { simulation } = await simulated(many);
+      const volumes = simulation.nodeClaims.map(({ pods }) => pods.length);
+      expect(Math.max(...volumes)).toBeLessThanOrEqual(31);
+      expect(simulation.unschedulable).toEqual({});
+    });
   });
 
   it('launches fewer nodes if each node costs more besides its instance', async () => {

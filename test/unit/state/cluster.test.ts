@@ -8,6 +8,7 @@ import {
   POD,
   RESOURCE_CLAIM,
   RESOURCE_SLICE,
+  VOLUME_ATTACHMENT,
 } from '../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
 import {
@@ -152,6 +153,21 @@ describe('the pods of a state node', () => {
 });
 
 describe('a state node', () => {
+  it('has the volumes that are attached to its Node', () => {
+    putNode();
+    const attachment = versioned({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttachment',
+      metadata: { name: 'csi-1' },
+      spec: { nodeName: 'node-1', attacher: 'ebs.csi.aws.com', source: { persistentVolumeName: 'pv-1' } },
+    });
+    expect(cluster.nodes()[0]).not.toHaveProperty('attachedVolumes');
+    stores.store(VOLUME_ATTACHMENT).put(attachment);
+    expect(cluster.nodes()[0]?.attachedVolumes).toEqual([{ driver: 'ebs.csi.aws.com', volume: 'pv-1' }]);
+    stores.store(VOLUME_ATTACHMENT).remove(attachment);
+    expect(cluster.nodes()[0]).not.toHaveProperty('attachedVolumes');
+  });
+
   it('exists from the launch of its NodeClaim, with the capacity and labels that the NodeClaim promises', () => {
     putClaim();
     expect(cluster.nodes()).toMatchObject([

@@ -112,9 +112,35 @@ function ebsInfo(family: Family, size: string): EbsInfo {
       MaximumIops: Math.round(maximum * 4),
     },
     NvmeSupport: family.xen ? 'unsupported' : 'required',
-    MaximumEbsAttachments: 27,
-    AttachmentLimitType: generationOf(family) >= 7 ? 'dedicated' : 'shared',
+    ...attachments(family, size),
   };
+}
+
+/** Attachments that only volumes use, by xlarge units. */
+const DEDICATED: readonly (readonly [number, number])[] = [
+  [12, 32],
+  [16, 48],
+  [24, 64],
+  [32, 88],
+  [Number.POSITIVE_INFINITY, 128],
+];
+/** Attachments that volumes and network interfaces share. */
+const SHARED = { virtual: 27, metal: 31 };
+
+/** Returns the limit of attachments as EC2 reports it. Local disks and accelerators reduce a shared limit. */
+function attachments(family: Family, size: string): Pick<EbsInfo, 'MaximumEbsAttachments' | 'AttachmentLimitType'> {
+  const units = comparableSize(family, size);
+  // a dedicated limit, although EC2 reports a shared limit
+  if (/^metal-/.test(size)) return { MaximumEbsAttachments: units > 24 ? 79 : 39, AttachmentLimitType: 'shared' };
+  if (isMetal(size)) return { MaximumEbsAttachments: SHARED.metal, AttachmentLimitType: 'shared' };
+  if (generationOf(family) >= 7) {
+    const most = DEDICATED.find(([bound]) => units <= bound)?.[1] ?? 0;
+    return { MaximumEbsAttachments: most, AttachmentLimitType: 'dedicated' };
+  }
+  const disks = !family.xen && diskGbOf(family, size) > 0 ? 1 : 0;
+  const devices =
+    (family.gpu ? (family.gpu.counts?.[size] ?? 1) : 0) + (family.neuron ? (family.neuron.counts[size] ?? 1) : 0);
+  return { MaximumEbsAttachments: Math.max(3, SHARED.virtual - disks - devices), AttachmentLimitType: 'shared' };
 }
 
 const isNetworkBoosted = (family: Family): boolean => family.bandwidth === '6in';

@@ -150,12 +150,8 @@ export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memo
 /** DaemonSet of the driver's chart. */
 const DRIVER = { name: 'ebs-csi-node', namespace: 'kube-system' };
 
-/**
- * Returns the limit of the driver's own flags, otherwise the limit of the machine.
- *
- * @param fallback limit of machines with unknown hardware
- */
-export async function volumeLimitOf(client: ObjectClient, instance: LocalInstance, fallback: number): Promise<number> {
+/** Returns the limit of the driver's own flags, otherwise the limit of the machine. */
+export async function volumeLimitOf(client: ObjectClient, instance: LocalInstance): Promise<number> {
   const driver = await client.find(DAEMON_SET, DRIVER);
   const flags = options(
     driver?.spec.template.spec.containers.flatMap(({ args = [] }: RunContainer) => [...args]) ?? [],
@@ -163,7 +159,20 @@ export async function volumeLimitOf(client: ObjectClient, instance: LocalInstanc
   const fixed = wholeNumber(flags.get('volume-attach-limit'));
   if (fixed !== undefined && fixed >= 0) return fixed;
   const reserved = wholeNumber(flags.get('reserved-volume-attachments')) ?? -1;
-  const most = instance.hardware.EbsInfo?.MaximumEbsAttachments ?? fallback;
-  // if it is negative, the driver counts the volumes of the machine's own launch, which the maximum already excludes
-  return reserved < 0 ? fallback : Math.max(1, most - reserved);
+  const own = reserved < 0 ? Math.max(1, instance.volumes.length) : reserved;
+  return Math.max(1, attachmentsOf(instance) - own);
+}
+
+/** Limits of machines without Nitro, and of Nitro machines with unknown hardware. */
+const XEN_ATTACHMENTS = 39;
+const DEFAULT_ATTACHMENTS = 27;
+
+/** Returns the attachments that remain for volumes when the driver starts, while the machine has at most two interfaces. */
+function attachmentsOf({ hardware, interfaces }: LocalInstance): number {
+  const { EbsInfo, Hypervisor, InstanceType = '', NetworkInfo } = hardware;
+  if (Hypervisor === 'xen') return XEN_ATTACHMENTS;
+  const most = EbsInfo?.MaximumEbsAttachments ?? DEFAULT_ATTACHMENTS;
+  if (EbsInfo?.AttachmentLimitType !== 'shared' || /\.metal-\d+xl$/.test(InstanceType)) return most;
+  const attached = Math.max(interfaces.length, Math.min(2, NetworkInfo?.MaximumNetworkInterfaces ?? 1));
+  return most - (attached - 1);
 }

@@ -217,7 +217,7 @@ export class Kubelet {
       if (present?.spec?.providerID !== providerIdOf(instance)) throw error;
       node = present;
     }
-    const volumes = await volumeLimitOf(client, instance, options.volumeLimit);
+    const volumes = await volumeLimitOf(client, instance);
     await this.#createUnlessThere(() => client.create(CSI_NODE, csiNode(node, instance, volumes)));
     const { name, uid = '' } = node.metadata;
     const lease: Lease = {

@@ -20,8 +20,6 @@ export interface KubeletOptions {
   readonly statusMs: number;
   /** Share of a machine's memory that its hypervisor and kernel use. Default 0.075. */
   readonly memoryOverhead: number;
-  /** Number of volumes that the EBS CSI driver can attach to one node. Default 27. */
-  readonly volumeLimit: number;
   /** False omits the addresses of nodes, because network plugins of other nodes would add routes to them. Default true. */
   readonly reportsAddresses: boolean;
   /** Seed of random variations. Default 1. */
@@ -39,7 +37,6 @@ export const KUBELET_DEFAULTS: KubeletOptions = {
   leaseMs: 10_000,
   statusMs: 300_000,
   memoryOverhead: 0.075,
-  volumeLimit: 27,
   reportsAddresses: true,
   seed: 1,
 };

@@ -6,6 +6,7 @@ import { solve } from '../../../../src/engine/solve.ts';
 import { daemonsOf } from '../../../../src/engine/solver/daemons.ts';
 import { Dimensions } from '../../../../src/engine/solver/dimensions.ts';
 import { compileTemplates, type TemplateOptions } from '../../../../src/engine/solver/template.ts';
+import { Volumes } from '../../../../src/engine/volumes.ts';
 import { daemon, instanceType, nodePool, OPTIONS, type PoolParts, pod, snapshot } from '../build.ts';
 
 const DIMENSIONS = new Dimensions([{ cpu: 1, memory: 1, pods: 1 }]);
@@ -27,7 +28,11 @@ function compiled(types: readonly InstanceType[], asked: Asked = {}) {
   const extras = { feeUsdPerHour: fee, volumesUsdPerHour: 0, publicIpv4UsdPerHour: 0 };
   const pools = nodePools.map((each) => ({ nodePool: each, instanceTypes: types, extras }));
   const base: Snapshot = { ...snapshot(), pools };
-  const daemons = daemonsOf([daemon('agent', { cpu: agent })], { ignoreDevices: true, leftOuts });
+  const daemons = daemonsOf([daemon('agent', { cpu: agent })], {
+    ignoreDevices: true,
+    leftOuts,
+    volumes: new Volumes(base),
+  });
   const { templates } = compileTemplates(base, {
     ...{ dimensions: DIMENSIONS, daemons, strictMinValues: true, sellsReserved: true, leftOuts },
     ...options,
