@@ -64,18 +64,17 @@ export class UnlaunchedClaims {
       .map(({ claim }) => ({ claim, pods: this.#pods.get(claim.metadata.name) }));
   }
 
-  /** Returns the overdue claim that a pod stays assigned to. */
-  overdueClaimOf(pod: string): NodeClaim | undefined {
-    return this.overdue().find(({ claim, pods }) => claim.metadata.deletionTimestamp === undefined && pods?.has(pod))
-      ?.claim;
+  /** Returns the overdue claims by the pods that stay assigned to them. */
+  overdueClaimsByPod(): ReadonlyMap<string, NodeClaim> {
+    const staying = this.overdue().filter(({ claim }) => claim.metadata.deletionTimestamp === undefined);
+    return new Map(staying.flatMap(({ claim, pods = [] }) => [...pods].map((pod) => [pod, claim] as const)));
   }
 
   /**
    * Returns the namespaced names of the pods that stay assigned to overdue claims. No further nodes must be launched for them.
    */
   podsOfOverdueClaims(): ReadonlySet<string> {
-    const staying = this.overdue().filter(({ claim }) => claim.metadata.deletionTimestamp === undefined);
-    return new Set(staying.flatMap(({ pods = [] }) => [...pods]));
+    return new Set(this.overdueClaimsByPod().keys());
   }
 
   #isOverdue({ claim, sinceMs }: { readonly claim: NodeClaim; readonly sinceMs: number }): boolean {

@@ -130,6 +130,24 @@ describe('an API server without the NodeClaims', () => {
   }, 900_000);
 });
 
+describe('an instance that EC2 refuses to terminate', () => {
+  it('is reported with the error, and every other instance is terminated', async () => {
+    await forget();
+    const [refused = ''] = ids();
+    scenario.world.aws.faults.add({ kind: 'refuse-termination', instance: refused });
+    await scenario.startOperator();
+    await scenario.pass(HOUR + 25 * MINUTE, 300);
+    await scenario.until('an end of all other instances', () => ids().join() === refused, 60_000);
+    const [event] = await scenario.events('GarbageCollectionRefused');
+    expect(event?.message).toContain(
+      `AWS refused to delete ${refused}, one of the instances without a NodeClaim: OperationNotPermitted: `,
+    );
+    scenario.world.aws.faults.clear();
+    await scenario.pass(15 * MINUTE, 300);
+    await scenario.until('an end of all instances', () => ids().length === 0, 60_000);
+  }, 900_000);
+});
+
 describe('a second cluster with the same name', () => {
   it('keeps its instances indefinitely if they carry its identity', async () => {
     const before = ids();

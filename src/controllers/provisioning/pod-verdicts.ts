@@ -99,8 +99,10 @@ export class PodVerdicts {
 
   /** Yields the verdict on each pending pod, without the reasons of NodePools, which are long in a large cluster. */
   *all(holdOf: HoldOf): Iterable<PodVerdict> {
-    for (const pod of pendingPods(this.#deps.cluster)) {
-      const { nodePools: _, ...verdict } = this.#verdict(pod, holdOf);
+    const { cluster } = this.#deps;
+    const awaited = cluster.unlaunched.overdueClaimsByPod();
+    for (const pod of pendingPods(cluster)) {
+      const { nodePools: _, ...verdict } = this.#verdict(pod, holdOf, awaited);
       yield verdict;
     }
   }
@@ -108,7 +110,7 @@ export class PodVerdicts {
   /** Returns the verdict on a pod, or undefined if no pod has this name. */
   of(name: string, holdOf: HoldOf): PodVerdict | undefined {
     const pod = this.#podNamed(name);
-    return pod === undefined ? undefined : this.#verdict(pod, holdOf);
+    return pod && this.#verdict(pod, holdOf, this.#deps.cluster.unlaunched.overdueClaimsByPod());
   }
 
   #podNamed(key: string): Pod | undefined {
@@ -116,8 +118,9 @@ export class PodVerdicts {
     return this.#deps.cluster.stores.pods.get({ namespace, name: rest.join('/') });
   }
 
-  #verdict(pod: Pod, holdOf: HoldOf): PodVerdict {
-    const { clock, cluster } = this.#deps;
+  /** @param awaited NodeClaims with a failed or slow launch, by the pods that wait for them */
+  #verdict(pod: Pod, holdOf: HoldOf, awaited: ReadonlyMap<string, NodeClaim>): PodVerdict {
+    const { clock } = this.#deps;
     const key = podKey(pod);
     const { nodeName } = pod.spec;
     if (nodeName) return { pod: key, code: 'running', text: `the pod is on node ${nodeName}` };
@@ -127,8 +130,8 @@ export class PodVerdicts {
       const times = { since: wallTimeOf(clock, hold.sinceMs), until: wallTimeOf(clock, hold.untilMs) };
       return { pod: key, code: 'held', text, ...times };
     }
-    const awaited = cluster.unlaunched.overdueClaimOf(key);
-    if (awaited !== undefined) return this.#launchVerdict(key, { claim: awaited, nodePool: poolNameOf(awaited) });
+    const claim = awaited.get(key);
+    if (claim !== undefined) return this.#launchVerdict(key, { claim, nodePool: poolNameOf(claim) });
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.uid !== pod.metadata.uid) return this.#undecided(pod);
     return { ...this.#decisionVerdict(key, entry.decision), decided: timestamp(entry.decidedMs) };
@@ -144,7 +147,11 @@ export class PodVerdicts {
         const progress = node?.nodeClaim && !node.initialized ? joinProgress(node.nodeClaim, clock.now()) : undefined;
         return progress === undefined
           ? { pod, code: 'fits', text: `the pod fits on node ${decision.node}` }
-          : { pod, code: 'joining', text: `the pod waits for NodeClaim ${decision.node}: ${progress.text}` };
+          : {
+              pod,
+              code: 'joining',
+              text: `the pod waits for NodeClaim ${node?.nodeClaim?.metadata.name}: ${progress.text}`,
+            };
       }
       case 'launched': {
         const { claim, nodePool, others } = decision;

@@ -52,6 +52,8 @@ const KINDS = {
   'late-tags': object({ ...POOL, ms, times }),
   /** Matching new instances run but never join the cluster. */
   'never-joins': object({ ...POOL, times }),
+  /** Instances whose ID matches cannot be terminated. EC2 then rejects requests that contain one of them. */
+  'refuse-termination': object({ instance: name, code: optional(name) }),
   /** The service-linked role for spot instances does not exist, and the account is not permitted to create it. */
   'no-spot-role': object({}),
 };

@@ -36,6 +36,8 @@ export interface FaultBook {
   /** Returns the boot behaviour of a new instance of the pool, and counts the uses of rules. */
   boot(pool: Pool): { readonly joins: boolean; readonly bootDelayMs: number };
   isSpotRoleMissing(): boolean;
+  /** Returns the error of a request to terminate an instance. */
+  termination(instanceId: string): AwsError | undefined;
 }
 
 interface Entry {
@@ -141,6 +143,15 @@ class RuleBook implements FaultBook {
       joins = false;
     }
     return { joins, bootDelayMs: this.#sumOf('slow-boot', pool) };
+  }
+
+  termination(instanceId: string): AwsError | undefined {
+    for (const { rule } of this.#entries) {
+      if (rule.kind !== 'refuse-termination' || !wildcard(rule.instance)(instanceId)) continue;
+      const message = `The instance '${instanceId}' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.`;
+      return new AwsError(rule.code ?? 'OperationNotPermitted', message, 400);
+    }
+    return undefined;
   }
 
   isSpotRoleMissing(): boolean {

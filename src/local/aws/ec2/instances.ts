@@ -238,6 +238,10 @@ const BY_USER: StateReason = {
 export function terminateInstances(account: Account, input: TerminateInstancesRequest): TerminateInstancesResult {
   const machines = machinesOf(account, input.InstanceIds);
   refuseDryRun(input);
+  for (const { id } of machines) {
+    const refusal = account.faults.termination(id);
+    if (refusal) throw refusal;
+  }
   return { TerminatingInstances: changeStates(machines, (machine) => account.machines.terminate(machine, BY_USER)) };
 }
 

@@ -10,6 +10,7 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { LaunchAnswer } from '../../../../src/engine/causes/launch-alternatives.ts';
 import { explainNodeClaim } from '../../../../src/engine/causes/nodeclaim-explanation.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';
+import type { LaunchFailure } from '../../../../src/engine/node-join.ts';
 import { instanceType, nodePool, offering, oneOf } from '../build.ts';
 
 const MINUTE = 60_000;
@@ -67,7 +68,7 @@ const ANSWER: LaunchAnswer = {
   errors: [{ instanceType: 'm-refused', zone: 'zone-a', text: 'InsufficientInstanceCapacity: none left' }],
 };
 
-const explained = (claim: NodeClaim, nowMs: number) =>
+const explained = (claim: NodeClaim, nowMs: number, failure?: LaunchFailure) =>
   explainNodeClaim({
     claim,
     pool: POOL,
@@ -76,6 +77,7 @@ const explained = (claim: NodeClaim, nowMs: number) =>
     answer: ANSWER,
     pods: ['default/b', 'default/a'],
     nowMs,
+    failure,
   });
 
 describe('the explanation of a NodeClaim', () => {
@@ -128,5 +130,44 @@ describe('the explanation of a NodeClaim', () => {
         MINUTE,
       ).join,
     ).toBeUndefined();
+  });
+
+  it('shows the last error of EC2 and the time of the next attempt', () => {
+    const claim = claimWith([['Launched', 'Unknown']]);
+    const failure = { text: 'SpotMaxPriceTooLow: no', nextMs: MINUTE + 8_000 };
+    const { join } = explained(claim, MINUTE, failure);
+    expect(join).toMatchObject({
+      nextAttempt: '1970-01-01T00:01:08Z',
+      text: 'the instance has not been launched for 1m0s (SpotMaxPriceTooLow: no); the next attempt is at 1970-01-01T00:01:08Z; the NodeClaim is deleted at 1970-01-01T00:05:00Z',
+    });
+  });
+
+  it.each([
+    ['StartupTaintsExist', 'StartupTaint "a:NoSchedule" still exists', 'the component that the taint waits for'],
+    ['KnownEphemeralTaintsExist', 'KnownEphemeralTaint "b:NoSchedule" still exists', 'the kubelet or the cloud'],
+    ['NodeNotReady', 'Node status is NotReady', 'the conditions of the Node have the reason'],
+    ['ResourceNotRegistered', 'Resource "gpu" was requested but not registered', 'the device plugin'],
+    ['DRADriverPoolsNotPublished', 'DRA driver "d" has not published a complete resource pool', 'the driver must'],
+  ])('shows since when %s keeps a registered node from its initialization', (reason, message, remedy) => {
+    const claim = claimWith([
+      ['Launched', 'True'],
+      ['Registered', 'True'],
+    ]);
+    const conditions = [
+      ...(claim.status?.conditions ?? []),
+      {
+        type: 'Initialized',
+        status: 'Unknown' as const,
+        reason,
+        message,
+        lastTransitionTime: new Date(0).toISOString(),
+      },
+    ];
+    const { join } = explained({ ...claim, status: { ...claim.status, nodeName: 'node-1', conditions } }, 12 * MINUTE);
+    expect(join?.stage).toBe('initializing');
+    expect(join?.deadline).toBeUndefined();
+    expect(join?.text).toContain(
+      `node node-1 has been registered for 12m0s but is not initialized: ${message}; ${remedy}`,
+    );
   });
 });

@@ -161,6 +161,19 @@ describe('the cause of a pending pod', () => {
       );
   });
 
+  it('names the error codes of the last launches and the first of the next attempts', () => {
+    const failed = (zone: string, reason: string, untilMs: number) => ({
+      ...offering('on-demand', zone, 2, false),
+      outage: { reason, untilMs },
+    });
+    const offerings = [failed('zone-a', 'SomeNewCode', 90_000), failed('zone-b', 'VcpuLimitExceeded', 60_000)];
+    expect(
+      textOf({ cpu: '1' }, { pools: [nodePool('gpu')], types: [instanceType('p5.48xlarge', { offerings })] }),
+    ).toMatch(
+      /^NodePool "gpu" matches, but its capacity is not available now: the last launches of on-demand p5\.48xlarge in zone-a(, | and )zone-b failed with SomeNewCode(, | and )VcpuLimitExceeded\. The operator tries again at 1970-01-01T00:01:00Z; /,
+    );
+  });
+
   it('names the zone without offerings', () => {
     const pools = [nodePool('east', { requirements: [oneOf(ZONE_LABEL, 'us-east-1a')] })];
     expect(textOf({}, { pools })).toBe(
