@@ -2,7 +2,7 @@
 import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node, Taint } from '../../api/kubernetes.ts';
-import { DISRUPTED_TAINT, EMPTYING_TAINT } from '../../api/labels.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION, EMPTYING_TAINT } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -33,6 +33,13 @@ async function setTaint(
   const { client } = writer;
   const write = async (): Promise<void> => {
     const before = await client.get(NODE, { name: node.metadata.name });
+    // the annotation may be newer than the cache
+    if (
+      wanted &&
+      sameTaint(taint, DISRUPTED_TAINT) &&
+      before.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true'
+    )
+      throw new Error(`Node "${before.metadata.name}" has the annotation ${DO_NOT_DISRUPT_ANNOTATION}`);
     const isTainted = carries(before, taint);
     if (isTainted === wanted || (isTainted && before.metadata.deletionTimestamp)) return;
     const others = (before.spec?.taints ?? []).filter((other) => !sameTaint(other, taint));

@@ -27,6 +27,7 @@ import { DISRUPTED, EVICTED } from '../../observe/events/pods.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
 import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '../../observe/metrics/pods.ts';
 import { concurrency, globalLimit } from '../concurrency.ts';
+import { currentObject } from '../current-object.ts';
 import type { Deps } from '../deps.ts';
 
 const RANGE = { min: 100, max: 5_000 };
@@ -172,7 +173,10 @@ export class EvictionQueue implements KeyedWorker {
       return canEndSooner(pod, eviction.deadlineMs, nowMs) ? this.#forceDelete(pod, eviction, context) : settled;
     }
     if (!isActive(pod)) return settled;
-    if (!isEvictable(pod, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
+    // the annotation that protects a pod may be newer than the cache
+    const current = await currentObject(this.#deps, POD, eviction);
+    if (current?.metadata.uid !== eviction.uid || !isActive(current)) return settled;
+    if (!isEvictable(current, nowMs)) throw new Requeue(`pod ${podKey(pod)} does not want to be disrupted`);
     return this.#evict(pod, eviction);
   }
 

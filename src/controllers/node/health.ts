@@ -17,12 +17,15 @@ import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
 import { concurrency } from '../concurrency.ts';
+import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;
+/** Interval of checks while the cache is outdated. */
+const STALE_RETRY_MS = 10_000;
 
 /** Reason why repairs are blocked, and the deduplication keys of its events. */
 interface Obstacle {
@@ -59,14 +62,26 @@ export class NodeHealth implements Reconciler<Node> {
     const waitMs = ailment.dueMs - clock.now();
     if (waitMs > 0) return after(waitMs);
 
+    // the share of unhealthy nodes is counted in the cache
+    if (isStale(this.#deps.informers, NODE)) return after(STALE_RETRY_MS);
     const blocked = this.#obstacle(node, claim);
     if (blocked) {
       this.#publishBlocked(node, blocked);
       return after(BLOCKED_RETRY_MS);
     }
+    if (!(await this.#isStillUnhealthy(node))) return after(STALE_RETRY_MS);
     await this.#stampDeadline(claim);
     if (!claim.metadata.deletionTimestamp) await this.#replace(node, claim, ailment.condition, log);
     return settled;
+  }
+
+  /** Reads the Node from the API server, because its recovery may be newer than the cache. */
+  async #isStillUnhealthy({ metadata }: Node): Promise<boolean> {
+    const { client, clock, cloud } = this.#deps;
+    const current = await client.find(NODE, metadata);
+    if (current === undefined || current.metadata.uid !== metadata.uid) return false;
+    const ailment = ailmentOf(current, cloud.repairPolicies);
+    return ailment !== undefined && ailment.dueMs <= clock.now();
   }
 
   /** Returns the reason why repairs are blocked, or undefined if they are allowed. */

@@ -47,6 +47,7 @@ export class ClaimTermination {
     if (!(claim.metadata.finalizers ?? []).includes(TERMINATION_FINALIZER)) return settled;
     const stamped = await this.#stampDeadline(claim, context);
     if (stamped === undefined || (await this.#deleteNodes(stamped))) return settled;
+    if (await this.#deleteUnseenNode(stamped)) return after(POLL_MS);
     const bought = withKnownInstance(stamped, this.#launched.get(stamped));
     if (!bought.status?.providerID) {
       await this.#release(stamped, context);
@@ -92,6 +93,21 @@ export class ClaimTermination {
     const staying = nodes.filter(({ metadata }) => !metadata.deletionTimestamp);
     await Promise.all(staying.map((node) => deleteExactly(client, NODE, node)));
     return nodes.length > 0;
+  }
+
+  /**
+   * Reads the Node from the API server before the instance is terminated, because the cache may not contain it. Deletes the
+   * Node, which drains it. Returns true if the NodeClaim must wait for the Node.
+   */
+  async #deleteUnseenNode(claim: NodeClaim): Promise<boolean> {
+    const { client, informers } = this.#deps;
+    const { nodeName: name, providerID } = claim.status ?? {};
+    if (!name || !isTrue(claim, 'Registered') || isTrue(claim, 'InstanceTerminating')) return false;
+    const node = await client.find(NODE, { name });
+    if (node === undefined || node.spec?.providerID !== providerID) return false;
+    informers.distrust(NODE);
+    if (node.metadata.deletionTimestamp === undefined) await deleteExactly(client, NODE, node);
+    return true;
   }
 
   /** Returns true if the instance is gone. */

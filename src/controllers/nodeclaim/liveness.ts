@@ -1,7 +1,7 @@
 /** Deletes NodeClaims with an instance that does not launch or register in time. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
-import { NODE_CLAIM } from '../../api/kinds.ts';
+import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { joinProgress, LAUNCH_TIMEOUT_MS, REGISTRATION_TIMEOUT_MS, USUAL_JOIN_MS } from '../../engine/node-join.ts';
@@ -11,6 +11,7 @@ import { timeOf } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { LAUNCH_TIMEOUT, NOT_JOINED, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
@@ -28,6 +29,9 @@ interface Limit {
 /** Time between two reports of an instance that does not join. */
 const REPEAT_MS = 5 * 60_000;
 
+/** Interval of checks while the watch of Nodes is stale. */
+const STALE_MS = 10_000;
+
 const LIMITS: readonly Limit[] = [
   {
     type: 'Launched',
@@ -44,7 +48,7 @@ const LIMITS: readonly Limit[] = [
 ];
 
 export function liveness(deps: Deps): LifecycleStep {
-  const { client, clock, events } = deps;
+  const { client, clock, events, informers } = deps;
 
   async function giveUp(claim: NodeClaim, { type, ms, reason, event }: Limit, log: Logger): Promise<void> {
     try {
@@ -78,6 +82,8 @@ export function liveness(deps: Deps): LifecycleStep {
       if (isTrue(claim, limit.type)) continue;
       const waitMs = sinceMs(claim, limit.type) + limit.ms - clock.now();
       if (waitMs > 0) return { claim, outcome: after(Math.min(waitMs, reportLate(claim))), deleted };
+      // the node may have joined without an event
+      if (limit.type === 'Registered' && isStale(informers, NODE)) return { claim, outcome: after(STALE_MS), deleted };
       await giveUp(claim, limit, log);
       deleted = true;
     }

@@ -1,5 +1,7 @@
 /** Scales a static NodePool down: deletes NodeClaims in excess of its replicas. */
 import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import { NODEPOOL_LABEL } from '../../api/labels.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type StaticClaim, surplus } from '../../engine/static-pools.ts';
 import { deleteExactly } from '../../kube/patch.ts';
@@ -38,6 +40,19 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
     return still;
   }
 
+  /**
+   * Reads the NodePool and its NodeClaims from the API server before a deletion. Returns the NodeClaims that still stay, or none
+   * if the replicas have changed, because the new number arrives with an event.
+   */
+  async function stillActive(pool: NodePool, active: readonly NodeClaim[]): Promise<readonly NodeClaim[]> {
+    const current = await client.find(NODE_POOL, pool.metadata);
+    if (current?.metadata.uid !== pool.metadata.uid || current?.spec.replicas !== pool.spec.replicas) return [];
+    const listed = await client.listAll(NODE_CLAIM, { labelSelector: `${NODEPOOL_LABEL}=${pool.metadata.name}` });
+    const present = listed.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const uids = new Set(present.map(({ metadata }) => metadata.uid));
+    return active.filter(({ metadata }) => uids.has(metadata.uid));
+  }
+
   return {
     name: 'static.deprovisioning',
     watches: NODE_POOL,
@@ -52,8 +67,12 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
       if (!hasSynced) return after(UNSYNCED_MS);
       const gone = stillShown(pool);
       const { active } = staticClaims({ cluster, queue }, pool, ({ metadata }) => gone.has(metadata.uid));
-      const members = active.map((claim) => ({ claim, stateNode: cluster.nodeOfClaim(claim) }));
-      const tooMany = surplus(members, active.length - (pool.spec.replicas ?? 0), clock.now());
+      if (active.length <= (pool.spec.replicas ?? 0)) return after(REVIEW_MS);
+      const members = (await stillActive(pool, active)).map((claim) => ({
+        claim,
+        stateNode: cluster.nodeOfClaim(claim),
+      }));
+      const tooMany = surplus(members, members.length - (pool.spec.replicas ?? 0), clock.now());
       await withBoundedConcurrency(tooMany, AT_ONCE, (member) => remove(pool, member, context));
       return after(REVIEW_MS);
     },

@@ -18,6 +18,7 @@ import {
   type ListOptions,
   type Ref,
   type Store,
+  type WatchAge,
 } from '../../../src/kube/client.ts';
 import { keyOf, ObjectStore } from '../../../src/kube/store.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
@@ -58,6 +59,8 @@ export class MemoryKube {
   readonly writes: string[] = [];
   /** Plurals of the kinds with silent watches. */
   readonly silent = new Set<string>();
+  /** Ages of the watches that the informers report. */
+  watches: readonly WatchAge[] = [];
   /** Names of lists in order, such as `list pods`. */
   readonly reads: string[] = [];
   /** Runs before a list. A throw makes the list fail. */
@@ -244,7 +247,7 @@ export class MemoryKube {
         return store as unknown as Store<never>;
       },
       synced: async () => undefined,
-      watches: () => [],
+      watches: () => this.watches,
       distrust: () => undefined,
     };
   }

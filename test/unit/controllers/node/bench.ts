@@ -15,7 +15,14 @@ import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
 import type { CloudProvider } from '../../../../src/cloud/provider.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { nodeControllers } from '../../../../src/controllers/index.ts';
-import { ApiError, type DeleteOptions, type KubeClient, type Ref } from '../../../../src/kube/client.ts';
+import {
+  ApiError,
+  type DeleteOptions,
+  type Informers,
+  type KubeClient,
+  type Ref,
+  type WatchAge,
+} from '../../../../src/kube/client.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
@@ -40,7 +47,8 @@ const merge = (target: unknown, patch: unknown): unknown => {
 /** `build` returns the controllers to run. The default is the node controllers. */
 export function bench(argv: readonly string[] = [], build: (deps: Deps) => readonly Controller[] = nodeControllers) {
   const clock = settableClock();
-  const { informers, store } = handFed();
+  const { informers: fed, store } = handFed();
+  const informers: Informers = { ...fed, watches: () => world.watches };
   const { log, lines } = recordingLog();
   const metrics = createMetrics();
   const events: EventNote[] = [];
@@ -118,8 +126,11 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     failure: (_: string): Error | undefined => undefined,
     /** State of the instance, and the number of terminate calls until it is gone. */
     instance: { exists: true, stubborn: 0 },
-    /** Pods that the API server stores and the cache does not show, by name. */
+    /** Objects whose state in the API server differs from the cache, by name. */
     unseen: new Map<string, Pod>(),
+    unseenNode: undefined as Node | undefined,
+    /** Ages of the watches. */
+    watches: [] as readonly WatchAge[],
     /** Number of lists of pods since the start. */
     lists: () => lists.length,
     pods: () => store(POD).list(),
@@ -160,7 +171,8 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
     },
   } as unknown as CloudProvider;
   const client = {
-    find: async (kind: Kind<KubeObject>, ref: Ref) => world.unseen.get(ref.name) ?? store(kind).get(ref),
+    find: async (kind: Kind<KubeObject>, ref: Ref) =>
+      (kind.kind === 'Node' ? world.unseenNode : world.unseen.get(ref.name)) ?? store(kind).get(ref),
     list: async (kind: Kind<KubeObject>) => {
       lists.push(kind.kind);
       refuseAs(`list ${kind.kind}`);

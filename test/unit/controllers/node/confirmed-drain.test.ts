@@ -83,3 +83,27 @@ describe('the end of a drain', () => {
     expect(b.calls.filter((call) => call.startsWith('delete'))[0]).toMatch(/^delete Pod web \d+s$/);
   });
 });
+
+describe('an eviction', () => {
+  const guarded = podOf('web', {}, { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } });
+
+  it('reads the pod from the API server if the watch of pods has been silent for some seconds', async () => {
+    const b = bench();
+    b.world.watches = [{ resource: 'pods', ageMs: 6 * SECOND, isStale: false }];
+    b.put(POD, podOf('web'));
+    b.world.unseen.set('web', guarded);
+    leaving(b);
+    await b.clock.advance(30 * SECOND);
+    expect(b.calls).toEqual([]);
+  });
+
+  it('needs no read while the watch of pods delivers', async () => {
+    const b = bench();
+    b.world.watches = [{ resource: 'pods', ageMs: 4 * SECOND, isStale: false }];
+    b.put(POD, podOf('web'));
+    b.world.unseen.set('web', guarded);
+    leaving(b);
+    await b.clock.advance(2 * SECOND);
+    expect(b.calls).toEqual(['evicted web']);
+  });
+});

@@ -50,6 +50,31 @@ describe('repair', () => {
     expect(b.calls).toEqual(['delete NodeClaim claim']);
   });
 
+  it('leaves a node whose recovery the cache does not show', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b));
+    b.world.unseenNode = nodeOf('node');
+    await b.clock.advance(5 * MINUTE);
+    expect(b.calls).toEqual([]);
+    expect(deadline(b)).toBeUndefined();
+    b.world.unseenNode = undefined;
+    await b.clock.advance(10 * SECOND);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('waits while the watch of Nodes is stale', async () => {
+    const b = bench(REPAIR);
+    b.world.watches = [{ resource: 'nodes', ageMs: 70 * SECOND, isStale: true }];
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b));
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual([]);
+    b.world.watches = [];
+    await b.clock.advance(10 * SECOND);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
   it('shortens the deadline of a claim that is being deleted, and neither deletes nor counts the claim again', async () => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim', { deletionTimestamp: b.time() }));

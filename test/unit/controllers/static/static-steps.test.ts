@@ -65,7 +65,11 @@ function clusterOf(
   const deleted: string[] = [];
   const deps = {
     clock: virtualClock(),
-    client: { delete: async (_: unknown, { name }: { name: string }) => void deleted.push(name) },
+    client: {
+      delete: async (_: unknown, { name }: { name: string }) => void deleted.push(name),
+      find: async () => poolOf(1),
+      listAll: async () => claims,
+    },
     cluster: {
       manages: () => true,
       synced: () => isSynced,
