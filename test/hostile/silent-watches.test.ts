@@ -161,7 +161,7 @@ describe('a silent watch of pods', () => {
 });
 
 describe('a silent watch', () => {
-  it('of each resource doubles no launch, loses no protected pod, and pauses voluntary disruption', async () => {
+  it('pauses voluntary disruption, and neither doubles a launch nor loses a protected pod, for each resource', async () => {
     expect(resources).toContain('pods');
     expect(resources.length).toBeGreaterThan(15);
     for (const [at, resource] of resources.entries()) {
