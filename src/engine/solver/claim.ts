@@ -292,7 +292,7 @@ export const hostnameOf = (index: number): string => `hostname-placeholder-${Str
 export interface ClaimCover {
   /** Positions of the types. */
   readonly types: ReadonlySet<number>;
-  /** Offering for which the cover was computed. */
+  /** Offering that the cover was computed for. */
   readonly usage: Usage;
   /** True if the claim must be in the zone of this offering. */
   readonly isZonal: boolean;
@@ -310,7 +310,7 @@ export class Claim {
   host = -1;
   readonly minValuesLowered: boolean;
   readonly pods: EnginePod[] = [];
-  /** Class of each pod, in the form in which the pod was placed. */
+  /** Class of each pod, in its form when the pod was placed. */
   readonly classes: PodClass[] = [];
   state: ClaimState;
   /** Capacity reservations of which the claim holds one unit each. */

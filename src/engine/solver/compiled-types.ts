@@ -160,7 +160,7 @@ export class CompiledTypes {
     return types;
   }
 
-  /** Returns the rows of all types for which the test returns true. */
+  /** Returns the rows of all types that pass the test. */
   rowsWhere(test: (type: InstanceType, position: number) => boolean): BitSet {
     const verdicts = this.types.map(test);
     const rows = new BitSet(this.#rows.count);

@@ -204,7 +204,7 @@ export class TopologyBase {
     return this.#positions.get(nodeName);
   }
 
-  /** Returns running pods whose `nodeName` is not the name of their node. */
+  /** Returns running pods with a `nodeName` that is not the name of their node. */
   #findStrays(): ReadonlyMap<string, RunningPod> {
     const strays = new Map<string, RunningPod>();
     for (const [position, { name }] of this.nodes.entries())

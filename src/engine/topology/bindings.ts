@@ -19,6 +19,8 @@ export interface Binding {
    * nodes for all pods.
    */
   readonly isOthers: boolean;
+  /** True if the rule only counts the pods. It narrows new nodes to one domain, so that the count is right. */
+  readonly isCount: boolean;
   /** Pods of DaemonSets that satisfy this rule on new nodes. Empty unless this is an affinity rule. */
   readonly daemons: readonly EnginePod[];
 }
@@ -77,7 +79,8 @@ export class Bindings {
 
   /** Returns true if the rules allow a pod on the node at this position. */
   admitNode(node: number): boolean {
-    for (const { group, self, pod, nodes, isOthers } of this.all) {
+    for (const { group, self, pod, nodes, isOthers, isCount } of this.all) {
+      if (isCount) continue;
       const id = nodes[node] ?? UNKNOWN;
       if (id < 0 && isOthers) continue;
       if (group.isByHost ? !group.admitsHost(id, self, pod) : id < 0 || !group.admitsDomain(id, self, pod))
@@ -93,6 +96,7 @@ export class Bindings {
       this.domains.some(
         (binding) =>
           !sparesWithout(binding) &&
+          !binding.isCount &&
           binding.daemons.length === 0 &&
           binding.group.allowed({ ...binding, node: ValueSet.EXISTS, prefer: ([first]) => first }).length === 0,
       )

@@ -12,7 +12,7 @@ export type GroupType = 'topology spread' | 'pod affinity' | 'pod anti-affinity'
 
 export interface Rule {
   readonly type: GroupType;
-  /** Node label whose values are the domains. */
+  /** Node label. Its values are the domains. */
   readonly key: string;
   readonly namespaces: ReadonlySet<string>;
   readonly selector: LabelSelector | undefined;
@@ -20,6 +20,8 @@ export interface Rule {
   readonly minDomains: number | undefined;
   /** Nodes that count. Default: all nodes. */
   readonly filter: NodeFilter | undefined;
+  /** True if kube-scheduler only prefers nodes that satisfy the rule. */
+  readonly isPreference: boolean;
 }
 
 /** Possible place for a pod, from the perspective of a rule. */
@@ -48,6 +50,8 @@ const SHOWN_COUNTS = 25;
 export class TopologyGroup {
   readonly rule: Rule;
   readonly isByHost: boolean;
+  /** True if kube-scheduler binds no pod against the rule. Rules that differ only in this share a group. */
+  isRequired = false;
   readonly #ids: DomainIds;
   /** Counts by domain id. `UNKNOWN` or beyond the end for domains that this group does not know. */
   #counts: Int32Array;
@@ -55,7 +59,7 @@ export class TopologyGroup {
   /** Version that changes with every count. */
   #version = 0;
   #occupied: number | undefined;
-  /** Number of claims whose host is full, for pods that the rule does not count and for pods that it counts. */
+  /** Number of claims with a full host, for pods that the rule does not count and for pods that it counts. */
   readonly #fullClaims: [number, number] = [0, 0];
   /** Hosts of claims. The group knows these hosts even if it counts no pods there. */
   readonly #newHosts: readonly number[];
@@ -115,7 +119,7 @@ export class TopologyGroup {
     if (count === (isSpread ? maxSkew : 1)) this.#fullClaims[1]++;
   }
 
-  /** Returns the number of claims whose host is full under the rule. */
+  /** Returns the number of claims with a full host under the rule. */
   fullClaims(self: boolean): number {
     return this.#fullClaims[self ? 1 : 0];
   }
@@ -165,6 +169,21 @@ export class TopologyGroup {
       case 'pod anti-affinity':
         return this.#where((name, count) => count === 0 && pod.has(name) && node.has(name));
     }
+  }
+
+  /**
+   * Returns the domain that a node gets with a pod that the rule counts but does not restrict. Without a single domain, the pod
+   * could not be counted. Empty if the rule knows no domain of the node.
+   */
+  countedDomain({ node, prefer }: Pick<PlaceRequest, 'node' | 'prefer'>): readonly string[] {
+    let domains = this.#where((name) => node.has(name));
+    if (domains.length > 1) {
+      const counts = domains.map((name) => this.#countOf(this.#ids.idOf(name)));
+      const wanted = this.rule.type === 'pod affinity' ? Math.max(...counts) : Math.min(...counts);
+      domains = domains.filter((_, at) => counts[at] === wanted);
+    }
+    const domain = prefer(domains);
+    return domain === undefined ? [] : [domain];
   }
 
   /** Returns the known domains that pass a test, in order. */
@@ -220,7 +239,7 @@ export class TopologyGroup {
     this.#version++;
   }
 
-  /** Removes these restrictions. Returns false if there was no restriction. */
+  /** Removes these restrictions. Returns true if there was a restriction. */
   releaseFollowers(): boolean {
     const wereThere = this.#followers.length > 0;
     this.#followers = [];
@@ -229,7 +248,7 @@ export class TopologyGroup {
   }
 
   /**
-   * Returns the domains in which a pod may be the first. All pods with the rule must use this domain, so it must be possible for
+   * Returns the domains where a pod may be the first. All pods with the rule must use this domain, so it must be possible for
    * as many of them as can be together.
    */
   #startsOf(pod: ValueSet): ReadonlySet<string> {

@@ -42,6 +42,7 @@ function spreadRule(pod: EnginePod, constraint: TopologySpreadConstraint): Rule 
     maxSkew: constraint.maxSkew,
     minDomains: constraint.minDomains,
     filter: nodeFilterOf(pod, constraint),
+    isPreference: constraint.whenUnsatisfiable === 'ScheduleAnyway',
   };
 }
 
@@ -75,6 +76,7 @@ function affinityRule(type: GroupType, pod: EnginePod, term: PodAffinityTerm, na
     maxSkew: UNLIMITED_SKEW,
     minDomains: undefined,
     filter: undefined,
+    isPreference: false,
   };
   rulesOfTerms.set(term, { rule, namespace, namespaces: among });
   return rule;
@@ -87,8 +89,9 @@ const preferredTerms = (affinity: Affinity['podAffinity']): readonly PodAffinity
 function affinityRules(pod: EnginePod, namespaces: readonly Namespace[], preferences: boolean): readonly Rule[] {
   const affinity = pod.spec.affinity?.podAffinity;
   const ruleOf = (term: PodAffinityTerm): Rule => affinityRule('pod affinity', pod, term, namespaces);
+  const preferredRuleOf = (term: PodAffinityTerm): Rule => ({ ...ruleOf(term), isPreference: true });
   const required = (affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).map(ruleOf);
-  const preferred = preferences ? preferredTerms(affinity).map(ruleOf) : NO_RULES;
+  const preferred = preferences ? preferredTerms(affinity).map(preferredRuleOf) : NO_RULES;
   if (required.length < 2) return [...required, ...preferred];
   const common = required.map((rule) => rule.namespaces).reduce((all, each) => all.intersection(each));
   const selectors = required.map(({ selector }) => selector);

@@ -41,7 +41,7 @@ export type DomainCounts = Map<TopologyGroup, Map<string, number>>;
 interface Ties {
   /** Labels, except for the hostname, with values by which some rule counts or restricts the pods. */
   readonly keys: readonly string[];
-  /** The keys by which a rule counts the pods only if the place has a single value. */
+  /** Keys that let a rule count the pods only if the place has a single value. */
   readonly countedKeys: readonly string[];
   /** Rules by host, with the part of the host's capacity that a pod uses. */
   readonly hosts: ReadonlyMap<TopologyGroup, number>;
@@ -175,6 +175,7 @@ export class Topology {
       group = new TopologyGroup(rule, base.idsOf(rule.key), counts, this.#newHosts);
       this.#groups.set(id, group);
     }
+    group.isRequired ||= !rule.isPreference;
     if (!group.isByHost) group.registerAll(base.reachable(rule.key, reach, closedPools));
     return group;
   }
@@ -242,13 +243,19 @@ export class Topology {
     const { counting, repelled } = this.#seenBy(podClass);
     const all = repelled.length === 0 ? own : [...own, ...repelled];
     const { base } = this.#parts;
-    const bindings = [...new Set(all)].map((group) => ({
+    const isCount = (group: TopologyGroup): boolean =>
+      group.isRequired && !group.isByHost && group.rule.type !== 'pod anti-affinity' && !all.includes(group);
+    const bindings = [...new Set([...all, ...[...counting].filter(isCount)])].map((group) => ({
+      isCount: isCount(group),
       group,
       self: counting.has(group) || repelled.includes(group),
       pod: podClass.strict.get(group.rule.key),
       nodes: base.domainsOfNodes(group.rule.key),
-      isOthers: !own.includes(group),
-      daemons: group.rule.type === 'pod affinity' ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
+      isOthers: !own.includes(group) && !isCount(group),
+      daemons:
+        group.rule.type === 'pod affinity' && !isCount(group)
+          ? base.daemons.pods.filter((pod) => group.counts(pod))
+          : NO_PODS,
     }));
     const hostile = this.#hostileTo(podClass, own);
     return new Bindings({ own, all: bindings, counting: [...counting], repelling, hostile });
@@ -297,7 +304,7 @@ export class Topology {
   }
 
   /**
-   * Returns the requirements to which the rules narrow a place for a pod of the class. If no domain is left, returns a misfit.
+   * Returns the requirements that the rules add to a place for a pod of the class. If no domain is left, returns a misfit.
    * `prefer` chooses among domains that are equal under the rules.
    */
   narrow(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
@@ -311,15 +318,17 @@ export class Topology {
     return this.#narrowBy(this.bindingsOf(podClass).domains, place, prefer);
   }
 
-  #narrowBy(
-    bindings: readonly Binding[],
-    { hostname, requirements, daemons: there }: Place,
-    prefer: Prefer,
-  ): Requirements | TopologyMisfit {
+  #narrowBy(bindings: readonly Binding[], place: Place, prefer: Prefer): Requirements | TopologyMisfit {
+    const { hostname, requirements, daemons: there } = place;
     let narrowed = Requirements.EMPTY;
     for (const binding of bindings) {
       const { group, self, pod, daemons } = binding;
       const { key } = group.rule;
+      if (binding.isCount) {
+        const counted = countedIn(group, place, narrowed, prefer);
+        if (counted.length > 0) narrowed = this.#narrowing(narrowed, key, counted);
+        continue;
+      }
       if (daemons.some((daemon) => there?.certain.has(daemon)) && isOrMayBeIn(requirements, key)) continue;
       if (group.isByHost) {
         if (group.admitsHost(this.#hostId(hostname), self, pod)) continue;
@@ -440,6 +449,16 @@ export class Topology {
     return host;
   }
 }
+
+/** Returns the domain of a place with a pod that a rule only counts. Empty if the place needs no narrowing. */
+function countedIn(group: TopologyGroup, place: Place, narrowed: Requirements, prefer: Prefer): readonly string[] {
+  const { key, filter } = group.rule;
+  const node = place.requirements.get(key).intersect(narrowed.get(key));
+  if (isDetermined(node) || !isOrMayBeIn(place.requirements, key) || !passes(filter, place)) return [];
+  return group.countedDomain({ node, prefer: (domains) => prefer(key, domains) });
+}
+
+const isDetermined = ({ complement, values }: ValueSet): boolean => !complement && values.size < 2;
 
 /** Returns true if a node with these requirements has the label, so that pods on it share a domain. */
 const isOrMayBeIn = (requirements: Requirements, key: string): boolean =>

