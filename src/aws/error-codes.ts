@@ -69,10 +69,10 @@ const CODES: Readonly<Record<Exclude<ErrorClass, 'unknown'>, readonly string[]>>
     ...['InvalidHostId', 'InvalidHostID.NotFound', 'InvalidHostId.NotFound', 'InvalidHostState', 'ZonesMismatched'],
     ...['InvalidTagKey.Malformed', 'TagLimitExceeded', 'InvalidFleetConfiguration', 'InvalidFleetConfig'],
     ...['InvalidSpotFleetRequestConfig', 'InvalidParameter', 'InvalidParameterCombination', 'InvalidParameterValue'],
-    ...['InvalidParameterDependency', 'InvalidRequest', 'InvalidInput', 'InvalidCharacter', 'InvalidClientToken'],
+    ...['InvalidParameterDependency', 'InvalidRequest', 'InvalidInput', 'InvalidCharacter'],
     ...['MissingParameter', 'MissingInput', 'MissingAction', 'UnknownParameter', 'ValidationError', 'InvalidAction'],
     ...['InvalidQueryParameter', 'MalformedQueryString', 'UnsupportedProtocol', 'UnsupportedInstanceAttribute'],
-    ...['NoSuchVersion', 'IdempotentParameterMismatch', 'IdempotentInstanceTerminated', 'DefaultVpcDoesNotExist'],
+    ...['NoSuchVersion', 'DefaultVpcDoesNotExist'],
     ...['VPCIdNotSpecified', 'VPCResourceNotSpecified', 'InvalidTargetArn.Unknown'],
   ],
   permission: [
@@ -85,7 +85,8 @@ const CODES: Readonly<Record<Exclude<ErrorClass, 'unknown'>, readonly string[]>>
     ...['RequestLimitExceeded', 'Throttling', 'ThrottlingException', 'TooManyRequestsException'],
     ...['InternalError', 'InternalFailure', 'ServiceUnavailable', 'Unavailable', 'InsufficientAddressCapacity'],
     ...['ConcurrentTagAccess', 'CreditSpecificationUpdateInProgress', 'IncorrectState', 'IncorrectInstanceState'],
-    ...['InvalidState', 'InvalidInstanceID.NotFound', TOO_FEW_INSTANCES],
+    ...['InvalidState', 'InvalidInstanceID.NotFound', 'IdempotentParameterMismatch', 'IdempotentInstanceTerminated'],
+    ...['InvalidClientToken', TOO_FEW_INSTANCES],
   ],
 };
 

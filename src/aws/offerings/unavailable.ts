@@ -11,8 +11,8 @@ export const SHORTAGE_TTL_MS = 3 * 60_000;
 const FIRST_PAUSE_MS = 10_000;
 /** A failure this long after the end of a pause starts with the first pause again. */
 const FORGIVEN_MS = SHORTAGE_TTL_MS;
-/** Maximum number of offerings whose failures are counted. */
-const MOST_FAILING = 20_000;
+/** Maximum number of offerings with a shortage, and of those whose failures are counted. */
+const MOST_OFFERINGS = 20_000;
 
 export interface OfferingKey {
   readonly instanceType: string;
@@ -52,11 +52,12 @@ export class UnavailableOfferings {
       this.#shared++;
     };
     this.#offerings = new TtlCache(clock, SHORTAGE_TTL_MS, {
+      most: MOST_OFFERINGS,
       evicted: (_, { instanceType }) => this.#bump(instanceType),
     });
     this.#capacityTypes = new TtlCache(clock, SHORTAGE_TTL_MS, { evicted: bump });
     this.#subnets = new TtlCache(clock, SHORTAGE_TTL_MS, { evicted: bump });
-    this.#failures = new TtlCache(clock, SHORTAGE_TTL_MS + FORGIVEN_MS, { most: MOST_FAILING });
+    this.#failures = new TtlCache(clock, SHORTAGE_TTL_MS + FORGIVEN_MS, { most: MOST_OFFERINGS });
   }
 
   #bump(instanceType: string): void {
