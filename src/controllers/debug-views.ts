@@ -70,15 +70,18 @@ interface LaunchView {
   readonly usd: number;
   /** Time of the next attempt for affected pods; absent while launches for them go on. */
   readonly nextAttempt?: string;
-  /** Unproductive launches that the NodePool may still have now, for all causes together. */
+  /** Namespaces of the affected pods; absent for all namespaces. */
+  readonly namespaces?: readonly string[];
+  /** Unproductive launches that these namespaces may still have now, for all causes together. */
   readonly allowances: number;
 }
 
 function* launchViews({ clock }: Pick<Deps, 'clock'>, launches: LaunchBudget): Iterable<LaunchView> {
   for (const { nodePool, allowances, record, usd, nextMs } of launches.reports()) {
-    const { cause, text, nodes } = record;
+    const { cause, text, nodes, namespaces } = record;
+    const of = namespaces === undefined ? {} : { namespaces: [...namespaces] };
     const next = nextMs === undefined ? {} : { nextAttempt: wallTimeOf(clock, nextMs) };
-    yield { nodePool, cause: cause.code, text, nodes, usd, ...next, allowances: Math.floor(allowances) };
+    yield { nodePool, cause: cause.code, text, nodes, usd, ...next, ...of, allowances: Math.floor(allowances) };
   }
 }
 

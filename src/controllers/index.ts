@@ -98,7 +98,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     poolTrigger(deps, batcher),
     new Provisioner(deps, { batcher, solver, launches, verdicts }),
     launches.judge,
-    new NodeClaimLifecycle(deps),
+    new NodeClaimLifecycle(deps, launches),
     expiration(deps),
     garbageCollection(deps),
     new DisruptionConditions(known),

@@ -28,6 +28,8 @@ export interface WithheldLaunch {
   readonly cause: LaunchCause;
   /** For events and `karpenter explain`. */
   readonly text: string;
+  /** Namespaces of the affected pods. Absent for all namespaces. */
+  readonly namespaces?: ReadonlySet<string>;
   /** Namespaced names of the affected pods, for causes that only the controllers can compare with pods. */
   readonly pods?: ReadonlySet<string>;
   /** Namespaced name of the pod that may be tried again with one node. */

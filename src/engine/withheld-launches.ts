@@ -97,9 +97,11 @@ export class WithheldLaunches {
   of(pod: EnginePod): ReadonlyMap<string, string> | undefined {
     if (this.#all.length === 0) return undefined;
     const key = podKey(pod);
-    const found = this.#all.filter(
-      ({ cause, pods, trial }) => trial !== key && (pods === undefined ? isAffected(pod, cause) : pods.has(key)),
-    );
+    const { namespace = '' } = pod.metadata;
+    const found = this.#all.filter(({ cause, namespaces, pods, trial }) => {
+      if (trial === key || namespaces?.has(namespace) === false) return false;
+      return pods === undefined ? isAffected(pod, cause) : pods.has(key);
+    });
     return found.length === 0 ? undefined : new Map(found.map(({ nodePool, text }) => [nodePool, text]));
   }
 }

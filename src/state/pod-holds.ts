@@ -16,12 +16,12 @@ const MOST_HOLDS = 10_000;
 
 /** Public codes. */
 export type HoldCode =
-  /** Nodes that a NodePool launched for such pods remained unused. See `LaunchBudget`. */
+  /** Nodes that a NodePool launched for such pods, or for other pods of their namespace, remained unused. See `LaunchBudget`. */
   | 'not-bound'
   /** The engine did not respond in time, or its worker died, while it placed the pod. */
   | 'solver-stuck';
 
-interface PodHold {
+export interface PodHold {
   readonly code: HoldCode;
   /** Text for events and logs. */
   readonly text: string;

@@ -17,6 +17,7 @@ import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe
 import type { Logger } from '../../observe/logger.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
+import { endLaunch } from '../provisioning/unneeded-launches.ts';
 import {
   done,
   type LifecycleStep,
@@ -34,7 +35,22 @@ const offeringOf = ({ metadata: { labels = {} } }: NodeClaim) => ({
   capacityType: labels[CAPACITY_TYPE_LABEL],
 });
 
-export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchRetries): LifecycleStep {
+/** Reports whether a pod still needs a NodeClaim. */
+export interface LaunchDemand {
+  isNeeded(claim: NodeClaim): boolean;
+}
+
+interface LaunchParts {
+  readonly launched: LaunchedInstances;
+  readonly retries: LaunchRetries;
+  readonly demand?: LaunchDemand | undefined;
+}
+
+/** Returns false after a failed request, because it may have launched an instance, which must not lose its NodeClaim. */
+const isUnneeded = ({ demand, retries }: Pick<LaunchParts, 'demand' | 'retries'>, claim: NodeClaim): boolean =>
+  demand?.isNeeded(claim) === false && !retries.hasFailed(claim);
+
+export function launch(deps: Deps, { launched, retries, demand }: LaunchParts): LifecycleStep {
   const { client, cloud, clock, cluster, events, traces } = deps;
 
   /**
@@ -82,6 +98,10 @@ export function launch(deps: Deps, launched: LaunchedInstances, retries: LaunchR
     if (known) return done(withInstance(claim, known, clock.now()));
     const restMs = retries.restMs(claim);
     if (restMs > 0) return { claim, outcome: after(restMs) };
+    if (isUnneeded({ demand, retries }, claim)) {
+      await endLaunch(deps, claim);
+      return { claim, outcome: settled, deleted: true };
+    }
     let created: NodeClaim;
     traces?.launching(claim);
     try {
@@ -186,6 +206,10 @@ export class LaunchRetries {
   restMs(claim: NodeClaim): number {
     const failed = this.#failed(claim);
     return failed === undefined ? 0 : failed.notBeforeMs - monotonicMs(this.#clock);
+  }
+
+  hasFailed(claim: NodeClaim): boolean {
+    return this.#failed(claim) !== undefined;
   }
 
   /** Returns the milliseconds until the next attempt. */

@@ -25,7 +25,7 @@ import { OwnWrites } from '../own-writes.ts';
 import { ClaimTermination } from './claim-termination.ts';
 import { claimsOfSlices } from './devices.ts';
 import { initialization } from './initialization.ts';
-import { LaunchedInstances, LaunchRetries, launch } from './launch.ts';
+import { type LaunchDemand, LaunchedInstances, LaunchRetries, launch } from './launch.ts';
 import { liveness } from './liveness.ts';
 import { registration } from './registration.ts';
 import type { LifecycleStep, LifecycleStepResult } from './step.ts';
@@ -46,7 +46,8 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
   readonly #retries: LaunchRetries;
   readonly #writes = new OwnWrites();
 
-  constructor(deps: Deps) {
+  /** @param launches reports NodeClaims that no pod needs, so that their instances are not requested */
+  constructor(deps: Deps, launches?: LaunchDemand) {
     const { clock, cluster, settings } = deps;
     this.#deps = deps;
     const nodeWrites = new OwnWrites();
@@ -58,7 +59,7 @@ export class NodeClaimLifecycle implements Reconciler<NodeClaim> {
     this.rateLimit = globalLimit(settings, RANGE, 10);
     this.#retries = new LaunchRetries(deps, BACK_OFF, this.rateLimit);
     this.#steps = [
-      launch(deps, launched, this.#retries),
+      launch(deps, { launched, retries: this.#retries, demand: launches }),
       registration(deps, nodeWrites),
       initialization(deps, nodeWrites),
       liveness(deps),

@@ -3,30 +3,36 @@
  * further launches for affected pods; launches for other pods go on. See docs/decisions/0050.
  */
 import type { KubeObject, Pod } from '../../api/kubernetes.ts';
+import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { LaunchCause, WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
+import { refOf } from '../../kube/store.ts';
 import { monotonicMs } from '../../lib/clock.ts';
-import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
+import { type HoldOf, type PodHold, wallTimeOf } from '../../state/pod-holds.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { restoredCauses } from './launch-condition.ts';
 import { LaunchReports, type PoolReport } from './launch-reports.ts';
-import { isMature, provenAmong, type SuspectNodes, suspectsAmong } from './launch-suspects.ts';
+import { inTurn, LaunchRooms } from './launch-rooms.ts';
+import { type SuspectNodes, suspectsAmong } from './launch-suspects.ts';
 import { type Launch, Launches, type Outcomes } from './launches.ts';
 import {
-  affects,
+  affectedNamespaces,
   affectsEveryPod,
   type CauseRecord,
   type CauseState,
   isOfLikeness,
+  isSubjectTo,
+  namespaceOf,
   PoolBudget,
   type Unproductive,
 } from './pool-budget.ts';
+import { UnneededLaunches } from './unneeded-launches.ts';
 
 const PERIOD_MS = 5_000;
 
@@ -36,6 +42,8 @@ interface Standing {
   readonly cause: LaunchCause;
   readonly text: string;
   readonly state: CauseState;
+  /** Restricts the affected pods to these namespaces if set. */
+  readonly namespaces: ReadonlySet<string> | undefined;
   /** Restricts the affected pods to these likenesses if set. */
   readonly likenesses: ReadonlySet<string> | undefined;
   /** Undefined before the first back-off. */
@@ -44,16 +52,19 @@ interface Standing {
   readonly nextMs: number | undefined;
 }
 
-const isSubject = ({ cause, likenesses }: Standing, pod: Pod): boolean =>
-  affects(cause, pod) && (likenesses === undefined || likenesses.has(likenessOf(pod)));
+const isSubject = (standing: Standing, pod: Pod): boolean =>
+  isSubjectTo(standing, pod) && (standing.likenesses?.has(likenessOf(pod)) ?? true);
 
 export class LaunchBudget implements Outcomes {
   readonly #deps: Deps;
   readonly #launches: Launches;
   readonly #reports: LaunchReports;
+  readonly #unneeded: UnneededLaunches;
   readonly #pools = new Map<string, PoolBudget>();
   /** Withheld launches of the last simulations: equal ones stay the same objects. */
   readonly #simulated = new Map<string, WithheldLaunch>();
+  /** Pods of planned claims that wait for an allowance since the last solve, by namespaced name. */
+  #waits: ReadonlyMap<string, PodHold> = new Map();
   /** Lets the pods that a cause affects take turns in trying. */
   #turn = 0;
   /** False while another replica leads: its conditions are followed then. */
@@ -64,6 +75,7 @@ export class LaunchBudget implements Outcomes {
     this.#deps = deps;
     this.#launches = new Launches(deps, this);
     this.#reports = new LaunchReports(deps, this.#launches, this.#pools);
+    this.#unneeded = new UnneededLaunches(deps, this.#launches);
     cluster.stores.nodePools.subscribe((event, pool, before) => this.#poolChanged(event, pool, before));
     for (const kind of nodeClassKinds(cloud))
       informers.store(kind).subscribe((event, object, before) => {
@@ -89,12 +101,18 @@ export class LaunchBudget implements Outcomes {
     const held = this.#standing().filter(({ state }) => state === 'held');
     const withheld = held.map((each) => {
       const found = this.#withheld(each, held, pods);
-      const key = JSON.stringify([found.nodePool, causeKey(found.cause), found.text, ...(found.pods ?? [])]);
+      const { nodePool, cause, text, namespaces = [], pods: listed = [] } = found;
+      const key = JSON.stringify([nodePool, causeKey(cause), text, [...namespaces], ...listed]);
       return [key, this.#simulated.get(key) ?? found] as const;
     });
     this.#simulated.clear();
     for (const [key, each] of withheld) this.#simulated.set(key, each);
     return withheld.map(([, each]) => each);
+  }
+
+  /** Reports whether a pod still needs a NodeClaim whose instance was not requested. */
+  isNeeded({ metadata }: NodeClaim): boolean {
+    return this.#launches.isNeeded(metadata.name);
   }
 
   /** Number of nodes that may be launched from a NodePool without regard to pods. */
@@ -105,15 +123,22 @@ export class LaunchBudget implements Outcomes {
   }
 
   /**
-   * Splits planned claims into claims to create and claims that wait. A NodePool with many causes, or with few allowances
-   * left, launches only a few nodes at a time for pods unless pods of their likeness run there.
+   * Splits planned claims into claims to create and claims that wait, because their namespaces have few allowances left. Kinds of
+   * pods take turns.
    */
   admit(
     claims: readonly PlannedClaim[],
     pods: ReadonlyMap<string, Pod>,
   ): { readonly admitted: readonly PlannedClaim[]; readonly waiting: readonly PlannedClaim[] } {
+    this.#launches.countAbandoned();
     const byPool = Map.groupBy(claims, ({ nodePool }) => nodePool);
     const waiting = new Set([...byPool].flatMap(([nodePool, own]) => this.#waitingAmong(nodePool, own, pods)));
+    this.#waits = new Map(
+      [...waiting].flatMap((claim) => {
+        const hold = this.#waitOf(claim);
+        return claim.pods.map((key) => [key, hold] as const);
+      }),
+    );
     return { admitted: claims.filter((claim) => !waiting.has(claim)), waiting: [...waiting] };
   }
 
@@ -122,7 +147,7 @@ export class LaunchBudget implements Outcomes {
     const standing = this.#standing().filter(({ state }) => state === 'held');
     return (pod) => {
       const found = standing.find((each) => each.record !== undefined && isSubject(each, pod));
-      if (found?.record === undefined) return undefined;
+      if (found?.record === undefined) return this.#waits.get(podKey(pod));
       const { nodePool, text, nextMs, record } = found;
       const why = `nodes of NodePool ${nodePool} that were launched for such pods did not run them: ${text}`;
       return {
@@ -132,9 +157,16 @@ export class LaunchBudget implements Outcomes {
     };
   }
 
-  /** Time at which a planned claim that waits may be created. */
-  allowedAt({ nodePool }: PlannedClaim): string {
-    return wallTimeOf(this.#deps.clock, this.#pools.get(nodePool)?.allowedAtMs(1) ?? monotonicMs(this.#deps.clock));
+  /** Returns the hold of the pods of a claim that waits for an allowance. */
+  #waitOf({ nodePool, pods: keys }: PlannedClaim): PodHold {
+    const namespaces = new Set(keys.map((key) => refOf(key).namespace ?? ''));
+    const shares = [...namespaces].map((namespace) => this.#budgetOf(nodePool).shareOf(namespace));
+    const untilMs = shares.map(({ unproductive, abandoned }) => Math.max(unproductive.atMs(1), abandoned.atMs(1)));
+    const text =
+      `too many nodes of NodePool ${nodePool} that were recently launched for pods of namespace ` +
+      `${[...namespaces].join(', ')} were not used, or their pods were deleted first`;
+    const sinceMs = keys.map((key) => this.#waits.get(key)?.sinceMs ?? monotonicMs(this.#deps.clock));
+    return { code: 'not-bound', text, times: 1, sinceMs: Math.min(...sinceMs), untilMs: Math.min(...untilMs) };
   }
 
   /** Causes of every NodePool. */
@@ -148,6 +180,7 @@ export class LaunchBudget implements Outcomes {
     reconcile: async () => {
       this.#isActive = true;
       this.#launches.judge();
+      await this.#unneeded.end();
       await this.#reports.write();
       return after(PERIOD_MS);
     },
@@ -157,9 +190,22 @@ export class LaunchBudget implements Outcomes {
     if (this.#pools.get(nodePool)?.initialized(createdMs)) this.#changed(nodePool);
   }
 
+  used({ nodePool, namespaces, isAbandoned }: Launch): void {
+    const budget = this.#budgetOf(nodePool);
+    for (const namespace of namespaces) {
+      if (isAbandoned) budget.used(namespace);
+      budget.used(namespace);
+    }
+  }
+
+  abandoned({ nodePool, namespaces }: Launch): void {
+    const budget = this.#budgetOf(nodePool);
+    for (const namespace of namespaces) budget.abandoned(namespace);
+  }
+
   served({ nodePool, createdMs, unproductive }: Launch, pod: Pod): void {
     const budget = this.#pools.get(nodePool);
-    if (unproductive !== undefined) budget?.recovered();
+    if (unproductive !== undefined) budget?.recovered(namespaceOf(pod));
     if (budget?.served(pod, createdMs)) this.#changed(nodePool);
   }
 
@@ -248,24 +294,31 @@ export class LaunchBudget implements Outcomes {
   ): readonly Standing[] {
     const { cause, text } = known ?? suspects ?? {};
     if (cause === undefined || text === undefined) return [];
-    const hasTrialSince = (ms: number): boolean =>
-      [...this.#launches.openOf(nodePool)].some((launch) => launch.createdMs >= ms && isFor(launch, cause));
-    const stateWith = (count: number): CauseState => budget.stateOf(cause, { suspects: count, hasTrialSince });
     const record = known !== undefined && known.times > 0 ? known : undefined;
+    const found = new Set([...(known?.namespaces ?? []), ...(suspects?.namespaces ?? [])]);
+    const namespaces = record === undefined ? affectedNamespaces(cause, found) : record.namespaces;
+    const hasTrialSince = (ms: number): boolean =>
+      [...this.#launches.openOf(nodePool)].some(
+        (launch) => launch.createdMs >= ms && isFor(launch, { cause, namespaces }),
+      );
+    const stateWith = (count: number): CauseState => budget.stateOf(cause, { suspects: count, hasTrialSince });
     const ofAll = stateWith(suspects?.mature ?? 0);
     const state = ofAll === 'open' ? stateWith(suspects?.count ?? 0) : ofAll;
     if (state === 'open') return [];
     const likenesses = ofAll === 'open' ? suspects?.likenesses : undefined;
     return [
-      { ...{ nodePool, cause, text, state, likenesses, record }, nextMs: record && budget.nextAttemptMs(record) },
+      {
+        ...{ nodePool, cause, text, state, namespaces, likenesses, record },
+        nextMs: record && budget.nextAttemptMs(record),
+      },
     ];
   }
 
   #withheld(standing: Standing, all: readonly Standing[], pods: readonly Pod[]): WithheldLaunch {
-    const { nodePool, cause, text, state, nextMs, likenesses } = standing;
+    const { nodePool, cause, text, state, nextMs, namespaces, likenesses } = standing;
     const next = nextMs === undefined ? '' : `; the next attempt is at ${wallTimeOf(this.#deps.clock, nextMs)}`;
     const why = `nodes that were launched for such pods did not run them: ${text}${next}`;
-    const found: WithheldLaunch = { nodePool, cause, text: why };
+    const found: WithheldLaunch = { nodePool, cause, text: why, ...(namespaces && { namespaces }) };
     const isListed = isOfLikeness(cause) || likenesses !== undefined;
     if (!isListed && state === 'held') return found;
     const affected = pods.filter((pod) => isSubject(standing, pod));
@@ -273,8 +326,15 @@ export class LaunchBudget implements Outcomes {
     if (state === 'held') return { ...found, ...listed };
     const others = all.filter((other) => other !== standing && other.nodePool === nodePool && other.state === 'held');
     const free = affected.filter((pod) => !others.some((other) => isSubject(other, pod)));
-    const trial = free[this.#turn % Math.max(free.length, 1)];
+    const trial = this.#trialAmong(free);
     return { ...found, ...listed, ...(trial && { trial: podKey(trial) }) };
+  }
+
+  /** Returns the pod that tries next. Namespaces take turns, and pods of a namespace take turns. */
+  #trialAmong(pods: readonly Pod[]): Pod | undefined {
+    const groups = [...Map.groupBy(pods, namespaceOf).values()];
+    const own = groups[this.#turn % Math.max(groups.length, 1)] ?? [];
+    return own[Math.floor(this.#turn / groups.length) % own.length];
   }
 
   #waitingAmong(
@@ -282,25 +342,20 @@ export class LaunchBudget implements Outcomes {
     claims: readonly PlannedClaim[],
     pods: ReadonlyMap<string, Pod>,
   ): readonly PlannedClaim[] {
-    const suspects = suspectsAmong(this.#deps, this.#launches.openOf(nodePool));
+    const open = [...this.#launches.openOf(nodePool)];
+    const suspects = suspectsAmong(this.#deps, open);
     if (suspects.size === 0 && !this.#pools.has(nodePool)) return [];
-    const mature = new Map([...suspects].flatMap(([key, { mature: count }]) => (count > 0 ? [[key, count]] : [])));
-    const atOnce = this.#budgetOf(nodePool).unprovenAtOnce(mature);
-    if (atOnce === Number.POSITIVE_INFINITY) return [];
-    const underWay = [...this.#launches.openOf(nodePool)].filter(
-      (launch) => launch.departedMs === undefined && !isMature(launch, this.#deps.clock),
-    );
     const podsOf = (claim: PlannedClaim): readonly Pod[] => claim.pods.flatMap((key) => pods.get(key) ?? []);
-    const all = [...claims.flatMap(podsOf), ...underWay.flatMap((launch) => [...launch.pods.values()])];
-    const proven = provenAmong(this.#deps, nodePool, all);
-    const isProven = (of: readonly Pod[]): boolean => of.some((pod) => proven.has(likenessOf(pod)));
-    const room = atOnce - underWay.filter((launch) => !isProven([...launch.pods.values()])).length;
-    return claims.filter((claim) => !isProven(podsOf(claim))).slice(Math.max(0, room));
+    const launches = claims.map((claim) => ({ claim, pods: podsOf(claim) }));
+    const planned = launches.flatMap((each) => each.pods);
+    const rooms = new LaunchRooms(this.#deps, { nodePool, open, suspects, budget: this.#budgetOf(nodePool), planned });
+    const lastMs = (likeness: string): number => this.#launches.lastLaunchMs(likeness);
+    return inTurn(launches, lastMs).flatMap(({ claim, pods: own }) => (rooms.admits(own) ? [] : [claim]));
   }
 }
 
-const isFor = ({ pods }: Launch, cause: LaunchCause): boolean =>
-  affectsEveryPod(cause) || [...pods.values()].some((pod) => affects(cause, pod));
+const isFor = ({ pods }: Launch, standing: Pick<CauseRecord, 'cause' | 'namespaces'>): boolean =>
+  affectsEveryPod(standing.cause) || [...pods.values()].some((pod) => isSubjectTo(standing, pod));
 
 const isEdited = (object: KubeObject, before: KubeObject | undefined): boolean =>
   before !== undefined && object.metadata.generation !== before.metadata.generation;

@@ -89,6 +89,12 @@ function parseCause(text: string): LaunchCause | undefined {
   }
 }
 
+const NAMESPACES = ' in namespaces ';
+
+/** Cause with the namespaces of the affected pods. No namespaces means all. */
+const formatScope = ({ cause, namespaces }: CauseRecord): string =>
+  formatCause(cause) + (namespaces === undefined ? '' : `${NAMESPACES}${[...namespaces].join(' ')}`);
+
 function labelOf(text: string): readonly [string, string | undefined] {
   const at = text.indexOf('=');
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
@@ -106,10 +112,11 @@ export interface ReportedCause {
 const CENTS_OF_CENTS = 4;
 const [CAUSE, COUNT, COST, NEXT] = [' [', ']: ', ', $', ', next attempt at '];
 
-const causeText = (clock: Timepiece, { record: { text, cause, nodes }, usd, nextMs }: ReportedCause): string => {
+const causeText = (clock: Timepiece, { record, usd, nextMs }: ReportedCause): string => {
+  const { text, nodes } = record;
   const next = nextMs === undefined ? '' : `${NEXT}${wallTimeOf(clock, nextMs)}`;
   const count = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}`;
-  return `${text}${CAUSE}${formatCause(cause)}${COUNT}${count}${COST}${usd.toFixed(CENTS_OF_CENTS)}${next}`;
+  return `${text}${CAUSE}${formatScope(record)}${COUNT}${count}${COST}${usd.toFixed(CENTS_OF_CENTS)}${next}`;
 };
 
 const SEPARATOR = '; ';
@@ -158,13 +165,15 @@ export function restoredCauses(clock: Timepiece, pool: NodePool): readonly Cause
     const [beforeNext, until] = splitAtLast(segment, NEXT);
     const [beforeCost, usd] = splitAtLast(beforeNext, COST);
     const [beforeCount, count] = splitAtLast(beforeCost, COUNT);
-    const [text, causeTextOf] = splitAtLast(beforeCount, CAUSE);
-    const cause = parseCause(causeTextOf);
+    const [text, scope] = splitAtLast(beforeCount, CAUSE);
+    const [shownCause = '', names] = scope.split(NAMESPACES);
+    const cause = parseCause(shownCause);
     const leftMs = timeOf(until) - clock.now();
     const nodes = Number.parseInt(count, 10);
     if (cause === undefined || Number.isNaN(leftMs + nodes + Number(usd))) return [];
     return {
       ...{ cause, text, nodes, usd: Number(usd), failures: nodes },
+      namespaces: names === undefined ? undefined : new Set(names.split(' ')),
       times: Math.max(1, nodes - 1),
       ...{ firstCreatedMs: nowMs, heldMs: nowMs },
       untilMs: nowMs + Math.min(Math.max(leftMs, 0), 2 * LONGEST_BACK_OFF_MS),

@@ -75,7 +75,7 @@ export class LaunchReports {
   *all(): Generator<PoolReport> {
     for (const [nodePool, budget] of this.#pools)
       for (const report of this.#causesOf(nodePool, budget))
-        yield { nodePool, allowances: budget.allowances, ...report };
+        yield { nodePool, allowances: budget.allowancesFor(report.record).left, ...report };
   }
 
   /** Writes the conditions of NodePools that have changed. A failure is tried again with the next call. */

@@ -7,11 +7,12 @@ import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { suitability } from './lacks.ts';
 import type { Launch } from './launches.ts';
-import type { Unproductive } from './pool-budget.ts';
+import { namespaceOf, type Unproductive } from './pool-budget.ts';
 import { volumeReader } from './volume-reader.ts';
 
 /** A taint that is removed within this time after the initialization holds back pods of the same likeness alone. */
 const MATURE_MS = 10_000;
+const NONE: ReadonlySet<string> = new Set();
 /** Pods whose likeness is compared in one run. Further pods count as unproven. */
 const MOST_COMPARED = 10_000;
 
@@ -20,8 +21,9 @@ export interface SuspectNodes extends Pick<Unproductive, 'cause' | 'text'> {
   readonly count: number;
   /** Number of the nodes that have been initialized for some time, or are gone. */
   readonly mature: number;
-  /** Likeness of the pods that the nodes are for. */
+  /** Likeness and namespaces of the pods that the nodes are for. */
   readonly likenesses: ReadonlySet<string>;
+  readonly namespaces: ReadonlySet<string>;
 }
 
 /** Reports whether the node has been initialized for some time, or is gone. */
@@ -45,7 +47,7 @@ export function suspectsAmong(
       if (fit.kind !== 'lacking') continue;
       const { cause, text } = fit;
       const key = causeKey(cause);
-      const known = found.get(key) ?? { cause, text, count: 0, mature: 0, likenesses: new Set<string>() };
+      const known = found.get(key) ?? { cause, text, count: 0, mature: 0, likenesses: NONE, namespaces: NONE };
       const more = counted.has(key) ? 0 : 1;
       counted.add(key);
       found.set(key, {
@@ -53,6 +55,7 @@ export function suspectsAmong(
         count: known.count + more,
         mature: known.mature + (isLasting ? more : 0),
         likenesses: new Set([...known.likenesses, likeness]),
+        namespaces: new Set([...known.namespaces, namespaceOf(pod)]),
       });
     }
   }

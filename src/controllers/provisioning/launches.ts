@@ -6,12 +6,12 @@ import { LRUCache } from 'lru-cache';
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
+import { poolNameOf, uidOf } from '../../api/object-fields.ts';
 import { isVirtual } from '../../engine/capacity-buffers.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { LaunchCause } from '../../engine/launch-causes.ts';
 import type { StateNode } from '../../engine/model.ts';
-import { isScheduled, podKey } from '../../engine/pods.ts';
+import { isActive, isScheduled, podKey } from '../../engine/pods.ts';
 import type { Volumes } from '../../engine/volumes.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { refOf } from '../../kube/store.ts';
@@ -20,7 +20,7 @@ import { timeOf } from '../../lib/times.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
-import { affects, type Unproductive } from './pool-budget.ts';
+import { affects, namespaceOf, type Unproductive } from './pool-budget.ts';
 import { pendingPods } from './solve-input.ts';
 import { publishBoughtInVain, publishNotBound } from './unbound-pods.ts';
 import { volumeReader } from './volume-reader.ts';
@@ -35,6 +35,7 @@ const MOST_WATCHED = 10_000;
 const INTERRUPTED = 'interrupted';
 const SURPLUS = 'surplus';
 const REGISTRATION_TIMEOUT = 'registration_timeout';
+export const NOT_NEEDED = 'not_needed';
 /** The reason of a deletion may become known shortly after the deletion. */
 const SETTLING_MS = 1_000;
 /** By reason of the deletion, as the operator counts it. */
@@ -55,6 +56,9 @@ export interface Launch {
   /** One pod of each likeness that the node is for, until the outcome for the likeness is known. */
   readonly pods: Map<string, Pod>;
   readonly isForPods: boolean;
+  /** UIDs of the pods that the NodeClaim was created for, by namespaced name, without bound pods. Undefined if unknown. */
+  readonly unbound: Map<string, string> | undefined;
+  readonly namespaces: ReadonlySet<string>;
   /** Generation of the NodePool at the creation. */
   readonly generation: number | undefined;
   /** Latest version, the deleted one included. */
@@ -66,6 +70,10 @@ export interface Launch {
   /** Key of the cause for which it was counted. */
   unproductive?: string;
   usdPerHour?: number;
+  /** True once a pod is bound to the node. */
+  isUsed?: boolean;
+  /** True once the launch was counted because its pods were deleted. */
+  isAbandoned?: boolean;
 }
 
 /** Receives the outcomes of launches. */
@@ -74,6 +82,10 @@ export interface Outcomes {
   /** The node serves a pod, or keeps room for a virtual one. */
   served(launch: Launch, pod: Pod): void;
   failed(launch: Launch, unproductive: Unproductive): void;
+  /** The first pod is bound to the node. */
+  used(launch: Launch): void;
+  /** The pods of the launch were deleted before the node was used. */
+  abandoned(launch: Launch): void;
   /** The NodeClaim of an unproductive launch is gone. */
   ended(launch: Launch): void;
   /** Launches were forgotten because there are too many. */
@@ -91,6 +103,8 @@ export class Launches {
   readonly #deps: Deps;
   readonly #outcomes: Outcomes;
   readonly #watched: LRUCache<string, Launch>;
+  /** Time of the last launch by likeness of its pods. */
+  readonly #lastMs = new LRUCache<string, number>({ max: MOST_WATCHED });
 
   constructor(deps: Deps, outcomes: Outcomes) {
     this.#deps = deps;
@@ -105,7 +119,9 @@ export class Launches {
     cluster.onCreated = (claim, pods) => this.#created(claim, pods);
     cluster.stores.nodeClaims.subscribe((_, claim) => {
       const launch = this.#watched.peek(claim.metadata.name);
-      if (launch !== undefined) launch.claim = claim;
+      if (launch === undefined) return;
+      launch.claim = claim;
+      if (isTrue(claim, 'Initialized')) this.#observeInitialized(launch);
     });
     cluster.stores.pods.subscribe((event, pod, before) => {
       const isBound = event !== 'deleted' && isScheduled(pod) && !(before !== undefined && isScheduled(before));
@@ -130,11 +146,47 @@ export class Launches {
       if (launch.nodePool === nodePool && launch.unproductive === key) yield launch;
   }
 
+  /** Returns true if a pod of the NodeClaim still waits, or if the pods of the NodeClaim are not known. */
+  isNeeded(name: string): boolean {
+    const { unbound } = this.#watched.peek(name) ?? {};
+    return unbound === undefined || [...unbound].some(([key, uid]) => this.#isWaiting(key, uid));
+  }
+
+  #isWaiting(key: string, uid: string): boolean {
+    const pod = this.#deps.cluster.stores.pods.get(refOf(key));
+    return pod !== undefined && uidOf(pod) === uid && isActive(pod);
+  }
+
+  /** Counts launches for deleted pods. If all pods were bound to other nodes, the launch does not count. */
+  countAbandoned(): void {
+    for (const launch of this.#watched.values()) {
+      if (launch.isUsed || launch.isAbandoned || !launch.unbound?.size || this.isNeeded(launch.name)) continue;
+      launch.isAbandoned = true;
+      this.#outcomes.abandoned(launch);
+    }
+  }
+
+  /** Returns launches without a registered node that their own pods do not need. */
+  unneeded(): readonly Launch[] {
+    return [...this.#watched.values()].filter(
+      ({ name, claim }) => !claim.metadata.deletionTimestamp && !isTrue(claim, 'Registered') && !this.isNeeded(name),
+    );
+  }
+
+  /** Returns the time of the last launch for pods of the likeness, by `monotonicMs`. */
+  lastLaunchMs(likeness: string): number {
+    return this.#lastMs.get(likeness) ?? Number.NEGATIVE_INFINITY;
+  }
+
   /** Judges each launch if its outcome is known. */
   judge(): void {
+    this.countAbandoned();
     if (this.#watched.size === 0) return;
     const { cluster } = this.#deps;
-    const look: Look = { waiting: Map.groupBy(waitingPods(this.#deps), likenessOf), volumes: volumeReader(cluster) };
+    const look: Look = {
+      waiting: Map.groupBy(podsWithoutNode(this.#deps), likenessOf),
+      volumes: volumeReader(cluster),
+    };
     for (const launch of [...this.#watched.values()]) this.#look(launch, look);
   }
 
@@ -143,12 +195,22 @@ export class Launches {
     const virtual = new Map(cluster.virtualPods.list().map((pod) => [podKey(pod), pod]));
     const pods = keys.flatMap((key) => cluster.stores.pods.get(refOf(key)) ?? virtual.get(key) ?? []);
     const { name } = claim.metadata;
+    const createdMs = monotonicMs(clock);
+    for (const pod of pods) this.#lastMs.set(likenessOf(pod), createdMs);
+    // an evicted pod is replaced by a pod with another name, and virtual pods change with the pods of their buffer
+    const areKnown = pods.length > 0 && !pods.some((pod) => isScheduled(pod) || isVirtual(pod));
     this.#watched.set(name, {
-      ...{ name, nodePool: poolNameOf(claim), claim, createdMs: monotonicMs(clock) },
+      ...{ name, nodePool: poolNameOf(claim), claim, createdMs },
       pods: new Map(pods.map((pod) => [likenessOf(pod), pod])),
       isForPods: keys.length > 0,
+      unbound: areKnown ? new Map(pods.map((pod) => [podKey(pod), uidOf(pod)])) : undefined,
+      namespaces: new Set(pods.map(namespaceOf)),
       generation: this.#generationOf(poolNameOf(claim)),
     });
+  }
+
+  #isPoolEnding(nodePool: string): boolean {
+    return this.#deps.cluster.stores.nodePools.get({ name: nodePool })?.metadata.deletionTimestamp !== undefined;
   }
 
   #generationOf(nodePool: string): number | undefined {
@@ -157,14 +219,26 @@ export class Launches {
 
   /** A pod that is bound to a launched node shows that its NodePool's nodes can be used. */
   #bound(pod: Pod): void {
-    const claim = this.#deps.cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
+    const { cluster } = this.#deps;
+    const key = podKey(pod);
+    this.#watched.peek(cluster.podTimings.get(key).nodeClaim ?? '')?.unbound?.delete(key);
+    const claim = cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
     const launch = claim && this.#watched.peek(claim.metadata.name);
     if (launch === undefined) return;
+    if (!launch.isUsed && launch.isForPods) this.#outcomes.used(launch);
+    launch.isUsed = true;
     this.#outcomes.served(launch, pod);
     // the pod may be gone before the next judgement
     launch.pods.delete(likenessOf(pod));
     // the node was judged too early, or its cause is gone
     if (launch.unproductive !== undefined) this.#watched.delete(launch.name);
+  }
+
+  /** Records the initialization when it happens, because the NodeClaim may be deleted before the next judgement. */
+  #observeInitialized(launch: Launch): void {
+    if (launch.initializedMs !== undefined) return;
+    launch.initializedMs = monotonicMs(this.#deps.clock);
+    this.#outcomes.initialized(launch);
   }
 
   #look(launch: Launch, look: Look): void {
@@ -186,10 +260,7 @@ export class Launches {
     launch.departedMs = undefined;
     if (node?.registered) launch.node = node;
     if (!node?.initialized) return;
-    if (launch.initializedMs === undefined) {
-      launch.initializedMs = monotonicMs(clock);
-      this.#outcomes.initialized(launch);
-    }
+    this.#observeInitialized(launch);
     for (const likeness of [...launch.pods.keys()]) {
       if (!this.#settle(launch, likeness, look)) continue;
       launch.pods.delete(likeness);
@@ -212,7 +283,7 @@ export class Launches {
       const affected = alike?.[0] ?? affectedAmong(waiting, fit.cause);
       if (affected === undefined) return ageMs >= FORGOTTEN_MS;
       if (ageMs < GRACE_MS) return false;
-      return this.#failed(launch, affected, node, fit);
+      return this.#failed(launch, { affected, sample, node }, fit);
     }
     if (isVirtual(pod)) return this.#served(launch, pod);
     if (alike === undefined) return ageMs >= FORGOTTEN_MS;
@@ -230,12 +301,10 @@ export class Launches {
       const fit = suitability(alike ?? sample, node, volumes);
       const affected = alike ?? (fit.kind === 'lacking' ? affectedAmong(waiting, fit.cause) : undefined);
       if (affected === undefined) continue;
-      if (fit.kind === 'lacking') return this.#failed(launch, affected, node, fit);
+      if (fit.kind === 'lacking') return this.#failed(launch, { affected, sample, node }, fit);
       if (fit.kind !== 'free' || !this.#wasWaiting(launch, affected)) continue;
-      return this.#failed(launch, affected, node, {
-        cause: { code: 'not-used', likeness },
-        text: unexplained(affected),
-      });
+      const cause: LaunchCause = { code: 'not-used', likeness };
+      return this.#failed(launch, { affected, sample, node }, { cause, text: unexplained(affected) });
     }
     if (initializedMs === undefined) return this.#settleEndedEarly(launch, waiting);
     return launch.pods.size === 0 || monotonicMs(this.#deps.clock) - departedMs >= FORGOTTEN_MS;
@@ -255,16 +324,17 @@ export class Launches {
     if (monotonicMs(clock) - departedMs < SETTLING_MS) return false;
     const reason = cluster.deletionReasons.get(name);
     if (!isTrue(claim, 'Launched') || (isForPods && waiting.size === 0)) return true;
+    if (this.#isPoolEnding(launch.nodePool)) return true;
     // fewer replicas are an edit; without one, the operator gave up a replacement that did not join
     const isScaledDown = reason === SURPLUS && this.#generationOf(launch.nodePool) !== launch.generation;
-    if (reason === INTERRUPTED || isScaledDown) return true;
+    if (reason === INTERRUPTED || reason === NOT_NEEDED || isScaledDown) return true;
     if (reason === REGISTRATION_TIMEOUT) {
       const text = `the instance of nodeclaim/${name} did not register`;
-      return this.#count(launch, { cause: { code: 'never-joined' }, text });
+      return this.#count(launch, { cause: { code: 'never-joined' }, text }, '');
     }
     const by = (reason === undefined ? undefined : ENDS[reason]) ?? reason ?? BY_OTHERS;
     const text = `nodeclaim/${name} was terminated before its node was initialized, by ${by}`;
-    return this.#count(launch, { cause: { code: 'terminated', by }, text });
+    return this.#count(launch, { cause: { code: 'terminated', by }, text }, '');
   }
 
   #served(launch: Launch, pod: Pod): true {
@@ -272,14 +342,19 @@ export class Launches {
     return true;
   }
 
-  #failed(launch: Launch, pod: Pod, node: StateNode, what: Pick<Unproductive, 'cause' | 'text'>): true {
-    if (!isVirtual(pod)) this.#publish(pod, node, what.text);
-    return this.#count(launch, what);
+  /** @param sample pod that the node was launched for @param affected pod that waits, of any namespace */
+  #failed(
+    launch: Launch,
+    { affected, sample, node }: { readonly affected: Pod; readonly sample: Pod; readonly node: StateNode },
+    what: Pick<Unproductive, 'cause' | 'text'>,
+  ): true {
+    if (!isVirtual(affected)) this.#publish(affected, node, what.text);
+    return this.#count(launch, what, namespaceOf(sample));
   }
 
-  #count(launch: Launch, what: Pick<Unproductive, 'cause' | 'text'>): true {
+  #count(launch: Launch, what: Pick<Unproductive, 'cause' | 'text'>, namespace: string): true {
     launch.unproductive = causeKey(what.cause);
-    this.#outcomes.failed(launch, { ...what, createdMs: launch.createdMs });
+    this.#outcomes.failed(launch, { ...what, namespace, createdMs: launch.createdMs });
     return true;
   }
 
@@ -290,7 +365,7 @@ export class Launches {
 }
 
 /** Pods that need a place on a node: pending pods, pods of leaving nodes, and virtual pods. */
-function waitingPods({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly Pod[] {
+export function podsWithoutNode({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly Pod[] {
   const budgets = cluster.stores.podDisruptionBudgets.list();
   const leaving = podsOfLeavingNodes(cluster.nodes(), budgets, clock.now());
   return [...pendingPods(cluster), ...leaving, ...cluster.virtualPods.list()];

@@ -1,6 +1,6 @@
 /**
- * Launch budget of one NodePool. Unproductive launches are counted by cause; further launches of the affected
- * pods wait longer and longer. Allowances bound the total of all causes. See docs/decisions/0050.
+ * Launch budget of one NodePool. Counts unproductive launches by cause. Further launches for affected pods wait longer after each
+ * failure. The allowances of each namespace limit the total of all causes. See docs/decisions/0050 and 0072.
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import type { LaunchCause } from '../../engine/launch-causes.ts';
@@ -8,16 +8,21 @@ import { causeKey, isAffected, mergeCauses } from '../../engine/withheld-launche
 import { backOffMs } from '../../kube/backoff.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
+import { Allowances, FEW_ALLOWANCES, MOST_ALLOWANCES } from './allowances.ts';
 
 const MINUTE_MS = 60_000;
-/** Maximum number of unproductive launches before a NodePool is limited, and the time in which one allowance is restored. */
-export const MOST_ALLOWANCES = 8;
+/** Time until the allowance of an unproductive launch returns. */
 export const ALLOWANCE_MS = 15 * MINUTE_MS;
-/** Below this many allowances, or from this many causes on, launches of unproven pods are limited. */
-const FEW_ALLOWANCES = MOST_ALLOWANCES / 2;
-const MANY_CAUSES = 3;
+/** Time until the allowance of an abandoned launch returns. Such a launch costs little, because it ends before its node joins. */
+export const ABANDONED_MS = 30_000;
+/** Maximum number of allowances that a namespace gets for used nodes. */
+const MOST_EARNED = 1_000;
 /** A trial leaves one allowance to pods that no cause affects. */
 const TRIAL_ALLOWANCES = 2;
+/** A cause affects the pods of all namespaces if it was found for this many. */
+const GENERAL_NAMESPACES = 3;
+/** Key of the allowances for launches that no namespace is responsible for. */
+const ALL_TOGETHER: ReadonlySet<string> = new Set(['']);
 /** Causes of one NodePool. Beyond this number, the cause that failed longest ago is forgotten. */
 export const MOST_CAUSES = 20;
 /** Selectors of pods are quoted and may be of any length. */
@@ -42,6 +47,8 @@ type CauseOfLikeness = Extract<LaunchCause, { readonly likeness: string }>;
 export const isOfLikeness = (cause: LaunchCause): cause is CauseOfLikeness =>
   cause.code === 'volume' || cause.code === 'not-used';
 
+export const namespaceOf = ({ metadata }: Pod): string => metadata.namespace ?? '';
+
 /** Reports whether the cause affects the pod, likeness included. */
 export const affects = (cause: LaunchCause, pod: Pod): boolean =>
   isOfLikeness(cause) ? likenessOf(pod) === cause.likeness : isAffected(pod, cause);
@@ -50,6 +57,8 @@ export const affects = (cause: LaunchCause, pod: Pod): boolean =>
 export interface CauseRecord {
   cause: LaunchCause;
   text: string;
+  /** Namespaces of the affected pods. Undefined for all namespaces. */
+  namespaces: ReadonlySet<string> | undefined;
   /** Unproductive launches since the last productive one. */
   nodes: number;
   /** Cost of the unproductive nodes that are gone. */
@@ -64,10 +73,16 @@ export interface CauseRecord {
   untilMs: number;
 }
 
+/** Reports whether the cause keeps the pod from further nodes of the NodePool. */
+export const isSubjectTo = ({ cause, namespaces }: Pick<CauseRecord, 'cause' | 'namespaces'>, pod: Pod): boolean =>
+  (namespaces === undefined || namespaces.has(namespaceOf(pod))) && affects(cause, pod);
+
 /** Launch whose node served no pod. */
 export interface Unproductive {
   readonly cause: LaunchCause;
   readonly text: string;
+  /** Namespace of a pod that the node was launched for, or an empty string for a launch without pods. */
+  readonly namespace: string;
   /** By `monotonicMs`. */
   readonly createdMs: number;
 }
@@ -83,19 +98,33 @@ interface UnderWay {
 /** `due`: one launch may show whether the cause is gone. */
 export type CauseState = 'open' | 'held' | 'due';
 
+/** Allowances of one namespace. */
+interface Share {
+  readonly unproductive: Allowances;
+  readonly abandoned: Allowances;
+}
+
+/**
+ * Returns the namespaces that a cause affects, or undefined for all.
+ * @param found namespaces with launches that show the cause
+ */
+export const affectedNamespaces = (cause: LaunchCause, found: ReadonlySet<string>): ReadonlySet<string> | undefined =>
+  affectsEveryPod(cause) || found.size >= GENERAL_NAMESPACES ? undefined : found;
+
 export class PoolBudget {
   readonly #clock: Timepiece;
   readonly #random: (() => number) | undefined;
   readonly #records = new Map<string, CauseRecord>();
-  #allowances = MOST_ALLOWANCES;
-  #allowancesMs: number;
+  readonly #shares = new Map<string, Share>();
+  /** Allowances of a namespace without earlier launches. Fewer after a restart, which forgets the namespaces of the launches. */
+  #usual: Allowances;
   #resetMs = Number.NEGATIVE_INFINITY;
   #isResetDue = false;
 
   constructor(clock: Timepiece, random?: () => number) {
     this.#clock = clock;
     this.#random = random;
-    this.#allowancesMs = monotonicMs(clock);
+    this.#usual = new Allowances(clock, ALLOWANCE_MS);
   }
 
   get records(): ReadonlyMap<string, CauseRecord> {
@@ -103,25 +132,43 @@ export class PoolBudget {
     return this.#records;
   }
 
-  /** Unproductive launches that the NodePool may still have now; a fraction counts the time until the next one. */
-  get allowances(): number {
-    const nowMs = monotonicMs(this.#clock);
-    this.#allowances = Math.min(MOST_ALLOWANCES, this.#allowances + (nowMs - this.#allowancesMs) / ALLOWANCE_MS);
-    this.#allowancesMs = nowMs;
-    return this.#allowances;
+  /** Returns the allowances for a trial. Uses the affected namespace that has the most allowances. */
+  allowancesFor({ namespaces = ALL_TOGETHER }: Pick<CauseRecord, 'namespaces'>): Allowances {
+    const all = [...namespaces].map((namespace) => this.shareOf(namespace).unproductive);
+    return all.reduce((most, each) => (each.left > most.left ? each : most));
   }
 
-  /** Time at which the number of allowances is reached. */
-  allowedAtMs(count: number): number {
-    return monotonicMs(this.#clock) + Math.max(0, count - this.allowances) * ALLOWANCE_MS;
+  shareOf(namespace: string): Share {
+    let share = this.#shares.get(namespace);
+    if (share === undefined) {
+      const abandoned = new Allowances(this.#clock, ABANDONED_MS);
+      share = { unproductive: new Allowances(this.#clock, ALLOWANCE_MS, this.#usual.left), abandoned };
+      this.#shares.set(namespace, share);
+    }
+    return share;
+  }
+
+  /** Counts a launch for pods that were deleted before a pod was bound to the node. */
+  abandoned(namespace: string): void {
+    this.shareOf(namespace).abandoned.take();
+  }
+
+  /** Counts a launch with a pod that is bound to its node. */
+  used(namespace: string): void {
+    this.shareOf(namespace).abandoned.giveBack(MOST_EARNED);
   }
 
   /** Counts a launch. Returns whether launches of affected pods begin to wait by that, and the cause that was forgotten. */
-  failed({ cause, text, createdMs }: Unproductive): { readonly isHeld: boolean; readonly forgotten?: CauseRecord } {
+  failed({ cause, text, namespace, createdMs }: Unproductive): {
+    readonly isHeld: boolean;
+    readonly forgotten?: CauseRecord;
+  } {
     const key = causeKey(cause);
     const nowMs = monotonicMs(this.#clock);
     const known = this.records.get(key);
+    this.#pruneShares();
     const record = known ?? newRecord(cause, text, createdMs);
+    record.namespaces &&= affectedNamespaces(cause, new Set([...record.namespaces, namespace]));
     record.cause = known === undefined ? cause : mergeCauses(known.cause, cause);
     record.text = text.length <= MOST_TEXT ? text : `${text.slice(0, MOST_TEXT).toWellFormed()}…`;
     record.nodes += 1;
@@ -130,7 +177,7 @@ export class PoolBudget {
     this.#records.set(key, record);
     // the node was launched before the outcome of the earlier launches was known
     if (createdMs < record.heldMs) return { isHeld: false };
-    this.#allowances = Math.max(0, this.allowances - 1);
+    this.shareOf(record.namespaces === undefined ? '' : namespace).unproductive.take();
     record.failures += 1;
     const isHeld = record.times > 0 || record.failures >= ruleOf(cause).most;
     if (isHeld) this.#hold(record, nowMs);
@@ -153,8 +200,8 @@ export class PoolBudget {
   }
 
   /** Returns the allowance of a launch that was counted and serves a pod after all. */
-  recovered(): void {
-    this.#allowances = Math.min(MOST_ALLOWANCES, this.allowances + 1);
+  recovered(namespace: string): void {
+    this.shareOf(namespace).unproductive.giveBack();
   }
 
   /** Adds the cost of a node that is gone. */
@@ -170,7 +217,7 @@ export class PoolBudget {
 
   /** A node that was created at the time serves the pod. Returns whether a cause is gone by that. */
   served(pod: Pod, createdMs: number): boolean {
-    return this.#clear(({ cause, firstCreatedMs }) => createdMs >= firstCreatedMs && affects(cause, pod));
+    return this.#clear((record) => createdMs >= record.firstCreatedMs && isSubjectTo(record, pod));
   }
 
   /** The NodePool or its NodeClass was edited. Returns whether the causes are forgotten now; otherwise that follows. */
@@ -183,7 +230,8 @@ export class PoolBudget {
   restore(records: readonly CauseRecord[]): void {
     for (const record of records.slice(0, MOST_CAUSES)) this.#records.set(causeKey(record.cause), record);
     const nodes = records.reduce((sum, record) => sum + record.nodes, 0);
-    this.#allowances = Math.max(1, MOST_ALLOWANCES - nodes);
+    // the namespaces of the launches are not known, and pods of healthy namespaces must not wait
+    this.#usual = new Allowances(this.#clock, ALLOWANCE_MS, Math.max(FEW_ALLOWANCES, MOST_ALLOWANCES - nodes));
   }
 
   /** Returns the state of a cause. A cause without failures may have suspects. */
@@ -192,35 +240,38 @@ export class PoolBudget {
     const { failures = 0, times = 0, untilMs = 0, heldMs = 0 } = record ?? {};
     if (times === 0) return failures + suspects >= ruleOf(cause).most ? 'held' : 'open';
     if (monotonicMs(this.#clock) < untilMs || suspects > 0 || hasTrialSince(heldMs)) return 'held';
-    return this.allowances >= TRIAL_ALLOWANCES ? 'due' : 'held';
+    return record !== undefined && this.allowancesFor(record).left >= TRIAL_ALLOWANCES ? 'due' : 'held';
   }
 
   /** Time of the next attempt, by `monotonicMs`. */
-  nextAttemptMs({ untilMs }: CauseRecord): number {
-    return Math.max(untilMs, this.allowedAtMs(TRIAL_ALLOWANCES));
+  nextAttemptMs(record: CauseRecord): number {
+    return Math.max(record.untilMs, this.allowancesFor(record).atMs(TRIAL_ALLOWANCES));
   }
 
   /**
-   * Returns how many nodes for unproven pods may be under way together.
+   * Returns how many nodes for unproven pods of a namespace may be under way together.
    * @param suspects number of nodes that show a cause and are not judged yet, by key of the cause
    */
-  unprovenAtOnce(suspects: ReadonlyMap<string, number>): number {
-    const causes = new Set([...this.records.keys(), ...suspects.keys()]);
+  unprovenAtOnce(namespace: string, suspects: ReadonlyMap<string, number>): number {
     // further nodes that show a cause are not counted against the allowances
     const expected = [...suspects].reduce((sum, [key, count]) => {
       const { cause, failures = 0 } = this.#records.get(key) ?? {};
       const most = (cause === undefined ? OF_PODS : ruleOf(cause)).most - failures;
       return sum + Math.max(0, Math.min(count, most));
     }, 0);
-    const rest = this.allowances - expected;
-    const isLimited = causes.size >= MANY_CAUSES || rest < FEW_ALLOWANCES;
-    return isLimited ? Math.max(0, Math.floor(rest)) : Number.POSITIVE_INFINITY;
+    return this.shareOf(namespace).unproductive.atOnce(expected);
   }
 
   #clear(isGone: (record: CauseRecord) => boolean): boolean {
     const gone = [...this.#records].filter(([, record]) => isGone(record));
     for (const [key] of gone) this.#records.delete(key);
     return gone.length > 0;
+  }
+
+  /** Removes the shares of namespaces with the usual number of allowances. */
+  #pruneShares(): void {
+    for (const [namespace, { unproductive, abandoned }] of this.#shares)
+      if (unproductive.left === MOST_ALLOWANCES && abandoned.left === MOST_ALLOWANCES) this.#shares.delete(namespace);
   }
 
   /** Forgets causes that did not fail for long, and all causes if an edit was made and may have that effect now. */
@@ -238,7 +289,7 @@ export class PoolBudget {
 }
 
 const newRecord = (cause: LaunchCause, text: string, firstCreatedMs: number): CauseRecord => ({
-  ...{ cause, text, firstCreatedMs },
+  ...{ cause, text, firstCreatedMs, namespaces: affectsEveryPod(cause) ? undefined : new Set<string>() },
   ...{ nodes: 0, usd: 0, failures: 0, times: 0 },
   heldMs: Number.NEGATIVE_INFINITY,
   untilMs: Number.NEGATIVE_INFINITY,

@@ -214,13 +214,15 @@ export class Provisioner implements Singleton {
     this.#first = plan.notEvaluated;
     if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
     recordResults(this.#deps, solved, log);
-    this.#reportHeld(solved);
     this.#unbound.placed(plan.placements, pods);
   }
 
   async #carryOut(solved: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
     const { admitted: claims, waiting } = this.#launches.admit(solved.plan.claims, solved.pods);
-    if (waiting.length > 0) this.#reportWaiting(waiting, solved, context.log);
+    const refused = [...solved.plan.refusals].filter(([, refusal]) => isWithheld(refusal)).map(([key]) => key);
+    this.#reportHeld([...refused, ...waiting.flatMap((claim) => claim.pods)], solved.pods);
+    if (waiting.length > 0)
+      context.log.info('launches wait for an allowance of their namespace', { nodeclaims: waiting.length });
     if (claims.length === 0) return;
     const placed = claims.flatMap((claim) => claim.pods);
     context.log.info('found provisionable pod(s)', {
@@ -240,30 +242,15 @@ export class Provisioner implements Singleton {
     }
   }
 
-  /**
-   * Publishes an event on each pod that cannot be placed because launches for it are held back. The event contains the end of
-   * the hold.
-   */
-  #reportHeld({ plan, pods }: Solved): void {
-    const held = [...plan.refusals].flatMap(([key, refusal]) => (isWithheld(refusal) ? (pods.get(key) ?? []) : []));
+  /** Publishes an event on each pod that must wait for a launch. The event contains the end of the hold. */
+  #reportHeld(keys: readonly string[], pods: Solved['pods']): void {
+    const held = keys.flatMap((key) => pods.get(key) ?? []);
     if (held.length === 0) return;
     const holdOf = this.#launches.holds();
     for (const pod of held) {
       const hold = holdOf(pod);
       if (hold !== undefined) publishHeld(this.#deps, pod, wallTimeOf(this.#deps.clock, hold.untilMs), hold.text);
     }
-  }
-
-  #reportWaiting(claims: readonly PlannedClaim[], { pods }: Solved, log: Logger): void {
-    for (const claim of claims) {
-      const until = this.#launches.allowedAt(claim);
-      const text = `too many recently launched nodes of NodePool ${claim.nodePool} were not used`;
-      for (const key of claim.pods) {
-        const pod = pods.get(key);
-        if (pod !== undefined) publishHeld(this.#deps, pod, until, text);
-      }
-    }
-    log.info('launches wait for an allowance of their nodepool', { nodeclaims: claims.length });
   }
 
   /** Returns the decision for the traces of the NodeClaims, or undefined if tracing is disabled. */

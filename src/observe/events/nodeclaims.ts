@@ -23,6 +23,16 @@ export const NODE_CLASS_NOT_READY = event({
   message: (name: string, error: string) => `NodeClaim ${name} event: ${error}`,
 });
 
+export const LAUNCH_NOT_NEEDED = event({
+  reason: 'LaunchNotNeeded',
+  type: 'Normal',
+  ...OF_CLAIM,
+  meaning:
+    'The pods of the NodeClaim were deleted or bound to other nodes before its Node joined. The NodeClaim is deleted.',
+  message: () =>
+    'Deleting the NodeClaim before its node joins: its pods are gone or bound to other nodes, and no pod needs it',
+});
+
 export const NOT_JOINED = event({
   reason: 'NotJoined',
   type: 'Warning',

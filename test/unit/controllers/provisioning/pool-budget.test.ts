@@ -1,11 +1,13 @@
 /** The launch budget of one NodePool on a clock that tests advance. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { MOST_ALLOWANCES } from '../../../../src/controllers/provisioning/allowances.ts';
 import { launchCondition, restoredCauses } from '../../../../src/controllers/provisioning/launch-condition.ts';
 import {
+  ABANDONED_MS,
   ALLOWANCE_MS,
   LONGEST_BACK_OFF_MS,
-  MOST_ALLOWANCES,
   MOST_CAUSES,
   PoolBudget,
   RESET_MS,
@@ -21,10 +23,17 @@ const IDLE = { suspects: 0, hasTrialSince: () => false };
 let nowMs: number;
 let budget: PoolBudget;
 const clock = { now: () => nowMs };
-const fail = (cause: LaunchCause = TAINT, createdMs = nowMs) => budget.failed({ cause, text: 'it failed', createdMs });
+const fail = (cause: LaunchCause = TAINT, createdMs = nowMs, namespace = 'a') =>
+  budget.failed({ cause, text: 'it failed', namespace, createdMs });
+const left = (namespace = 'a'): number => budget.shareOf(namespace).unproductive.left;
 const state = (cause: LaunchCause = TAINT, underWay = IDLE) => budget.stateOf(cause, underWay);
-const pod = (tolerations: readonly { readonly operator: 'Exists' }[] = []) =>
-  ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [], tolerations } }) as const;
+const pod = (tolerations: readonly { readonly operator: 'Exists' }[] = [], namespace = 'a') =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'a', namespace },
+    spec: { containers: [], tolerations },
+  }) as const;
 
 beforeEach(() => {
   nowMs = 1_000_000;
@@ -74,7 +83,7 @@ describe('PoolBudget', () => {
   it('does not lengthen the back-off for nodes that were launched before it began', () => {
     const createdMs = nowMs;
     for (let node = 0; node < 100; node += 1) fail(TAINT, createdMs - 1);
-    expect(budget.allowances).toBe(MOST_ALLOWANCES - 2);
+    expect(left()).toBe(MOST_ALLOWANCES - 2);
     nowMs += 10 * MINUTE_MS;
     expect(state()).toBe('due');
   });
@@ -125,10 +134,10 @@ describe('PoolBudget', () => {
 
   it('spends allowances that are restored one by one, and reserves one for unaffected pods', () => {
     for (let at = 0; at < MOST_ALLOWANCES; at += 1) fail({ code: 'host-port', port: at });
-    expect(budget.unprovenAtOnce(new Map())).toBe(0);
-    expect(budget.allowedAtMs(1) - nowMs).toBe(ALLOWANCE_MS);
+    expect(budget.unprovenAtOnce('a', new Map())).toBe(0);
+    expect(budget.shareOf('a').unproductive.atMs(1) - nowMs).toBe(ALLOWANCE_MS);
     nowMs += ALLOWANCE_MS;
-    expect(budget.unprovenAtOnce(new Map())).toBe(1);
+    expect(budget.unprovenAtOnce('a', new Map())).toBe(1);
     fail({ code: 'host-port', port: 0 }, nowMs);
     nowMs += ALLOWANCE_MS;
     // The back-off is over, but the only allowance is reserved.
@@ -137,14 +146,50 @@ describe('PoolBudget', () => {
     expect(state({ code: 'host-port', port: 0 })).toBe('due');
   });
 
-  it('limits unaffected pods only if causes are many or allowances are few', () => {
-    fail();
-    fail();
-    fail(JOIN);
-    expect(budget.unprovenAtOnce(new Map())).toBe(Number.POSITIVE_INFINITY);
-    expect(budget.unprovenAtOnce(new Map([['label team', 2]]))).toBe(3);
+  it('limits unaffected pods only if allowances of their namespace are few', () => {
+    for (let port = 0; port < 4; port += 1) fail({ code: 'host-port', port });
+    expect(budget.unprovenAtOnce('a', new Map())).toBe(Number.POSITIVE_INFINITY);
+    expect(budget.unprovenAtOnce('a', new Map([['label team', 2]]))).toBe(2);
     fail({ code: 'host-port', port: 1 });
-    expect(budget.unprovenAtOnce(new Map())).toBe(4);
+    expect(budget.unprovenAtOnce('a', new Map())).toBe(3);
+    expect(budget.unprovenAtOnce('b', new Map())).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('does not take the allowances of a namespace for nodes that never join', () => {
+    for (let node = 0; node < 3; node += 1) fail(JOIN);
+    expect([left('a'), left('')]).toEqual([MOST_ALLOWANCES, MOST_ALLOWANCES - 3]);
+  });
+
+  it('holds back only the namespaces in which a cause was found, and all of them from three on', () => {
+    const namespaces = () => [...(budget.records.get(causeKey(TAINT))?.namespaces ?? ['all'])];
+    fail();
+    fail();
+    expect(namespaces()).toEqual(['a']);
+    expect(budget.served(pod([], 'b'), nowMs)).toBe(false);
+    fail(TAINT, nowMs, 'b');
+    expect(namespaces()).toEqual(['a', 'b']);
+    fail(TAINT, nowMs, 'c');
+    expect(namespaces()).toEqual(['all']);
+    expect(budget.served(pod([], 'd'), nowMs)).toBe(true);
+  });
+
+  it('limits a namespace whose pods are deleted before their nodes join, and only this namespace', () => {
+    const { abandoned } = budget.shareOf('a');
+    for (let launch = 0; launch < 20; launch += 1) budget.abandoned('a');
+    expect(abandoned.atOnce()).toBe(0);
+    nowMs += ABANDONED_MS;
+    expect(abandoned.atOnce()).toBe(1);
+    expect(budget.shareOf('b').abandoned.atOnce()).toBe(Number.POSITIVE_INFINITY);
+    expect(left()).toBe(MOST_ALLOWANCES);
+  });
+
+  it('lets a namespace abandon as many launches as it used', () => {
+    for (let launch = 0; launch < 100; launch += 1) budget.used('a');
+    for (let launch = 0; launch < 100; launch += 1) budget.abandoned('a');
+    expect(budget.shareOf('a').abandoned.atOnce()).toBe(Number.POSITIVE_INFINITY);
+    for (let launch = 0; launch < 100; launch += 1) budget.used('a');
+    nowMs += 200 * ABANDONED_MS;
+    expect(budget.shareOf('a').abandoned.left).toBe(MOST_ALLOWANCES);
   });
 
   it('stores a limited number of causes and returns the forgotten cause', () => {
@@ -198,7 +243,8 @@ describe('the condition LaunchesProductive', () => {
     next.restore(restored);
     expect(next.stateOf(cause, IDLE)).toBe('held');
     expect([...next.records.keys()]).toEqual([causeKey(cause)]);
-    expect(next.allowances).toBe(MOST_ALLOWANCES - 3);
+    expect(next.records.get(causeKey(cause))?.namespaces).toEqual(record.namespaces);
+    expect(next.shareOf('a').unproductive.left).toBe(MOST_ALLOWANCES - 3);
     expect(restoredCauses(clock, poolWith(condition, 2))).toEqual([]);
   });
 
@@ -234,5 +280,41 @@ describe('the condition LaunchesProductive', () => {
     'a [taint x]: 2 nodes, $0.1, next attempt at never',
   ])('is ignored after a restart if it cannot be parsed: %j', (message) => {
     expect(restoredCauses(clock, poolWith({ type: 'LaunchesProductive', status: 'False', message }))).toEqual([]);
+  });
+});
+
+describe('the number of allowances', () => {
+  /** Steps of a namespace: pods that want nodes, the share of the nodes that are used, and the seconds until the next step. */
+  const steps = fc.array(
+    fc.record({
+      wanted: fc.integer({ min: 1, max: 40 }),
+      used: fc.integer({ min: 0, max: 100 }),
+      seconds: fc.integer({ min: 1, max: 90 }),
+    }),
+    { minLength: 1, maxLength: 60 },
+  );
+
+  it('limits abandoned launches by the largest batch, the used launches and the time', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const startMs = nowMs;
+        const own = new PoolBudget(clock, () => 0);
+        let [abandoned, used, largest] = [0, 0, 0];
+        for (const { wanted, used: percent, seconds } of all) {
+          const launched = Math.min(wanted, own.shareOf('a').abandoned.atOnce());
+          const usedNow = Math.floor((launched * percent) / 100);
+          largest = Math.max(largest, launched);
+          for (let at = 0; at < launched; at += 1) own[at < usedNow ? 'used' : 'abandoned']('a');
+          used += usedNow;
+          abandoned += launched - usedNow;
+          nowMs += seconds * 1000;
+          const returned = (nowMs - startMs) / ABANDONED_MS;
+          // a batch is not limited while enough allowances are left
+          const batches = 1 + returned / (MOST_ALLOWANCES / 2);
+          expect(abandoned).toBeLessThanOrEqual(MOST_ALLOWANCES + returned + used + largest * batches);
+        }
+        expect(own.shareOf('b').abandoned.atOnce()).toBe(Number.POSITIVE_INFINITY);
+      }),
+    );
   });
 });
