@@ -15,19 +15,24 @@ import {
   podsToDeleteFirst,
 } from '../../engine/disruption/deletion-costs.ts';
 import { isActive } from '../../engine/pods.ts';
+import { backOffMs } from '../../kube/backoff.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, Requeue, type Singleton } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs } from '../../lib/clock.ts';
+import { interleave } from '../../lib/interleave.ts';
 import { timeOf, timestamp } from '../../lib/times.ts';
+import type { Logger } from '../../observe/logger.ts';
 import { VOLUNTARY_DISRUPTION_EMPTYING_PODS } from '../../observe/metrics/disruption.ts';
 import type { Deps } from '../deps.ts';
 
 /** Time between two plans, as between two rankings of nodes. */
 const INTERVAL_MS = 30_000;
 const UNSYNCED_MS = 1000;
-/** Time after a failure until the next plan. Without the right to patch pods, every write fails. */
-const FAILED_MS = 5 * 60_000;
+/** Time until the next write for a pod after a failure. It doubles with each further failure of the pod. */
+const FAILED = { baseMs: 5 * 60_000, maxMs: 60 * 60_000 };
+/** Failures in succession until the next plan waits as long as a pod. Without the right to patch pods, every write fails. */
+const MOST_FAILURES = 10;
 /** Minimum time between two changes of a pod's cost. */
 const DWELL_MS = 2 * 60_000;
 /** Maximum number of writes in one second. */
@@ -48,6 +53,10 @@ export class DeletionCosts implements Singleton {
   /** Changes of the last plan that are not written yet. */
   #planned: readonly Change[] = [];
   #plannedMs = Number.NEGATIVE_INFINITY;
+  /** Failed writes by UID of the pod. */
+  readonly #failed = new Map<string, { readonly failures: number; readonly untilMs: number }>();
+  /** Failures since the last successful write. */
+  #failures = 0;
   /** Time of the last removal by UID of the pod. The time at which a cost was set is in the pod's annotation. */
   readonly #removedMs = new Map<string, number>();
 
@@ -61,12 +70,11 @@ export class DeletionCosts implements Singleton {
     if (monotonicMs(clock) - this.#plannedMs >= INTERVAL_MS) this.#plan();
     const due = this.#planned.slice(0, MOST_WRITES);
     this.#planned = this.#planned.slice(MOST_WRITES);
-    try {
-      await withBoundedConcurrency(due, MOST_WRITES, (change) => this.#carryOut(change));
-    } catch (error) {
-      log.error('failed changing the deletion cost of pods', { error });
+    await withBoundedConcurrency(due, MOST_WRITES, (change) => this.#tryOne(change, log));
+    if (this.#failures >= MOST_FAILURES) {
+      this.#failures = 0;
       this.#planned = [];
-      return after(FAILED_MS);
+      return after(FAILED.baseMs);
     }
     return after(this.#planned.length > 0 ? SECOND_MS : INTERVAL_MS);
   }
@@ -77,6 +85,23 @@ export class DeletionCosts implements Singleton {
     await withBoundedConcurrency(marked, AT_ONCE, (pod) => this.#write(pod, false));
   };
 
+  /** Writes a change. After a failure, the pod waits, so that writes for other pods go on. */
+  async #tryOne(change: Change, log: Logger): Promise<void> {
+    const uid = uidOf(change.pod);
+    try {
+      await this.#carryOut(change);
+      this.#failed.delete(uid);
+      this.#failures = 0;
+    } catch (error) {
+      const { namespace, name } = change.pod.metadata;
+      log.error('failed changing the deletion cost of pods', { Pod: { namespace, name }, error });
+      const { failures = 0 } = this.#failed.get(uid) ?? {};
+      const untilMs = monotonicMs(this.#deps.clock) + backOffMs(FAILED, failures, this.#deps.random);
+      this.#failed.set(uid, { failures: failures + 1, untilMs });
+      this.#failures += 1;
+    }
+  }
+
   #plan(): void {
     const { cluster, clock, metrics } = this.#deps;
     this.#plannedMs = monotonicMs(clock);
@@ -85,19 +110,30 @@ export class DeletionCosts implements Singleton {
     metrics.gauge(VOLUNTARY_DISRUPTION_EMPTYING_PODS).set(pods.filter(hasOwnCost).length);
   }
 
-  /** Returns the pods whose cost must change. Removals come first, so that a scale-down spares nodes that are needed again. */
+  /**
+   * Returns the pods whose cost must change. Removals come first, so that a scale-down spares nodes that are needed again.
+   * Namespaces take turns, because a webhook may refuse all writes of one namespace.
+   */
   #changes(pods: readonly Pod[]): readonly Change[] {
     const nowMs = this.#deps.clock.now();
     for (const [uid, ms] of this.#removedMs) if (nowMs - ms >= DWELL_MS) this.#removedMs.delete(uid);
+    const own = new Set(pods.map(uidOf));
+    for (const uid of this.#failed.keys()) if (!own.has(uid)) this.#failed.delete(uid);
     const wanted = new Set(this.#wanted(pods));
     const removed = pods.filter(
       (pod) => hasCostMark(pod) && isActive(pod) && !wanted.has(pod) && mayRemove(pod, nowMs),
     );
     const lowered = [...wanted].filter((pod) => !hasOwnCost(pod) && !this.#removedMs.has(uidOf(pod)));
     return [
-      ...removed.map((pod): Change => ({ pod, wanted: false })),
-      ...lowered.map((pod): Change => ({ pod, wanted: true })),
+      ...this.#inTurn(removed).map((pod): Change => ({ pod, wanted: false })),
+      ...this.#inTurn(lowered).map((pod): Change => ({ pod, wanted: true })),
     ];
+  }
+
+  #inTurn(pods: readonly Pod[]): readonly Pod[] {
+    const nowMs = monotonicMs(this.#deps.clock);
+    const due = pods.filter((pod) => (this.#failed.get(uidOf(pod))?.untilMs ?? nowMs) <= nowMs);
+    return interleave([...Map.groupBy(due, ({ metadata }) => metadata.namespace).values()]);
   }
 
   #wanted(pods: readonly Pod[]): readonly Pod[] {

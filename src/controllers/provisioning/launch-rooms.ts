@@ -1,5 +1,6 @@
 /** Finds how many nodes a NodePool may launch at a time for the pods of each namespace. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { interleave } from '../../lib/interleave.ts';
 import { timeOf } from '../../lib/times.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
@@ -125,8 +126,7 @@ export function inTurn<T extends PlannedLaunch>(
     own: own.toSorted((a, b) => createdMs(a) - createdMs(b)),
   }));
   const inOrder = turns.sort((a, b) => compare(a.lastMs, b.lastMs) || compare(firstMs(a.own), firstMs(b.own)));
-  const longest = Math.max(0, ...inOrder.map(({ own }) => own.length));
-  return Array.from({ length: longest }, (_, at) => inOrder.flatMap(({ own }) => own.slice(at, at + 1))).flat();
+  return interleave(inOrder.map(({ own }) => own));
 }
 
 const createdMs = ({ pods }: PlannedLaunch): number =>

@@ -1,6 +1,6 @@
 /**
- * Ends launches that no pod needs, before their nodes join. All pods of such a launch were deleted or bound elsewhere, and no other
- * pod could use its node. See docs/decisions/0072.
+ * Ends launches that no pod needs, before their nodes join. All pods of such a launch were deleted or bound to other nodes, and
+ * no other pod could use its node. See docs/decisions/0072.
  */
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';

@@ -139,6 +139,31 @@ describe('deletion costs', () => {
     expect(world.errors()).toEqual([]);
   });
 
+  it('are not delayed by pods that refuse writes, which are tried at growing intervals', async () => {
+    await withOneIdleNode(['--steering=false', '--pod-deletion-cost=true']);
+    const since = '2020-01-01T00:00:00Z';
+    const annotations = { [DELETION_COST_ANNOTATION]: '-1', [DELETION_COST_SINCE_ANNOTATION]: since };
+    const [refused] = world.pods;
+    for (const { metadata } of world.pods) world.kube.patch(POD, metadata, { metadata: { annotations } });
+    const attempts: number[] = [];
+    world.kube.beforeWrite = (operation, name) => {
+      if (operation !== 'patch pods' || name !== refused?.metadata.name) return;
+      attempts.push(world.clock.now());
+      throw new ApiError(422, 'Invalid', 'denied by a webhook');
+    };
+    await world.pass(60);
+    expect(podsWithCost().map(({ metadata }) => metadata.name)).toEqual([refused?.metadata.name]);
+    await world.pass(60 * 60);
+    const minutes = attempts.slice(1).map((at, index) => (at - (attempts[index] ?? 0)) / 60_000);
+    // up to a tenth more, and up to one plan later
+    const limits = [5, 10, 20].map((least) => ({ least, most: least * 1.1 + 1 }));
+    expect(minutes).toHaveLength(limits.length);
+    for (const [index, { least, most }] of limits.entries()) {
+      expect(minutes[index]).toBeGreaterThanOrEqual(least);
+      expect(minutes[index]).toBeLessThanOrEqual(most);
+    }
+  });
+
   it('are tried again every five minutes without the right to patch pods', async () => {
     await withOneIdleNode();
     let attempts = 0;
