@@ -259,6 +259,11 @@ export class World {
     for (const pod of pods) this.kube.delete(POD, pod.metadata);
   }
 
+  /** Makes pods look as if kube-scheduler had not tried them. Their NodeClaims stay, but no further nodes are launched. */
+  leaveUntried(...pods: readonly Pod[]): void {
+    for (const { metadata } of pods) this.kube.patch(POD, metadata, { status: { conditions: [] } }, 'status');
+  }
+
   eventReasons(): readonly string[] {
     return this.events.map(({ reason }) => reason);
   }

@@ -135,7 +135,7 @@ describe('registration health of a NodePool', () => {
 
   it('counts a failure once if the deletion of the claim is retried', async () => {
     await launched();
-    world.removePods(...world.pods);
+    world.leaveUntried(...world.pods);
     await world.clock.advance(14 * 60_000);
     const failed = failing('delete nodeclaims', 3, new ApiError(500, 'InternalError', 'etcdserver: request timed out'));
     await world.pass(120);

@@ -97,6 +97,8 @@ describe('pods with resource claims', () => {
     expect(world.claims).toHaveLength(1);
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('Unknown/DRADriverPoolsNotPublished');
     expect(world.events.filter(({ reason }) => reason === 'DRADriverPoolsNotPublished').length).toBeGreaterThan(0);
+    // kube-scheduler would not bind the pod to the node without devices
+    world.bindPods = () => undefined;
     claiming('two');
     await world.pass(60);
     const typeOf = ({ metadata }: NodeClaim) => metadata.labels?.['node.kubernetes.io/instance-type'];

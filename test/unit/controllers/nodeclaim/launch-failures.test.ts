@@ -142,7 +142,7 @@ describe('launch', () => {
     expect(await world.metrics.text()).not.toContain('insufficient_capacity');
     expect(conditionOf(world.claims[0], 'Launched')).toBe('Unknown/AwaitingReconciliation');
     world.kube.beforeWrite = () => undefined;
-    world.removePods(...world.pods);
+    world.leaveUntried(...world.pods);
     await world.pass(10);
     expect(world.claims).toEqual([]);
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="insufficient_capacity".*\} 1/);

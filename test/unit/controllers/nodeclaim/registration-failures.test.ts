@@ -225,7 +225,7 @@ describe('liveness', () => {
     await world.begin();
     await world.pass(3);
     world.cluster.registrationHealth.record(world.kube.get(NODE_POOL, { name: 'default' }).metadata.uid ?? '', false);
-    world.removePods(...world.pods);
+    world.leaveUntried(...world.pods);
     world.kube.beforeWrite = (operation) => {
       if (operation === 'patch-status nodepools') throw error;
     };
