@@ -35,6 +35,7 @@ import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
 import { finalise } from './solver/finalise.ts';
 import { noPools } from './solver/misfits.ts';
+import { NamespaceWork } from './solver/namespace-work.ts';
 import { Nodes } from './solver/nodes.ts';
 import { Pace } from './solver/pace.ts';
 import type { PodClasses } from './solver/pod-class.ts';
@@ -110,6 +111,8 @@ class VariationSolve {
   readonly #pods: readonly Entry[];
   readonly #order: readonly Entry[];
   readonly #pace: Pace;
+  /** Work of all attempts. */
+  readonly #work = new NamespaceWork();
   readonly #noAmounts: Amounts;
   readonly #staying: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
@@ -188,7 +191,7 @@ class VariationSolve {
     const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet };
     const nodes = new Nodes({ ...parts, devices });
     const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
-    const notEvaluated = run(scheduler, placeable, refusals, this.#pace);
+    const notEvaluated = run(scheduler, placeable, refusals, { pace: this.#pace, work: this.#work });
     this.#unpacked.clear();
     const packed = this.#packed(scheduler.claims.all, topology, workShare);
     const claims = finaliseAll(packed, this.#strictMinValues, refusals);
@@ -225,7 +228,7 @@ class VariationSolve {
     const { devices: world, daemons } = this.#common;
     const variation = this.#claimStates;
     if (world === undefined || variation === undefined) return undefined;
-    return new DevicePlacement({ world, daemons, variation, elapsedMs: this.#options.elapsedMs });
+    return new DevicePlacement({ world, daemons, variation, elapsedMs: this.#options.elapsedMs, work: this.#work });
   }
 
   #newScheduler(
@@ -307,13 +310,20 @@ function run(
   scheduler: Scheduler,
   order: readonly Entry[],
   refusals: Map<string, PodRefusal>,
-  pace: Pace,
+  { pace, work }: { readonly pace: Pace; readonly work: NamespaceWork },
 ): readonly string[] {
   const queue = new PodQueue(order);
-  const restOf = (entry: Entry): readonly string[] =>
-    [entry, ...queue.rest].map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key));
+  const later: string[] = [];
+  const restOf = (entry: Entry): readonly string[] => [
+    ...later,
+    ...[entry, ...queue.rest].map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key)),
+  ];
   for (let entry = queue.pop(); entry !== undefined; entry = queue.pop()) {
     const { pod, podClass } = entry;
+    if (podClass.devices !== undefined && work.isSpentFor(pod)) {
+      if (!refusals.has(podKey(pod))) later.push(podKey(pod));
+      continue;
+    }
     if (!pace.hasTimeFor(pod, entry.isHeavy) || pace.hasEnough(scheduler.claims.all.length)) return restOf(entry);
     const refusal = refusalOrFailure('placed', () => scheduler.place(pod, podClass, pace.isLateForPod));
     if (refusal === undefined) {
@@ -326,7 +336,7 @@ function run(
       refusals.set(podKey(pod), pace.tooSlow);
     } else return restOf(entry);
   }
-  return [];
+  return later;
 }
 
 /** Adds the omitted parts of a pod to the refusal, because they can be the cause. */

@@ -57,8 +57,11 @@ export class SelectorError extends Error {
 export interface Selector {
   /** Drivers that the expression compares with the driver of the device. */
   readonly drivers: readonly string[];
-  /** @throws {SelectorError} if the evaluation fails or costs too much */
-  matches(device: SelectorDevice): boolean;
+  /**
+   * @param onCost receives the units of the evaluation, also if it fails
+   * @throws {SelectorError} if the evaluation fails or costs too much
+   */
+  matches(device: SelectorDevice, onCost?: (units: number) => void): boolean;
 }
 
 const LIMITS = { maxAstNodes: 20_000, maxDepth: 100 };
@@ -186,17 +189,17 @@ function compiled(expression: string): Selector {
   if (!valid) throw error;
   if (type !== 'bool' && type !== 'dyn') throw new TypeError(`must evaluate to bool, not ${type}`);
   const evaluate = compileCounted(ast);
-  return { drivers: driversOf(nodes), matches: (device) => evaluated(evaluate, device) };
+  return { drivers: driversOf(nodes), matches: (device, onCost) => evaluated(evaluate, device, onCost) };
 }
 
 /** Replaces `int()`, because that of the library accepts an empty text and other bases. */
 const strictInserts = ({ op, args, range }: ASTNode): readonly (readonly [number, string])[] =>
   op === 'call' && args[0] === 'int' ? [[range.start, 'strict_']] : [];
 
-function evaluated(evaluate: ParseResult, device: SelectorDevice): boolean {
+function evaluated(evaluate: ParseResult, device: SelectorDevice, onCost?: (units: number) => void): boolean {
   let value: unknown;
   try {
-    value = withinCost(MOST_SELECTOR_COST, () => evaluate({ device }) as unknown);
+    value = withinCost(MOST_SELECTOR_COST, () => evaluate({ device }) as unknown, onCost);
   } catch (error) {
     const text = error instanceof CostError ? 'too complex, exceeds cost limit' : wording(error);
     throw new SelectorError(text, error);

@@ -24,8 +24,12 @@ const tenths = ({ length }: string | Uint8Array): number => Math.ceil(length / C
 /** Subtracts the cost of reading a text. @throws CostError if the limit is exceeded */
 export const chargeText = (text: string, times = 1): void => charge(tenths(text) * times);
 
-/** Runs an evaluation with a cost limit. @throws CostError if the limit is exceeded */
-export function withinCost<T>(limit: number, run: () => T): T {
+/**
+ * Runs an evaluation with a cost limit.
+ * @param onCost receives the units of the evaluation, also if it fails
+ * @throws CostError if the limit is exceeded
+ */
+export function withinCost<T>(limit: number, run: () => T, onCost?: (units: number) => void): T {
   left = limit;
   try {
     const value = run();
@@ -35,6 +39,7 @@ export function withinCost<T>(limit: number, run: () => T): T {
   } catch (error) {
     throw left < 0 ? new CostError() : error;
   } finally {
+    onCost?.(limit - Math.max(left, 0));
     left = Number.POSITIVE_INFINITY;
   }
 }

@@ -17,6 +17,8 @@ import { shown } from './shown-text.ts';
 export const MOST_DEVICES = 32;
 const MOST_REQUESTS = 32;
 const MOST_ALTERNATIVES = 8;
+/** Maximum number of characters of the selectors in a claim. Their compilation takes about a second. */
+const MOST_SELECTOR_LENGTH = 100 * 1024;
 
 /** The claim cannot be allocated on any node. */
 export class ClaimError extends Error {}
@@ -58,6 +60,8 @@ export interface CompiledClaim {
   readonly name: string;
   readonly requests: readonly CompiledRequest[];
   readonly constraints: readonly Constraint[];
+  /** Number of characters of the selectors in the claim. */
+  readonly selectorLength: number;
 }
 
 /** @throws {ClaimError} with the reason why no node can satisfy the claim */
@@ -69,6 +73,11 @@ export function compileClaim(
   const named = `claim "${metadata.name}"`;
   if (requests.length > MOST_REQUESTS) throw new ClaimError(`${named}: has more than ${MOST_REQUESTS} requests`);
   if (constraints.length > MOST_REQUESTS) throw new ClaimError(`${named}: has more than ${MOST_REQUESTS} constraints`);
+  const selectorLength = lengthOfSelectors(requests);
+  if (selectorLength > MOST_SELECTOR_LENGTH)
+    throw new ClaimError(
+      `${named}: its selectors have ${selectorLength} characters, at most ${MOST_SELECTOR_LENGTH} are supported`,
+    );
   const compiled = requests.map((request) => compiledRequest(request, named, classes));
   const least = compiled.reduce(
     (sum, { alternatives }) => sum + Math.min(...alternatives.map(({ count = 0 }) => count)),
@@ -80,8 +89,15 @@ export function compileClaim(
     name: metadata.name,
     requests: compiled,
     constraints: constraints.map((constraint) => compiledConstraint(constraint, named)),
+    selectorLength,
   };
 }
+
+const lengthOfSelectors = (requests: readonly DeviceRequest[]): number =>
+  requests
+    .flatMap(({ exactly, firstAvailable = [] }) => [...(exactly === undefined ? [] : [exactly]), ...firstAvailable])
+    .flatMap(({ selectors = [] }) => selectors)
+    .reduce((sum, { cel }) => sum + (cel?.expression.length ?? 0), 0);
 
 function compiledConstraint(
   { requests, matchAttribute, distinctAttribute }: DeviceConstraint,

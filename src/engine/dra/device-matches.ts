@@ -22,16 +22,23 @@ function resultOf(
   }
   let result = known.get(text);
   if (result === undefined) {
-    result = evaluated(look, selector);
+    let cost = 0;
+    result = evaluated(look, selector, (units) => {
+      cost = units;
+    });
     known.set(text, result);
-    budget.spendTime();
+    budget.spendUnits(cost);
   }
   return result;
 }
 
-function evaluated(look: DeviceLook, selector: CompiledSelector['selector']): boolean | SelectorError {
+function evaluated(
+  look: DeviceLook,
+  selector: CompiledSelector['selector'],
+  onCost: (units: number) => void,
+): boolean | SelectorError {
   try {
-    return selector.matches(look.seen);
+    return selector.matches(look.seen, onCost);
   } catch (error) {
     if (error instanceof SelectorError) return error;
     throw error;

@@ -86,11 +86,12 @@ class Search {
   readonly #undo: (() => void)[] = [];
   readonly #matching = new Map<Alternative, readonly PooledDevice[]>();
   #requirements: Requirements;
-  readonly rejections = new Rejections();
+  readonly rejections: Rejections;
 
   constructor(input: SearchInput) {
     this.#input = input;
     this.#devices = input.devices;
+    this.rejections = new Rejections(input.budget);
     this.#steps = input.claims.flatMap(({ requests }, claim) => requests.map((request) => ({ claim, request })));
     this.#states = input.claims.map(({ constraints }) => constraints.map(() => OPEN));
     this.#requirements = input.place.requirements;

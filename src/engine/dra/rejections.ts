@@ -2,7 +2,7 @@
 import type { Alternative } from './claim-requests.ts';
 import { mismatchOf } from './device-matches.ts';
 import type { PoolDevice } from './pool-device.ts';
-import { SearchBudget } from './search-budget.ts';
+import { BudgetError, SearchBudget } from './search-budget.ts';
 import { shown } from './shown-text.ts';
 
 export interface Rejection {
@@ -20,6 +20,12 @@ export class Rejections {
   #counts = false;
   #alternative: Alternative | undefined;
   readonly #byDevice = new Map<PoolDevice, Rejection>();
+  /** Budget of the search. Texts evaluate selectors too. */
+  readonly #budget: SearchBudget;
+
+  constructor(budget = new SearchBudget()) {
+    this.#budget = budget;
+  }
 
   /** Sets the request that is tried. Only rejections of the deepest request count, and of its first alternative. */
   focus(at: number, alternative: Alternative): void {
@@ -73,8 +79,14 @@ export class Rejections {
 
   /** Returns the rejection by a selector, if the selectors do not accept the device either. */
   #read(device: PoolDevice, rejection: Rejection): Rejection {
-    const mismatch = this.#alternative && mismatchOf(device, this.#alternative, new SearchBudget());
-    return mismatch === undefined ? rejection : { kind: 'selector', text: mismatch.text };
+    if (this.#alternative === undefined) return rejection;
+    try {
+      const mismatch = mismatchOf(device, this.#alternative, this.#budget);
+      return mismatch === undefined ? rejection : { kind: 'selector', text: mismatch.text };
+    } catch (error) {
+      if (error instanceof BudgetError) return rejection;
+      throw error;
+    }
   }
 
   get drivers(): readonly string[] {

@@ -2,6 +2,7 @@
 
 import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
+import { ClaimError } from '../dra/claim-requests.ts';
 import type { ClaimVariation, ClaimState as DeviceClaimState } from '../dra/claim-states.ts';
 import type {
   Allocation,
@@ -14,6 +15,7 @@ import type { DevicePool } from '../dra/device-pool.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
 import { bindsToNode, type HostDevices, NO_HOST_DEVICES, type TypeDevices } from '../dra/host-devices.ts';
 import { SearchBudget } from '../dra/search-budget.ts';
+import type { EnginePod } from '../input.ts';
 import type { AllocationWork, Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { amountIn } from '../resources.ts';
@@ -23,8 +25,16 @@ import type { Claim, ClaimState } from './claim.ts';
 import { sharedClaims } from './claim-units.ts';
 import { DaemonDevices } from './daemon-devices.ts';
 import type { Daemon } from './daemons.ts';
+import type { NamespaceWork } from './namespace-work.ts';
 import type { CompiledNode } from './node.ts';
 import type { PodClass } from './pod-class.ts';
+
+/** Characters in the selectors of a pod's claims that cost little to compile, and units of each character of longer selectors. */
+const SHORT_SELECTORS = 4_096;
+const UNITS_PER_CHARACTER = 50;
+
+const lengthOf = (compiled: DeviceClaimState['compiled']): number =>
+  compiled instanceof ClaimError ? 0 : compiled.selectorLength;
 
 /** Claim that is not created yet. Its devices are free of other pods. */
 const NEW_HOST = {};
@@ -41,6 +51,7 @@ interface PlacementParts {
   readonly variation: ClaimVariation;
   readonly daemons: readonly Daemon[];
   readonly elapsedMs: (() => number) | undefined;
+  readonly work: NamespaceWork;
 }
 
 export class DevicePlacement {
@@ -48,6 +59,7 @@ export class DevicePlacement {
   readonly #variation: ClaimVariation;
   readonly #allocator: DeviceAllocator;
   readonly #elapsedMs: (() => number) | undefined;
+  readonly #work: NamespaceWork;
   readonly #onNodes = new Map<CompiledNode, HostDevices>();
   readonly #states = new Map<PodClass, readonly DeviceClaimState[]>();
   readonly #alternatives = new Map<PodClass, readonly Requirements[]>();
@@ -60,13 +72,14 @@ export class DevicePlacement {
   /** True if the current pod is counted. */
   #isExpired = false;
 
-  constructor({ world, variation, daemons, elapsedMs }: PlacementParts) {
+  constructor({ world, variation, daemons, elapsedMs, work }: PlacementParts) {
     this.#world = world;
     this.#variation = variation;
     this.#allocator = world.newAllocator(variation);
     this.#daemons = new DaemonDevices({ world, variation, allocator: this.#allocator, daemons });
     this.#elapsedMs = elapsedMs;
-    this.#budget = new SearchBudget(elapsedMs);
+    this.#work = work;
+    this.#budget = new SearchBudget({ elapsedMs });
   }
 
   /** Work of this attempt. */
@@ -86,9 +99,12 @@ export class DevicePlacement {
   }
 
   /** Starts the work for another pod. */
-  start(): void {
+  start(pod: EnginePod, podClass: PodClass): void {
     this.#isExpired = false;
-    this.#budget = new SearchBudget(this.#elapsedMs);
+    const onUnits = this.#work.counterFor(pod);
+    this.#budget = new SearchBudget({ elapsedMs: this.#elapsedMs, onUnits });
+    const characters = this.#statesOf(podClass).reduce((sum, { compiled }) => sum + lengthOf(compiled), 0);
+    if (characters > SHORT_SELECTORS) onUnits(characters * UNITS_PER_CHARACTER);
   }
 
   #statesOf(podClass: PodClass): readonly DeviceClaimState[] {

@@ -92,7 +92,7 @@ export class Scheduler {
    */
   place(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
     const { withheld, devices, units } = this.#parts;
-    if (podClass.devices !== undefined) devices?.start();
+    if (podClass.devices !== undefined) devices?.start(pod, podClass);
     this.#withheld = withheld.of(pod);
     const mates = podClass.devices !== undefined && devices?.sharesOpenClaims(podClass) ? units.matesOf(pod) : [];
     if (mates.length > 0) {

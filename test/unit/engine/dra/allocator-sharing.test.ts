@@ -273,7 +273,7 @@ describe('the search', () => {
       `allocation of devices needs more than ${MOST_STEPS} steps`,
     );
     let now = 0;
-    const slow = new SearchBudget(() => (now += 1_000));
+    const slow = new SearchBudget({ elapsedMs: () => (now += 1_000) });
     expect(refusal(world().allocate([wanted], newNode({ t: template(list) }), slow))).toBe(
       'allocation of devices took longer than 5s',
     );
