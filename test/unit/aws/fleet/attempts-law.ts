@@ -70,7 +70,7 @@ export function describeAttempts(codes: readonly string[]): void {
       const before = fleets();
       let lastMs = startedMs;
       let known = before;
-      while (account.clock.now() - startedMs < 15 * MINUTE) {
+      while (account.clock.now() - startedMs < 8 * MINUTE) {
         expect(await launching.attempt()).toBeUndefined();
         if (fleets() === known)
           expect(account.clock.now() - lastMs).toBeLessThan(LONGEST_PAUSE_MS + LONGEST_BACK_OFF_MS);
