@@ -14,8 +14,8 @@ import type { Scope } from './instanceprofiles/names.ts';
 import { instanceGarbageCollection } from './instances/garbage-collection.ts';
 import { Instances } from './instances/instances.ts';
 import { tagging } from './instances/tagging.ts';
+import { capacityDiscovery } from './instancetypes/capacity-discovery.ts';
 import { InstanceTypes, instanceTypesController } from './instancetypes/instancetypes.ts';
-import { memoryDiscovery } from './instancetypes/memorydiscovery.ts';
 import { interruption } from './interruption/controller.ts';
 import { instanceStatus } from './interruption/instance-status.ts';
 import { LaunchTemplates, launchTemplatesController } from './launchtemplates/launchtemplates.ts';
@@ -363,7 +363,7 @@ function offeringControllers(
 ): readonly Controller[] {
   return [
     instanceTypesController(types),
-    memoryDiscovery(informers, types),
+    capacityDiscovery(informers, types),
     offeringMetrics({ informers, provider, metrics, pricing, withReserved: settings.featureGates.reservedCapacity }),
     offeringsWatch({ informers, events, report, version: () => types.offeringsVersion }),
     ...(shifts === undefined ? [] : [zonalShiftController(shifts, informers, events)]),

@@ -63,8 +63,8 @@ function isStaticallyDrifted(claim: NodeClaim, nodeClass: EC2NodeClass): boolean
 }
 
 /**
- * Reports whether the image has drifted. A node whose type no image of the NodeClass supports has not drifted, because
- * it cannot be replaced.
+ * Reports whether the image has drifted. This includes a node whose instance type no image of the NodeClass supports any more. An
+ * image leaves the status of the NodeClass only if it is absent from two responses in a row.
  * @throws Error if the type or the image of the claim is unknown
  */
 export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types: readonly InstanceType[]): boolean {
@@ -76,7 +76,7 @@ export function isImageDrifted(claim: NodeClaim, nodeClass: EC2NodeClass, types:
   const image = claim.status?.imageID ?? '';
   if (image === '') throw new Error(`NodeClaim ${claim.metadata.name} has no image ID`);
   const wanted = amiForType(amis, type);
-  return wanted !== undefined && wanted.id !== image;
+  return wanted?.id !== image;
 }
 
 /** @throws Error if the NodeClass has no security groups, or EC2 reports none for the instance */

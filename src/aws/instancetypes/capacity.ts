@@ -84,8 +84,6 @@ interface CapacityContext {
   readonly pods: number;
   /** Fraction of the memory that is not available to the operating system. */
   readonly memoryOverheadPercent: number;
-  /** Memory in bytes that a node of this type has reported. Replaces the estimate. */
-  readonly discoveredMemory?: number | undefined;
 }
 
 /**
@@ -98,7 +96,7 @@ export function capacityOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, cont
   const ipv4 = info.NetworkInfo?.Ipv4AddressesPerInterface ?? 0;
   return {
     cpu: (info.VCpuInfo?.DefaultVCpus ?? 0) * 1000,
-    memory: context.discoveredMemory ?? estimatedMemory(info, context.memoryOverheadPercent),
+    memory: estimatedMemory(info, context.memoryOverheadPercent),
     'ephemeral-storage': ephemeralStorage(info, nodeClass, context.family),
     pods: context.pods,
     [POD_ENI_RESOURCE]: branchInterfaces(info.InstanceType ?? ''),

@@ -8,9 +8,15 @@ import { zonesOf } from '../subnets/zones.ts';
 /** Returns the fingerprint of a list of AMIs. Cached, because each list is used once per instance type. */
 const imageSetOf = remembering((images: readonly object[]): string => setFingerprint(images));
 
-/** Returns the key of the memory that nodes of a type reported with the AMIs of a NodeClass. */
-export const memoryKey = (instanceType: string, nodeClass: EC2NodeClass): string =>
-  `${instanceType}:${imageSetOf(nodeClass.status?.amis ?? [])}`;
+/** Returns a fingerprint of the settings on which the capacity of a node depends, besides its image. */
+const settingsOf = remembering(
+  ({ kubelet, blockDeviceMappings, instanceStorePolicy, networkInterfaces }: EC2NodeClass['spec']) =>
+    fingerprint([kubelet, setFingerprint(blockDeviceMappings), instanceStorePolicy, setFingerprint(networkInterfaces)]),
+);
+
+/** Returns the key of the capacity that nodes of a type reported with the AMIs and the settings of a NodeClass. */
+export const capacityKey = (instanceType: string, nodeClass: EC2NodeClass): string =>
+  `${instanceType}:${imageSetOf(nodeClass.status?.amis ?? [])}:${settingsOf(nodeClass.spec)}`;
 
 /**
  * Returns a key of the fields on which the resolved instance types depend. Cached, because many controllers list

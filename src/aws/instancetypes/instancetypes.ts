@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
-import type { InstanceType, Requirement } from '../../engine/model.ts';
+import type { InstanceType, Requirement, Resources } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
@@ -34,18 +34,18 @@ import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import { type Zone, zonesOf } from '../subnets/zones.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
 import { capacityOf, estimatedMemory } from './capacity.ts';
-import { classKey, memoryKey, offeringKey } from './class-keys.ts';
+import { capacityKey, classKey, offeringKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
 import { cpuCreditsOf } from './cpu-credits.ts';
 import { Densities } from './densities.ts';
 import { confirmTypes, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
+import { NodeCapacities } from './node-capacities.ts';
 import { overheadOf } from './overhead.ts';
 import { TypeLists, UNUSED_MS } from './type-lists.ts';
 import { volumeLimitsOf } from './volume-limits.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
-const DISCOVERED_MEMORY_TTL_MS = 60 * 24 * 3_600_000;
 const MIB = 2 ** 20;
 
 const NO_INFO: InstanceTypeInfo = {};
@@ -92,14 +92,12 @@ export class InstanceTypes {
   #allZones: readonly string[] = [];
   /** Time of the last refresh, by `monotonicMs`. */
   #refreshedMs = Number.NEGATIVE_INFINITY;
-  readonly #resolved: TtlCache<string, { readonly memories: number; readonly types: readonly Resolved[] }>;
+  readonly #resolved: TtlCache<string, { readonly sequence: number; readonly types: readonly Resolved[] }>;
   /** Resolutions in progress, by class key. */
   readonly #resolving = new Map<string, Promise<readonly Resolved[]>>();
   readonly #lists: TypeLists;
   readonly #densities: Densities;
-  readonly #discoveredMemory: TtlCache<string, number>;
-  /** Number of changes of discovered memory. */
-  #memories = 0;
+  readonly #capacities: NodeCapacities;
 
   constructor(options: InstanceTypesOptions) {
     this.#options = options;
@@ -108,7 +106,7 @@ export class InstanceTypes {
     const { unavailable, spotRisk } = options;
     // both sequences only increase, so their sum changes if one of them changes
     this.#lists = new TypeLists(options.clock, (name) => unavailable.sequence(name) + (spotRisk?.sequence(name) ?? 0));
-    this.#discoveredMemory = new TtlCache(options.clock, DISCOVERED_MEMORY_TTL_MS);
+    this.#capacities = new NodeCapacities(options.clock);
   }
 
   /** False until the instance types have been loaded. */
@@ -189,18 +187,9 @@ export class InstanceTypes {
     this.#options.log.debug('discovered zones', { zones: this.#allZones });
   }
 
-  /**
-   * Records the smallest memory, in bytes, that nodes of a type with these AMIs reported. Returns true if the recorded
-   * value has changed.
-   */
-  discoverMemory(instanceType: string, nodeClass: EC2NodeClass, bytes: number): boolean {
-    const key = memoryKey(instanceType, nodeClass);
-    const known = this.#discoveredMemory.get(key);
-    if (known !== undefined && bytes > known) return false;
-    this.#discoveredMemory.set(key, bytes);
-    const isNew = known === undefined || bytes < known;
-    if (isNew) this.#memories++;
-    return isNew;
+  /** Records the capacity that a node of a type reported. Returns true if the node is new. */
+  recordCapacity(instanceType: string, nodeClass: EC2NodeClass, node: string, capacity: Resources): boolean {
+    return this.#capacities.add(capacityKey(instanceType, nodeClass), node, capacity);
   }
 
   /**
@@ -231,7 +220,7 @@ export class InstanceTypes {
 
   async #resolvedFor(key: string, nodeClass: EC2NodeClass): Promise<readonly Resolved[]> {
     const known = this.#resolved.get(key);
-    if (known?.memories === this.#memories) {
+    if (known?.sequence === this.#capacities.sequence) {
       this.#resolved.set(key, known);
       this.#resolved.sweep();
       return known.types;
@@ -241,14 +230,15 @@ export class InstanceTypes {
     return resolving.finally(() => this.#resolving.delete(key));
   }
 
-  /** Resolves a known type again only if nodes have reported a different memory since. */
+  /** Resolves a known type again only if nodes have reported their capacity since. */
   *#resolutionSteps(key: string, nodeClass: EC2NodeClass): Generator<undefined, readonly Resolved[]> {
-    const known = this.#resolved.get(key)?.types;
-    const [memories, infos, offeredIn] = [this.#memories, this.#infos, this.#offeredIn];
+    const { types: known, sequence: before = 0 } = this.#resolved.get(key) ?? {};
+    const [infos, offeredIn] = [this.#infos, this.#offeredIn];
+    const { sequence } = this.#capacities;
     const kubelet = parseKubelet(nodeClass.spec.kubelet);
     const resolve = (info: InstanceTypeInfo): Resolved => this.#resolve(info, nodeClass, kubelet);
     const isCurrent = (type: Resolved): boolean =>
-      type.capacity.memory === (this.#discoveredMemory.get(memoryKey(type.name, nodeClass)) ?? type.capacity.memory);
+      this.#capacities.changeOf(capacityKey(type.name, nodeClass)) <= before;
     const types: Resolved[] = [];
     for (const item of known ?? infos.values()) {
       if ('name' in item) types.push(isCurrent(item) ? item : resolve(infos.get(item.name) ?? {}));
@@ -257,7 +247,7 @@ export class InstanceTypes {
       yield;
     }
     // a refresh during the resolution makes the types outdated
-    if (infos === this.#infos && offeredIn === this.#offeredIn) this.#resolved.set(key, { memories, types });
+    if (infos === this.#infos && offeredIn === this.#offeredIn) this.#resolved.set(key, { sequence, types });
     return types;
   }
 
@@ -307,8 +297,8 @@ export class InstanceTypes {
     const name = info.InstanceType ?? '';
     const family = familyOf(nodeClass);
     const { pods, reserved } = this.#densities.of(nodeClass, info);
-    const discoveredMemory = this.#discoveredMemory.get(memoryKey(name, nodeClass));
-    const capacity = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent, discoveredMemory });
+    const predicted = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent });
+    const capacity = this.#capacities.learned(capacityKey(name, nodeClass), predicted);
     const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;
     const labels = { instance_type: name };
     metrics.instanceTypeCpu.set(name, [{ labels, value: vcpus }]);

@@ -117,7 +117,6 @@ function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: 
     family,
     pods,
     memoryOverheadPercent: MEMORY_OVERHEAD,
-    discoveredMemory: undefined,
   });
   return {
     name,

@@ -1,0 +1,55 @@
+/** Records the capacity that initialized nodes report for their instance types. */
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
+import type { Node } from '../../api/kubernetes.ts';
+import { EC2_NODECLASS_LABEL, INITIALIZED_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { labelOf } from '../../api/object-fields.ts';
+import type { InstanceType, Resources } from '../../engine/model.ts';
+import { addResources, amountIn, readableResources } from '../../engine/resources.ts';
+import type { Informers } from '../../kube/client.ts';
+import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import { amiForType } from '../amis/amis.ts';
+import type { InstanceTypes } from './instancetypes.ts';
+
+const isInitialized = (node: Node | undefined): boolean => node?.metadata.labels?.[INITIALIZED_LABEL] === 'true';
+
+/** Returns the capacity without the resources that the kubelet reserves beyond the overhead of the type. */
+function capacityFor({ overhead }: InstanceType, capacity: Resources, allocatable: Resources): Resources {
+  const reserved = addResources(overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold);
+  return Object.fromEntries(
+    Object.entries(capacity).map(([name, amount]) => {
+      const free = amountIn(allocatable, name);
+      return [name, free === 0 ? amount : Math.min(amount, free + amountIn(reserved, name))];
+    }),
+  );
+}
+
+export const capacityDiscovery = (informers: Informers, types: InstanceTypes): Reconciler<Node> => ({
+  name: 'providers.instancetype.capacity',
+  watches: NODE,
+  concurrency: 1,
+  filter: (node, event, before) => isInitialized(node) && (event === 'added' || !isInitialized(before)),
+  async reconcile(node, { log }) {
+    const providerId = node.spec?.providerID;
+    const claim = informers
+      .store(NODE_CLAIM)
+      .list()
+      .find(({ status }) => providerId !== undefined && status?.providerID === providerId);
+    const nodeClass = informers
+      .store(EC2_NODE_CLASS)
+      .get({ name: node.metadata.labels?.[EC2_NODECLASS_LABEL] ?? claim?.spec.nodeClassRef.name ?? '' });
+    const reported = readableResources(node.status?.capacity);
+    if (claim === undefined || nodeClass === undefined) return settled;
+    const name = labelOf(node, INSTANCE_TYPE_LABEL);
+    const type = (await types.list(nodeClass)).find((each) => each.name === name);
+    // The capacity may depend on the image. Only nodes with the current AMI of the type count.
+    const ami = type === undefined ? undefined : amiForType(nodeClass.status?.amis ?? [], type);
+    if (type === undefined || ami === undefined || ami.id !== claim.status?.imageID) return settled;
+    const capacity = capacityFor(type, reported, readableResources(node.status?.allocatable));
+    if (types.recordCapacity(name, nodeClass, node.metadata.uid ?? node.metadata.name, capacity))
+      log.debug('updating discovered capacity cache', {
+        'memory-capacity': node.status?.capacity?.memory,
+        'instance-type': name,
+      });
+    return settled;
+  },
+});

@@ -1,0 +1,109 @@
+/**
+ * Remembers the capacity that initialized nodes reported, for each instance type with the same images and settings. The next
+ * solve uses the lesser value, because pods that were planned for more do not fit. One strange node must not shrink a type:
+ *
+ * - a value up to 10 % below the prediction counts as soon as one node reports it;
+ * - a lower value counts only if at least two nodes report one, and at least half of the remembered nodes;
+ * - the last eight nodes count, each once, for 60 days. Lower values count for one day;
+ * - resources that a node does not report do not count, because its device plugin may not have started.
+ */
+import type { Resources } from '../../engine/model.ts';
+import { amountIn } from '../../engine/resources.ts';
+import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const TTL_MS = 60 * DAY_MS;
+const FAR_TTL_MS = DAY_MS;
+/** Interval of searches for reports that expire. */
+const EXPIRY_MS = 3_600_000;
+const MOST_NODES = 8;
+const MOST_KEYS = 2_000;
+/** Lowest part of the prediction that counts if a single node reports it. */
+const NEAR = 0.9;
+
+interface Report {
+  /** UID of the node. */
+  readonly node: string;
+  readonly atMs: number;
+  readonly capacity: Resources;
+}
+
+export class NodeCapacities {
+  readonly #clock: Timepiece;
+  /** Reports by key, oldest first. The key that changed last is the last one. */
+  readonly #reports = new Map<string, readonly Report[]>();
+  readonly #changes = new Map<string, number>();
+  #sequence = 0;
+  /** Time of the last search for reports that expire, by `monotonicMs`. */
+  #expiredMs: number;
+
+  constructor(clock: Timepiece) {
+    this.#clock = clock;
+    this.#expiredMs = monotonicMs(clock);
+  }
+
+  /** Increases if the capacity of new nodes may have changed. */
+  get sequence(): number {
+    this.#expire();
+    return this.#sequence;
+  }
+
+  #expire(): void {
+    const nowMs = monotonicMs(this.#clock);
+    if (nowMs - this.#expiredMs < EXPIRY_MS) return;
+    const isOver = ({ atMs }: Report, ttlMs: number): boolean =>
+      nowMs - atMs >= ttlMs && this.#expiredMs - atMs < ttlMs;
+    for (const [key, reports] of this.#reports)
+      if (reports.some((report) => isOver(report, TTL_MS) || isOver(report, FAR_TTL_MS)))
+        this.#changes.set(key, ++this.#sequence);
+    this.#expiredMs = nowMs;
+  }
+
+  /** Returns the sequence of the last report for a key. */
+  changeOf(key: string): number {
+    return this.#changes.get(key) ?? 0;
+  }
+
+  /** Adds the report of a node. Later reports of the same node are ignored, because its status may have been changed. */
+  add(key: string, node: string, capacity: Resources): boolean {
+    const known = this.#reports.get(key) ?? [];
+    if (known.some((report) => report.node === node)) return false;
+    const report = { node, atMs: monotonicMs(this.#clock), capacity };
+    this.#reports.delete(key);
+    this.#reports.set(key, [...known, report].slice(-MOST_NODES));
+    this.#sequence++;
+    this.#changes.set(key, this.#sequence);
+    const [oldest] = this.#reports.keys();
+    if (this.#reports.size > MOST_KEYS && oldest !== undefined) {
+      this.#reports.delete(oldest);
+      this.#changes.delete(oldest);
+    }
+    return true;
+  }
+
+  /** Returns the capacity of new nodes. Memory may also be more than predicted, because its prediction is an estimate. */
+  learned(key: string, predicted: Resources): Resources {
+    const nowMs = monotonicMs(this.#clock);
+    const reports = (this.#reports.get(key) ?? []).filter(({ atMs }) => nowMs - atMs < TTL_MS);
+    if (reports.length === 0) return predicted;
+    return Object.fromEntries(
+      Object.entries(predicted).map(([name, amount]) => {
+        const value = amount > 0 ? learnedValue(name, amount, reports, nowMs) : undefined;
+        return [name, value !== undefined && (value < amount || name === 'memory') ? value : amount];
+      }),
+    );
+  }
+}
+
+function learnedValue(name: string, predicted: number, reports: readonly Report[], nowMs: number): number | undefined {
+  const near: number[] = [];
+  const far: number[] = [];
+  for (const { atMs, capacity } of reports) {
+    const value = amountIn(capacity, name);
+    if (value >= NEAR * predicted) near.push(value);
+    else if (value > 0 && nowMs - atMs < FAR_TTL_MS) far.push(value);
+  }
+  // the lower median, so that the lowest of several values cannot be the fault of one node
+  if (far.length >= 2 && far.length >= near.length) return far.toSorted((a, b) => a - b)[Math.ceil(far.length / 2) - 1];
+  return near.length === 0 ? undefined : Math.min(...near);
+}
