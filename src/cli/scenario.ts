@@ -198,7 +198,10 @@ export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   const types: TypesFor = async (manifests, nowMs) => {
     if (options.instanceTypes === undefined) {
       const { inventedClasses, pricesNote } = await import('./objects/builtin.ts');
-      notes.push(...inventedClasses(manifests), ...pricesNote(manifests));
+      const { imageFacts } = await import('./objects/images.ts');
+      const images = imageFacts(manifests);
+      notes.push(...inventedClasses(manifests), ...pricesNote(manifests), ...images.notes);
+      unknown.push(...images.unknown);
       if (manifests.some(isFromCluster)) unknown.push(SALES);
     }
     const changes = (options.whatIf ?? []).flatMap((text) => priceChangeOf(text) ?? []);

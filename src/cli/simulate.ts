@@ -89,6 +89,7 @@ export async function simulateManifests(
   return {
     simulation: simulationOf(plan, {
       explain: options.explain ?? false,
+      waiting,
       unknown: [...world.unknown, ...unknown],
     }),
     snapshot,
@@ -192,11 +193,11 @@ export function simulateCommand(): Command {
       if (flags.disruption) return runDisruption(command, flags);
       for (const name of ['options', 'consolidation', 'evictionPrice'])
         if (command.getOptionValueSource(name) === 'cli') command.error(`error: ${spelled(name)} needs --disruption`);
-      const { simulation, snapshot, leaving, notes } = await simulate({
+      const { simulation, snapshot, leaving, waiting, notes } = await simulate({
         ...flags,
         ...(now === undefined ? {} : { nowMs: now }),
       });
-      writeNotes([...notes, ...noneOf('pending pod', [...snapshot.pendingPods, ...leaving])]);
+      writeNotes([...notes, ...noneOf('pending pod', [...snapshot.pendingPods, ...leaving, ...waiting])]);
       await printAs(flags.output, simulation, async (found) =>
         (await import('./render/simulation.ts')).simulationText(found),
       );

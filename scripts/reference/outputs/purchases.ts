@@ -56,6 +56,11 @@ export const SIMULATION = Type.Object(
       description: 'Existing nodes on which pods fit',
     }),
     unschedulable: Type.Record(Type.String(), Type.String(), { description: 'Reasons by namespace/name of the pod' }),
+    waiting: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description: 'Pending pods for which no node is launched now, with the reason, by namespace/name of the pod',
+      }),
+    ),
     causes: Type.Optional(
       Type.Record(Type.String(), CAUSE, { description: 'Cause by namespace/name of a pod that no NodePool can serve' }),
     ),

@@ -4,7 +4,7 @@ import { InputError } from '../objects/errors.ts';
 import { reviewOf } from '../objects/stored.ts';
 import { hasTemplate, type ObjectEdit } from './edit.ts';
 import { plain } from './nodes.ts';
-import type { Path } from './notes.ts';
+import { fieldText, type Path } from './notes.ts';
 
 /**
  * Removes fields that v1 does not have, and adds a note for each.
@@ -24,15 +24,38 @@ export function checkConverted(edit: ObjectEdit, { isPatch }: { readonly isPatch
   const object = plain(edit.root) as KubeObject;
   const wrong = reviewOf(object).causes.filter(({ field }) => {
     const path = pathOf(field, object) ?? [];
-    const isOpen = JSON.stringify(valueAt(object, path) ?? '')
-      .split('"')
-      .some(hasTemplate);
+    const isOpen = isTemplateAt(object, path);
     if (isOpen) edit.note('assumed', path, 'is a template and cannot be checked before it is rendered');
     return !isOpen;
   });
   if (wrong.length === 0) return;
   const text = wrong.map(({ field, message }) => `${field}: ${message}`).join('; ');
   throw new InputError(edit.where, `v1 rejects this value: ${text}`);
+}
+
+const isTemplateAt = (object: KubeObject, path: Path): boolean =>
+  JSON.stringify(valueAt(object, path) ?? '')
+    .split('"')
+    .some(hasTemplate);
+
+interface Faults {
+  readonly isFaulty: boolean;
+  /** Existing fields that an API server drops or rejects. */
+  readonly fields: readonly string[];
+}
+
+/** Returns the faults of a v1 object. Fields of a patch may be missing. */
+export function faultsOf(edit: ObjectEdit, { isPatch }: { readonly isPatch: boolean }): Faults {
+  const object = plain(edit.root) as KubeObject;
+  const { unknown, causes } = reviewOf(object);
+  const pathIn = (field: string): Path => pathOf(field, object) ?? [];
+  const isThere = (field: string): boolean =>
+    fieldText(pathIn(field)) === field && valueAt(object, pathIn(field)) !== undefined;
+  const rejected = causes
+    .map(({ field }) => field)
+    .filter((field) => !isTemplateAt(object, pathIn(field)) && !(isPatch && !isThere(field)));
+  const faulty = [...new Set([...unknown, ...rejected])].filter((field) => !/^metadata\b/.test(field));
+  return { isFaulty: faulty.length > 0, fields: faulty.filter(isThere) };
 }
 
 function remove(edit: ObjectEdit, path: Path): void {

@@ -104,7 +104,9 @@ function share(found: FoundObject, uses: readonly Use[], { known, notes }: Setti
   const blocks = new Set(uses.map(({ block }) => block || own));
   const [only = ''] = blocks;
   if (blocks.size === 1) {
-    if (only !== own) setBlock(edit, uses);
+    if (only === own) return;
+    setBlock(edit, uses);
+    found.source.isChanged = true;
     return;
   }
   for (const block of blocks) {

@@ -5,18 +5,25 @@
 import { isMap, Pair, type YAMLMap } from 'yaml';
 import { AWS_GROUP, KARPENTER_GROUP, NODEPOOL_LABEL } from '../../api/labels.ts';
 import { InputError } from '../objects/errors.ts';
-import { checkConverted } from './checked.ts';
+import { checkConverted, faultsOf } from './checked.ts';
 import type { SourceFile } from './documents.ts';
 import { ObjectEdit } from './edit.ts';
 import { type ClassUser, freeName, isBeside, mergeKubelets } from './kubelet.ts';
 import { noteKustomizations, patchesIn } from './kustomize.ts';
 import { cleanMetadata, renameLabels } from './metadata.ts';
-import { type ClassOptions, cleanConvertedClass, convertBetaNodeClass, convertNodeTemplate } from './nodeclass.ts';
+import {
+  type ClassOptions,
+  cleanConvertedClass,
+  convertBetaNodeClass,
+  convertMixedNodeClass,
+  convertNodeTemplate,
+} from './nodeclass.ts';
 import {
   BETA_EXPIRY,
   convertBetaNodePool,
   convertBetaSpec,
   convertedKubelet,
+  convertMixedNodePool,
   convertProvisioner,
   hasLeftovers,
   type PoolOptions,
@@ -61,6 +68,8 @@ interface OldKind {
   /** Age of the API version. Newer objects take precedence over older objects of the same name. */
   readonly age: number;
   readonly convert: Convert;
+  /** Converts the fields of older versions in a v1 object. Undefined for older versions. */
+  readonly convertMixed?: Convert;
   /** Path of the reference to the class. */
   readonly reference?: Path;
 }
@@ -92,17 +101,37 @@ const OLD_KINDS: ReadonlyMap<string, OldKind> = new Map<string, OldKind>([
   [`${AWS_GROUP}/v1beta1 EC2NodeClass`, { kind: 'EC2NodeClass', age: 1, convert: nothing(convertBetaNodeClass) }],
 ]);
 
-/** Kinds of v1. Only leftovers of conversion webhooks change. */
+/** Kinds of v1. Only leftovers of conversion webhooks and fields of older versions change. */
 const CURRENT_KINDS: ReadonlyMap<string, OldKind> = new Map<string, OldKind>([
   [
     `${KARPENTER_GROUP}/v1 NodePool`,
-    { kind: 'NodePool', age: 0, convert: convertedKubelet, reference: POOL_REFERENCE },
+    {
+      kind: 'NodePool',
+      age: 0,
+      convert: convertedKubelet,
+      convertMixed: convertMixedNodePool,
+      reference: POOL_REFERENCE,
+    },
   ],
   [
     `${KARPENTER_GROUP}/v1 NodeClaim`,
-    { kind: 'NodeClaim', age: 0, convert: convertedKubelet, reference: CLAIM_REFERENCE },
+    {
+      kind: 'NodeClaim',
+      age: 0,
+      convert: convertedKubelet,
+      convertMixed: convertMixedNodeClaim,
+      reference: CLAIM_REFERENCE,
+    },
   ],
-  [`${AWS_GROUP}/v1 EC2NodeClass`, { kind: 'EC2NodeClass', age: 0, convert: nothing(cleanConvertedClass) }],
+  [
+    `${AWS_GROUP}/v1 EC2NodeClass`,
+    {
+      kind: 'EC2NodeClass',
+      age: 0,
+      convert: nothing(cleanConvertedClass),
+      convertMixed: nothing(convertMixedNodeClass),
+    },
+  ],
 ]);
 
 /** Groups of kinds that manifests often write with the other group of Karpenter. */
@@ -111,13 +140,24 @@ const GROUPS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['AWSNodeTemplate', 'EC2NodeClass'].map((kind) => [kind, AWS_GROUP])),
 };
 
-/** Returns the type with the group that the kind has, because public examples confuse the two groups. */
+/** Only versions of kinds that v1 does not have. */
+const ONLY_VERSIONS: Readonly<Record<string, string>> = {
+  Provisioner: 'v1alpha5',
+  Machine: 'v1alpha5',
+  AWSNodeTemplate: 'v1alpha1',
+};
+
+/**
+ * Returns the type with the group and a version that the kind has, because public examples confuse the two groups and combine
+ * kinds with versions of others.
+ */
 const typeOf = ({ apiVersion, kind }: FoundObject): string => {
   const [group = '', version = ''] = apiVersion.split('/');
-  const isConfused = group === KARPENTER_GROUP || group === AWS_GROUP;
-  return `${isConfused && Object.hasOwn(GROUPS, kind) ? GROUPS[kind] : group}/${version} ${kind}`;
+  const isKarpenter = group === KARPENTER_GROUP || group === AWS_GROUP;
+  if (!isKarpenter || !Object.hasOwn(GROUPS, kind)) return `${apiVersion} ${kind}`;
+  return `${GROUPS[kind]}/${ONLY_VERSIONS[kind] ?? (version === 'v1' ? 'v1' : 'v1beta1')} ${kind}`;
 };
-const hasWrongGroup = (found: FoundObject): boolean => typeOf(found) !== `${found.apiVersion} ${found.kind}`;
+const hasWrongType = (found: FoundObject): boolean => typeOf(found) !== `${found.apiVersion} ${found.kind}`;
 const oldKindOf = (found: FoundObject): OldKind | undefined =>
   OLD_KINDS.get(typeOf(found)) ?? CURRENT_KINDS.get(typeOf(found));
 
@@ -203,19 +243,18 @@ class Run {
     const edit = new ObjectEdit(copy, found.where, notes.on(found.where, copy));
     const isCurrent = old.age === 0;
     let parts: PoolParts | undefined;
-    const isConfused = hasWrongGroup(found);
+    const isConfused = hasWrongType(found);
     if (isConfused) {
-      const group = GROUPS[found.kind] ?? '';
-      edit.note(
-        'changed',
-        ['apiVersion'],
-        `${found.kind} belongs to the group ${group}, not to that of ${found.apiVersion}`,
-      );
-      edit.set(['apiVersion'], `${group}/v1`);
+      const [right = ''] = typeOf(found).split(' ');
+      edit.note('changed', ['apiVersion'], `${found.kind} is a kind of ${right}, not of ${found.apiVersion}`);
+      edit.set(['apiVersion'], `${GROUPS[found.kind]}/v1`);
     }
-    if (!isCurrent || isConfused || hasLeftovers(edit)) {
-      parts = old.convert(edit, { ...this.#options, isPatch });
-      if (!isCurrent) checkConverted(edit, { isPatch });
+    const isOld = !isCurrent || hasLeftovers(edit);
+    if (isOld) parts = old.convert(edit, { ...this.#options, isPatch });
+    const mixed = this.#convertMixed(edit, old, isPatch);
+    if (mixed !== undefined) parts = { ...parts, ...mixed };
+    if (isOld || isConfused || mixed !== undefined) {
+      if (!isCurrent || mixed !== undefined) checkConverted(edit, { isPatch });
       const provider = parts?.provider && this.#classOf(found, parts.provider, notes);
       replace(found, copy);
       if (provider) this.#addClass(found, edit, provider);
@@ -224,6 +263,15 @@ class Run {
     if (old.kind === 'EC2NodeClass') this.#classes.push(found);
     else if (old.reference && (!isPatch || parts?.kubelet))
       this.#users.push({ found, kubelet: parts?.kubelet, reference: old.reference });
+  }
+
+  /** Converts fields of older versions in a v1 object. Returns undefined if v1 accepts the object. */
+  #convertMixed(edit: ObjectEdit, { convertMixed }: OldKind, isPatch: boolean): PoolParts | undefined {
+    if (convertMixed === undefined) return undefined;
+    const { isFaulty, fields } = faultsOf(edit, { isPatch });
+    if (!isFaulty) return undefined;
+    if (fields.length > 0) edit.note('changed', [], `v1 ignores or rejects ${fields.join(', ')}`);
+    return convertMixed(edit, { ...this.#options, isPatch }) ?? {};
   }
 
   /** Returns an object of the same folder that already has the name and kind of the conversion's result. */
@@ -289,6 +337,11 @@ function convertBetaNodeClaim(edit: ObjectEdit, { isPatch }: PoolOptions): PoolP
   edit.note('assumed', ['spec', 'expireAfter'], text);
   edit.note('assumed', [], CREATED);
   return parts;
+}
+
+/** Converts fields of v1beta1 in a NodeClaim of v1. */
+function convertMixedNodeClaim(edit: ObjectEdit): PoolParts {
+  return convertBetaNodeClaim(edit, { isPatch: true });
 }
 
 /** Explains the current counterpart of each key in the settings ConfigMap of releases before 0.33. */

@@ -92,6 +92,21 @@ export function convertBetaNodeClass(edit: ObjectEdit, options: ClassOptions): v
   finish(edit, options);
 }
 
+/**
+ * Converts fields of older versions in an EC2NodeClass of v1.
+ *
+ * @throws InputError with the field that cannot be converted
+ */
+export function convertMixedNodeClass(edit: ObjectEdit, options: ClassOptions): void {
+  edit.dropNulls(['spec']);
+  for (const selector of [SUBNETS, SECURITY_GROUPS, IMAGES])
+    if (edit.has(['spec', selector.field])) convertSelector(edit, selector);
+  convertVolumeSizes(edit);
+  if (!edit.has(TERMS) || edit.text(FAMILY) === 'Ubuntu') convertImages(edit, options);
+  cleanTags(edit);
+  if (!options.isPatch) writeRole(edit, options);
+}
+
 function start(edit: ObjectEdit, { isPatch }: ClassOptions): void {
   edit.set(['apiVersion'], AWS_V1);
   cleanMetadata(edit);

@@ -41,6 +41,23 @@ export function convertBetaNodePool(edit: ObjectEdit, { isPatch }: PoolOptions):
 }
 
 /**
+ * Converts fields of older versions in a NodePool of v1. Adds only required fields, because defaults of v1 apply to the
+ * NodePool.
+ *
+ * @throws InputError with the field that cannot be converted
+ */
+export function convertMixedNodePool(edit: ObjectEdit, options: PoolOptions): PoolParts {
+  const asPatch = { ...options, isPatch: true };
+  const isProvisioner = !edit.has(['spec', 'template']) && edit.has(['spec']);
+  const parts = isProvisioner ? convertProvisioner(edit, asPatch) : convertBetaNodePool(edit, asPatch);
+  if (edit.has(['spec', 'limits', 'resources'])) edit.hoist(['spec', 'limits'], 'resources');
+  const disruption: Path = ['spec', 'disruption'];
+  if (!options.isPatch && edit.has(disruption))
+    writeDisruption(edit, edit.text([...disruption, 'consolidationPolicy']));
+  return parts;
+}
+
+/**
  * Converts the part of the spec that templates and NodeClaims share.
  *
  * @returns the kubelet block, which is removed from the object
@@ -61,18 +78,30 @@ function convertDisruption(edit: ObjectEdit, isPatch: boolean): void {
   const policy = edit.text([...disruption, 'consolidationPolicy']);
   if (policy === 'WhenUnderutilized')
     edit.replaceValue([...disruption, 'consolidationPolicy'], 'WhenEmptyOrUnderutilized');
-  if (edit.has([...disruption, 'expireAfter'])) edit.move([...disruption, 'expireAfter'], expireAfter);
+  if (edit.has([...disruption, 'expireAfter'])) moveExpiry(edit, [...disruption, 'expireAfter'], expireAfter);
   else if (!isPatch && !edit.has(expireAfter)) edit.set(expireAfter, BETA_EXPIRY);
-  if (isPatch) {
-    edit.removeEmpty(disruption);
-    return;
-  }
+  if (isPatch) edit.removeEmpty(disruption);
+  else writeDisruption(edit, policy);
+}
+
+/** Writes the required fields of a disruption block, with the behaviour of v1beta1. */
+function writeDisruption(edit: ObjectEdit, policy: string | undefined): void {
+  const disruption: Path = ['spec', 'disruption'];
   if (policy === undefined) edit.set([...disruption, 'consolidationPolicy'], 'WhenEmptyOrUnderutilized');
   if (edit.has([...disruption, 'consolidateAfter'])) return;
   const isEmptyOnly = policy === 'WhenEmpty';
   edit.set([...disruption, 'consolidateAfter'], isEmptyOnly ? 'Never' : '0s');
   if (isEmptyOnly)
     edit.note('assumed', [...disruption, 'consolidateAfter'], 'without this field, v1beta1 did not remove empty nodes');
+}
+
+function moveExpiry(edit: ObjectEdit, from: Path, to: Path): void {
+  if (!edit.has(to)) {
+    edit.move(from, to);
+    return;
+  }
+  edit.remove(from);
+  edit.note('lost', from, `${to.join('.')} is also set, and takes precedence`, to);
 }
 
 const ANNOTATIONS: Path = ['metadata', 'annotations'];

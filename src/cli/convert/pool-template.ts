@@ -127,7 +127,8 @@ export function convertClassRef(edit: ObjectEdit, path: Path): void {
   const apiVersion = edit.text([...path, 'apiVersion']);
   const kind = edit.text([...path, 'kind']);
   const group = apiVersion?.split('/')[0] || AWS_GROUP;
-  if (edit.has([...path, 'apiVersion'])) edit.moveInPlace([...path, 'apiVersion'], 'group', group);
+  if (edit.has([...path, 'apiVersion']) && edit.has([...path, 'group'])) edit.remove([...path, 'apiVersion']);
+  else if (edit.has([...path, 'apiVersion'])) edit.moveInPlace([...path, 'apiVersion'], 'group', group);
   else if (!edit.has([...path, 'group'])) edit.set([...path, 'group'], group, 'name');
   if (kind === undefined || kind === 'AWSNodeTemplate') edit.set([...path, 'kind'], 'EC2NodeClass', 'name');
 }

@@ -5,6 +5,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
+import { ARCH_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type AmiFamily, familyOf, isWindows } from '../../aws/amis/families.ts';
 import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';
@@ -17,11 +18,13 @@ import { type Kubelet, parseKubelet } from '../../aws/kubelet/block.ts';
 import { eniLimitedPods, podLimit } from '../../aws/kubelet/pod-limit.ts';
 import { baseOfferings } from '../../aws/offerings/offerings.ts';
 import type { Zone as OfferedZone } from '../../aws/subnets/zones.ts';
+import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { defined } from '../../lib/defined.ts';
 import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
 import type { Catalogue } from '../../local/aws/options.ts';
 import { InputError, messageOf } from './errors.ts';
+import { imageArchitectures } from './images.ts';
 import { DEFAULT_REGION, placesOf, type Zone, zonesOfClass } from './places.ts';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
@@ -78,17 +81,26 @@ interface View {
   readonly kubelet: Kubelet;
   readonly family: AmiFamily;
   readonly zones: readonly OfferedZone[];
+  /** Architectures of its images. Undefined if instance types of both can be launched. */
+  readonly architectures: ReadonlySet<string> | undefined;
 }
 
-const plainView = ({ allZones }: World): View => viewIn(allZones, DEFAULT_SPEC, 'built-in NodeClass');
+const plainView = ({ allZones }: World): View => ({
+  ...viewIn(allZones, DEFAULT_SPEC, 'built-in NodeClass'),
+  architectures: undefined,
+});
 
 function viewOf({ allZones }: World, manifest: Manifest): View {
   const { spec } = validateStored<EC2NodeClass>(manifest);
   const own = distinctZones(manifest.object as EC2NodeClass);
-  return viewIn(own.length > 0 ? own : allZones, spec, manifest.where);
+  const architectures = imageArchitectures(manifest.object as EC2NodeClass);
+  return {
+    ...viewIn(own.length > 0 ? own : allZones, spec, manifest.where),
+    architectures: architectures === 'unknown' ? undefined : architectures,
+  };
 }
 
-function viewIn(zones: readonly Zone[], spec: EC2NodeClass['spec'], where: string): View {
+function viewIn(zones: readonly Zone[], spec: EC2NodeClass['spec'], where: string): Omit<View, 'architectures'> {
   const subnets = zones.map((zone) => ({ id: `subnet-${zone.id}`, zone: zone.name, zoneID: zone.id }));
   const nodeClass: EC2NodeClass = {
     apiVersion: 'karpenter.k8s.aws/v1',
@@ -105,8 +117,12 @@ function viewIn(zones: readonly Zone[], spec: EC2NodeClass['spec'], where: strin
   };
 }
 
-const typesOf = (world: World, view: View): readonly InstanceType[] =>
-  world.catalogue.types.map((info) => typeOf(info, world, view));
+function typesOf(world: World, view: View): readonly InstanceType[] {
+  const types = world.catalogue.types.map((info) => typeOf(info, world, view));
+  const { architectures } = view;
+  if (architectures === undefined) return types;
+  return types.filter((type) => !requirementsOf(type).get(ARCH_LABEL).values.isDisjointFrom(architectures));
+}
 
 function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: World, view: View): InstanceType {
   const { nodeClass, kubelet, family, zones } = view;

@@ -92,6 +92,12 @@ export function checkPodSpec(spec: Field): void {
   checkQuantities(spec.at('resources').at('requests'));
   checkTexts(spec.at('nodeSelector'));
   checkAffinity(spec.at('affinity'));
+  for (const volume of spec.at('volumes').items()) {
+    volume.at('name').given?.text();
+    const claim = volume.at('ephemeral').at('volumeClaimTemplate');
+    if (!claim.isMissing) checkClaim(claim.at('spec').required());
+  }
+  for (const gate of spec.at('schedulingGates').items()) gate.at('name').given?.text();
   for (const toleration of spec.at('tolerations').items()) {
     toleration.at('operator').given?.oneOf('Exists', 'Equal', 'Gt', 'Lt', '');
     toleration.at('effect').given?.oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute', '');
@@ -114,9 +120,18 @@ export function checkPodStatus(status: Field): void {
   for (const claim of status.at('nodeAllocatableResourceClaimStatuses').items()) checkQuantities(claim.at('resources'));
 }
 
+function checkClaim(spec: Field): void {
+  for (const key of ['storageClassName', 'volumeName']) spec.at(key).given?.text();
+}
+
 export function checkWorkload(object: Field): void {
   const spec = object.at('spec').required();
   for (const key of ['replicas', 'completions', 'parallelism']) spec.at(key).given?.count();
+  spec.at('ordinals').at('start').given?.count();
+  for (const template of spec.at('volumeClaimTemplates').items()) {
+    template.at('metadata').at('name').text();
+    checkClaim(template.at('spec').required());
+  }
   spec.at('template').required();
   checkTexts(spec.at('template').at('metadata').at('labels'));
   checkPodSpec(spec.at('template').at('spec'));

@@ -19,6 +19,8 @@ export interface ReadPool {
   readonly given: NodePool;
   /** True if a file of `--what-if` replaces the cluster's NodePool. */
   readonly isChanged: boolean;
+  /** True if the NodePool was read from a cluster and is not changed. */
+  readonly isFromCluster: boolean;
 }
 
 export interface ReadPools {
@@ -47,6 +49,7 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
           given,
           nodePool: judgePool(given, nodeClasses, nowMs),
           isChanged: manifest.replaced !== undefined,
+          isFromCluster: isFromCluster(manifest),
         });
       } else notes.push(`${manifest.where}: ${foreign}; it is skipped, as the operator also ignores it`);
     } catch (error) {

@@ -1,6 +1,6 @@
 /** Builds the snapshot of a cluster from manifests, as the operator would see it. */
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import type { KubeObject, Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
+import type { KubeObject, LabelSelector, Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -14,6 +14,7 @@ import { fixedInformers } from '../../kube/fixed-informers.ts';
 import { ClusterState } from '../../state/cluster.ts';
 import { providerIdOf } from '../../state/node.ts';
 import { takeSnapshot } from '../../state/snapshot.ts';
+import { untriedReplicas } from '../../state/untried-replicas.ts';
 import { checkNode, checkPodSpec, checkPodStatus, checkQuantities, checkWorkload, fieldIn } from './check.ts';
 import { isDeclaration, withCreatedClaims, withDevices } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
@@ -24,10 +25,11 @@ import { appliedBook, type ExtrasOptions, ExtrasReader } from './node-extras.ts'
 import { type ReadPool, readPools } from './pools.ts';
 import { identityOf, isFromCluster, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
+import { staticClaims } from './static-claims.ts';
 import { unknownFields } from './stored.ts';
 import { templatesIn } from './templates.ts';
 import { createClaims } from './volume-claims.ts';
-import { podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
+import { idleReason, isForeign, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
   readonly snapshot: Snapshot;
@@ -63,24 +65,23 @@ export interface WorldOptions extends ExtrasOptions {
 /** Kinds that are read, and kinds that can be ignored without a note. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set(
   [
-    'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet Job DaemonSet Namespace PriorityClass',
+    'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
-    'Service ReplicationController Event',
+    'Service Event',
     'DeviceClass ResourceSlice DeviceTaintRule ResourceClaim ResourceClaimTemplate',
     'CustomResourceDefinition MutatingWebhookConfiguration ValidatingWebhookConfiguration SnapshotInfo',
   ]
     .join(' ')
     .split(' '),
 );
-const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job']);
+const WORKLOAD_KINDS = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'ReplicationController', 'Job']);
 
 export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Promise<World> {
-  const { open: manifests, notes: gateNotes } = behindGates(all, asked.featureGates);
+  const { open, notes: gateNotes } = behindGates(all, asked.featureGates);
+  const manifests = open.filter(({ object }) => !isForeign(object));
   const book = appliedBook(asked.priceBook, manifests, asked.nowMs);
   const options = { ...asked, instanceTypes: book.pricing(asked.instanceTypes) };
-  const ignored = manifests
-    .filter((manifest) => !KNOWN_KINDS.has(manifest.object.kind) && !isDeclaration(manifest))
-    .map(({ object, where }) => `${where}: kind ${object.kind} is not used and is ignored${meant(object.kind)}`);
+  const ignored = open.flatMap(ignoredNote);
   refuseDoubles(manifests);
   const uids = uidsInOrder();
   const given = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
@@ -103,7 +104,8 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const nodes = cluster.nodes();
   const isIdle = ({ metadata }: NodePool): boolean => idle.some(({ nodePool }) => nodePool === metadata.name);
   const { held = new Map() } = options;
-  const isPlaced = (pod: Pod): boolean => isProvisionable(pod) && !held.has(podKey(pod));
+  const untried = new Set(untriedReplicas(pods));
+  const isPlaced = (pod: Pod): boolean => (isProvisionable(pod) || untried.has(pod)) && !held.has(podKey(pod));
   return {
     notes: [
       ...book.notes,
@@ -115,6 +117,8 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...buffered.notes,
       ...volumes.notes,
       ...deviceNotes,
+      ...manifests.flatMap(workloadNotes),
+      ...otherSchedulers(pods),
       ...pods.filter(isProvisionable).flatMap((pod) => heldNote(pod, held)),
     ],
     unknown: [...unknown, ...notInSnapshot(manifests)],
@@ -133,6 +137,34 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       commitments: book.commitments,
     }),
   };
+}
+
+/** Returns a note on an object of a kind that is not used. */
+function ignoredNote(manifest: Manifest): readonly string[] {
+  const { object, where } = manifest;
+  if (isForeign(object)) return [`${where}: kind ${object.kind} of ${object.apiVersion} is not used and is ignored`];
+  if (KNOWN_KINDS.has(object.kind) || isDeclaration(manifest)) return [];
+  if (object.kind === 'CronJob') return [`${where}: starts Jobs by schedule, so it has no pending pods now`];
+  return [`${where}: kind ${object.kind} is not used and is ignored${meant(object.kind)}`];
+}
+
+/** Returns a note on a workload that has no pods although its spec has replicas. */
+function workloadNotes(manifest: Manifest): readonly string[] {
+  const { object, where } = manifest;
+  const reason = WORKLOAD_KINDS.has(object.kind) ? idleReason(object as Workload) : undefined;
+  return reason === undefined ? [] : [`${where}: ${reason}`];
+}
+
+const DEFAULT_SCHEDULER = 'default-scheduler';
+
+/** Returns a note on each further scheduler of pods that are not from a cluster. */
+function otherSchedulers(pods: readonly Pod[]): readonly string[] {
+  const names = pods
+    .filter((pod) => pod.metadata.resourceVersion === undefined && isProvisionable(pod))
+    .map(({ spec }) => spec.schedulerName || DEFAULT_SCHEDULER);
+  return [...new Set(names)]
+    .filter((name) => name !== DEFAULT_SCHEDULER)
+    .map((name) => `pods of scheduler ${name} count once it has marked them as Unschedulable, which is assumed here`);
 }
 
 function heldNote(pod: Pod, held: NonNullable<WorldOptions['held']>): readonly string[] {
@@ -175,12 +207,13 @@ async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): P
       return withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs });
     }),
   );
+  const created = staticClaims(plain, manifests, options);
   return {
     pools,
-    claims,
+    claims: [...claims, ...created.claims],
     nodeClasses,
     idle: read.idle,
-    notes: [...read.notes, ...extras.notes, ...problems, ...notes],
+    notes: [...read.notes, ...extras.notes, ...problems, ...notes, ...created.notes],
     unknown: nodeClasses.assumptions,
   };
 }
@@ -239,9 +272,9 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
   );
   const pods = manifests.filter(({ object }) => object.kind === 'Pod');
   const byNamespace = Map.groupBy(pods, ({ object }) => object.metadata.namespace ?? 'default');
-  const hasPods = ({ metadata, spec }: Workload): boolean =>
-    (byNamespace.get(metadata.namespace ?? 'default') ?? []).some(({ object }) =>
-      selects(spec.selector, object.metadata.labels),
+  const hasPods = (workload: Workload): boolean =>
+    (byNamespace.get(workload.metadata.namespace ?? 'default') ?? []).some(({ object }) =>
+      selects(selectorOf(workload), object.metadata.labels),
     );
   return ({ object }) => {
     const { uid, resourceVersion } = object.metadata;
@@ -251,6 +284,10 @@ function standIns(manifests: readonly Manifest[]): (manifest: Manifest) => boole
     return workload.spec.replicas === 0 || !(owners.has(uid) || hasPods(workload));
   };
 }
+
+/** Returns the selector of a workload. A ReplicationController has a map of labels. */
+const selectorOf = ({ kind, spec: { selector } }: Workload): LabelSelector | undefined =>
+  kind === 'ReplicationController' ? { matchLabels: (selector as LabelSelector['matchLabels']) ?? {} } : selector;
 
 /** Sorts by namespace and name, because UIDs decide between equal pods and the order of input must not change the plan. */
 function sortedByName(manifests: readonly Manifest[]): readonly Manifest[] {

@@ -1,6 +1,6 @@
-/** Creates the pods of workloads. */
+/** Creates the pods of workloads, as their controllers would. */
 
-import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
+import type { Condition, OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 import { own } from '../../lib/own.ts';
 import { withClaimTemplates } from './volume-claims.ts';
@@ -16,8 +16,43 @@ export function uidsInOrder(): Uids {
   };
 }
 
+/** Workload of a manifest, with the fields that its controller reads. */
+export interface GivenWorkload extends Workload {
+  readonly spec: Workload['spec'] & {
+    readonly paused?: boolean;
+    readonly suspend?: boolean;
+    readonly managedBy?: string;
+    readonly ordinals?: { readonly start?: number };
+  };
+  readonly status?: {
+    readonly replicas?: number;
+    readonly succeeded?: number;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
 const UNSCHEDULABLE = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const;
+const GATED = { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' } as const;
 const APPS = 'apps/v1';
+
+/** Groups of the kinds that create pods, by kind. Other groups have kinds with the same names. */
+const GROUPS: Readonly<Record<string, readonly string[]>> = {
+  Deployment: ['apps', 'extensions'],
+  ReplicaSet: ['apps', 'extensions'],
+  DaemonSet: ['apps', 'extensions'],
+  StatefulSet: ['apps'],
+  Job: ['batch'],
+  CronJob: ['batch'],
+  ReplicationController: [''],
+  Pod: [''],
+  Node: [''],
+};
+
+const groupOf = (apiVersion: string): string => (apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '');
+
+/** Returns true if the kind belongs to another group, such as a Job of Volcano. */
+export const isForeign = ({ kind, apiVersion }: Pick<Workload, 'kind' | 'apiVersion'>): boolean =>
+  own(GROUPS, kind)?.includes(groupOf(apiVersion)) === false;
 
 /** Owners of pods by kind. Pods of a Deployment are owned by its ReplicaSet. */
 const OWNERS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
@@ -33,14 +68,40 @@ function ownerOf(workload: Workload): OwnerReference {
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Returns the number of pods that a workload runs at the same time. */
-function podCount({ kind, spec }: Workload): number {
-  if (kind !== 'Job') return spec.replicas ?? 1;
-  const parallelism = spec.parallelism ?? 1;
-  return spec.completions === undefined ? parallelism : Math.min(parallelism, spec.completions);
+const JOB_CONTROLLER = 'kubernetes.io/job-controller';
+
+/** Returns why the controller of a workload creates no pods although the spec has replicas, or undefined. */
+export function idleReason({ kind, spec, status }: GivenWorkload): string | undefined {
+  if (kind === 'Job' && spec.suspend) return 'is suspended (spec.suspend), so it has no pods';
+  if (kind === 'Job' && spec.managedBy !== undefined && spec.managedBy !== JOB_CONTROLLER)
+    return `is managed by ${spec.managedBy} (spec.managedBy), so the Job controller creates no pods`;
+  // a paused Deployment only scales existing ReplicaSets
+  if (kind === 'Deployment' && spec.paused && !status?.replicas)
+    return 'is paused (spec.paused) and has no ReplicaSet, so it has no pods';
+  return undefined;
 }
 
-function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid: string): Pod {
+const ENDED = new Set(['Complete', 'Failed', 'SuccessCriteriaMet', 'FailureTarget']);
+
+/** Returns the number of pods that a workload runs at the same time. */
+function podCount(workload: GivenWorkload): number {
+  const { kind, metadata, spec, status } = workload;
+  if (metadata.deletionTimestamp !== undefined || idleReason(workload) !== undefined) return 0;
+  if (kind !== 'Job') return spec.replicas ?? 1;
+  const hasEnded = (status?.conditions ?? []).some(({ type, status: is }) => ENDED.has(type) && is === 'True');
+  if (hasEnded) return 0;
+  const { parallelism = 1, completions } = spec;
+  const succeeded = status?.succeeded ?? 0;
+  // without completions, the first success ends the Job
+  if (completions === undefined) return succeeded > 0 ? 0 : parallelism;
+  return Math.max(0, Math.min(parallelism, completions - succeeded));
+}
+
+/** Returns the condition that the API server or kube-scheduler sets on a pod without a node. */
+const conditionWithoutNode = ({ schedulingGates = [] }: Pod['spec']) =>
+  schedulingGates.length > 0 ? GATED : UNSCHEDULABLE;
+
+function podOf(workload: GivenWorkload, template: PodTemplateSpec, name: string, uid: string): Pod {
   const { namespace = 'default', creationTimestamp } = workload.metadata;
   return {
     apiVersion: 'v1',
@@ -54,26 +115,31 @@ function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid:
       ownerReferences: [ownerOf(workload)],
     },
     spec: template.spec,
-    status: { phase: 'Pending', conditions: [UNSCHEDULABLE] },
+    status: { phase: 'Pending', conditions: [conditionWithoutNode(template.spec)] },
   };
 }
 
 /** Creates the pending pods `NAME-0`, `NAME-1` and so on. They share one spec object unless they have their own claims. */
-export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
+export function podsOf(workload: GivenWorkload, uids: Uids): readonly Pod[] {
   const template = { ...workload.spec.template, spec: defaultRequests(workload.spec.template.spec) };
+  const first = workload.kind === 'StatefulSet' ? (workload.spec.ordinals?.start ?? 0) : 0;
   return Array.from({ length: podCount(workload) }, (_, index) =>
-    withClaimTemplates(podOf(workload, template, `${workload.metadata.name}-${index}`, uids()), workload),
+    withClaimTemplates(podOf(workload, template, `${workload.metadata.name}-${first + index}`, uids()), workload),
   );
 }
 
-/** Reads a standalone pod. Sets the defaults of the API server. The pod is pending unless it is bound to a node. */
+/**
+ * Reads a standalone pod. Sets the defaults of the API server. A pod of a cluster keeps its status, because kube-scheduler may
+ * not have tried it yet. Any other pod is pending and unschedulable unless it is bound to a node.
+ */
 export function standalonePod(pod: Pod, uids: Uids): Pod {
-  const pending = { phase: 'Pending', conditions: [UNSCHEDULABLE] } as const;
-  const bound = Boolean(pod.spec.nodeName);
+  const isOfCluster = pod.metadata.resourceVersion !== undefined && pod.status !== undefined;
+  const phase = pod.spec.nodeName ? 'Running' : 'Pending';
+  const isUntried = !pod.spec.nodeName && (pod.status?.phase ?? phase) === 'Pending' && !isOfCluster;
   return {
     ...pod,
     metadata: { ...pod.metadata, namespace: pod.metadata.namespace ?? 'default', uid: pod.metadata.uid ?? uids() },
     spec: defaultRequests(pod.spec),
-    status: bound ? { phase: 'Running', ...pod.status } : { ...pending, ...pod.status },
+    status: { phase, ...(isUntried && { conditions: [conditionWithoutNode(pod.spec)] }), ...pod.status },
   };
 }

@@ -1,9 +1,12 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
+import type { Pod } from '../../api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import type { Cause } from '../../engine/causes/cause.ts';
+import { waitingText } from '../../engine/causes/pod-verdict.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
+import { podKey } from '../../engine/pods.ts';
 import { quantityList } from '../../engine/resources.ts';
 
 export interface SimulatedClaim {
@@ -34,6 +37,8 @@ export interface SimulationAnswer {
   readonly nodeClaims: readonly SimulatedClaim[];
   readonly existingNodes: readonly { readonly name: string; readonly pods: readonly string[] }[];
   readonly unschedulable: Readonly<Record<string, string>>;
+  /** Pending pods that wait, with the reason. Undefined if no pod waits. */
+  readonly waiting?: Readonly<Record<string, string>>;
   /** Cause in the NodePool that the pod is meant for. Undefined if no pod has one. */
   readonly causes?: Readonly<Record<string, Cause>>;
   /** Sum of the prices of offerings at list prices, in USD per hour. */
@@ -90,10 +95,13 @@ const listPriceOf = ({ usdPerHour, listUsdPerHour = usdPerHour }: PlannedClaim):
 const sumOf = (claims: readonly PlannedClaim[], priceOf: (claim: PlannedClaim) => number): number =>
   rounded(claims.reduce((sum, claim) => sum + priceOf(claim), 0));
 
+const waitingIn = (pods: readonly Pod[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(pods.map((pod) => [podKey(pod), waitingText(pod)] as const).sort(([a], [b]) => compareText(a, b)));
+
 /** Converts a plan. `explain` adds the structured reason for each pod and NodePool. */
 export function simulationOf(
   plan: Plan,
-  options: { readonly explain: boolean; readonly unknown: readonly string[] },
+  options: { readonly explain: boolean; readonly unknown: readonly string[]; readonly waiting: readonly Pod[] },
 ): SimulationAnswer {
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   const causes = refused.flatMap(([pod, refusal]) =>
@@ -103,6 +111,7 @@ export function simulationOf(
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
     unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
+    ...(options.waiting.length === 0 ? {} : { waiting: waitingIn(options.waiting) }),
     ...(causes.length === 0 ? {} : { causes: Object.fromEntries(causes) }),
     totalPrice: sumOf(plan.claims, listPriceOf),
     totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),

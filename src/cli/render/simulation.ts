@@ -60,6 +60,11 @@ const refusalLines = ({ unschedulable, causes = {} }: SimulationAnswer): readonl
     }),
   ).map(([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`);
 
+const waitingLines = (waiting: Readonly<Record<string, string>>): readonly string[] =>
+  grouped(Object.entries(waiting)).map(
+    ([pods, reason]) => `  ${indented(`${pods}: ${reason}`, '    ', terminalWidth())}`,
+  );
+
 /** Groups pods with the same reasons under one heading. */
 const explanationLines = (explanations: Readonly<Record<string, PodRefusal>>): readonly string[] =>
   grouped(Object.entries(explanations).map(([pod, refusal]) => [pod, reasonLines(refusal).join('\n')])).map(
@@ -90,20 +95,22 @@ export function totalPlanning(nodes: readonly { readonly planning?: PlanningFigu
 }
 
 export function simulationText(answer: SimulationAnswer): string {
-  const { nodeClaims, existingNodes, unschedulable, totalBilledPrice, explanations, unknown } = answer;
+  const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations, unknown } = answer;
   const planning = totalPlanning(nodeClaims);
   // the fee is the same for most nodes, so only the total has it
   const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
   const headings = [...CLAIM_HEADINGS, ...(hasPlanning ? ['PLANNING'] : [])];
   const placed = existingNodes.map(({ name, pods }) => [name, String(pods.length)]);
   const refused = Object.keys(unschedulable).length;
+  const waits = Object.keys(waiting).length;
   const sections = [
     table(headings, claimRows(nodeClaims, hasPlanning)),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
+    waits === 0 ? '' : ['WAITING', ...waitingLines(waiting)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
     unknownText(unknown),
-    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalBilledPrice)}${planningPart(figuresOf(planning))}, ${counted(refused, 'pod')} unschedulable`,
+    `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalBilledPrice)}${planningPart(figuresOf(planning))}, ${counted(refused, 'pod')} unschedulable${waits === 0 ? '' : `, ${waits} waiting`}`,
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }

@@ -2,17 +2,15 @@
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { controllerOf } from '../../api/object-fields.ts';
 import { withoutExpectedCosts } from '../../engine/expected-costs.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
-import { isActive, isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
-import type { Store } from '../../kube/client.ts';
+import { isProvisionable, podKey } from '../../engine/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Settings } from '../../process/settings.ts';
 import type { ClusterState } from '../../state/cluster.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
+import { untriedReplicas } from '../../state/untried-replicas.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import { nodeExtras } from '../node-extras.ts';
@@ -33,70 +31,6 @@ export function podsToPlace(cluster: ClusterState): readonly Pod[] {
 export function withoutPodsOfOverdueClaims({ unlaunched }: ClusterState, pods: readonly Pod[]): readonly Pod[] {
   const staying = unlaunched.podsOfOverdueClaims();
   return staying.size === 0 ? pods : pods.filter((pod) => !staying.has(podKey(pod)));
-}
-
-/**
- * Kinds that create interchangeable pods from one template. Pods of a StatefulSet have their own volumes, so they are not
- * interchangeable.
- */
-const REPLICATING_KINDS: ReadonlySet<string> = new Set(['ReplicaSet', 'ReplicationController', 'Job']);
-
-/** Returns the UID of the controller if its pods are interchangeable with this pod, otherwise undefined. */
-export function replicatorOf(pod: Pod): string | undefined {
-  // device allocation decides separately for each pod
-  if ((pod.spec.resourceClaims ?? []).length > 0) return undefined;
-  const owner = controllerOf(pod);
-  return owner !== undefined && REPLICATING_KINDS.has(owner.kind) ? owner.uid : undefined;
-}
-
-/** Returns true if the pod waits for kube-scheduler's first attempt. */
-export const isUntried = (pod: Pod): boolean =>
-  isActive(pod) &&
-  !isScheduled(pod) &&
-  !pod.status?.nominatedNodeName &&
-  !(pod.status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
-
-/**
- * Returns the unscheduled pods that kube-scheduler has not tried and that are replicas of a provisionable pod.
- * kube-scheduler will find no place for these replicas either. Launching nodes for all replicas together saves the time
- * in which kube-scheduler tries hundreds of replicas one after the other (docs/decisions/0031).
- */
-export function untriedReplicas(unscheduled: readonly Pod[]): readonly Pod[] {
-  const untried = unscheduled.filter((pod) => isUntried(pod) && replicatorOf(pod) !== undefined);
-  if (untried.length === 0) return [];
-  const replicators = new Set(untried.map(replicatorOf));
-  // pods that were created after an edit of the template have different requirements
-  const tried = new Set(
-    unscheduled.filter((pod) => isProvisionable(pod) && replicators.has(replicatorOf(pod))).map(kindOfReplica),
-  );
-  return untried.filter((pod) => tried.has(kindOfReplica(pod)));
-}
-
-const kindOfReplica = (pod: Pod): string => `${replicatorOf(pod)} ${likenessOf(pod)}`;
-
-/** Index of controllers that have a provisionable pod. The index follows the store. */
-export class UnschedulableReplicators {
-  /** Provisionable pods by the UID of their controller. */
-  readonly #counts = new Map<string, number>();
-
-  constructor(pods: Pick<Store<Pod>, 'subscribe'>) {
-    pods.subscribe((event, pod, before) => {
-      if (before !== undefined) this.#count(before, -1);
-      if (event !== 'deleted') this.#count(pod, 1);
-    });
-  }
-
-  has(uid: string): boolean {
-    return this.#counts.has(uid);
-  }
-
-  #count(pod: Pod, by: number): void {
-    const uid = isProvisionable(pod) ? replicatorOf(pod) : undefined;
-    if (uid === undefined) return;
-    const count = (this.#counts.get(uid) ?? 0) + by;
-    if (count > 0) this.#counts.set(uid, count);
-    else this.#counts.delete(uid);
-  }
 }
 
 /** Returns dynamic, ready NodePools that are not being deleted. Logs NodePools that are not ready. */

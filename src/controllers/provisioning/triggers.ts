@@ -12,8 +12,9 @@ import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
 import { timeOf } from '../../lib/times.ts';
+import { isUntried, replicatorOf, UnschedulableReplicators } from '../../state/untried-replicas.ts';
 import type { Deps } from '../deps.ts';
-import { isUntried, replicatorOf, someAwaitReadiness, UnschedulableReplicators } from './solve-input.ts';
+import { someAwaitReadiness } from './solve-input.ts';
 
 interface BatchWindow {
   /** Time without a trigger after which a window closes, in milliseconds. */

@@ -172,7 +172,7 @@ export class Differential {
     if (plan === 'no pools') return await this.#refusedAll(fresh, told.simulation);
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
-    return differentPlans(simulationOf(plan, { explain: true, unknown: [] }), told.simulation);
+    return differentPlans(simulationOf(plan, { explain: true, unknown: [], waiting: [] }), told.simulation);
   }
 
   /**

@@ -18,4 +18,23 @@ describe('nearestName', () => {
   ])('compares %s: %s', (_, name, nearest) => {
     expect(nearestName(name, known)).toBe(nearest);
   });
+
+  it.each([
+    ['minAvailable', 'maxUnavailable'],
+    ['minavailable', 'maxunavailable'],
+    ['disableInterruption', 'enableInterruption'],
+    ['DisabledFlag', 'EnabledFlag'],
+    ['includeTags', 'excludeTags'],
+    ['allowSpot', 'disallowSpot'],
+    ['unmanagedNodes', 'managedNodes'],
+    ['isolatedVPC', 'nonIsolatedVPC'],
+    ['no-drift', 'drift'],
+    ['requiredTerms', 'preferredTerms'],
+    ['startupTaints', 'stopupTaints'],
+  ])('returns no name with the opposite meaning: %s, %s', (one, other) => {
+    expect(nearestName(one, [other])).toBeUndefined();
+    expect(nearestName(other, [one])).toBeUndefined();
+    // a misspelled name is still found beside its opposite
+    expect(nearestName(`${one}s`, [other, one])).toBe(one);
+  });
 });

@@ -8,8 +8,10 @@ import {
   CAPACITY_TYPE_LABEL,
   INSTANCE_TYPE_LABEL,
   isRestrictedLabel,
+  normalizeLabel,
   OS_LABEL,
   WELL_KNOWN_LABELS,
+  ZONE_LABEL,
 } from '../../../api/labels.ts';
 import { defined } from '../../../lib/defined.ts';
 import type { Field } from '../../../lib/field.ts';
@@ -38,10 +40,21 @@ export const setOs = (group: NodeGroup, os: 'linux' | 'windows'): void => group.
 const OF_OTHERS =
   /^(eks\.amazonaws\.com|alpha\.eksctl\.io|beta\.kubernetes\.io|failure-domain\.beta\.kubernetes\.io)\//;
 
+/** Labels that CSI drivers set from the place of a node. */
+const isOfCsiDriver = (key: string): boolean => /^topology\.[^/]*\//.test(key) && /\.csi\./.test(key);
+
+/** Returns why a label is not a label of the NodePool. A group with several zones or types can have one such label. */
+function whySet({ zones }: NodeGroup, key: string): string {
+  const isZone = normalizeLabel(key) === ZONE_LABEL || isOfCsiDriver(key);
+  const where = isZone && zones.length > 1 ? `; nodes are launched in all zones of the group: ${zones.join(', ')}` : '';
+  return `is set on each node from its instance${where}`;
+}
+
 export function addLabels(group: NodeGroup, labels: Readonly<Record<string, string>>, field: Path): void {
   for (const [key, value] of Object.entries(labels)) {
     const at = [...field, key];
-    if (WELL_KNOWN_LABELS.has(key)) group.onPool('lost', at, `label ${key} is set from the instance`, LABELS);
+    if (WELL_KNOWN_LABELS.has(normalizeLabel(key)) || isOfCsiDriver(key))
+      group.onPool('lost', at, `label ${key}=${value} ${whySet(group, key)}`, LABELS);
     else if (isRestrictedLabel(key) || OF_OTHERS.test(key))
       group.onPool(
         'lost',

@@ -42,6 +42,16 @@ const fitting = (path: readonly string[]): unknown => {
   return name === 'controller' || name === 'global' || name === 'logLevel' ? 'debug' : 'text';
 };
 
+describe('a value that the chart does not know', () => {
+  it('gets no suggestion with the opposite meaning', () => {
+    const report = new URL('../fixtures/reports/values-minavailable.yaml', import.meta.url);
+    const { notes } = converted(readFileSync(report, 'utf8'));
+    expect(notes).toContainEqual(
+      'lost: values.yaml: podDisruptionBudget.minAvailable: the chart does not use this value',
+    );
+  });
+});
+
 describe('values of older charts', () => {
   it.each(
     MOVED_VALUES.map(({ from, to }) => [from.join('.'), to.join('.'), from, to] as const),

@@ -32,7 +32,7 @@ describe('an EC2NodeClass in the group of NodePools', () => {
     const { output, errors, code } = await runConvert('-f', fileWith(NODE_CLASS(apiVersion, 'dev')));
     expect(code).toBe(0);
     expect(output).toContain('apiVersion: karpenter.k8s.aws/v1\n');
-    expect(errors).toContain('EC2NodeClass belongs to the group karpenter.k8s.aws');
+    expect(errors).toContain('EC2NodeClass is a kind of karpenter.k8s.aws/');
   });
 });
 

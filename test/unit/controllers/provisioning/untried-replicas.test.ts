@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { untriedReplicas } from '../../../../src/controllers/provisioning/solve-input.ts';
 import { timestamp } from '../../../../src/lib/times.ts';
+import { untriedReplicas } from '../../../../src/state/untried-replicas.ts';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 

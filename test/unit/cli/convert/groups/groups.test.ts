@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import type { NodePool } from '../../../../../src/api/nodepool.ts';
@@ -6,6 +7,7 @@ import { runConvert } from '../run-convert.ts';
 import { conversions, files, fixture, TEMPLATE } from './conversions.ts';
 
 const { converted, write } = conversions();
+const report = (name: string): string => join(import.meta.dirname, '../../fixtures/reports', name);
 
 const pool = (pools: readonly NodePool[], name: string): NodePool['spec'] =>
   pools.find(({ metadata }) => metadata.name === name)?.spec as NodePool['spec'];
@@ -245,6 +247,29 @@ describe('karpenter convert auto-scaling-groups', () => {
     expect(values(needs, 'karpenter.k8s.aws/instance-family')).toEqual(['m5', 'm6i']);
     expect(needs.limits).toEqual({ nodes: '8' });
     expect(needs.template.spec.expireAfter).toBe('168h');
+  });
+
+  it.each([
+    'topology.ebs.csi.aws.com/zone',
+    'topology.kubernetes.io/zone',
+    'failure-domain.beta.kubernetes.io/zone',
+    'topology.efs.csi.aws.com/zone',
+    'topology.k8s.aws/zone-id',
+    'beta.kubernetes.io/instance-type',
+  ])('launches nodes in all zones and types of a group despite the label %s of one node', async (label) => {
+    const given = JSON.parse(readFileSync(report('asg.json'), 'utf8'));
+    const [group] = given.AutoScalingGroups;
+    for (const tag of group.Tags) tag.Key = tag.Key.replace('topology.ebs.csi.aws.com/zone', label);
+    const { pools, errors } = await converted(
+      'cluster-autoscaler',
+      ...files(report('ca.yaml'), write('asg.json', given)),
+    );
+    const found = pool(pools, 'c1-spot-mixed');
+    expect(found.template.metadata?.labels).toEqual({ lifecycle: 'Ec2Spot' });
+    expect(values(found, 'topology.kubernetes.io/zone')).toEqual(['us-west-2a', 'us-west-2b']);
+    expect(values(found, 'node.kubernetes.io/instance-type')).toHaveLength(3);
+    expect(errors).toContain(`label ${label}=us-west-2a is set on each node from its instance`);
+    expect(errors.includes('all zones of the group: us-west-2a, us-west-2b')).toBe(/zone$/.test(label));
   });
 });
 
