@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../src/api/kinds.ts';
 import type { KubeObject } from '../src/api/kubernetes.ts';
-import { startOperatorProcess } from '../src/cli/demo.ts';
+import { superviseOperator } from '../src/cli/demo/operator-supervisor.ts';
 import { freePort } from '../src/cli/free-port.ts';
 import { machinesAt } from '../src/cli/machines.ts';
 import { startWorld, type World } from '../src/local/world.ts';
@@ -70,7 +70,10 @@ const folder = await mkdtemp(join(tmpdir(), 'karpenter-screenshots-'));
 const world = await startWorld(machinesAt(MACHINE_SPEED));
 const [host, metricsPort] = [`127.0.0.1:${await freePort()}`, await freePort()];
 const ports = { METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0', LIVE_PAGE: host };
-const operator = startOperatorProcess({ ...world.env(), ...ports }, join(folder, 'operator.log'));
+const operator = superviseOperator({
+  env: { ...world.env(), ...ports },
+  logFile: join(folder, 'operator.log'),
+});
 const browser = await startChromium();
 try {
   await applyExamples(world);

@@ -3,17 +3,15 @@
  * minute.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import type { LocalInstance } from '../local/aws/types.ts';
 import { startWorld, type World } from '../local/world.ts';
 import { Bills } from './demo/bills.ts';
 import { type Narrator, narrate } from './demo/narrator.ts';
+import { type OperatorSupervisor, superviseOperator } from './demo/operator-supervisor.ts';
 import { columns, type Screen, screen, usd } from './demo/screen.ts';
 import { applyExamples, type DemoStage, interruptSpot, scaleToZero, scaleUp } from './demo/stages.ts';
 import { watchWorld } from './demo/view.ts';
@@ -64,6 +62,8 @@ interface DemoOptions {
 /** Default speed, chosen so that the demo takes a minute. */
 const DEFAULT_MACHINE_SPEED = 5;
 
+const FAILED = 1;
+
 /** Exit code of an interrupted process: 128 plus the number of SIGINT. */
 const INTERRUPTED = 130;
 
@@ -93,20 +93,23 @@ async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
     'Karpenter demo: a local cluster, local AWS endpoints and the operator. It needs no cloud account and leaves nothing to clean up.',
   );
   const world = await startWorld({ clusterName: 'local', ...machinesAt(machineSpeed) });
+  let exitCode = FAILED;
   try {
-    await run(world, view, { stop, folder, keep });
-    return 0;
+    exitCode = await run(world, view, { stop, folder, keep });
+    return exitCode;
   } catch (error) {
-    if (stop.signal.aborted) {
-      view.plain('\nInterrupted: stopping the operator and the local cluster.');
-      return INTERRUPTED;
+    if (!stop.signal.aborted) {
+      reportFailure(view, error, logIn(folder));
+      return exitCode;
     }
-    view.plain(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
-    return 1;
+    view.plain('\nInterrupted: stopping the operator and the local cluster.');
+    exitCode = INTERRUPTED;
+    return exitCode;
   } finally {
     stop.abort();
     await world.stop();
-    rmSync(folder, { recursive: true, force: true });
+    // a message of a failure names the log
+    if (exitCode !== FAILED) rmSync(folder, { recursive: true, force: true });
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }
@@ -117,7 +120,19 @@ interface Run {
   readonly keep: boolean;
 }
 
-async function run(world: World, output: Screen, { stop, folder, keep }: Run): Promise<void> {
+const logIn = (folder: string): string => join(folder, 'operator.log');
+
+const LAST_LINES = 8;
+
+function reportFailure(output: Screen, error: unknown, logFile: string): void {
+  output.plain(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
+  if (!existsSync(logFile)) return;
+  output.plain(`Last lines of ${logFile}:`);
+  for (const line of readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-LAST_LINES)) output.plain(line);
+}
+
+/** Returns the exit code. With `keep`, a failure of a stage stops neither the cluster nor the operator. */
+async function run(world: World, output: Screen, { stop, folder, keep }: Run): Promise<number> {
   const env = world.env();
   output.stage('Start the local cluster, the local AWS endpoints and the operator');
   output.line(`kubernetes  ${world.kube.url}`);
@@ -129,23 +144,34 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
   const narrator = narrate(view, { world, bills }, output);
   const metricsPort = await freePort();
   const livePage = `127.0.0.1:${await freePort()}`;
-  const operator = startOperatorProcess(
-    { ...env, METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0', LIVE_PAGE: livePage },
-    join(folder, 'operator.log'),
-  );
+  const logFile = logIn(folder);
+  const operator = superviseOperator({
+    env: { ...env, METRICS_PORT: String(metricsPort), HEALTH_PROBE_PORT: '0', LIVE_PAGE: livePage },
+    logFile,
+    onStart: (pid) => output.line(`operator    process ${pid}, log ${logFile}`),
+    onExit: (how) => output.line(`operator    exited with ${how}, and is started again`),
+  });
   try {
-    output.line(`operator    process ${operator.pid}, log ${operator.logFile}`);
     output.line(`live page   http://${livePage}/`);
     const stage: DemoStage = { world, view, screen: output, narrator, bills };
-    for (const step of [applyExamples, scaleUp, interruptSpot, scaleToZero])
-      await Promise.race([step(stage), operator.failed]);
-
-    output.stage('Summary');
-    for (const line of summaryLines(world, narrator, bills)) output.plain(line);
-    if (keep) await stay(output, { env, metricsPort, livePage, signal: stop.signal, failed: operator.failed });
+    const exitCode = await runStages(stage, operator).catch((error: unknown) => {
+      if (!keep || stop.signal.aborted) throw error;
+      reportFailure(output, error, logFile);
+      return FAILED;
+    });
+    if (keep) await stay(output, { env, metricsPort, livePage, signal: stop.signal });
+    return exitCode;
   } finally {
     await operator.stop();
   }
+}
+
+async function runStages(stage: DemoStage, { failed }: OperatorSupervisor): Promise<number> {
+  for (const step of [applyExamples, scaleUp, interruptSpot, scaleToZero]) await Promise.race([step(stage), failed]);
+  const { screen: output, world, narrator, bills } = stage;
+  output.stage('Summary');
+  for (const line of summaryLines(world, narrator, bills)) output.plain(line);
+  return 0;
 }
 
 interface Stay {
@@ -153,7 +179,6 @@ interface Stay {
   readonly metricsPort: number;
   readonly livePage: string;
   readonly signal: AbortSignal;
-  readonly failed: Promise<never>;
 }
 
 /** Returns the environment variables for kubectl and aws: the kubeconfig and all variables of AWS. */
@@ -161,7 +186,7 @@ export const clientEnvironment = (env: Readonly<Record<string, string>>): Readon
   Object.fromEntries(Object.entries(env).filter(([name]) => name === 'KUBECONFIG' || name.startsWith('AWS_')));
 
 /** Prints commands for exploring the cluster, and waits for Ctrl-C. */
-async function stay(output: Screen, { env, metricsPort, livePage, signal, failed }: Stay): Promise<void> {
+async function stay(output: Screen, { env, metricsPort, livePage, signal }: Stay): Promise<void> {
   output.stage('Still running: explore the cluster, then press Ctrl-C');
   for (const line of exportLines(clientEnvironment(env))) output.plain(line);
   output.plain('kubectl get nodepools,nodeclaims,nodes,pods');
@@ -169,73 +194,6 @@ async function stay(output: Screen, { env, metricsPort, livePage, signal, failed
   for (const verb of ['explain node', 'report moves', 'offerings'])
     output.plain(`npx karpenter ${verb} --server http://127.0.0.1:${metricsPort}`);
   output.plain(`http://${livePage}/ in a browser`);
-  const ended = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  await Promise.race([ended, failed]);
-}
-
-/**
- * Runs the operator in the same way as in a cluster: as a separate process with its own entry point, configured by
- * environment variables.
- */
-interface OperatorProcess {
-  readonly pid: number;
-  readonly logFile: string;
-  /** Rejects with the end of the log if the operator exits before `stop` is called. */
-  readonly failed: Promise<never>;
-  stop(): Promise<void>;
-}
-
-/** Time limit for a graceful stop, after which the process is killed. */
-const STOP_MS = 10_000;
-
-/**
- * Returns the operator's entry point: its bundle beside the bundle of the command line, or TypeScript in a checkout.
- */
-const entry = (): string =>
-  fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../program.ts' : '../operator/main.js', import.meta.url));
-
-const lastLines = (file: string, count: number): string =>
-  readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
-
-export function startOperatorProcess(env: Readonly<Record<string, string>>, logFile: string): OperatorProcess {
-  const child: ChildProcess = spawn(process.execPath, [entry()], {
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const log = createWriteStream(logFile);
-  child.stdout?.pipe(log, { end: false });
-  child.stderr?.pipe(log, { end: false });
-
-  let stopping = false;
-  const failed = new Promise<never>((_, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code, signal) => {
-      if (!stopping)
-        reject(
-          new Error(
-            `the operator exited with ${signal ?? `code ${code}`}; last lines of ${logFile}:\n${lastLines(logFile, 8)}`,
-          ),
-        );
-    });
-  });
-  // Stages wait for this promise, too. Between stages a rejection has no handler.
-  failed.catch(() => {});
-
-  return {
-    pid: child.pid ?? 0,
-    logFile,
-    failed,
-    async stop() {
-      stopping = true;
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      const force = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
-      await ended;
-      clearTimeout(force);
-    },
-  };
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

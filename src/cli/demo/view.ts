@@ -32,6 +32,8 @@ export interface View {
 const APP = 'inflate';
 /** Interval between checks if no object changes, so that the live progress is updated. */
 const TICK_MS = 100;
+/** Maximum duration of a tick that counts towards a limit. A longer tick is a pause of the machine. */
+const LONGEST_TICK_MS = 2_000;
 
 const isRunning = (pod: Pod): boolean => pod.status?.phase === 'Running' && isTrue(pod, 'Ready');
 
@@ -63,10 +65,13 @@ export function watchWorld(world: World, signal: AbortSignal): View {
         .sort((a, b) => (a.lastTimestamp ?? '').localeCompare(b.lastTimestamp ?? ''))
         .at(-1)?.message,
     async until(what, done, limitMs, during) {
-      const started = performance.now();
+      let waitedMs = 0;
+      let lastMs = performance.now();
       while (!done()) {
         if (signal.aborted) throw new Error(`interrupted while waiting for ${what}`);
-        if (performance.now() - started > limitMs)
+        waitedMs += Math.min(performance.now() - lastMs, LONGEST_TICK_MS);
+        lastMs = performance.now();
+        if (waitedMs > limitMs)
           throw new Error(
             `timed out after ${limitMs / 1000} s while waiting for ${what}${this.lastWarning() ? `; last warning: ${this.lastWarning()}` : ''}`,
           );

@@ -179,12 +179,22 @@ class NodeLifecycle {
     );
   }
 
-  /** Kubelets of the local cluster run in this process. A pause of the process must not appear as their silence. */
   #tick(): void {
-    const pausedMs = this.#parts.clock.now() - this.#lastTick - CHECK_MS;
-    if (pausedMs > CHECK_MS) for (const [name, seen] of this.#lastSeen) this.#lastSeen.set(name, seen + pausedMs);
+    this.#notePause();
     this.#lastTick = this.#parts.clock.now();
     this.#cancelTick = this.#parts.clock.after(CHECK_MS, () => this.#tick());
+  }
+
+  /**
+   * Kubelets of the local cluster run in this process. A pause of the process must not appear as their silence, whichever timer
+   * fires first afterwards.
+   */
+  #notePause(): void {
+    const now = this.#parts.clock.now();
+    const pausedMs = now - this.#lastTick - CHECK_MS;
+    if (pausedMs <= CHECK_MS) return;
+    for (const [name, seen] of this.#lastSeen) this.#lastSeen.set(name, Math.min(now, seen + pausedMs));
+    this.#lastTick = now;
   }
 
   #sign(name: string): void {
@@ -194,6 +204,7 @@ class NodeLifecycle {
   async #reconcile(name: string): Promise<number | undefined> {
     const node = this.#nodes.get({ name });
     if (!node) return undefined;
+    if (this.#heartbeats) this.#notePause();
     const now = this.#parts.clock.now();
     const silentMs = this.#heartbeats ? now - (this.#lastSeen.get(name) ?? now) : 0;
     const ready = getCondition(node, 'Ready');
