@@ -60,7 +60,7 @@ describe('an object of v1 with fields of older versions', () => {
     expect(notes.join('\n')).toMatch(/lost: .*spec\.disruption\.expireAfter: .* is also set, and takes precedence/);
   });
 
-  it('reports fields that no version has', () => {
+  it('reports fields of no version', () => {
     const { text, notes } = convertText(pool({ template: template(), ttlSeconds: 3 }));
     expect(notes.join('\n')).toContain('lost: in.yaml, document 1, NodePool p: spec.ttlSeconds: is not a field of v1');
     expect(text).not.toMatch(/^ +ttlSeconds:/m);

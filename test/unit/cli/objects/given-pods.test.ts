@@ -112,7 +112,7 @@ describe('a workload', () => {
     expect(podsIn(await simulated(set))).toEqual(['default/w-5', 'default/w-6']);
   });
 
-  it('has no more pods than a Job may still run', () => {
+  it('has as many pods as a Job may still run', () => {
     const counts = fc.record({
       parallelism: fc.nat(5),
       completions: fc.option(fc.nat(8), { nil: undefined }),
@@ -209,7 +209,7 @@ describe('a static NodePool', () => {
     );
   });
 
-  it('adds no nodes if the operator launches none, with a note', async () => {
+  it('adds no nodes if the feature gate is disabled, with a note', async () => {
     const { simulation, notes } = await simulate({
       filename: report('static-and-custom-ami'),
       nowMs: 0,
