@@ -9,12 +9,12 @@ import { ARCH_LABEL, CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, NODEPOOL_LABEL, ZONE_L
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, type PoolShape, pool } from './pools.ts';
 
-const spreadOverZones = (app: string) => ({
+// Until there are nodes in all three zones, each zone takes at most one pod.
+const spreadOverZones = (app: string, more: object = { minDomains: 3 }) => ({
   topologySpreadConstraints: [
     {
       maxSkew: 1,
-      // Until there are nodes in all three zones, each zone takes at most one pod.
-      minDomains: 3,
+      ...more,
       topologyKey: ZONE_LABEL,
       whenUnsatisfiable: 'DoNotSchedule',
       labelSelector: { matchLabels: { app } },
@@ -32,6 +32,34 @@ const prefers = (...wishes: readonly (readonly [weight: number, key: string, val
     },
   },
 });
+
+function prefersNoNodePool() {
+  const preference = { matchExpressions: [{ key: NODEPOOL_LABEL, operator: 'DoesNotExist' }] };
+  return {
+    affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } },
+  };
+}
+
+function nearAgents() {
+  const term = { topologyKey: HOSTNAME_LABEL, labelSelector: { matchLabels: { app: 'agent' } } };
+  return { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+}
+
+const AGENT = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'agent', namespace: 'default' },
+  spec: {
+    selector: { matchLabels: { app: 'agent' } },
+    template: {
+      metadata: { labels: { app: 'agent' } },
+      spec: {
+        tolerations: [{ operator: 'Exists' }],
+        containers: [{ name: 'agent', image: 'pause', resources: { requests: { cpu: '50m' } } }],
+      },
+    },
+  },
+} as KubeObject;
 
 /** Gives pods a pool of their own. A scheduler satisfies a preference only if other nodes do not suit as well. */
 const onOwnPool = (app: string) => ({
@@ -59,6 +87,10 @@ const WORKLOADS: readonly (readonly [string, number, Record<string, unknown>, Re
     { cpu: '500m' },
   ],
   ['steady', 1, { ...onOwnPool('steady'), ...prefers([1, CAPACITY_TYPE_LABEL, 'on-demand']) }, { cpu: '500m' }],
+  // A NodePool whose zone does not exist adds no domain.
+  ['even', 6, spreadOverZones('even', {}), { cpu: '500m' }],
+  ['unpreferred', 1, prefersNoNodePool(), { cpu: '500m' }],
+  ['relay', 1, nearAgents(), { cpu: '500m' }],
 ];
 
 /** Returns a NodePool with changed settings in the spec of its template. */
@@ -113,6 +145,8 @@ describe('pods with scheduling constraints', () => {
       gpuPool(),
       ownPool('picky'),
       ownPool('steady'),
+      poolWith({ name: 'nowhere' }, { requirements: [{ key: ZONE_LABEL, operator: 'In', values: ['us-west-2z'] }] }),
+      AGENT,
       ...WORKLOADS.map((workload) => deployment(...workload)),
     );
     for (const [app, replicas] of WORKLOADS)
@@ -134,6 +168,16 @@ describe('pods with scheduling constraints', () => {
   it('are spread over the zones', async () => {
     const zones = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
     expect(await places('spread', ZONE_LABEL)).toEqual(zones.flatMap((zone) => [zone, zone]));
+  });
+
+  it('are spread although a NodePool has a zone that does not exist', async () => {
+    expect(await places('even', ZONE_LABEL)).toHaveLength(6);
+  });
+
+  it('get a node with a pod of the DaemonSet that they need', async () => {
+    const [relay] = await scenario.running('relay');
+    const agents = await scenario.running('agent');
+    expect(agents.map(({ spec }) => spec.nodeName)).toContain(relay?.spec.nodeName);
   });
 
   it('run apart from each other if they have anti-affinity', async () => {

@@ -37,7 +37,7 @@ const typesOf = ({ claims }: Plan): readonly string[] => claims.flatMap(({ insta
 describe('a pod that requires a pod of a DaemonSet', () => {
   const planWith = (parts: SnapshotParts): Plan => planOf({ types: TYPES, ...parts });
 
-  it.each([HOSTNAME_LABEL, ZONE_LABEL])('gets a new node on which the DaemonSet runs, by %s', (key) => {
+  it.each([HOSTNAME_LABEL, ZONE_LABEL])('gets a new node where the DaemonSet runs, by %s', (key) => {
     for (const packing of ['cheapest', 'compatible'] as const) {
       const pendingPods = replicas(3, 'web', { cpu: '1', affinity: near(key) });
       const plan = planOf({ types: TYPES, daemonPods: [agent()], pendingPods }, { packing });
@@ -115,7 +115,7 @@ describe('a pod that excludes a pod of a DaemonSet', () => {
     }
   });
 
-  it('does not use an existing node on which the DaemonSet will run', () => {
+  it('does not use an existing node where the DaemonSet will run', () => {
     const nodes = [stateNode('n', { initialized: false, labels: { [ARCH_LABEL]: 'arm64' } })];
     const plan = planOf({ types: TYPES, nodes, daemonPods: [agent(onArm)], pendingPods: [web(away())] });
     expect(plan.placements).toEqual([]);

@@ -114,7 +114,7 @@ describe('namespaces of an affinity term', () => {
 });
 
 describe('rules with equal counts share a group', () => {
-  it('with any minDomains, of which the first applies', () => {
+  it('with any minDomains, and the first applies', () => {
     const types = [instanceType('t', { zones: ['zone-a'] })];
     const first = pod('first', { ...spread({ minDomains: 1 }), cpu: '2' });
     const second = pod('second', { ...spread({ minDomains: 3 }), cpu: '1' });
