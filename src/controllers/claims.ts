@@ -9,6 +9,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import { uidOf } from '../api/object-fields.ts';
 import { billedUsdPerHour } from '../engine/billed-price.ts';
 import type { PlannedClaim } from '../engine/model.ts';
+import { largestCapacity, NODES } from '../engine/pool-usage.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { backOffMs } from '../kube/backoff.ts';
 import { ApiError, type KubeClient } from '../kube/client.ts';
@@ -31,20 +32,17 @@ interface Creation extends ReconcileContext {
   readonly decision?: TracedDecision | undefined;
 }
 
+type CreationDeps = Pick<
+  Deps,
+  'client' | 'clock' | 'cloud' | 'cluster' | 'metrics' | 'decisions' | 'random' | 'traces'
+>;
+
 /**
  * Creates the NodeClaim and tracks it immediately, so that no second NodeClaim is planned for the same pods.
- * @throws Error if the NodePool is gone or already over its limits
+ * @throws Error if the NodePool is gone or its limits have no room for the largest instance of the NodeClaim
  */
 export async function createClaim(
-  {
-    client,
-    clock,
-    cluster,
-    metrics,
-    decisions,
-    random,
-    traces,
-  }: Pick<Deps, 'client' | 'clock' | 'cluster' | 'metrics' | 'decisions' | 'random' | 'traces'>,
+  { client, clock, cloud, cluster, metrics, decisions, random, traces }: CreationDeps,
   planned: PlannedClaim,
   { reason, log, signal, decision }: Creation,
 ): Promise<NodeClaim> {
@@ -52,10 +50,15 @@ export async function createClaim(
   const pool = await client.find(NODE_POOL, { name: planned.nodePool });
   if (pool === undefined)
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
-  const exceeded = exceededLimit(pool, cluster.poolTotals(planned.nodePool));
-  if (exceeded) throw new Error(exceeded);
-  const claim = await createOnce({ client, clock, signal, random }, NODE_CLAIM, nodeClaimOf(planned, pool));
-  cluster.track(claim, planned.pods);
+  const requested = nodeClaimOf(planned, pool);
+  const created = await withinLimits({ cloud, cluster }, pool, requested);
+  let claim: NodeClaim;
+  try {
+    claim = await createOnce({ client, clock, signal, random }, NODE_CLAIM, requested);
+    cluster.track(claim, planned.pods);
+  } finally {
+    created();
+  }
   // pods of capacity buffers do not exist, so their entries would never be removed
   for (const pod of planned.pods) if (exists(cluster, pod)) cluster.podTimings.assign(pod, claim.metadata.name);
   log.info('created nodeclaim', {
@@ -95,17 +98,33 @@ const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean 
 };
 
 /**
- * Returns an error text if usage exceeds a limit. Usage equal to a limit is valid, because the planner keeps launches within
- * the limits.
+ * Reserves the largest capacity of a new NodeClaim, so that NodeClaims that are created at the same time do not exceed the limits
+ * together. The caller must call the returned function after the creation.
+ * @throws Error if the limits have no room
  */
-function exceededLimit(pool: NodePool, usage: Readonly<Record<string, number>>): string | undefined {
-  for (const [name, limit] of Object.entries(resourcesOf(pool.spec.limits))) {
-    const used = amountIn(usage, name);
-    if (used <= limit) continue;
-    const usageText = quantityList({ [name]: used })[name];
-    return `resource usage exceeds limit (limit=${own(pool.spec.limits, name)}, resource-name=${name}, usage=${usageText})`;
+async function withinLimits(
+  { cloud, cluster }: Pick<Deps, 'cloud' | 'cluster'>,
+  pool: NodePool,
+  claim: NodeClaim,
+): Promise<() => void> {
+  const { name } = pool.metadata;
+  const limits = Object.entries(resourcesOf(pool.spec.limits));
+  if (limits.length === 0) return () => undefined;
+  const types = limits.every(([resource]) => resource === NODES) ? [] : await cloud.instanceTypes(pool);
+  const usage = cluster.poolCommitment(name, types);
+  const added = largestCapacity(claim, types);
+  for (const [resource, limit] of limits) {
+    const [used, more] = [amountIn(usage, resource), amountIn(added, resource)];
+    if (used + more <= limit) continue;
+    const text = (amount: number): string | undefined => quantityList({ [resource]: amount })[resource];
+    const fields = `limit=${own(pool.spec.limits, resource)}, resource-name=${resource}, usage=${text(used)}`;
+    throw new Error(
+      used > limit
+        ? `resource usage exceeds limit (${fields})`
+        : `resource usage would exceed limit (${fields}, new-node=${text(more)})`,
+    );
   }
-  return undefined;
+  return cluster.creations.add(name, added);
 }
 
 /**

@@ -333,6 +333,16 @@ export type Misfit =
  */
 export type IdleCode = 'not-ready' | 'static' | 'deleting' | 'no-instance-types' | 'unreadable';
 
+export interface Rejection {
+  readonly nodePool: string;
+  readonly misfit: Misfit;
+  /**
+   * Result of a trial without limits and without holds of launches. Absent if neither restricts the NodePool, or if no cause is
+   * requested.
+   */
+  readonly otherwise?: Misfit | 'fits';
+}
+
 /** Reason why a pod stays pending. */
 export type PodRefusal =
   /** Refused before the solve because of an invalid volume, an unsupported term, or an opt-out. */
@@ -344,9 +354,11 @@ export type PodRefusal =
   | {
       readonly code: 'no-fit';
       readonly text: string;
-      readonly pools: readonly { nodePool: string; misfit: Misfit }[];
+      readonly pools: readonly Rejection[];
       /** Cause in the NodePool that the pod is meant for. Only on request. */
       readonly cause?: Cause;
+      /** If the cause is a limit: the NodePools that would launch a node for the pod without their limits. */
+      readonly limits?: readonly Cause[];
     }
   /** The pod is not valid, or an unexpected error occurred. Other pods are still placed. */
   | { readonly code: 'failed'; readonly text: string }

@@ -8,16 +8,7 @@ import { withCauses } from './causes/plan-causes.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
-import type {
-  EngineNode,
-  EngineSnapshot,
-  Plan,
-  PlannedClaim,
-  PodRefusal,
-  Quiet,
-  SolveOptions,
-  UnpackedPool,
-} from './model.ts';
+import type { EngineSnapshot, Plan, PlannedClaim, PodRefusal, Quiet, SolveOptions, UnpackedPool } from './model.ts';
 import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
@@ -114,7 +105,6 @@ class VariationSolve {
   /** Work of all attempts. */
   readonly #work = new NamespaceWork();
   readonly #noAmounts: Amounts;
-  readonly #staying: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
   /** Claims of devices while the pods move, for all attempts. */
   readonly #claimStates: ClaimVariation | undefined;
@@ -148,7 +138,6 @@ class VariationSolve {
     this.#order = heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? []));
     this.#pace = new Pace(options);
     this.#noAmounts = common.dimensions.amounts({});
-    this.#staying = { [Symbol.iterator]: () => nodesWithout(snapshot.nodes, leaving) };
     this.#leavingAt = common.positionsOf(leaving);
   }
 
@@ -162,7 +151,7 @@ class VariationSolve {
       this.#options,
     );
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
-    const input = { ...this.#common.snapshot, nodes: [...this.#staying], claims: plan.claims };
+    const input = { ...this.#common.snapshot, nodes: this.#common.limitedNodes, claims: plan.claims };
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
   }
 
@@ -180,7 +169,7 @@ class VariationSolve {
   #attempt(tieBreak: TieBreak, preference: PoolPreference, workShare: number): Attempt {
     const { snapshot, emptyPools, leftOuts } = this.#common;
     const refusals = new Map(this.#refused);
-    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#staying));
+    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#common.limitedNodes));
     const topology = this.#newTopology(templates);
     const work = { classes: this.#classes, topology, working: this.#options.working };
     const known = registeredPods(this.#pods, work, refusals);
@@ -244,6 +233,7 @@ class VariationSolve {
       reservations: new ReservedUnits(snapshot.pools, this.#options.reservedMode),
       idlePools,
       units: this.#units,
+      findsCauses: this.#options.explain === true,
       withheld: new WithheldLaunches(snapshot.withheld),
     });
   }
@@ -291,11 +281,6 @@ class VariationSolve {
       return bought;
     }
   }
-}
-
-/** Yields the nodes that stay. Used only for NodePools with limits. */
-function* nodesWithout(nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Generator<EngineNode> {
-  for (const node of nodes) if (!leaving.has(node.providerId)) yield node;
 }
 
 function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, { explain }: SolveOptions): Plan {

@@ -12,9 +12,10 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { nodeNameOf } from '../api/object-fields.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
-import type { Resources, StateNode } from '../engine/model.ts';
+import type { InstanceType, Resources, StateNode } from '../engine/model.ts';
 import { readableRequests } from '../engine/placement-requests.ts';
 import { podKey } from '../engine/pods.ts';
+import { countsTowardLimits, largestCapacity, nodeCapacities } from '../engine/pool-usage.ts';
 import { addResources, sameResources } from '../engine/resources.ts';
 import { hasOtherSuccessor, type ResourceTemplate, withSuccessor } from '../engine/successors.ts';
 import type { Informers, Store } from '../kube/client.ts';
@@ -25,6 +26,7 @@ import { type DeviceStores, openDeviceStores } from './devices/device-stores.ts'
 import { JobFailures } from './job-failures.ts';
 import { LaunchFailures } from './launch-failures.ts';
 import { NamedCounter } from './named-counter.ts';
+import { NamedItems } from './named-items.ts';
 import { providerIdOf, stateNode } from './node.ts';
 import { PodTemplates } from './pod-templates.ts';
 import { PodTimings } from './pod-timings.ts';
@@ -76,6 +78,8 @@ export class ClusterState {
     for (const nodeName of nodeNames) this.#stalePods(nodeName);
     this.markChanged();
   });
+  /** Largest capacities of NodeClaims whose creation is requested, by NodePool. */
+  readonly creations = new NamedItems<Resources>();
   readonly virtualPods = new VirtualPods(() => this.changed());
   readonly unlaunched: UnlaunchedClaims;
   /** Receives every NodeClaim that this process creates, with the namespaced names of the pods that it is for. */
@@ -320,6 +324,23 @@ export class ClusterState {
     const sum = last !== undefined && sameItems(last.of, of) ? last.sum : addResources(...of);
     byPool.set(nodePool, { of, sum });
     return sum;
+  }
+
+  /**
+   * Returns the amounts of a NodePool's limits that are not free: the capacity of all nodes, also of nodes that are being
+   * removed, and the largest capacity of NodeClaims without an instance, also of those that are being created.
+   */
+  poolCommitment(nodePool: string, types: readonly InstanceType[]): Resources {
+    const nowMs = this.#clock.now();
+    const launching = this.claimsOfPool(nodePool).filter((claim) => !claim.status?.providerID && !isLetGo(claim));
+    return addResources(
+      ...nodeCapacities(
+        nodePool,
+        this.nodes().filter((node) => countsTowardLimits(node, nowMs)),
+      ),
+      ...launching.map((claim) => largestCapacity(claim, types)),
+      ...this.creations.of(nodePool),
+    );
   }
 
   #nodeChanged(node: Node): void {

@@ -3,13 +3,12 @@ import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { requirementsOf } from '../engine/instance-types.ts';
 import type { WithheldLaunch } from '../engine/launch-causes.ts';
-import type { IdlePool, InstanceType, PoolInput, Resources, Snapshot, StateNode } from '../engine/model.ts';
+import type { IdlePool, PoolInput, Resources, Snapshot, StateNode } from '../engine/model.ts';
 import { isActive } from '../engine/pods.ts';
+import { largestCapacity, unlaunchedProviderId } from '../engine/pool-usage.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
-import { Requirements } from '../engine/requirements.ts';
-import { defaultRequests, maxResources, readableResources } from '../engine/resources.ts';
+import { defaultRequests, readableResources } from '../engine/resources.ts';
 import { type ResourceTemplate, resourceTemplateOf, withSuccessor } from '../engine/successors.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
@@ -147,14 +146,14 @@ export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly Po
     const types = typesOf.get(labels[NODEPOOL_LABEL] ?? '') ?? [];
     return {
       name,
-      providerId: `nodeclaim:///${name}`,
+      providerId: unlaunchedProviderId(name),
       nodeClaim: claim,
       registered: false,
       initialized: false,
       labels: { ...singleValues(claim), ...labels },
       annotations,
       taints: claim.spec.taints ?? [],
-      capacity: { ...maxResources(requests, largestOf(claim, types)), nodes: 1 },
+      capacity: largestCapacity(claim, types),
       allocatable: pods === undefined ? requests : CLOSED,
       pods: [],
       markedForDeletion: deletionTimestamp !== undefined,
@@ -167,10 +166,4 @@ export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly Po
 function singleValues({ spec }: NodeClaim): Readonly<Record<string, string>> {
   const single = spec.requirements.filter(({ operator, values = [] }) => operator === 'In' && values.length === 1);
   return Object.fromEntries(single.map(({ key, values = [] }) => [key, values[0] ?? '']));
-}
-
-function largestOf({ spec }: NodeClaim, types: readonly InstanceType[]): Resources {
-  const wanted = Requirements.fromRequirements(spec.requirements);
-  const possible = types.filter((type) => requirementsOf(type).intersects(wanted));
-  return maxResources({}, ...possible.map(({ capacity }) => capacity));
 }

@@ -3,7 +3,7 @@ import { getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../a
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { limitsCause } from '../../engine/causes/pool-cause.ts';
+import type { Cause } from '../../engine/causes/cause.ts';
 import type { Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { writeChanges } from '../../kube/patch.ts';
@@ -27,11 +27,8 @@ interface LimitState {
   readonly nowMs: number;
 }
 
-/** Returns the usage and the limits of a NodePool, and the field to change. */
-function limitText(pool: NodePool, usage: Resources): string {
-  const { offered, remedy } = limitsCause(pool, { resources: usage, isPlanned: false }, []);
-  return `${offered}; no node is launched for pending pods. ${remedy}`;
-}
+/** Returns the usage and the limits of a NodePool, and the fields to change. */
+const limitText = ({ offered, remedy }: Cause): string => `${offered}; no node is launched for pending pods. ${remedy}`;
 
 /** Returns the NodePool with the condition. A NodePool whose limits never stopped a launch does not get it. */
 function withLimitCondition(pool: NodePool, { exceeded, nowMs }: LimitState): NodePool {
@@ -55,13 +52,13 @@ const shownOf = remembering((held: Resources): Pick<NonNullable<NodePool['status
 });
 
 /** @param verdicts decisions on pending pods */
-export function nodePoolCounter(deps: Deps, verdicts: Pick<PodVerdicts, 'isAtLimit'>): Reconciler<NodePool> {
+export function nodePoolCounter(deps: Deps, verdicts: Pick<PodVerdicts, 'limitOf'>): Reconciler<NodePool> {
   const { client, clock, cluster, events, settings } = deps;
 
   function exceededLimits(pool: NodePool): string | undefined {
-    const { name } = pool.metadata;
-    if (pool.spec.limits === undefined || !verdicts.isAtLimit(name)) return undefined;
-    const text = limitText(pool, cluster.poolTotals(name));
+    const cause = pool.spec.limits === undefined ? undefined : verdicts.limitOf(pool.metadata.name);
+    if (cause === undefined) return undefined;
+    const text = limitText(cause);
     events.publish(eventOf(LIMIT_REACHED, pool, { message: LIMIT_REACHED.message(text), dedupe: [uidOf(pool)] }));
     return text;
   }

@@ -3,8 +3,9 @@ import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
-import { poolsAtLimit } from '../../engine/causes/nearest-pool.ts';
+import type { Cause } from '../../engine/causes/cause.ts';
 import { type PodVerdict, refusedVerdict, waitingText } from '../../engine/causes/pod-verdict.ts';
+import { endsByItself } from '../../engine/causes/pool-cause.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { joinProgress } from '../../engine/node-join.ts';
 import { isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
@@ -25,11 +26,16 @@ interface Entry {
   readonly decidedMs: number;
 }
 
+interface LimitedPod {
+  readonly pod: Pod;
+  readonly cause: Cause;
+}
+
 export class PodVerdicts {
   readonly #deps: Pick<Deps, 'clock' | 'cluster'>;
   #entries = new Map<string, Entry>();
   /** Pods by the NodePool whose limits reject them. Computed on demand. */
-  #limited: ReadonlyMap<string, readonly Pod[]> | undefined;
+  #limited: ReadonlyMap<string, readonly LimitedPod[]> | undefined;
 
   constructor(deps: Pick<Deps, 'clock' | 'cluster'>) {
     this.#deps = deps;
@@ -71,28 +77,29 @@ export class PodVerdicts {
     }
   }
 
-  /** Reports whether the limits of a NodePool stop the launch of a node for a pending pod. */
-  isAtLimit(nodePool: string): boolean {
+  /** Returns the limit of a NodePool that stops a launch for a pending pod. Omits limits that are expected to have room again. */
+  limitOf(nodePool: string): Cause | undefined {
     this.#limited ??= this.#podsByLimit();
     const { pods } = this.#deps.cluster.stores;
-    return (this.#limited.get(nodePool) ?? []).some(({ metadata }) => {
+    const found = (this.#limited.get(nodePool) ?? []).find(({ pod: { metadata } }) => {
       const pod = pods.get(metadata);
       return pod !== undefined && pod.metadata.uid === metadata.uid && !isScheduled(pod);
     });
+    return found?.cause;
   }
 
-  /** Alike pods share a refusal, so its NodePools are found once. */
-  #podsByLimit(): ReadonlyMap<string, readonly Pod[]> {
-    const { stores } = this.#deps.cluster;
-    const known = new Map<PodRefusal, readonly string[]>();
-    const found = new Map<string, Pod[]>();
+  #podsByLimit(): ReadonlyMap<string, readonly LimitedPod[]> {
+    const found = new Map<string, LimitedPod[]>();
     for (const [key, { decision }] of this.#entries) {
-      const pod = this.#podNamed(key);
-      if (pod === undefined || decision.kind !== 'refused' || decision.refusal.code !== 'no-fit') continue;
-      const { refusal } = decision;
-      const names = known.get(refusal) ?? poolsAtLimit(pod, refusal, (name) => stores.nodePools.get({ name }));
-      known.set(refusal, names);
-      for (const name of names) found.set(name, [...(found.get(name) ?? []), pod]);
+      if (decision.kind !== 'refused' || decision.refusal.code !== 'no-fit') continue;
+      const { limits = [] } = decision.refusal;
+      const pod = limits.length === 0 ? undefined : this.#podNamed(key);
+      if (pod === undefined) continue;
+      for (const cause of limits) {
+        if (endsByItself(cause)) continue;
+        const limited = found.get(cause.object.name) ?? [];
+        if (limited.push({ pod, cause }) === 1) found.set(cause.object.name, limited);
+      }
     }
     return found;
   }

@@ -53,6 +53,12 @@ export function matchesSomeType({ poolRequirements, podRequirements, types }: Om
   return types.some((type) => failingKeys(type, ofType).length === 0);
 }
 
+/** Reports whether an instance type satisfies the requirements of its labels and has an offering, available or not, that does. */
+export function matches(type: InstanceType, requirements: Requirements): boolean {
+  if (failingKeys(type, requirements.without(...OFFERING_KEYS)).length > 0) return false;
+  return type.offerings.some((offering) => requirements.compatible(requirementsOf(offering), LOOSE));
+}
+
 const nodePoolOf = ({ metadata }: NodePool): CauseObject => ({ kind: 'NodePool', name: metadata.name });
 
 function failingKeys(type: InstanceType, requirements: Requirements): readonly string[] {

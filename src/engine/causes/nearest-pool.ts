@@ -1,23 +1,32 @@
 /** Chooses the NodePool that a pending pod is meant for: the selected NodePool, or the closest one. */
 import { NODEPOOL_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { defined } from '../../lib/defined.ts';
 import { nearestName } from '../../lib/nearest-name.ts';
 import type { EnginePod } from '../input.ts';
-import type { Misfit, PodRefusal } from '../model.ts';
+import type { Misfit, PodRefusal, Rejection } from '../model.ts';
+import { placementRequests } from '../placement-requests.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
+
 import { tolerates, untolerated } from '../taints.ts';
 import type { Cause } from './cause.ts';
-import { matchesSomeType } from './instance-type-cause.ts';
-import { conflictsOf, otherCause, type PoolState, poolCause, poolRequirementsOf } from './pool-cause.ts';
+import { instanceTypeCause, matchesSomeType } from './instance-type-cause.ts';
+import {
+  conflictsOf,
+  otherCause,
+  type PoolState,
+  poolCause,
+  poolRequirementsOf,
+  withinLimitsCause,
+} from './pool-cause.ts';
 import { requirementText, someOf } from './requirement-text.ts';
 
-export interface Rejection {
-  readonly nodePool: string;
-  readonly misfit: Misfit;
-}
-
-interface Ranked extends Rejection {
+interface Ranked extends Omit<Rejection, 'otherwise'> {
   readonly state: PoolState | undefined;
+  /** Requirements of the pod's selector and of one term of its affinity. */
+  readonly requirements: Requirements;
+  /** True if only the limits reject the pod, although they leave some instance types. */
+  readonly isWithinLimits: boolean;
   /** Compared from the first number on. Lower numbers are closer. */
   readonly rank: readonly number[];
 }
@@ -44,50 +53,31 @@ const DISTANCES: Readonly<Record<Misfit['code'], number>> = {
 };
 
 /**
- * Returns the cause for which a pod stays pending, from the reasons of all NodePools.
+ * Returns the cause for which a pod stays pending, from the reasons of all NodePools. If this cause is a limit, also returns the
+ * causes of all NodePools that would launch a node for the pod without their limits.
  * @param stateOf NodePool of that name, or undefined if only its name is known
  */
-export function refusalCause(
+export function refusalCauses(
   pod: EnginePod,
   rejections: readonly Rejection[],
   stateOf: (nodePool: string) => PoolState | undefined,
-): Cause | undefined {
+): Pick<Extract<PodRefusal, { code: 'no-fit' }>, 'cause' | 'limits'> {
   const alternatives = requirementAlternatives(pod);
   const absent = absentPool(alternatives, rejections);
-  if (absent !== undefined) return absent;
-  const [nearest] = alternatives
-    .flatMap((requirements) =>
-      rejections.map((rejection) => ({ requirements, ...ranked(pod, requirements, rejection, stateOf) })),
-    )
+  if (absent !== undefined) return { cause: absent };
+  const all = alternatives
+    .flatMap((requirements) => rejections.map((rejection) => ranked(pod, requirements, rejection, stateOf)))
     .sort((a, b) => compareRanks(a.rank, b.rank));
-  if (nearest === undefined) return undefined;
-  const { nodePool, misfit, state, requirements } = nearest;
-  if (state !== undefined) return poolCause(pod, requirements, state, misfit);
-  return misfit.code === 'taint' ? undefined : otherCause(nodePool, misfit);
+  const [nearest] = all;
+  const cause = nearest && causeOf(pod, nearest);
+  if (cause?.code !== 'limits') return defined({ cause });
+  const limited = all.filter(({ misfit }) => misfit.code === 'limits').flatMap((each) => causeOf(pod, each) ?? []);
+  return { cause, limits: limited };
 }
 
-/**
- * Returns the NodePools that would launch a node for the pod if they had not reached their limits.
- * @param poolOf NodePool of that name, or undefined if it does not exist any more
- */
-export function poolsAtLimit(
-  pod: EnginePod,
-  { cause, pools }: Extract<PodRefusal, { code: 'no-fit' }>,
-  poolOf: (nodePool: string) => NodePool | undefined,
-): readonly string[] {
-  if (cause?.code !== 'limits') return [];
-  const alternatives = requirementAlternatives(pod);
-  const found = pools.filter(({ nodePool, misfit }) => {
-    if (misfit.code !== 'limits') return cause.object.name === nodePool;
-    const pool = poolOf(nodePool);
-    if (pool === undefined) return false;
-    const requirements = poolRequirementsOf(pool);
-    return alternatives.some((each) => {
-      const conflicts = conflictsOf(requirements, each).length;
-      return earliestMisfit(pod, pool, conflicts, misfit) === misfit;
-    });
-  });
-  return found.map(({ nodePool }) => nodePool);
+function causeOf(pod: EnginePod, { nodePool, misfit, state, requirements, isWithinLimits }: Ranked): Cause | undefined {
+  if (state === undefined) return misfit.code === 'taint' ? undefined : otherCause(nodePool, misfit);
+  return isWithinLimits ? withinLimitsCause(pod, requirements, state) : poolCause(pod, requirements, state, misfit);
 }
 
 /** Returns the requirements of the pod's selector with each term of its required affinity. */
@@ -128,7 +118,11 @@ function ranked(
   const state = stateOf(rejection.nodePool);
   const selected = podRequirements.get(NODEPOOL_LABEL);
   const named = selected.operator === 'In' && selected.has(rejection.nodePool) ? 0 : 1;
-  if (state === undefined) return { ...rejection, state, rank: [named, 0, 0, DISTANCES[rejection.misfit.code], 0] };
+  const base = { nodePool: rejection.nodePool, state, requirements: podRequirements };
+  if (state === undefined) {
+    const { misfit } = rejection;
+    return { ...base, misfit, isWithinLimits: false, rank: [named, 0, 0, DISTANCES[misfit.code], 0, 0] };
+  }
   const { pool } = state;
   const requirements = poolRequirementsOf(pool);
   const { taints = [] } = pool.spec.template.spec;
@@ -140,21 +134,26 @@ function ranked(
     (pod.spec.tolerations ?? []).some((toleration) => toleration.key && tolerates(toleration, taint)),
   );
   const conflicts = conflictsOf(requirements, podRequirements).length;
-  const general = earliestMisfit(pod, pool, conflicts, rejection.misfit);
-  const misfit = isGeneral(general) && excludesTypes(state, podRequirements) ? INCOMPATIBLE : general;
+  const isWithinLimits = rejection.otherwise === 'fits' && !isGeneral(rejection.misfit);
+  const general = earliestMisfit(pod, pool, conflicts, isWithinLimits ? WITHIN_LIMITS : rejection.misfit);
+  const misfit = isGeneral(general)
+    ? specificMisfit(pod, { ...rejection, misfit: general }, podRequirements, state)
+    : general;
+  const isRestricted = rejection.otherwise === undefined ? 0 : 1;
   return {
-    ...{ nodePool: rejection.nodePool, misfit, state },
-    rank: [named, -matched.length, -tolerated.length, distanceOf(misfit), conflicts],
+    ...{ ...base, misfit, isWithinLimits },
+    rank: [named, -matched.length, -tolerated.length, distanceOf(misfit), isRestricted, conflicts],
   };
 }
 
 /**
  * Returns the first misfit of the pod itself. A NodePool that has reached its limit or is not ready rejects all pods, also
- * those that it would reject in any case.
+ * those that it would reject in any case. A NodePool that is static or being deleted is never used, so the pod cannot help.
  */
 function earliestMisfit({ spec }: EnginePod, pool: NodePool, conflicts: number, misfit: Misfit): Misfit {
+  if (misfit.code === 'static' || misfit.code === 'deleting') return misfit;
   const [taint] = untolerated(spec.tolerations, pool.spec.template.spec.taints);
-  if (taint !== undefined && misfit.code !== 'deleting') return { code: 'taint', taint };
+  if (taint !== undefined) return { code: 'taint', taint };
   return isGeneral(misfit) && conflicts > 0
     ? { code: 'requirements', key: '', text: 'incompatible requirements' }
     : misfit;
@@ -163,6 +162,25 @@ function earliestMisfit({ spec }: EnginePod, pool: NodePool, conflicts: number, 
 /** Reports whether a NodePool with this misfit rejects all pods. */
 const isGeneral = ({ code }: Misfit): boolean =>
   ['limits', 'not-ready', 'no-instance-types', 'launch-withheld'].includes(code);
+
+/** Returns the misfit that remains after the general one ends, so that the remedy helps the pod. */
+function specificMisfit(
+  pod: EnginePod,
+  { misfit, otherwise = 'fits' }: Rejection,
+  podRequirements: Requirements,
+  state: PoolState,
+): Misfit {
+  if (excludesTypes(state, podRequirements)) return INCOMPATIBLE;
+  return otherwise === 'fits' || isSoldOut(pod, podRequirements, state) ? misfit : otherwise;
+}
+
+const WITHIN_LIMITS: Misfit = { code: 'limits', text: 'the limits leave no instance type for the pod' };
+
+/** Reports whether the instance types for the pod are out of capacity, which can end at any time. */
+function isSoldOut(pod: EnginePod, podRequirements: Requirements, { pool, instanceTypes: types }: PoolState): boolean {
+  const demand = { pool, types, poolRequirements: poolRequirementsOf(pool), podRequirements };
+  return instanceTypeCause({ ...demand, requests: placementRequests(pod) })?.code === 'sold-out';
+}
 
 const INCOMPATIBLE: Misfit = {
   ...{ code: 'instance-types', incompatible: true, tooSmall: false, notOffered: false },

@@ -1,12 +1,11 @@
 /** Adds causes to the refusals of a plan. */
 import type { EnginePod } from '../input.ts';
-import type { EngineSnapshot, InstanceType, PlannedClaim, PodRefusal } from '../model.ts';
+import type { EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../model.ts';
 import { placementRequests } from '../placement-requests.ts';
 import { podKey } from '../pods.ts';
-import { addResources, maxResources } from '../resources.ts';
-import { nodePoolUsage } from '../solver/limits.ts';
-import { refusalCause } from './nearest-pool.ts';
-import type { PoolState, PoolUsage } from './pool-cause.ts';
+import { type PoolUsage, poolUsage } from '../pool-usage.ts';
+import { refusalCauses } from './nearest-pool.ts';
+import type { PoolState } from './pool-cause.ts';
 
 interface CauseInput extends Pick<EngineSnapshot, 'pools' | 'nodes' | 'idleNodePools'> {
   /** NodeClaims of the plan, which count against the limits of their NodePools. */
@@ -28,7 +27,7 @@ export function withCauses(
       pool: nodePool,
       instanceTypes,
       usage: () => {
-        usage ??= usageOf(name, instanceTypes, input);
+        usage ??= poolUsage({ pool: name, types: instanceTypes }, input);
         return usage;
       },
     });
@@ -42,7 +41,7 @@ export function withCauses(
       found.set(key, refusal);
       continue;
     }
-    const identity = `${refusal.text} ${likeness(pod)}`;
+    const identity = `${refusal.text} ${otherwiseTexts(refusal.pools)} ${likeness(pod)}`;
     const alike = known.get(identity) ?? withCause(pod, refusal, states);
     known.set(identity, alike);
     found.set(key, alike);
@@ -50,18 +49,7 @@ export function withCauses(
   return found;
 }
 
-/** A planned NodeClaim counts with the largest capacity of its instance types, as it does in the solve. */
-function usageOf(name: string, instanceTypes: readonly InstanceType[], { nodes, claims = [] }: CauseInput): PoolUsage {
-  const planned = claims.filter(({ nodePool }) => nodePool === name);
-  const inUse = nodePoolUsage(name, nodes);
-  if (planned.length === 0) return { resources: inUse, isPlanned: false };
-  const capacities = new Map(instanceTypes.map((type) => [type.name, type.capacity]));
-  const largest = planned.map((claim) => ({
-    ...maxResources(...claim.instanceTypes.map((type) => capacities.get(type) ?? {})),
-    nodes: 1,
-  }));
-  return { resources: addResources(inUse, ...largest), isPlanned: true };
-}
+const otherwiseTexts = (pools: readonly Rejection[]): string => JSON.stringify(pools.map(({ otherwise }) => otherwise));
 
 const likeness = (pod: EnginePod): string => {
   const { nodeSelector, affinity, tolerations } = pod.spec;
@@ -73,6 +61,5 @@ function withCause(
   refusal: Extract<PodRefusal, { code: 'no-fit' }>,
   states: ReadonlyMap<string, PoolState>,
 ): PodRefusal {
-  const cause = refusalCause(pod, refusal.pools, (name) => states.get(name));
-  return cause === undefined ? refusal : { ...refusal, cause };
+  return { ...refusal, ...refusalCauses(pod, refusal.pools, (name) => states.get(name)) };
 }

@@ -9,11 +9,12 @@ import { allocatable } from '../instance-types.ts';
 import type { InstanceType, Misfit, Resources } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
 import { placementRequests } from '../placement-requests.ts';
+import { NODES, type PoolUsage, usedOf } from '../pool-usage.ts';
 import { Requirements } from '../requirements.ts';
 import { amountIn, fits, quantityList, resourcesOf } from '../resources.ts';
 import { formatTaint } from '../taints.ts';
 import { type Cause, type CauseCode, ONE_MORE_NODE } from './cause.ts';
-import { addition, type Demand, instanceTypeCause } from './instance-type-cause.ts';
+import { addition, instanceTypeCause, matches } from './instance-type-cause.ts';
 import { requiredText, requirementText } from './requirement-text.ts';
 
 /** NodePool as a pod finds it. */
@@ -22,15 +23,6 @@ export interface PoolState {
   readonly instanceTypes: readonly InstanceType[];
   readonly usage: () => PoolUsage;
 }
-
-export interface PoolUsage {
-  /** Resources of the NodePool's nodes, including the number of nodes. */
-  readonly resources: Resources;
-  /** True if the resources include nodes that the plan launches. */
-  readonly isPlanned: boolean;
-}
-
-const NODES = 'nodes';
 
 /** Returns the requirements of the NodePool's nodes. The NodePool is compiled once for many pods. */
 export const poolRequirementsOf = remembering((pool: NodePool): Requirements => templateRequirements(pool));
@@ -50,10 +42,10 @@ export function poolCause(
     case 'requirements':
       return conflict(pool, poolRequirements, podRequirements) ?? otherCause(pool.metadata.name, misfit);
     case 'limits':
-      return limitsCause(pool, usage(), instanceTypes);
+      return limitsCause(pool, usage(), typesFor(pod, podRequirements, { pool, instanceTypes }));
     case 'instance-types': {
       const demand = { ...types, podRequirements, requests: placementRequests(pod) };
-      return instanceTypeCause(demand) ?? exceededLimits(demand, usage) ?? withDaemons(pool.metadata.name, misfit);
+      return instanceTypeCause(demand) ?? withDaemons(pool.metadata.name, misfit);
     }
     case 'volume-limit':
       return volumeLimitCause(pool, misfit);
@@ -121,16 +113,22 @@ export function conflictsOf(pool: Requirements, pod: Requirements): readonly str
   return [...clashing.sort(), ...unknown.sort()];
 }
 
-/** Returns the cause if the limits leave only instance types that are too small for the pod. */
-function exceededLimits(demand: Demand, usage: PoolState['usage']): Cause | undefined {
-  const { pool, types, requests } = demand;
-  if (Object.keys(pool.spec.limits ?? {}).length === 0) return undefined;
-  const used = usage();
-  const within = types.filter((type) => limitsExceededBy(pool, used, [type]).length === 0);
-  if (within.length === types.length || instanceTypeCause({ ...demand, types: within }) === undefined) return undefined;
-  const large = types.filter((type) => fits(requests, allocatable(type)));
-  const wanted = `the pod requests ${quantityText(requests)}`;
-  return { ...limitsCause(pool, used, large), wanted };
+/** Returns the cause if the limits leave no instance type for the pod, but leave other instance types. */
+export function withinLimitsCause(pod: EnginePod, podRequirements: Requirements, state: PoolState): Cause {
+  const cause = limitsCause(state.pool, state.usage(), typesFor(pod, podRequirements, state));
+  return { ...cause, wanted: `the pod requests ${quantityText(placementRequests(pod))}` };
+}
+
+/** Returns the instance types that can run the pod. If none can, returns all. */
+function typesFor(
+  pod: EnginePod,
+  podRequirements: Requirements,
+  { pool, instanceTypes }: Pick<PoolState, 'pool' | 'instanceTypes'>,
+): readonly InstanceType[] {
+  const both = poolRequirementsOf(pool).intersect(podRequirements);
+  const requests = placementRequests(pod);
+  const found = instanceTypes.filter((type) => matches(type, both) && fits(requests, allocatable(type)));
+  return found.length === 0 ? instanceTypes : found;
 }
 
 const quantityText = (requests: Resources): string => {
@@ -141,34 +139,69 @@ const quantityText = (requests: Resources): string => {
 };
 
 /** Returns the limited resources that one more node of any of the instance types would exceed. */
-function limitsExceededBy(pool: NodePool, { resources }: PoolUsage, types: readonly InstanceType[]): readonly string[] {
+function limitsExceededBy(
+  pool: NodePool,
+  used: (name: string) => number,
+  types: readonly InstanceType[],
+): readonly string[] {
   return Object.entries(resourcesOf(pool.spec.limits))
     .filter(([name, limit]) => {
-      const room = limit - amountIn(resources, name);
+      const room = limit - used(name);
       return name === NODES ? room < 1 : types.every(({ capacity }) => amountIn(capacity, name) > room);
     })
     .map(([name]) => name);
 }
 
-/** @param types instance types of which the NodePool would launch one if it had no limits */
+/** Reports whether a limit is expected to have room again without a change. */
+export const endsByItself = ({ code, remedy }: Cause): boolean => code === 'limits' && remedy === WAIT;
+
+const WAIT = 'No change is needed: the operator tries again when this part of the limit is free.';
+
+/**
+ * Returns the cause with the limits that must be increased. If only amounts that are expected to become free exceed a limit, the
+ * remedy is to wait.
+ * @param types instance types of which the NodePool would launch one if it had no limits
+ */
 export function limitsCause(pool: NodePool, usage: PoolUsage, types: readonly InstanceType[]): Cause {
   const limits = resourcesOf(pool.spec.limits);
-  const [shown, used] = [quantityList(limits), quantityList(usage.resources)];
-  const exceeded = limitsExceededBy(pool, usage, types);
-  const share = (name: string): number => amountIn(usage.resources, name) / Math.max(1, amountIn(limits, name));
-  const names = Object.keys(limits).toSorted(
-    (a, b) => Number(exceeded.includes(b)) - Number(exceeded.includes(a)) || share(b) - share(a),
-  );
+  const used = (name: string): number => usedOf(usage, name);
+  const lasting = limitsExceededBy(pool, (name) => used(name) - amountIn(usage.returning, name), types);
+  const exceeded = limitsExceededBy(pool, used, types);
+  const share = (name: string): number => used(name) / Math.max(1, amountIn(limits, name));
+  const rank = (name: string): number => Number(exceeded.includes(name)) + Number(lasting.includes(name));
+  const names = Object.keys(limits).toSorted((a, b) => rank(b) - rank(a) || share(b) - share(a));
   const [field = 'cpu'] = names;
-  const state = usage.isPlanned ? 'in use or planned' : 'in use';
+  const fields = lasting.length === 0 ? [field] : names.filter((name) => lasting.includes(name));
+  const waits = lasting.length === 0 && exceeded.length > 0;
   return {
     code: 'limits',
     object: { kind: 'NodePool', name: pool.metadata.name },
     field: `spec.limits.${field}`,
     wanted: ONE_MORE_NODE,
-    offered: `${names.map((name) => `${name} ${used[name] ?? '0'} of ${shown[name] ?? '0'}`).join(', ')} ${state}`,
-    remedy: `Increase spec.limits.${field} of the NodePool.`,
+    offered: usageText(usage, names, limits),
+    remedy: waits ? WAIT : `Increase ${fields.map((name) => `spec.limits.${name}`).join(' and ')} of the NodePool.`,
   };
+}
+
+/** Returns the used part of each limit. Explains the parts if some of them are not in use. */
+function usageText(usage: PoolUsage, names: readonly string[], limits: Resources): string {
+  const parts = [
+    ['in use', usage.inUse],
+    ['on nodes that are being removed', usage.leaving],
+    ['reserved for NodeClaims that are launching', usage.launching],
+    ['planned for new NodeClaims', usage.planned],
+  ] as const;
+  const text = (name: string, amount: number): string => quantityList({ [name]: amount })[name] ?? '0';
+  const totals = names.map((name) => {
+    const total = `${name} ${text(name, usedOf(usage, name))} of ${text(name, amountIn(limits, name))}`;
+    const present = parts.filter(([, amounts]) => amountIn(amounts, name) > 0);
+    const shown = present.map(([state, amounts]) => `${text(name, amountIn(amounts, name))} ${state}`);
+    return { total, detailed: shown.length === 0 ? total : `${total} (${shown.join(', ')})` };
+  });
+  const isSimple = parts.slice(1).every(([, amounts]) => names.every((name) => amountIn(amounts, name) === 0));
+  return isSimple
+    ? `${totals.map(({ total }) => total).join(', ')} in use`
+    : totals.map(({ detailed }) => detailed).join(', ');
 }
 
 /** The pod alone fits on some instance type. */

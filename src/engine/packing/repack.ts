@@ -173,7 +173,6 @@ function betterWithExtras(
     const [was, would] = [purchaseOf(old, parts, extras), purchaseOf(fresh, parts, extras)];
     if (!isBetter(would, was, indifference)) return undefined;
     if (saving !== undefined && savesNodes(was, would, saving)) return undefined;
-    if (template.limits.limitsNodes && fresh.length > old.length) return undefined;
     if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
   }
   return undefined;

@@ -6,6 +6,7 @@ import type { EnginePod } from '../input.ts';
 import { LeftOuts } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Plan, Resources, SolveOptions } from '../model.ts';
 import { type Intake, intake } from '../pod-bounds.ts';
+import { countsTowardLimits } from '../pool-usage.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { type Daemons, TopologyBase } from '../topology/base.ts';
 import { Topology } from '../topology/topology.ts';
@@ -23,6 +24,8 @@ import { compileTemplates } from './template.ts';
 export class CompiledSnapshot {
   /** Snapshot without the NodePools that cannot be compiled. */
   readonly snapshot: EngineSnapshot;
+  /** Nodes that count toward the limits of NodePools. */
+  readonly limitedNodes: readonly EngineNode[];
   readonly options: SolveOptions;
   readonly daemons: readonly Daemon[];
   readonly claimDaemons: ClaimDaemons;
@@ -50,6 +53,7 @@ export class CompiledSnapshot {
     this.intake = intake(full.pendingPods, options.first);
     const limited = withReportedLimits(full.pools, full.nodes);
     const snapshot = { ...full, pools: limited, pendingPods: this.intake.pods };
+    this.limitedNodes = snapshot.nodes.filter((node) => countsTowardLimits(node, snapshot.nowMs));
     this.options = options;
     this.#spread = snapshot.defaultSpread && spreading(snapshot.defaultSpread);
     this.volumes = new Volumes(snapshot);

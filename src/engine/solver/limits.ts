@@ -1,12 +1,10 @@
 /** Tracks the remaining limits of a NodePool during a solve. */
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { EngineNode, Misfit, Resources } from '../model.ts';
+import { NODES, nodeCapacities, withNode } from '../pool-usage.ts';
 import { addResources, amountIn, resourcesOf } from '../resources.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choice } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
-
-const NODES = 'nodes';
 
 export class PoolLimits {
   /** Version that changes whenever the remaining limits decrease. */
@@ -18,13 +16,14 @@ export class PoolLimits {
   constructor(pool: CompiledPool, nodes: Iterable<EngineNode>) {
     this.#pool = pool;
     const limits = Object.entries(resourcesOf(pool.pool.spec.limits));
-    const used = limits.length === 0 ? {} : nodePoolUsage(pool.name, nodes);
+    const used = limits.length === 0 ? {} : addResources(...nodeCapacities(pool.name, nodes));
     this.#remaining = Object.fromEntries(limits.map(([name, limit]) => [name, limit - amountIn(used, name)]));
   }
 
   /** Rows of the types that can be launched within the limits, or the reason why there are none. */
   get allowed(): BitSet | Misfit {
-    if (this.#remaining[NODES] === 0) return this.#misfit('node limits have been exhausted for nodepool');
+    if (amountIn(this.#remaining, NODES) < 1 && this.#limitsNodes)
+      return this.#misfit('node limits have been exhausted for nodepool');
     if (this.#allowed?.version !== this.version) this.#allowed = { version: this.version, rows: this.#rowsLeft() };
     const { rows } = this.#allowed;
     return rows.isEmpty ? this.#misfit('all available instance types exceed limits for nodepool') : rows;
@@ -32,7 +31,7 @@ export class PoolLimits {
 
   #rowsLeft(): BitSet {
     const { catalogue, rows, choices } = this.#pool;
-    const limited = Object.entries(this.#remaining);
+    const limited = Object.entries(this.#remaining).filter(([name]) => name !== NODES);
     if (limited.every(([name, rest]) => catalogue.largestCapacity(name) <= rest)) return rows;
     const left = catalogue.rowsWhere(({ capacity }) =>
       limited.every(([name, rest]) => amountIn(capacity, name) <= rest),
@@ -59,31 +58,24 @@ export class PoolLimits {
   /** Returns the sum of the parts of the remaining limits that a node with this capacity uses. */
   shareOf(capacity: Resources): number {
     const limited = Object.entries(this.#remaining).filter(([, rest]) => rest > 0);
-    return limited.reduce((sum, [name, rest]) => sum + amountIn(capacity, name) / rest, 0);
+    return limited.reduce((sum, [name, rest]) => sum + amountIn(withNode(capacity), name) / rest, 0);
   }
 
   get isUnlimited(): boolean {
     return Object.keys(this.#remaining).length === 0;
   }
 
-  get limitsNodes(): boolean {
+  get #limitsNodes(): boolean {
     return Object.hasOwn(this.#remaining, NODES);
   }
 
-  /** Subtracts the worst case of a new claim: the largest capacity among its types, for each resource. */
+  /** Subtracts the worst case of a new claim: one node, and the largest capacity among its types for each resource. */
   spend(choice: Choice): void {
     for (const name of Object.keys(this.#remaining)) {
-      const largest = choice.largest(name);
+      const largest = name === NODES ? 1 : choice.largest(name);
       if (largest === 0) continue;
       this.#remaining[name] = amountIn(this.#remaining, name) - largest;
       this.version++;
     }
   }
-}
-
-/** Returns the part of the limits that the NodePool's staying nodes use. */
-export function nodePoolUsage(pool: string, nodes: Iterable<EngineNode>): Resources {
-  const own: EngineNode[] = [];
-  for (const node of nodes) if (node.labels[NODEPOOL_LABEL] === pool && !node.markedForDeletion) own.push(node);
-  return { ...addResources(...own.map(({ capacity }) => capacity)), [NODES]: own.length };
 }

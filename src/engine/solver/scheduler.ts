@@ -1,7 +1,9 @@
 /** Places the pods of one solve, one by one. */
+
+import { defined } from '../../lib/defined.ts';
 import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
-import type { IdlePool, Misfit, PodRefusal } from '../model.ts';
+import type { IdlePool, Misfit, PodRefusal, Rejection } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
 import { combinedPlaces } from '../volumes.ts';
@@ -40,6 +42,8 @@ export interface SchedulerParts {
   /** Undefined while dynamic resources are ignored. */
   readonly devices: DevicePlacement | undefined;
   readonly units: ClaimUnits;
+  /** True if refusals must contain all data for the search of their causes. */
+  readonly findsCauses: boolean;
 }
 
 /** Misfit for an empty list of alternatives. The lists of volumes are never empty. */
@@ -399,26 +403,21 @@ export class Scheduler {
   /** @param templates NodePools in order of trial */
   #onNewClaim(pod: EnginePod, podClass: PodClass, templates: readonly Template[]): PodRefusal | undefined {
     const { idlePools } = this.#parts;
-    const misfits: { nodePool: string; misfit: Misfit }[] = [];
+    const misfits: Rejection[] = [];
     const index = this.claims.all.length;
+    const candidate = { claim: undefined, hostname: hostnameOf(index), isNew: true, held: NOTHING_HELD };
     for (const template of templates) {
       const withheld = this.#withheld?.get(template.name);
-      if (withheld !== undefined) {
-        misfits.push({ nodePool: template.name, misfit: { code: 'launch-withheld', text: withheld } });
-        continue;
-      }
-      const start = this.#startOf(template);
-      const state =
-        start instanceof Refusal
-          ? start
-          : this.#joined(
-              start,
-              { claim: undefined, hostname: hostnameOf(index), isNew: true, held: NOTHING_HELD },
-              podClass,
-            );
+      const start =
+        withheld === undefined
+          ? this.#startOf(template)
+          : new Refusal(() => ({ code: 'launch-withheld', text: withheld }));
+      const state = start instanceof Refusal ? start : this.#joined(start, candidate, podClass);
       if (state instanceof Refusal) {
         const misfit = state.misfit();
-        misfits.push({ nodePool: template.name, misfit });
+        const isRestricted = start instanceof Refusal || start.start !== template.rows;
+        const otherwise = isRestricted ? this.#otherwise(template, candidate, podClass) : undefined;
+        misfits.push({ nodePool: template.name, misfit, ...defined({ otherwise }) });
         if (misfit.code === 'reserved-capacity') return { code: misfit.code, text: refusalText(misfits, []) };
         continue;
       }
@@ -430,6 +429,14 @@ export class Scheduler {
       return undefined;
     }
     return { code: 'no-fit', text: refusalText(misfits, idlePools), pools: [...misfits, ...idlePools] };
+  }
+
+  /** Returns the result of a trial without limits and without holds of launches. Undefined if no cause is needed. */
+  #otherwise(template: Template, candidate: Candidate, podClass: PodClass): Rejection['otherwise'] {
+    if (!this.#parts.findsCauses) return undefined;
+    const state = this.#joined(ClaimState.empty(template, template.rows, this.#parts.noAmounts), candidate, podClass);
+    const misfit = state instanceof Refusal ? state.misfit() : undefined;
+    return misfit === undefined || misfit.code === 'reserved-capacity' ? 'fits' : misfit;
   }
 
   /** Returns the initial state of a template's claims under the current limits. */

@@ -108,7 +108,8 @@ export class ReferenceScheduler {
     const pools = inOrder(snapshot.pools);
     const nodes = snapshot.nodes.filter(({ markedForDeletion }) => !markedForDeletion);
     const daemons = snapshot.daemonPods.map((pod) => new Daemon(pod));
-    const parts = { daemons, nodes, minValuesAreStrict: this.#minValuesAreStrict };
+    // nodes that leave count toward limits
+    const parts = { daemons, nodes: snapshot.nodes, minValuesAreStrict: this.#minValuesAreStrict };
     this.#templates = pools.flatMap((pool) => templateOf(pool, parts) ?? []);
     const preferencesCount = options.preferencePolicy === 'Respect';
     const launching = (some: readonly Template[]) =>
@@ -281,7 +282,8 @@ export class ReferenceScheduler {
       this.#claims.push(claim);
       this.#tried.push(claim);
       for (const [name, left] of template.remaining) {
-        template.remaining.set(name, left - Math.max(...claim.types.map(({ capacity }) => capacity[name] ?? 0)));
+        const largest = Math.max(...claim.types.map(({ capacity }) => capacity[name] ?? 0));
+        template.remaining.set(name, left - (name === 'nodes' ? 1 : largest));
       }
       return 'placed';
     }
@@ -346,8 +348,10 @@ function newClaim(template: Template, hostname: string): ClaimState | undefined 
   const { groups, remaining } = template;
   const types = groups
     .flatMap((group) => group.types)
-    .filter(({ capacity }) => [...remaining].every(([name, left]) => (capacity[name] ?? 0) <= left));
-  if (remaining.get('nodes') === 0 || types.length === 0) return undefined;
+    .filter(({ capacity }) =>
+      [...remaining].every(([name, left]) => (name === 'nodes' ? 1 : (capacity[name] ?? 0)) <= left),
+    );
+  if (types.length === 0) return undefined;
   const requirements = and(template.requirements, labelRequirements({ [HOSTNAME]: hostname }));
   return { template, requirements, types, requests: {}, groups, pods: [], held: new Set() };
 }

@@ -8,6 +8,7 @@ import {
   INSTANCE_TYPE_LABEL,
   ZONE_LABEL,
 } from '../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import {
   daemon,
@@ -185,21 +186,37 @@ describe('limits', () => {
     expect(bought('5')).toEqual([]);
   });
 
-  it('do not count nodes that are being deleted', () => {
+  it('count nodes that are being deleted until they are gone', () => {
     const nodes = [stateNode('going', { markedForDeletion: true })];
-    const pools = [nodePool('default', { limits: { cpu: '4' } })];
-    expect(planOf({ nodes, pools, pendingPods: [pod('p', { cpu: '1' })] }).claims).toHaveLength(1);
+    const bought = (cpu: string) =>
+      planOf({ nodes, pools: [nodePool('default', { limits: { cpu } })], pendingPods: [pod('p', { cpu: '1' })] })
+        .claims;
+    expect(bought('4')).toEqual([]);
+    expect(bought('8')).toHaveLength(1);
   });
 
-  it('on nodes apply when none is left, but one solve may exceed the limit', () => {
-    const bought = (nodes: string) =>
-      firstFit({
-        pools: [nodePool('default', { limits: { nodes } })],
-        types: [instanceType('one', { cpu: 1 })],
-        pendingPods: replicas(3, 'p', { cpu: '1' }),
-      });
-    expect(bought('1').claims).toHaveLength(3);
-    expect(refusalText(bought('0'), 'p-0')).toBe('node limits have been exhausted for nodepool (NodePool=default)');
+  it('do not count nodes whose deletion takes long, because their pods may wait for a new node', () => {
+    const bought = (minutes: number) => {
+      const nodeClaim = { metadata: { name: 'going', deletionTimestamp: new Date(0).toISOString() } } as NodeClaim;
+      const nodes = [{ ...stateNode('going', { markedForDeletion: true }), nodeClaim }];
+      const pools = [nodePool('default', { limits: { cpu: '4' } })];
+      return planOf({ nowMs: minutes * 60_000, nodes, pools, pendingPods: [pod('p', { cpu: '1' })] }).claims;
+    };
+    expect([bought(4).length, bought(5).length]).toEqual([0, 1]);
+  });
+
+  it.each(['compatible', 'cheapest'] as const)('on nodes hold within one solve with packing %s', (packing) => {
+    const plan = (nodes: string) =>
+      planOf(
+        {
+          pools: [nodePool('default', { limits: { nodes } })],
+          types: [instanceType('one', { cpu: 1 })],
+          pendingPods: replicas(3, 'p', { cpu: '1' }),
+        },
+        { packing },
+      );
+    expect([0, 1, 2, 3, 4].map((nodes) => plan(String(nodes)).claims.length)).toEqual([0, 1, 2, 3, 3]);
+    expect(refusalText(plan('2'), 'p-2')).toBe('node limits have been exhausted for nodepool (NodePool=default)');
   });
 
   it('are reported if no type is small enough', () => {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { CSINode, PersistentVolume, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
 import { causeText } from '../../../src/engine/causes/cause.ts';
-import { refusalCause } from '../../../src/engine/causes/nearest-pool.ts';
+import { refusalCauses } from '../../../src/engine/causes/nearest-pool.ts';
 import type { InstanceType, Plan, StateNode } from '../../../src/engine/model.ts';
 import { daemon, instanceType, nodePool, planOf, pod, type SnapshotParts, stateNode, type TypeParts } from './build.ts';
 
@@ -159,10 +159,10 @@ describe('a new node', () => {
     if (refusal?.code !== 'no-fit') throw new Error(`refused with ${refusal?.code}`);
     expect(refusal.pools[0]?.misfit).toMatchObject({ code: 'volume-limit', driver: EBS, wanted: 5, most: 4 });
     expect(refusal.text).toContain('no instance type can attach 5 volumes of ebs.csi.aws.com to a node (at most 4)');
-    const cause = refusalCause(db, refusal.pools, () => ({
+    const { cause } = refusalCauses(db, refusal.pools, () => ({
       pool: nodePool('default'),
       instanceTypes: types,
-      usage: () => ({ resources: {}, isPlanned: false }),
+      usage: () => ({ inUse: {}, leaving: {}, launching: {}, planned: {}, returning: {} }),
     }));
     expect(cause && causeText(cause)).toBe(
       'NodePool "default" has no instance type that attaches enough volumes: the pod uses 5 volumes of ebs.csi.aws.com, ' +

@@ -22,7 +22,7 @@ import {
 import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
 import { PodVerdicts } from '../../../../src/controllers/provisioning/pod-verdicts.ts';
-import { limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
+import { endsByItself, limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { defined } from '../../../../src/lib/defined.ts';
@@ -30,6 +30,7 @@ import { instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, nodeOf, podOf, settledClaim } from '../node/bench.ts';
 
 const SECOND = 1_000;
+const NOTHING_USED = { inUse: {}, leaving: {}, launching: {}, planned: {}, returning: {} };
 const REF = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
 type Bench = ReturnType<typeof bench>;
 
@@ -132,14 +133,17 @@ describe('nodepool.counter', () => {
     });
     const ready = ['ValidationSucceeded', 'NodeClassReady', 'Ready'].map((type) => condition(type, { status: 'True' }));
     const pool = poolOf({}, { conditions: ready });
-    b.put(NODE_POOL, { ...pool, spec: { ...pool.spec, limits: { cpu: '3', nodes: '9' } } });
+    const limited = { ...pool, spec: { ...pool.spec, limits: { cpu: '3', nodes: '9' } } };
+    b.put(NODE_POOL, limited);
     b.put(NODE, node('a', '2'));
     const pod = podOf('waiting', { nodeName: '' });
     b.put(POD, pod);
     synced(deps);
     const misfit = { code: 'limits', text: 'all available instance types exceed limits for nodepool' } as const;
-    const cause = limitsCause(pool, { resources: {}, isPlanned: false }, []);
-    const refusal = { code: 'no-fit', text: misfit.text, cause, pools: [{ nodePool: 'default', misfit }] } as const;
+    const usage = { ...NOTHING_USED, inUse: { cpu: 2000, nodes: 1 } };
+    const cause = limitsCause(limited, usage, [instanceType('m.xlarge', 4, 0.2)]);
+    const pools = [{ nodePool: 'default', misfit }];
+    const refusal = { code: 'no-fit', text: misfit.text, cause, limits: [cause], pools } as const;
     known.verdicts?.refused(new Map([['default/waiting', refusal]]), new Map([['default/waiting', pod]]));
     await b.clock.advance(SECOND);
     const text =
@@ -155,6 +159,29 @@ describe('nodepool.counter', () => {
     await b.clock.advance(5 * SECOND);
     expect(shown(deps, 'WithinLimits')).toMatch(/^True\//);
     expect(b.writesTo('NodePool')).toBe(2);
+  });
+
+  it('reports no limit that is expected to have room again', async () => {
+    const known: { verdicts?: PodVerdicts } = {};
+    const { b, deps } = running((given) => {
+      known.verdicts = new PodVerdicts(given);
+      return nodePoolCounter(given, known.verdicts);
+    });
+    const pool = poolOf();
+    const limited = { ...pool, spec: { ...pool.spec, limits: { cpu: '3' } } };
+    b.put(NODE_POOL, limited);
+    const pod = podOf('waiting', { nodeName: '' });
+    b.put(POD, pod);
+    synced(deps);
+    const misfit = { code: 'limits', text: 'all available instance types exceed limits for nodepool' } as const;
+    const usage = { ...NOTHING_USED, planned: { cpu: 2000 }, returning: { cpu: 2000 } };
+    const cause = limitsCause(limited, usage, [instanceType('m.large', 2, 0.1)]);
+    expect(endsByItself(cause)).toBe(true);
+    const pools = [{ nodePool: 'default', misfit }];
+    const refusal = { code: 'no-fit', text: misfit.text, cause, limits: [cause], pools } as const;
+    known.verdicts?.refused(new Map([['default/waiting', refusal]]), new Map([['default/waiting', pod]]));
+    await b.clock.advance(10 * SECOND);
+    expect(shown(deps, 'WithinLimits')).toBeUndefined();
   });
 
   /** Completes the initial lists. */

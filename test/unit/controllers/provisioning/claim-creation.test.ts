@@ -114,8 +114,8 @@ describe('a created claim', () => {
     );
   });
 
-  it('is not created if usage exceeds a limit, but usage equal to the limit is allowed', async () => {
-    world.nodePool('default', { limits: { cpu: '2' } });
+  it('is not created if its largest instance would exceed a limit', async () => {
+    world.nodePool('default', { limits: { cpu: '10' } });
     await begin();
     world.pending(1);
     await world.pass(20);
@@ -127,15 +127,20 @@ describe('a created claim', () => {
         {
           client: world.kube.client(new AbortController().signal),
           clock: world.clock,
+          cloud: world.cloud,
           cluster: world.cluster,
           metrics: createMetrics(),
         },
         templateClaim(pool),
         { reason: 'provisioned', log: silent, signal: new AbortController().signal },
       );
-    await create();
+    const results = await Promise.allSettled([create(), create()]);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await expect(create()).rejects.toThrow(
+      'resource usage would exceed limit (limit=10, resource-name=cpu, usage=10, new-node=8)',
+    );
     world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: '1900m' } } });
-    await expect(create()).rejects.toThrow('resource usage exceeds limit (limit=1900m, resource-name=cpu, usage=2)');
+    await expect(create()).rejects.toThrow('resource usage exceeds limit (limit=1900m, resource-name=cpu, usage=10)');
   });
 });
 

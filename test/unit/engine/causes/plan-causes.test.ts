@@ -2,12 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import {
   ARCH_LABEL,
   CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
   INSTANCE_CATEGORY_LABEL,
   INSTANCE_FAMILY_LABEL,
   NODEPOOL_LABEL,
   ZONE_LABEL,
 } from '../../../../src/api/labels.ts';
 import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
+import { unlaunchedProviderId } from '../../../../src/engine/pool-usage.ts';
 import {
   daemon,
   instanceType,
@@ -24,6 +26,7 @@ import {
 const typeOf = (name: string, category: string, family: string, cpu: number) =>
   instanceType(name, {
     cpu,
+    gib: cpu * 4,
     requirements: [
       oneOf(INSTANCE_CATEGORY_LABEL, category),
       oneOf(INSTANCE_FAMILY_LABEL, family),
@@ -36,6 +39,18 @@ const TYPES = [
   typeOf('p5.48xlarge', 'p', 'p5', 192),
 ];
 const GENERAL = nodePool('general', { requirements: [oneOf(INSTANCE_CATEGORY_LABEL, 'c', 'm', 'r')] });
+
+/** Fields of a pod that shares its node with no pod of the same app. */
+const apartFrom = (app: string): PodParts => ({
+  labels: { app },
+  affinity: {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: HOSTNAME_LABEL, labelSelector: { matchLabels: { app } } },
+      ],
+    },
+  },
+});
 
 /** Returns the cause for which a pod stays pending. */
 function causeOf(parts: PodParts, snapshot: SnapshotParts = {}): Cause | undefined {
@@ -113,7 +128,13 @@ describe('the cause of a pending pod', () => {
   it.each([
     { limits: { cpu: '7' }, shows: 'cpu 4 of 7 in use', field: 'cpu' },
     { limits: { memory: '100Gi', cpu: '7' }, shows: 'cpu 4 of 7, memory 16Gi of 100Gi in use', field: 'cpu' },
-    { limits: { cpu: '7', nodes: '1' }, shows: 'nodes 1 of 1, cpu 4 of 7 in use', field: 'nodes', all: true },
+    {
+      limits: { cpu: '7', nodes: '1' },
+      shows: 'nodes 1 of 1, cpu 4 of 7 in use',
+      field: 'nodes and spec.limits.cpu',
+      all: true,
+    },
+    { limits: { cpu: '70', nodes: '1' }, shows: 'nodes 1 of 1, cpu 4 of 70 in use', field: 'nodes', all: true },
   ])('shows the limit $shows that leaves only smaller nodes than the pod needs', ({ limits, shows, field, all }) => {
     const pools = [nodePool('general', { limits })];
     const nodes = [stateNode('node-a', { pool: 'general', taints: [{ key: 'full', effect: 'NoSchedule' }] })];
@@ -144,9 +165,56 @@ describe('the cause of a pending pod', () => {
     );
     const [refusal] = [...plan.refusals.values()];
     expect(refusal?.code === 'no-fit' && refusal.cause && causeText(refusal.cause)).toBe(
-      'NodePool "general" cannot launch a node within its limits: cpu 4 of 7 in use or planned; the pod requests cpu 3. ' +
+      'NodePool "general" cannot launch a node within its limits: cpu 4 of 7 (4 planned for new NodeClaims); the pod requests cpu 3. ' +
         'Increase spec.limits.cpu of the NodePool.',
     );
+  });
+
+  it('suggests no change of a limit that only reservations exceed', () => {
+    const [small, large] = [typeOf('m5.large', 'm', 'm5', 2), typeOf('m5.4xlarge', 'm', 'm5', 16)];
+    const going = stateNode('going', { pool: 'general', markedForDeletion: true });
+    const starting = { ...stateNode('new', { pool: 'general' }), providerId: unlaunchedProviderId('new') };
+    const cluster = { types: [small, large], pools: [nodePool('general', { limits: { cpu: '18' } })] };
+    const needsLarge = { cpu: '500m', memory: '20Gi', ...apartFrom('web') };
+    const spread = [pod('web-0', { cpu: '1', ...apartFrom('web') }), pod('web-1', needsLarge)];
+    const wait = 'No change is needed: the operator tries again when this part of the limit is free.';
+    const text = (parts: SnapshotParts) => textOf({ cpu: '15' }, { ...cluster, ...parts });
+    expect(text({ nodes: [going] })).toBe(
+      `NodePool "general" cannot launch a node within its limits: cpu 4 of 18 (4 on nodes that are being removed); the pod requests cpu 15. ${wait}`,
+    );
+    expect(text({ nodes: [starting] })).toContain(
+      `cpu 4 of 18 (4 reserved for NodeClaims that are launching); the pod requests cpu 15. ${wait}`,
+    );
+    const full = { ...cluster, pools: [nodePool('general', { limits: { nodes: '1', cpu: '18' } })] };
+    expect(textOf({ cpu: '15' }, { ...full, nodes: [starting] })).toContain('Increase spec.limits.nodes of');
+    const plan = planOf({ ...cluster, pendingPods: spread }, { explain: true, packing: 'compatible' });
+    const [refusal] = [...plan.refusals.values()];
+    expect(refusal?.code === 'no-fit' && refusal.cause && causeText(refusal.cause)).toBe(
+      `NodePool "general" cannot launch a node within its limits: cpu 16 of 18 (16 planned for new NodeClaims); the pod requests cpu 500m and memory 20Gi. ${wait}`,
+    );
+  });
+
+  it.each([
+    { what: 'requests', parts: { cpu: '500' }, code: 'too-large' },
+    { what: 'zone', parts: { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-x' } }, code: 'not-offered' },
+    { what: 'host port of a DaemonSet', parts: { cpu: '1', hostPort: 80 }, code: 'host-port' },
+  ])('names the $what also if a NodePool has reached its limit', ({ parts, code }) => {
+    const daemonPods = [daemon('agent', { cpu: '1', hostPort: 80 })];
+    const right = causeOf(parts, { daemonPods });
+    expect(right).toMatchObject({ code, object: { name: 'general' } });
+    for (const limits of [{ cpu: '0' }, { nodes: '0' }]) {
+      const pools = [GENERAL, nodePool('limited', { limits, weight: 9 })];
+      expect(causeOf(parts, { daemonPods, pools })).toEqual(right);
+      expect(causeOf(parts, { daemonPods, pools: pools.slice(1) })?.code).toBe(code);
+    }
+  });
+
+  it('names a static NodePool instead of its taint, because a toleration would not help', () => {
+    const taints = [{ key: 'fixed', effect: 'NoSchedule' as const }];
+    const fixed = nodePool('fixed', { taints, replicas: 1 });
+    const misfit = { code: 'static', text: 'it is static' } as const;
+    const idle = { idlePools: [{ nodePool: 'fixed', misfit }], idleNodePools: [fixed] };
+    expect(causeOf({ cpu: '1' }, { pools: [], ...idle })?.code).toBe('static');
   });
 
   it('reports sold-out capacity as sold out', () => {

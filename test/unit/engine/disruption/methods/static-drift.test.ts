@@ -68,6 +68,18 @@ describe('static drift', () => {
     expect(found.commands.every(({ replacements }) => replacements.length === 1)).toBe(true);
   });
 
+  it.each([
+    { what: 'limit', nodes: '3', counts: claims(3), code: 'limits', hint: 'spec.limits.nodes of 4 would allow' },
+    { what: 'limit', nodes: '4', counts: claims(3, 0, 1), code: 'limits', hint: 'other nodes are replaced first' },
+    { what: 'replacement', counts: claims(3, 1), code: 'budget', hint: undefined },
+    { what: 'budget', budget: 0, counts: claims(3), code: 'budget', hint: undefined },
+  ])('names the $what that allows no replacement now', async ({ budget = 10, nodes, counts, code, hint }) => {
+    const { reasons } = await decide(fixed(3, nodes), ['a'], { budgets: new Map([['fixed', budget]]), claims: counts });
+    const reason = [...(reasons?.values() ?? [])][0];
+    expect(reason).toMatchObject({ code, object: { kind: 'NodePool', name: 'fixed' } });
+    expect(reason?.nearestMiss ?? '').toContain(hint ?? '');
+  });
+
   it('requests the requirements of the NodePool instead of the requirements of the node', async () => {
     const { commands } = await decide(fixed(1), ['a'], { claims: claims(1) });
     const [replacement] = commands[0]?.replacements ?? [];
