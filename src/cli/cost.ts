@@ -188,7 +188,7 @@ async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string):
     );
   const history = newHistory();
   try {
-    restoreHistory(history, await textOf(found));
+    restoreHistory(history, await textOf(found), Date.now());
   } catch (error) {
     throw new Error(
       `${where} does not contain a valid history: ${error instanceof Error ? error.message : String(error)}`,

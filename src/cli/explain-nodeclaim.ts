@@ -6,20 +6,21 @@ import { poolNameOf } from '../api/object-fields.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
 import { chargesUsdPerHour } from '../engine/node-extras.ts';
 import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
-import { type ClusterFlags, reading, withCluster } from './cluster.ts';
+import { reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { fromOperator, notAsked } from './operator-or-cluster.ts';
+import type { OperatorFlags } from './operator-pod.ts';
 import { notAmong } from './render/known.ts';
 import { nodeClaimText } from './render/nodeclaim.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { manifestsOf, notKnown, type ScenarioOptions, typesNoting, withScenario, writeNotes } from './scenario.ts';
-import { clusterServerOption } from './source.ts';
+import { clusterServerOption, operatorNamespaceOption } from './source.ts';
 
-interface Flags extends ScenarioOptions, ClusterFlags {
+interface Flags extends ScenarioOptions, OperatorFlags {
   readonly server?: string;
   readonly now?: number;
   readonly output: Format;
@@ -72,7 +73,7 @@ async function explainManifests(
   return { found: { ...found, unknown: facts }, notes: [...ofTypes, ...notes, ...notKnown(facts)] };
 }
 
-const explainLive = (flags: ClusterFlags, name: string): Promise<Explained> =>
+const explainLive = (flags: OperatorFlags, name: string): Promise<Explained> =>
   reading(flags, 'karpenter-explain', async (client) => {
     const told = await fromOperator(client, flags, (server) => explanationAt(server, name));
     if ('answer' in told) return { found: told.answer, notes: [] };
@@ -98,7 +99,8 @@ export function explainNodeClaimCommand(): Command {
   const command = new Command('nodeclaim')
     .description('Explain why an instance was launched, why it and not a cheaper one, and why its node does not join')
     .argument('<name>', 'name of the NodeClaim or of its Node')
-    .addOption(clusterServerOption());
+    .addOption(clusterServerOption())
+    .addOption(operatorNamespaceOption());
   return withExamples(withScenario(withCluster(command)), [
     { what: 'a NodeClaim of the cluster of the kubeconfig', command: 'karpenter explain nodeclaim default-x2v9z' },
     { what: 'from an operator', command: `karpenter explain nodeclaim default-x2v9z --server ${DEFAULT_SERVER}` },

@@ -5,10 +5,11 @@
 import { Command } from 'commander';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import { podKey } from '../engine/pods.ts';
-import { type ClusterFlags, withCluster } from './cluster.ts';
+import { withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { liveVerdict, liveVerdicts, verdictAt, verdictsAt } from './live-pod.ts';
 import { DEFAULT_SERVER } from './operator.ts';
+import type { OperatorFlags } from './operator-pod.ts';
 import {
   podVerdictsText,
   podVerdictText,
@@ -20,11 +21,11 @@ import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { notKnown, type ScenarioOptions, withScenario, writeNotes } from './scenario.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
-import { clusterServerOption } from './source.ts';
+import { clusterServerOption, operatorNamespaceOption } from './source.ts';
 
 const DEFAULT_NAMESPACE = 'default';
 
-interface Flags extends ScenarioOptions, ClusterFlags {
+interface Flags extends ScenarioOptions, OperatorFlags {
   readonly namespace: string;
   /** URL of the operator's metrics port. */
   readonly server?: string;
@@ -108,7 +109,8 @@ export function explainPod(): Command {
       'name of the pod; pods of a workload in manifests are called NAME-0, NAME-1 … (default: all pending pods, grouped by reason)',
     )
     .option('-n, --namespace <namespace>', 'namespace of the pod, or of the listed pods (default: default, or all)')
-    .addOption(clusterServerOption());
+    .addOption(clusterServerOption())
+    .addOption(operatorNamespaceOption());
   return withExamples(withScenario(withCluster(command)), [
     { what: 'a pod of the cluster of the kubeconfig', command: 'karpenter explain pod web-0 -n shop' },
     { what: 'all pending pods of the cluster, grouped by reason', command: 'karpenter explain pod' },

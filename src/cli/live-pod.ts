@@ -2,10 +2,11 @@
 import { EVENT, POD } from '../api/kinds.ts';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
-import { type ClusterFlags, reading } from './cluster.ts';
+import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { askOperator } from './operator.ts';
 import { fromOperator, notAsked } from './operator-or-cluster.ts';
+import type { OperatorFlags } from './operator-pod.ts';
 import { type ShownVerdict, simulatedVerdict, simulatedVerdicts } from './pod-verdict.ts';
 import { notAmong } from './render/known.ts';
 import { type SimulateResult, simulateManifests } from './simulate.ts';
@@ -49,7 +50,7 @@ export const verdictsAt = (server: string): Promise<readonly PodVerdict[]> =>
  *
  * @throws Error if the pod does not exist or the cluster cannot be reached
  */
-export const liveVerdict = (flags: ClusterFlags, asked: PodName): Promise<LiveVerdict> =>
+export const liveVerdict = (flags: OperatorFlags, asked: PodName): Promise<LiveVerdict> =>
   reading(flags, 'karpenter-explain', async (client) => {
     const pod = await client.find(POD, asked);
     if (pod === undefined) throw new Error(await noSuchPod(client, asked));
@@ -61,7 +62,7 @@ export const liveVerdict = (flags: ClusterFlags, asked: PodName): Promise<LiveVe
   });
 
 /** Reads the verdicts on all pending pods of the operator in the cluster. If this is impossible, computes them. */
-export const liveVerdicts = (flags: ClusterFlags): Promise<LiveVerdicts> =>
+export const liveVerdicts = (flags: OperatorFlags): Promise<LiveVerdicts> =>
   reading(flags, 'karpenter-explain', async (client) => {
     const told = await fromOperator(client, flags, verdictsAt);
     if ('answer' in told) return { verdicts: told.answer, notes: [] };

@@ -22,6 +22,12 @@ export const clusterServerOption = (): Option =>
     `metrics address of the operator, for example ${DEFAULT_SERVER} (default without -f: the operator in the cluster of the kubeconfig)`,
   );
 
+export const operatorNamespaceOption = (): Option =>
+  new Option(
+    '--operator-namespace <namespace>',
+    'namespace of the operator (default: the namespace of the ServiceAccount that has the rights of the operator)',
+  );
+
 /** Exits if both sources are given, because otherwise one of them would be ignored silently. */
 export function refuseTwoSources(command: Command, { filename, server }: SourceFlags): void {
   if (filename.length > 0 && server !== undefined)

@@ -3,20 +3,21 @@ import { Command, Option } from 'commander';
 import type { HttpKubeReader } from '../kube/http.ts';
 import type { ForwardedPort } from '../kube/port-forward.ts';
 import { realClock } from '../lib/clock.ts';
-import { type ClusterFlags, reading, withCluster } from './cluster.ts';
+import { reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
-import { forwardToOperator } from './operator-pod.ts';
+import { forwardToOperator, type OperatorFlags } from './operator-pod.ts';
 import { terminalWidth } from './render/wrap.ts';
 import { instanceTypesOption, type TypesFor, typesFor } from './scenario.ts';
+import { operatorNamespaceOption } from './source.ts';
 
 /** Address of the operator's metrics port: the given one, or a port that is forwarded to the leader. */
 class OperatorAddress {
   readonly #client: HttpKubeReader;
-  readonly #cluster: ClusterFlags;
+  readonly #cluster: OperatorFlags;
   readonly #server: string | undefined;
   #forwarded: ForwardedPort | undefined;
 
-  constructor(client: HttpKubeReader, cluster: ClusterFlags, server: string | undefined) {
+  constructor(client: HttpKubeReader, cluster: OperatorFlags, server: string | undefined) {
     this.#client = client;
     this.#cluster = cluster;
     this.#server = server;
@@ -40,7 +41,7 @@ class OperatorAddress {
   }
 }
 
-interface Flags extends ClusterFlags {
+interface Flags extends OperatorFlags {
   readonly server?: string;
   readonly instanceTypes?: string;
   readonly once?: boolean;
@@ -54,7 +55,7 @@ surplus CPU credits, volumes and public addresses, without Savings Plans and res
 Keys: arrows or j and k select a row, Enter explains it, s changes the order, g the groups, / filters, Esc goes back, q quits.
 
 The kubeconfig needs get, list and watch for pods, nodes, events, NodePools, NodeClaims and EC2NodeClasses. If it may forward ports,
-verdicts and prices are those of the operator. Otherwise, verdicts come from the events of the nodes, and prices from the built-in
+and list ClusterRoles and ClusterRoleBindings, verdicts and prices are those of the operator. Otherwise, verdicts come from the events of the nodes, and prices from the built-in
 catalogue, in which spot prices are invented. --server names an operator that is not found, or that runs outside the cluster.`;
 
 /** Columns of a frame that is not printed on a terminal. */
@@ -77,6 +78,7 @@ export const topCommand = (version: string): Command =>
         'metrics address of the operator (default: the leader in the cluster, by port forwarding)',
       ),
     )
+    .addOption(operatorNamespaceOption())
     .addOption(instanceTypesOption())
     .option('--once', 'print the view once and exit (default if the output is not a terminal)')
     .addHelpText('after', HELP)

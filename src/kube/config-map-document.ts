@@ -1,7 +1,7 @@
 /**
  * Stores a text in a ConfigMap, so that the text survives restarts. The text is compressed and never exceeds a size limit. If the
- * ConfigMap is missing or invalid, the reader starts without a text. A ConfigMap of this name without the operator's label is
- * never written.
+ * ConfigMap is missing or invalid, the reader starts without a text. A text that cannot be read, for example that of a newer
+ * version before a rollback, is kept beside the new text. A ConfigMap of this name without the operator's label is never written.
  */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
@@ -17,10 +17,14 @@ const unzipped = promisify(gunzip);
 /** Label for the content of a ConfigMap. It also marks the ConfigMap as written by the operator. */
 export const DOCUMENT_LABEL = 'karpenter.sh/document';
 const KEY = 'document.json.gz';
+/** Key of a text that an earlier process could not read. */
+const UNREAD_KEY = 'unread.json.gz';
 /** Maximum size after compression, in base64. The API server accepts a ConfigMap of up to 1 MiB. */
 const MOST_BYTES = 512 * 1024;
 /** Maximum size after decompression. A text within the compressed limit exceeds this size only if it is malicious. */
 const MOST_TEXT_BYTES = 16 * 1024 * 1024;
+/** Maximum size of both texts, so that their ConfigMap is accepted. */
+const MOST_TOTAL_BYTES = 960 * 1024;
 const MOST_TRIES = 3;
 
 export interface DocumentOptions {
@@ -35,6 +39,10 @@ export interface DocumentOptions {
 export class ConfigMapDocument {
   readonly #options: DocumentOptions;
   readonly #mostBytes: number;
+  /** Data that was read, by key. Undefined before the first read. */
+  #read: ConfigMap['binaryData'];
+  /** Data that cannot be read and is kept. */
+  #unread: string | undefined;
   /** Last reported error. The same error is reported only once. */
   #reported = '';
 
@@ -50,6 +58,8 @@ export class ConfigMapDocument {
     if (this.#isForeign(found)) return undefined;
     // the chart creates the ConfigMap without data
     if (found.binaryData === undefined) return undefined;
+    this.#read = found.binaryData;
+    this.#unread = found.binaryData[UNREAD_KEY];
     try {
       return await textOf(found, this.#mostBytes);
     } catch (error) {
@@ -58,10 +68,26 @@ export class ConfigMapDocument {
     }
   }
 
-  /** Reports that the stored text cannot be used. */
+  /** Returns the text that an earlier process could not read, if it is not corrupt. Must be called after {@link read}. */
+  async readUnread(): Promise<string | undefined> {
+    const data = this.#read?.[UNREAD_KEY];
+    if (data === undefined) return undefined;
+    return unpack(data, this.#mostBytes).catch(() => undefined);
+  }
+
+  /** Removes the text of {@link readUnread} with the next write, because its content is now part of the written text. */
+  dropUnread(): void {
+    if (this.#unread === this.#read?.[UNREAD_KEY]) this.#unread = undefined;
+  }
+
+  /** Reports that the stored text cannot be used, and keeps it beside the next written text. */
   startAfresh(error: unknown): void {
+    this.#unread = this.#read?.[KEY] ?? this.#unread;
     if (this.#isNew(error))
-      this.#options.log.error('failed reading the stored document, starting with an empty one', this.#fields(error));
+      this.#options.log.error(
+        'failed reading the stored document, keeping it and starting with an empty one',
+        this.#fields(error),
+      );
   }
 
   /** Reports once that the text cannot be read or written, with the reason. */
@@ -88,13 +114,14 @@ export class ConfigMapDocument {
   }
 
   async #fitting(texts: Iterable<string>): Promise<string | undefined> {
+    const mostBytes = Math.min(this.#mostBytes, MOST_TOTAL_BYTES - (this.#unread?.length ?? 0));
     let bytes = 0;
     for (const text of texts) {
       const data = (await zipped(text)).toString('base64');
-      if (data.length <= this.#mostBytes) return data;
+      if (data.length <= mostBytes) return data;
       bytes = data.length;
     }
-    this.failed(new Error(`the size of ${bytes} bytes exceeds the limit of ${this.#mostBytes}`));
+    this.failed(new Error(`the size of ${bytes} bytes exceeds the limit of ${mostBytes}`));
     return undefined;
   }
 
@@ -112,7 +139,9 @@ export class ConfigMapDocument {
     }
     if (this.#isForeign(found)) return;
     // includes the resourceVersion, so that the server rejects the update after a concurrent write
-    await client.update(CONFIG_MAP, { ...found, binaryData: { [KEY]: data } });
+    const unread = this.#read === undefined ? found.binaryData?.[UNREAD_KEY] : this.#unread;
+    const binaryData = { [KEY]: data, ...(unread !== undefined && { [UNREAD_KEY]: unread }) };
+    await client.update(CONFIG_MAP, { ...found, binaryData });
   }
 
   #find(): Promise<ConfigMap | undefined> {
@@ -146,6 +175,10 @@ export class ConfigMapDocument {
 export async function textOf({ binaryData }: ConfigMap, mostBytes = MOST_BYTES): Promise<string> {
   const data = binaryData?.[KEY];
   if (typeof data !== 'string') throw new Error(`binaryData has no ${KEY}`);
+  return unpack(data, mostBytes);
+}
+
+async function unpack(data: string, mostBytes: number): Promise<string> {
   if (data.length > mostBytes) throw new Error(`the size of ${data.length} bytes exceeds the limit of ${mostBytes}`);
   return (await unzipped(Buffer.from(data, 'base64'), { maxOutputLength: MOST_TEXT_BYTES })).toString();
 }

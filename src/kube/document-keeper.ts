@@ -57,12 +57,20 @@ export class DocumentKeeper implements Singleton {
 
   async #restore(): Promise<void> {
     const text = await this.#document.read();
+    const unread = await this.#document.readUnread();
     this.#isRestored = true;
-    if (text === undefined) return;
     try {
-      this.#kept.restore(text);
+      if (text !== undefined) this.#kept.restore(text);
     } catch (error) {
       this.#document.startAfresh(error);
+    }
+    if (unread === undefined) return;
+    try {
+      // older than the text, because it was written before a process that could not read it
+      this.#kept.restore(unread);
+      this.#document.dropUnread();
+    } catch {
+      // kept for a version that can read it
     }
   }
 }

@@ -88,7 +88,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed recording event': API_SERVER,
   'failed storing a document in its ConfigMap':
     'run helm upgrade, which creates the ConfigMap and allows get and update of it in the Role of the namespace; it is retried',
-  'failed reading the stored document, starting with an empty one': 'no action is needed; the previous content is lost',
+  'failed reading the stored document, keeping it and starting with an empty one':
+    'no action is needed; the key unread.json.gz keeps the previous content for a version that can read it',
   'not using a ConfigMap that was created by another client':
     'delete the ConfigMap; otherwise no history is kept across restarts; COST_HISTORY=false and SPOT_RISK=0 disable it',
   'the API server serves no requests, retrying': API_SERVER,

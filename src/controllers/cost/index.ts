@@ -6,6 +6,7 @@ import type { CostGroup, CostReport } from '../../engine/cost/report.ts';
 import { ConfigMapDocument } from '../../kube/config-map-document.ts';
 import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import { after, type Controller, type Outcome, type Singleton } from '../../kube/reconciler.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { yielding } from '../../lib/yielding.ts';
 import type { CostHours, PoolCost } from '../../observe/history/cost-hours.ts';
 import {
@@ -27,17 +28,21 @@ export interface KeptHistory extends OperatorHistory {
 
 /** Returns undefined if the settings disable the history. */
 export function openHistory(
-  { settings, client, log }: Pick<Deps, 'settings' | 'client' | 'log'>,
+  { settings, client, clock, log }: Pick<Deps, 'settings' | 'client' | 'clock' | 'log'>,
   namespace: string | undefined,
 ): KeptHistory | undefined {
   if (!settings.costHistory) return undefined;
   const history = newHistory();
   if (!namespace) return history;
   const document = new ConfigMapDocument({ client, log, namespace, name: HISTORY_NAME });
-  return { ...history, keeper: historyKeeper(history, document) };
+  return { ...history, keeper: historyKeeper(history, document, clock) };
 }
 
-export const historyKeeper = (history: OperatorHistory, document: ConfigMapDocument): DocumentKeeper =>
+export const historyKeeper = (
+  history: OperatorHistory,
+  document: ConfigMapDocument,
+  clock: Pick<Clock, 'now'>,
+): DocumentKeeper =>
   new DocumentKeeper(
     'cost.history',
     {
@@ -45,7 +50,7 @@ export const historyKeeper = (history: OperatorHistory, document: ConfigMapDocum
         return history.decisions.changes + history.hours.changes;
       },
       texts: () => historyTexts(history),
-      restore: (text) => restoreHistory(history, text),
+      restore: (text) => restoreHistory(history, text, clock.now()),
     },
     document,
   );

@@ -53,7 +53,10 @@ export class CostHours {
 
   /** Adds a sample of the current cost of the NodePools. */
   sample(nowMs: number, nodePools: ReadonlyMap<string, PoolCost>): void {
-    this.#add({ hourMs: Math.floor(nowMs / HOUR_MS) * HOUR_MS, samples: 1, nodePools });
+    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
+    // if the time was set back, later hours make room for the present hour
+    while (this.#hours.length >= MOST_HOURS && (this.#hours.at(-1)?.hourMs ?? 0) > hourMs) this.#hours.pop();
+    this.#add({ hourMs, samples: 1, nodePools });
     this.#changes += 1;
   }
 

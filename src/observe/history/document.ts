@@ -55,19 +55,30 @@ const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][n
   ),
 });
 
-/** Inserts the stored history before the current history. Skips invalid entries. @throws Error if the text is not a history */
-export function restoreHistory({ decisions, hours }: OperatorHistory, text: string): void {
+/** Largest difference between the clocks of two processes. */
+const MOST_AHEAD_MS = HOUR_MS;
+
+/**
+ * Inserts the stored history before the current history. Skips entries that are invalid or in the future.
+ * @throws Error if the text is not a history
+ */
+export function restoreHistory({ decisions, hours }: OperatorHistory, text: string, nowMs: number): void {
   const stored = JSON.parse(text) as Partial<Stored> | null;
   if (stored?.version !== 1 || !Array.isArray(stored.hours) || !Array.isArray(stored.decisions))
     throw new Error('it is not a history of version 1');
-  hours.restore(stored.hours.flatMap(readHour));
-  decisions.restore(stored.decisions.filter(isDecision));
+  const mostMs = nowMs + MOST_AHEAD_MS;
+  hours.restore(stored.hours.flatMap(readHour).filter(({ hourMs }) => hourMs <= mostMs));
+  decisions.restore(stored.decisions.filter(isDecision).filter(({ at }) => timeOf(at) <= mostMs));
 }
+
+/** Maximum number of samples of one hour: one per second, although one per minute is usual. */
+const MOST_SAMPLES = 3_600;
 
 function readHour(stored: Stored['hours'][number] | null): readonly CostHour[] {
   if (stored === null || typeof stored !== 'object') return [];
   const { hour, samples, nodePools } = stored;
-  const isReadable = Number.isSafeInteger(hour) && Number.isSafeInteger(samples) && samples > 0;
+  const isReadable =
+    Number.isSafeInteger(hour) && hour >= 0 && Number.isSafeInteger(samples) && samples > 0 && samples <= MOST_SAMPLES;
   if (!isReadable || nodePools === null || typeof nodePools !== 'object') return [];
   const costs = Object.entries(nodePools).flatMap(([name, values]) => {
     const cost = readCost(values);
@@ -77,7 +88,7 @@ function readHour(stored: Stored['hours'][number] | null): readonly CostHour[] {
 }
 
 function readCost(values: unknown): PoolCost | undefined {
-  if (!Array.isArray(values) || !values.every(Number.isFinite)) return undefined;
+  if (!Array.isArray(values) || !values.every((value) => Number.isFinite(value) && value >= 0)) return undefined;
   if (values.length < PARTS.length || values.length > PARTS.length + 1) return undefined;
   const [effective = 0, list = 0, idle = 0, daemonSets = 0, surplusCredits = 0] = (values as readonly number[]).map(
     (value) => value / MICRO,

@@ -1,10 +1,12 @@
-/** The operator of a cluster, found by its Lease and reached like `kubectl port-forward` through a small API server. */
+/** The operator of a cluster, found by its rights and its Lease, and reached like `kubectl port-forward`. */
 import { createHash } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { explainCommand } from '../../../src/cli/explain.ts';
+import { askOperator } from '../../../src/cli/operator.ts';
 
 const POD = {
   apiVersion: 'v1',
@@ -12,12 +14,61 @@ const POD = {
   metadata: { name: 'web-0', namespace: 'default', uid: '1', resourceVersion: '1' },
   spec: { containers: [{ name: 'main', image: 'x' }] },
 };
-const OPERATOR = {
+const METADATA = { uid: '1', resourceVersion: '1' };
+const operatorPod = (namespace: string, name: string, serviceAccountName: string) => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name: 'karpenter-1', namespace: 'kube-system', uid: '2', resourceVersion: '1' },
-  spec: { containers: [{ name: 'controller', image: 'x', ports: [{ name: 'http-metrics', containerPort: 9000 }] }] },
+  metadata: { ...METADATA, name, namespace },
+  spec: {
+    serviceAccountName,
+    containers: [{ name: 'controller', image: 'x', ports: [{ name: 'http-metrics', containerPort: 9000 }] }],
+  },
+});
+const leaseOf = (namespace: string, holderIdentity: string) => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { ...METADATA, name: 'karpenter-leader-election', namespace },
+  spec: { holderIdentity },
+});
+const role = (name: string, ...rules: readonly (readonly [string, string, string])[]) => ({
+  metadata: { ...METADATA, name },
+  rules: rules.map(([group, resource, verb]) => ({ apiGroups: [group], resources: [resource], verbs: [verb] })),
+});
+const binding = (name: string, roleName: string, namespace: string, account: string) => ({
+  metadata: { ...METADATA, name },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: roleName },
+  subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
+});
+const CREATE_CLAIMS = ['karpenter.sh', 'nodeclaims', 'create'] as const;
+const ROLES = [
+  role('karpenter-core', CREATE_CLAIMS, ['', 'nodes', 'update']),
+  role('karpenter-admin', CREATE_CLAIMS),
+  role('cluster-admin', ['*', '*', '*']),
+];
+const BOUND = binding('karpenter-core', 'karpenter-core', 'kube-system', 'karpenter');
+const listOf = (kind: string, items: readonly unknown[]) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: `${kind}List`,
+  metadata: { resourceVersion: '1' },
+  items,
+});
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+/** Status of a request that the user must not send. */
+const FORBIDDEN = {
+  ...{ kind: 'Status', apiVersion: 'v1', code: 403, reason: 'Forbidden' },
+  message: 'clusterrolebindings is forbidden',
 };
+const leasePath = (namespace: string): string =>
+  `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/karpenter-leader-election`;
+const podPath = (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
+
+/** Objects of an operator: its Lease and its pod. */
+const operatorIn = (namespace: string, name: string, account: string) => ({
+  [leasePath(namespace)]: leaseOf(namespace, `${name}_0d9c`),
+  [podPath(namespace, name)]: operatorPod(namespace, name, account),
+});
+const GENUINE = operatorIn('kube-system', 'karpenter-1', 'karpenter');
+const FAKE = operatorIn('tenant', 'karpenter-1', 'karpenter');
 const VERDICT = { pod: 'default/web-0', code: 'unschedulable', text: 'NodePool "gpu" has the taint gpu:NoSchedule' };
 const [DATA, ERROR] = [0, 1];
 
@@ -58,25 +109,28 @@ function serveOver(socket: Duplex, key: string, requests: string[]): void {
 describe('the operator of a cluster', () => {
   const paths: string[] = [];
   const requests: string[] = [];
-  let holder: string;
+  let objects: Readonly<Record<string, unknown>>;
+  let bindings: readonly unknown[] | undefined;
   let server: Server;
   let kubeconfig: string;
+  beforeEach(() => {
+    paths.length = 0;
+    requests.length = 0;
+    bindings = [BOUND];
+  });
   beforeAll(async () => {
     server = createServer((request, response) => {
       const { pathname } = new URL(request.url ?? '', 'http://server');
       const answers: Readonly<Record<string, unknown>> = {
-        '/api/v1/namespaces/default/pods/web-0': POD,
-        '/api/v1/namespaces/kube-system/pods/karpenter-1': OPERATOR,
-        '/apis/coordination.k8s.io/v1/leases': {
-          ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'LeaseList', metadata: { resourceVersion: '1' } },
-          items: [
-            {
-              metadata: { name: 'karpenter-leader-election', namespace: 'kube-system', resourceVersion: '1' },
-              spec: { holderIdentity: holder },
-            },
-          ],
-        },
+        ...{ '/api/v1/namespaces/default/pods/web-0': POD, ...objects },
+        [`${RBAC}/clusterroles`]: listOf('ClusterRole', ROLES),
+        [`${RBAC}/clusterrolebindings`]: bindings && listOf('ClusterRoleBinding', bindings),
       };
+      if (pathname === `${RBAC}/clusterrolebindings` && bindings === undefined) {
+        response.writeHead(403, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(FORBIDDEN));
+        return;
+      }
       const answer = answers[pathname];
       response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
       const missing = { kind: 'Status', apiVersion: 'v1', code: 404, reason: 'NotFound', message: 'not found' };
@@ -115,12 +169,112 @@ describe('the operator of a cluster', () => {
     return written.mock.calls.map(([text]) => String(text)).join('');
   };
 
-  it('is found by its Lease and reached through the API server', async () => {
-    holder = 'karpenter-1_0d9c';
+  const toOperator = (namespace: string): string =>
+    `/api/v1/namespaces/${namespace}/pods/karpenter-1/portforward?ports=9000`;
+
+  it('is found by its ServiceAccount and its Lease, and reached through the API server', async () => {
+    objects = GENUINE;
     expect(await explained('pod', 'web-0')).toBe(
       `Pod default/web-0\n  verdict  unschedulable\n  because  ${VERDICT.text}\n`,
     );
-    expect(paths).toEqual(['/api/v1/namespaces/kube-system/pods/karpenter-1/portforward?ports=9000']);
+    expect(paths).toEqual([toOperator('kube-system')]);
     expect(requests).toEqual(['GET /debug/pods?pod=default%2Fweb-0 HTTP/1.1']);
+  });
+
+  it('is not replaced by a Lease and a pod in the namespace of a tenant', async () => {
+    objects = { ...FAKE, ...GENUINE };
+    bindings = [
+      binding('tenant-admin', 'karpenter-admin', 'tenant', 'karpenter'),
+      binding('tenant-root', 'cluster-admin', 'tenant', 'karpenter'),
+      BOUND,
+    ];
+    await explained('pod', 'web-0');
+    expect(paths).toEqual([toOperator('kube-system')]);
+  });
+
+  it.each([
+    { what: 'has no ServiceAccount of the operator', only: FAKE, args: [] },
+    { what: 'is in a namespace that the user names', only: FAKE, args: ['--operator-namespace', 'tenant'] },
+    { what: 'has another account', only: operatorIn('kube-system', 'karpenter-1', 'default'), args: [] },
+  ])('does not receive requests if its pod $what', async ({ only, args }) => {
+    objects = only;
+    await expect(explained('pod', 'web-0', ...args)).rejects.toThrow();
+    expect(paths).toEqual([]);
+  });
+
+  it('must be selected if there are several', async () => {
+    objects = { ...operatorIn('second', 'karpenter-1', 'karpenter'), ...GENUINE };
+    bindings = [BOUND, binding('second', 'karpenter-core', 'second', 'karpenter')];
+    await expect(explained('pod', 'web-0')).rejects.toThrow(
+      'the cluster has several operators (kube-system/karpenter-1, second/karpenter-1); choose one with --operator-namespace',
+    );
+    expect(paths).toEqual([]);
+    await explained('pod', 'web-0', '--operator-namespace', 'second');
+    expect(paths).toEqual([toOperator('second')]);
+  });
+
+  it('must be named if the user cannot list ClusterRoleBindings', async () => {
+    objects = GENUINE;
+    bindings = undefined;
+    await expect(explained('pod', 'web-0')).rejects.toThrow();
+    expect(paths).toEqual([]);
+    await explained('pod', 'web-0', '--operator-namespace', 'kube-system');
+    expect(paths).toEqual([toOperator('kube-system')]);
+  });
+});
+
+describe('a response of the operator', () => {
+  let server: Server;
+  let url: string;
+  let respond: (response: ServerResponse) => void;
+  beforeAll(async () => {
+    server = createServer((_, response) => respond(response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    return closed;
+  });
+
+  it.each([
+    {
+      what: 'too long',
+      answer: (response: ServerResponse) => void response.end('x'.repeat(2_000)),
+      error: /the response is longer than 1000 bytes/,
+    },
+    {
+      what: 'too long after decompression',
+      answer: (response: ServerResponse) => {
+        response.setHeader('content-encoding', 'gzip');
+        response.end(gzipSync('x'.repeat(100_000)));
+      },
+      error: /the response is longer than 1000 bytes/,
+    },
+    {
+      what: 'never complete',
+      answer: (response: ServerResponse) => void response.write('{'),
+      error: /did not respond within 0\.2 s/,
+    },
+    {
+      what: 'a redirect',
+      answer: (response: ServerResponse) => {
+        response.writeHead(302, { location: 'http://127.0.0.1:1/' });
+        response.end();
+      },
+      error: /cannot be reached/,
+    },
+    {
+      what: 'a long error',
+      answer: (response: ServerResponse) => {
+        response.writeHead(500);
+        response.end('y'.repeat(900));
+      },
+      error: /HTTP status 500: y{500}$/,
+    },
+  ])('is rejected if it is $what', async ({ answer, error }) => {
+    respond = answer;
+    await expect(askOperator(url, '/debug/pods', { bytes: 1_000, ms: 200 })).rejects.toThrow(error);
   });
 });

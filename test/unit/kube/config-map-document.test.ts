@@ -128,6 +128,49 @@ describe('a document', () => {
   });
 });
 
+describe('a document of a newer version', () => {
+  /** Starts a process that can read some texts and writes a text. Returns the texts that it could read. */
+  async function run(open: () => ConfigMapDocument, readable: RegExp, text: string): Promise<readonly string[]> {
+    const restored: string[] = [];
+    const restore = (stored: string): void => {
+      if (!readable.test(stored)) throw new Error('it is not a text of this version');
+      restored.push(stored);
+    };
+    const keeper = new DocumentKeeper('history', { changes: 1, texts: () => [text], restore }, open());
+    await keeper.reconcile();
+    await keeper.write();
+    return restored;
+  }
+
+  it('is kept during a rollback, and read again after the next upgrade', async () => {
+    const { open, lines, stored } = kept();
+    expect(await run(open, /./, 'new 1')).toEqual([]);
+    for (const text of ['old 2', 'old 3']) await run(open, /old/, text);
+    expect(lines.map(({ message }) => message)).toEqual([
+      'failed reading the stored document, keeping it and starting with an empty one',
+    ]);
+    expect(Object.keys(stored()?.binaryData ?? {})).toHaveLength(2);
+    expect(await run(open, /./, 'new 4')).toEqual(['old 3', 'new 1']);
+    expect(Object.keys(stored()?.binaryData ?? {})).toEqual(['document.json.gz']);
+  });
+
+  it('is kept beside a text that is small enough for both', async () => {
+    const { open, put, stored, lines } = kept();
+    put({ binaryData: { 'document.json.gz': 'x'.repeat(960 * 1024 - 100) } });
+    const random = Array.from({ length: 400 }, (_, at) => ((at * 7_919) % 997).toString(36)).join('');
+    const keeper = new DocumentKeeper(
+      'history',
+      { changes: 1, texts: () => [random, 'short'], restore: () => undefined },
+      open(),
+    );
+    await keeper.reconcile();
+    await keeper.write();
+    expect(await open().read()).toBe('short');
+    expect(stored()?.binaryData?.['unread.json.gz']).toHaveLength(960 * 1024 - 100);
+    expect(lines).toHaveLength(1);
+  });
+});
+
 describe('an object without a valid document', () => {
   it.each([
     ['another key', { other: 'eA==' }, /has no document\.json\.gz/],

@@ -152,7 +152,10 @@ describe('the persistence of spot pools', () => {
     await document.write(['{"version":1,"at":"2026-01-01T00:00:00Z","pools":[{"instanceType":"m5.large"}]}']);
     await keeper.reconcile();
     expect(lines).toMatchObject([
-      { message: 'failed reading the stored document, starting with an empty one', fields: { ConfigMap: REF } },
+      {
+        message: 'failed reading the stored document, keeping it and starting with an empty one',
+        fields: { ConfigMap: REF },
+      },
     ]);
     interrupt(risk, 4);
     await keeper.write();

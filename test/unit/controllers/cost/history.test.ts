@@ -31,6 +31,7 @@ const open = (...args: readonly string[]): KeptHistory | undefined =>
     {
       settings: parseSettings(['--cluster-name=test', ...args], {}),
       client: world.kube.client(new AbortController().signal),
+      clock: world.clock,
       log: silent,
     },
     'karpenter',
@@ -236,16 +237,17 @@ describe('a history', () => {
     expect(world.kube.writes).toEqual(['create configmaps']);
   });
 
-  it('that cannot be parsed is reported and replaced', async () => {
+  it('that cannot be read is reported and kept beside a new one', async () => {
     const { keeper, document, lines, history } = keeping();
     await document.write(['{"version":9}']);
     await keeper.reconcile();
     expect(lines.map(({ message }) => message)).toEqual([
-      'failed reading the stored document, starting with an empty one',
+      'failed reading the stored document, keeping it and starting with an empty one',
     ]);
     history.hours.sample(0, new Map());
     await keeper.reconcile();
     expect(await document.read()).toMatch(/^{"version":1,/);
+    expect(await document.readUnread()).toBe('{"version":9}');
   });
 
   it('does not exist if it is disabled', async () => {
@@ -258,7 +260,7 @@ describe('a history', () => {
   it('is kept only in memory if no namespace is known', () => {
     const settings = parseSettings(['--cluster-name=test'], {});
     const client = world.kube.client(new AbortController().signal);
-    expect(openHistory({ settings, client, log: silent }, undefined)).not.toHaveProperty('keeper');
+    expect(openHistory({ settings, client, clock: world.clock, log: silent }, undefined)).not.toHaveProperty('keeper');
   });
 
   it('does not prevent the process from exiting if the API server is unavailable', async () => {
@@ -282,5 +284,5 @@ function keeping() {
   const fail = (error: Error | undefined): void => {
     failure = error;
   };
-  return { history, document, keeper: historyKeeper(history, document), lines, fail };
+  return { history, document, keeper: historyKeeper(history, document, world.clock), lines, fail };
 }

@@ -7,6 +7,8 @@ import { historyTexts, newHistory, restoreHistory } from '../../../../src/observ
 
 const START = Date.UTC(2026, 5, 3, 10);
 const at = (minutes: number): number => START + minutes * 60_000;
+/** After all stored times. */
+const NOW = START + 10_000 * 3_600_000;
 
 const cost = (effective: number, surplusCredits = 0) => ({
   ...{ effective, list: 2 * effective, idle: effective / 2, daemonSets: 0, surplusCredits },
@@ -67,8 +69,16 @@ describe('costs', () => {
     for (let minute = 0; minute < 30; minute += 1) before.hours.sample(at(minute), pools({ web: 1 }));
     const history = newHistory();
     history.hours.sample(at(30), pools({ web: 32 }));
-    restoreHistory(history, texts(before)[0] ?? '');
+    restoreHistory(history, texts(before)[0] ?? '', NOW);
     expect(history.hours.hours).toEqual([{ hourMs: START, samples: 31, nodePools: pools({ web: 2 }) }]);
+  });
+
+  it('make room for the present hour if the clock is set back from a distant future', () => {
+    const hours = new CostHours();
+    for (let hour = 0; hour < MOST_HOURS; hour += 1) hours.sample(at((9_000 + hour) * 60), pools({ web: 1 }));
+    for (let hour = 0; hour < 3; hour += 1) hours.sample(at(hour * 60), pools({ web: 2 }));
+    expect(hours.hours).toHaveLength(MOST_HOURS);
+    expect(hours.hours.slice(0, 3).map(({ hourMs }) => hourMs)).toEqual([at(0), at(60), at(120)]);
   });
 
   it('stay in order if the clock is set back', () => {
@@ -115,7 +125,7 @@ describe('a history', () => {
           for (let index = 0; index < count; index += 1) before.decisions.record(bought(`claim-${index}`));
           before.decisions.record(disrupted('x'));
           const after = newHistory();
-          restoreHistory(after, texts(before)[0] ?? '');
+          restoreHistory(after, texts(before)[0] ?? '', NOW);
           expect(after.decisions.entries).toEqual(before.decisions.entries);
           expect(texts(after)[0]).toBe(texts(before)[0]);
           expect(after.hours.hours.map(({ hourMs, samples: seen }) => [hourMs, seen])).toEqual(
@@ -140,7 +150,7 @@ describe('a history', () => {
       plain: [1e6, 2e6, 0.5e6, 0],
     });
     const after = newHistory();
-    restoreHistory(after, text);
+    restoreHistory(after, text, NOW);
     expect(after.hours.hours[0]?.nodePools).toEqual(sampled);
   });
 
@@ -167,8 +177,23 @@ describe('a history', () => {
     ['without hours', JSON.stringify({ version: 1, decisions: [] })],
   ])('that is %s is rejected completely', (_, text) => {
     const history = newHistory();
-    expect(() => restoreHistory(history, text)).toThrow();
+    expect(() => restoreHistory(history, text, NOW)).toThrow();
     expect(history.hours.hours).toEqual([]);
+  });
+
+  it('skips the future, which would keep the present out', () => {
+    const before = newHistory();
+    for (let hour = 0; hour < MOST_HOURS; hour += 1) before.hours.sample(at(hour * 60), pools({ web: 1 }));
+    before.decisions.record(bought('now'));
+    before.decisions.record(bought('later', { at: new Date(at(600)).toISOString() }));
+    const history = newHistory();
+    restoreHistory(history, texts(before)[0] ?? '', at(0));
+    history.hours.sample(at(0), pools({ web: 3 }));
+    expect(history.hours.hours.map(({ hourMs, samples }) => [hourMs, samples])).toEqual([
+      [START, 2],
+      [START + HOUR_MS, 1],
+    ]);
+    expect(history.decisions.entries.map((entry) => entry.kind === 'bought' && entry.nodeClaim)).toEqual(['now']);
   });
 
   it('skips invalid entries', () => {
@@ -177,6 +202,8 @@ describe('a history', () => {
       7,
       { hour: 1.5, samples: 1, nodePools: {} },
       { hour: 5, samples: 0, nodePools: {} },
+      { hour: 5, samples: 1e15, nodePools: {} },
+      { hour: -5, samples: 1, nodePools: {} },
       { hour: 6, samples: 1, nodePools: null },
       { hour: 7, samples: 1, nodePools: { web: [1, 2], odd: ['a', 1, 1, 1], fine: [1e6, 2e6, 5e5, 0] } },
     ];
@@ -192,7 +219,7 @@ describe('a history', () => {
       bought('fine'),
     ];
     const history = newHistory();
-    restoreHistory(history, JSON.stringify({ version: 1, hours, decisions }));
+    restoreHistory(history, JSON.stringify({ version: 1, hours, decisions }), NOW);
     expect(history.hours.hours).toEqual([{ hourMs: 7 * HOUR_MS, samples: 1, nodePools: new Map([['fine', cost(1)]]) }]);
     expect(history.decisions.entries).toEqual([bought('fine')]);
   });
