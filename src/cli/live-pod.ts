@@ -1,6 +1,6 @@
 /** Explains a pod of a live cluster with the verdict of its operator, or with a verdict computed from the objects. */
 import { EVENT, POD } from '../api/kinds.ts';
-import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
+import { type PodVerdict, runningText } from '../engine/causes/pod-verdict.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
 import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
@@ -56,7 +56,7 @@ export const liveVerdict = (flags: OperatorFlags, asked: PodName): Promise<LiveV
     if (pod === undefined) throw new Error(await noSuchPod(client, asked));
     const name = `${asked.namespace}/${asked.name}`;
     const { nodeName } = pod.spec;
-    if (nodeName) return { verdict: { pod: name, code: 'running', text: `the pod is on node ${nodeName}` }, notes: [] };
+    if (nodeName) return { verdict: { pod: name, code: 'running', text: runningText(pod, nodeName) }, notes: [] };
     const told = await fromOperator(client, flags, (server) => verdictAt(server, asked));
     return 'answer' in told ? { verdict: told.answer, notes: [] } : computeVerdict(client, asked, told.why);
   });

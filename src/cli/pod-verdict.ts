@@ -1,6 +1,6 @@
 /** Computes and renders verdicts on pods. */
 
-import { type PodVerdict, refusedVerdict, waitingText } from '../engine/causes/pod-verdict.ts';
+import { type PodVerdict, refusedVerdict, runningText, waitingText } from '../engine/causes/pod-verdict.ts';
 import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
 import { figuresOf } from './render/simulation.ts';
@@ -20,8 +20,10 @@ type Simulated = Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>;
 export function simulatedVerdict(pod: string, { simulation, snapshot, waiting }: Simulated): PodVerdict {
   const idle = waiting.find((each) => podKey(each) === pod);
   if (idle) return { pod, code: 'waiting', text: waitingText(idle) };
-  const host = snapshot.nodes.find(({ pods }) => pods.some((each) => podKey(each) === pod));
-  if (host) return { pod, code: 'running', text: `the pod is on node ${host.name}` };
+  for (const { name, pods } of snapshot.nodes) {
+    const found = pods.find((each) => podKey(each) === pod);
+    if (found) return { pod, code: 'running', text: runningText(found, name) };
+  }
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
   if (place) return placedVerdict(pod, place.name, snapshot);
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));

@@ -37,7 +37,7 @@ import { withoutDriverData } from './trimmed-devices.ts';
 /** Returns an object of the API server without the fields that this product does not read. */
 export function trimmedObject<T extends KubeObject>(kind: Kind<T>, object: T): T {
   // each kind has one object type
-  if (kind.plural === POD.plural) return lightPod(object as unknown as Pod) as unknown as T;
+  if (kind.plural === POD.plural) return trimmedPodWith(object as unknown as Pod) as unknown as T;
   const light =
     'managedFields' in object.metadata ? { ...object, metadata: withoutManagedFields(object.metadata) } : object;
   if (kind.plural === NODE_CLAIM.plural) return lightClaim(light as unknown as NodeClaim) as unknown as T;
@@ -73,19 +73,27 @@ function lightNode({ spec, status, ...node }: Node): Node {
   });
 }
 
-function lightPod({ metadata, spec, status, ...pod }: Pod): Pod {
-  const { containers, initContainers, volumes } = spec;
-  return withSharedParts({
+/** @param known the trimmed spec, if the caller has it */
+export function trimmedPodWith({ metadata, spec, status, ...pod }: Pod, known?: PodSpec): Pod {
+  const light = withSharedParts({
     ...pod,
     metadata: withKeptAnnotations(withResizeMark(metadata)),
-    spec: {
-      ...picked(spec, POD_SPEC),
-      containers: containers.map(lightContainer),
-      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
-      ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
-    },
+    spec: known === undefined ? lightSpec(spec) : NO_SPEC,
     ...(status === undefined ? {} : { status: lightStatus(spec, status) }),
   });
+  return known === undefined ? light : { ...light, spec: known };
+}
+
+const NO_SPEC: PodSpec = { containers: [] };
+
+function lightSpec(spec: PodSpec): PodSpec {
+  const { containers, initContainers, volumes } = spec;
+  return {
+    ...picked(spec, POD_SPEC),
+    containers: containers.map(lightContainer),
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(lightContainer) }),
+    ...(volumes === undefined ? {} : { volumes: volumes.map(lightVolume) }),
+  };
 }
 
 /** Keeps only the annotations that the product reads. Networks and sidecar injectors write large annotations into each pod. */

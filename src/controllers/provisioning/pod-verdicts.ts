@@ -4,7 +4,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
 import type { Cause } from '../../engine/causes/cause.ts';
-import { type PodVerdict, refusedVerdict, waitingText } from '../../engine/causes/pod-verdict.ts';
+import { type PodVerdict, refusedVerdict, runningText, waitingText } from '../../engine/causes/pod-verdict.ts';
 import { endsByItself } from '../../engine/causes/pool-cause.ts';
 import type { Plan, PodRefusal } from '../../engine/model.ts';
 import { joinProgress } from '../../engine/node-join.ts';
@@ -130,7 +130,7 @@ export class PodVerdicts {
     const { clock } = this.#deps;
     const key = podKey(pod);
     const { nodeName } = pod.spec;
-    if (nodeName) return { pod: key, code: 'running', text: `the pod is on node ${nodeName}` };
+    if (nodeName) return { pod: key, code: 'running', text: runningText(pod, nodeName) };
     const hold = holdOf(pod);
     if (hold !== undefined) {
       const text = `no nodes are launched for the pod now: ${hold.text}`;

@@ -1,5 +1,7 @@
 /** Verdict on a pod that has no node. The operator serves verdicts at `/debug/pods`; the command line computes the same. */
+import { getCondition } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
+import { RESIZE_PENDING } from '../../api/resize.ts';
 import { defined } from '../../lib/defined.ts';
 import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
@@ -60,6 +62,20 @@ export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
 /** Events and logs have the text of Karpenter without the remedy. */
 const withRemedy = (text: string): string =>
   text === UNSUPPORTED ? `${text}; set IGNORE_DRA_REQUESTS=false, or use --dra with manifests` : text;
+
+/**
+ * Returns the text for a pod on a node. If the node cannot provide a resize of the pod, the text has the remedy: the operator
+ * launches a larger node only for a new pod.
+ */
+export function runningText(pod: Pod, node: string): string {
+  const { reason, message = '', lastTransitionTime } = getCondition(pod, RESIZE_PENDING) ?? {};
+  const text = `the pod is on node ${node}`;
+  if (reason !== 'Infeasible' && reason !== 'Deferred') return text;
+  const state = reason === 'Infeasible' ? 'is infeasible on this node' : 'waits for room on this node';
+  const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
+  const details = message === '' ? '' : ` (${message})`;
+  return `${text}; its resize ${state}${since}${details}; to move it to a larger node, set the larger request in the template of its controller`;
+}
 
 /** Returns the reason why no node is launched for a pod that kube-scheduler has not marked as unschedulable. */
 export function waitingText({ spec, status, metadata }: Pod): string {

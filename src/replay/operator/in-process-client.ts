@@ -3,7 +3,7 @@ import { apiVersionOf, type Kind, POD } from '../../api/kinds.ts';
 import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
 import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
 import { ObjectStore } from '../../kube/store.ts';
-import { trimmedObject } from '../../kube/trimmed-object.ts';
+import { trimmedObject, trimmedPodWith } from '../../kube/trimmed-object.ts';
 import { connectInProcess, nameOf, refOf, runInTurn } from '../../local/in-process.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import { labelSelector } from '../../local/kubernetes/apiserver/selectors.ts';
@@ -66,7 +66,6 @@ interface Selectors {
   readonly fieldSelector?: string;
 }
 
-const NO_SPEC: PodSpec = { containers: [] };
 /** Trimmed specs of pods by the specs of the API server. An update of the status keeps the spec object. */
 const trimmedSpecs = new WeakMap<PodSpec, PodSpec>();
 
@@ -74,9 +73,8 @@ function trimObject(kind: Kind, object: KubeObject): KubeObject {
   if (kind.plural !== POD.plural) return trimmedObject(kind, object);
   const pod = object as Pod;
   const known = trimmedSpecs.get(pod.spec);
-  const light = trimmedObject(POD, known === undefined ? pod : { ...pod, spec: NO_SPEC });
-  if (known !== undefined) return { ...light, spec: known } as Pod;
-  trimmedSpecs.set(pod.spec, light.spec);
+  const light = trimmedPodWith(pod, known);
+  if (known === undefined) trimmedSpecs.set(pod.spec, light.spec);
   return light;
 }
 

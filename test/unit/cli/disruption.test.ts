@@ -217,7 +217,7 @@ metadata: {name: web, uid: deployment, resourceVersion: "1"}
 spec:
   replicas: 2
   selector: {matchLabels: {pod-template-hash: abc}}
-  template: {spec: {containers: [{name: main, resources: {requests: {cpu: 2500m, memory: 1Gi}}}]}}
+  template: {spec: {containers: [{name: main, resources: {requests: {cpu: 3600m, memory: 1Gi}}}]}}
 `;
     const decisionsWith = async (...more: readonly string[]) => {
       const pool = POOL('0s').replace(

@@ -24,12 +24,12 @@ export interface WriteOptions {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined;
   /** Receives the texts of warnings. */
   readonly warnings?: string[] | undefined;
-  /** Writes the status only. */
-  readonly subresource?: 'status' | undefined;
+  /** Writes the status only, or the resources of the containers of a pod. */
+  readonly subresource?: 'status' | 'resize' | undefined;
   /** Manager of the changed fields. If it is undefined, the fields keep their managers. */
   readonly fieldManager?: string | undefined;
   /** Subresource that the manager wrote. Default `subresource`. */
-  readonly writtenAs?: 'status' | 'scale' | undefined;
+  readonly writtenAs?: 'status' | 'resize' | 'scale' | undefined;
 }
 
 export interface DeleteOptions {

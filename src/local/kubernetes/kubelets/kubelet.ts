@@ -2,6 +2,8 @@
 import { getCondition } from '../../../api/conditions.ts';
 import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
 import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
+import type { Resources } from '../../../engine/model.ts';
+import { resourcesOf as amountsOf } from '../../../engine/resources.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import { ApiError, isConflict, isGone } from '../../client.ts';
@@ -15,6 +17,7 @@ import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from './dra/driver-devices.t
 import { DriverPlugins, requireClaims } from './dra/driver-plugins.ts';
 import { addTimes, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
+import { PodResizes } from './pod-resizes.ts';
 import {
   durationMs,
   failsProbes,
@@ -61,6 +64,7 @@ export class Kubelet {
   /** UIDs of pods with readiness probes that fail. */
   readonly #failing = new Set<string>();
   readonly #drivers: DriverPlugins;
+  readonly #resizes: PodResizes;
   /** Stage of each pod, by UID. */
   readonly #stages = new Map<string, Stage>();
   #registered = false;
@@ -76,6 +80,12 @@ export class Kubelet {
     const { signal } = this.#life;
     this.#drivers = new DriverPlugins({
       ...{ parts: context.parts, report: context.report, options: context.options, instance, signal },
+    });
+    this.#resizes = new PodResizes({
+      ...{ clock: context.parts.clock, signal, options: context.options },
+      pods: () => this.#pods().filter((pod) => this.#stages.get(pod.metadata.uid ?? '') === 'running'),
+      allocatable: () => this.#allocatable(),
+      write: (pod, status) => this.#once('resize', () => this.#writeStatus(pod, status)),
     });
     context.parts.signal.addEventListener('abort', () => this.#life.abort(), { once: true, signal });
   }
@@ -131,6 +141,7 @@ export class Kubelet {
       this.#correct(pod);
       this.#probe(pod);
       this.#drivers.put(pod);
+      this.#resizes.sync();
     } else if (stage === undefined && this.#mayStart(pod)) {
       this.#stages.set(uid, 'starting');
       void this.#startPod(pod);
@@ -156,6 +167,11 @@ export class Kubelet {
     this.#drivers.remove(pod);
     this.#stages.delete(pod.metadata.uid ?? '');
     this.#failing.delete(pod.metadata.uid ?? '');
+    this.#resizes.sync();
+  }
+
+  #allocatable(): Resources {
+    return amountsOf(this.#context.parts.caches.of(NODE).get({ name: this.nodeName })?.status?.allocatable);
   }
 
   /** Shuts the machine down: reports this on the node, and ends its pods without a grace period. */
@@ -289,7 +305,11 @@ export class Kubelet {
     const report = (upMs: number, stillWanted: () => boolean): Promise<void> =>
       this.#persist(
         'pod',
-        () => this.#writeStatus(pod, running(pod, { podIp, hostIp, startedAt, upMs, now: parts.clock.now() })),
+        () =>
+          this.#writeStatus(
+            pod,
+            running(this.#newest(pod), { podIp, hostIp, startedAt, upMs, now: parts.clock.now() }),
+          ),
         stillWanted,
       );
     await report(0, isStarting);
@@ -317,6 +337,12 @@ export class Kubelet {
       if (!isRunning()) return;
       await report(afterMs);
     }
+  }
+
+  /** Returns the state of the pod in the cache. A pod that is gone, and its successor, are not in the cache. */
+  #newest(pod: Pod): Pod {
+    const found = this.#context.parts.caches.of(POD).get(pod.metadata);
+    return found?.metadata.uid === pod.metadata.uid ? (found ?? pod) : pod;
   }
 
   /** Updates the newest state of the pod. Does nothing if the pod is gone. */

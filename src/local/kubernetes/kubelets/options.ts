@@ -10,6 +10,8 @@ export interface KubeletOptions {
   readonly podStartMs: readonly [number, number];
   /** Time that a container needs to stop, limited by its grace period. Default 1 s. */
   readonly podStopMs: number;
+  /** Time that an admitted resize of a pod needs. Default 1 s. */
+  readonly podResizeMs: number;
   /** From Ready to available accelerators, because a device plugin starts after the kubelet. Default 10 s. */
   readonly devicePluginMs: number;
   /** From a running DRA driver to its published devices. Default 5 s. */
@@ -32,6 +34,7 @@ export const KUBELET_DEFAULTS: KubeletOptions = {
   readyMs: 5_000,
   podStartMs: [1_000, 2_000],
   podStopMs: 1_000,
+  podResizeMs: 1_000,
   devicePluginMs: 10_000,
   draDriverMs: 5_000,
   leaseMs: 10_000,

@@ -1,9 +1,11 @@
 /** Pod statuses that a kubelet reports. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
+import { defined } from '../../../lib/defined.ts';
 import { timestamp } from '../../../lib/times.ts';
 import { withConditions } from '../../conditions.ts';
 import { type RunContainer, readyAfterMs } from './container-timing.ts';
+import { startResources } from './pod-resizes.ts';
 
 type Status = Record<string, unknown>;
 type Change = Omit<Condition, 'lastTransitionTime'>;
@@ -109,16 +111,28 @@ export function running(pod: Pod, { podIp, hostIp, startedAt, upMs, now }: Runni
       ? {
           initContainerStatuses: pod.spec.initContainers.map((container) =>
             container.restartPolicy === 'Always'
-              ? containerStatus(container, state, true)
+              ? { ...containerStatus(container, state, true), ...resourcesOf(pod, container) }
               : { ...containerStatus(container, exitStatus(now, 0, timestamp(now)), true), started: false },
           ),
         }
       : {}),
     containerStatuses: pod.spec.containers.map((container) => ({
       ...containerStatus(container, state, isReady(container)),
+      ...resourcesOf(pod, container),
       started: true,
     })),
+    ...(pod.spec.resources === undefined ? {} : startResources(pod.spec.resources)),
   };
+}
+
+/** Returns the resources of a container that starts, or of a running container, which may be resized at the same time. */
+function resourcesOf({ status = {} }: Pod, { name, resources }: Container): Status {
+  const known = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find(
+    (each) => each.name === name && each.resources !== undefined,
+  );
+  return known === undefined
+    ? startResources(resources)
+    : defined({ resources: known.resources, allocatedResources: known.allocatedResources });
 }
 
 /** Status of a pod that ran all the time although it was reported as not ready. It is ready if its containers are. */

@@ -84,7 +84,7 @@ export function podStatusDefaults(pod: ApiObject): void {
 }
 
 /** Returns Guaranteed, Burstable or BestEffort, depending on CPU and memory of every container. */
-function qosClass(spec: Json): string {
+export function qosClass(spec: Json): string {
   const containers = [...records(spec.containers), ...records(spec.initContainers)].map((container) => {
     const resources = record(container.resources);
     return { requests: record(resources.requests), limits: record(resources.limits) };

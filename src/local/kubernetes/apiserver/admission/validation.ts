@@ -10,6 +10,7 @@ import { objectSelector } from '../selectors.ts';
 import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported, requiredValue } from '../status.ts';
 import { claimCauses, claimStatusCauses, claimTemplateCauses, deviceClassCauses } from './device-claims.ts';
 import { labelKeyError, labelNameError, labelValueError, pathSegmentError, subdomainError } from './names.ts';
+import { resizeCauses, resizePolicyCauses } from './pod-resize.ts';
 import { resourceSliceCauses } from './resource-slices.ts';
 
 /** Resources whose names must be DNS labels. */
@@ -260,6 +261,11 @@ export function builtinCauses(resource: Resource, object: ApiObject, old?: ApiOb
   return resource.storage === 'resourceclaims.resource.k8s.io' ? claimStatusCauses(object, old) : [];
 }
 
+/** Returns the causes why an update of the subresource `resize` of a pod is not valid. */
+export function podResizeCauses(pod: ApiObject, old: ApiObject): Cause[] {
+  return [...podSpecCauses(pod.spec, 'spec'), ...resizeCauses(pod, old)];
+}
+
 /** @param path path of the spec in its object */
 function podSpecCauses(spec: unknown, path: string): Cause[] {
   if (!isRecord(spec)) return [requiredValue(path)];
@@ -282,6 +288,7 @@ function containerCauses(container: Json, path: string, seen: Set<string>): Caus
   else if (seen.has(name)) causes.push(duplicate(`${path}.name`, name));
   seen.add(name);
   if (text(container.image) === '') causes.push(requiredValue(`${path}.image`));
+  causes.push(...resizePolicyCauses(container, path));
   return [...causes, ...resourceCauses(record(container.resources), `${path}.resources`)];
 }
 

@@ -41,6 +41,7 @@ function subresource(resource: Resource, name: string, kind: string, verbs: read
 /** Verbs of subresources that support more than create. */
 const SUBRESOURCE_VERBS: Readonly<Record<string, readonly string[]>> = {
   log: ['get'],
+  resize: READ_WRITE,
   finalize: ['update'],
   exec: ['create', 'get'],
   attach: ['create', 'get'],

@@ -35,7 +35,7 @@ const invalidOptions = (method: string, cause: Cause): StatusError =>
 /** @throws StatusError 422 if dryRun or fieldValidation has an invalid value */
 export function writeOptions(
   { query, request, method }: Call,
-  subresource?: 'status',
+  subresource?: WriteOptions['subresource'],
 ): WriteOptions & { warnings: string[] } {
   const validation = query.get('fieldValidation') || 'Warn';
   if (validation !== 'Strict' && validation !== 'Warn' && validation !== 'Ignore') {
@@ -78,8 +78,8 @@ export function serveCreate(call: Call, resource: Resource, namespace: string | 
   answer(call, resource, entry, 201);
 }
 
-/** Serves requests for one object or for its status. */
-export function serveObject(call: Call, target: Target, subresource?: 'status'): undefined {
+/** Serves requests for one object, for its status, or for the resources of a pod. */
+export function serveObject(call: Call, target: Target, subresource?: WriteOptions['subresource']): undefined {
   const { core, method } = call;
   const { resource } = target;
   if (method === 'GET' || method === 'HEAD') return answer(call, resource, read(core, target));

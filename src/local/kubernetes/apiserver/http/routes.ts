@@ -220,6 +220,7 @@ const refuse =
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
   status: (call, target) => serveObject(call, target, 'status'),
+  resize: (call, target) => serveObject(call, target, 'resize'),
   scale: serveScale,
   eviction: serveEviction,
   binding: serveBinding,

@@ -1,6 +1,6 @@
 /** Converts a request body to an object of the resource: identity, known fields, defaults. */
 import { applyDefaults } from '../admission/defaults.ts';
-import { builtinCauses, metadataCauses } from '../admission/validation.ts';
+import { builtinCauses, metadataCauses, podResizeCauses } from '../admission/validation.ts';
 import type { WriteOptions } from '../core.ts';
 import { type ApiObject, isRecord, type Json, record, text } from '../json.ts';
 import { modelShape } from '../resources/models.ts';
@@ -109,6 +109,12 @@ export function validate(resource: Resource, object: ApiObject, old?: ApiObject,
   if (resource.schema) causes.push(...resource.schema.validate(object, old, part, causes));
   else causes.push(...builtinCauses(resource, object, old, part));
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
+}
+
+/** Validates an update of the subresource `resize` of a pod. @throws StatusError 422 with every cause */
+export function validateResize(resource: Resource, pod: ApiObject, old: ApiObject): void {
+  const causes = podResizeCauses(pod, old);
+  if (causes.length > 0) throw invalid(resource, pod.metadata.name, causes);
 }
 
 /** Reports whether the validated parts of the metadata are equal to those of the stored object. */

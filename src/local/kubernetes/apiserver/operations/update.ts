@@ -1,4 +1,5 @@
 /** Replacement of objects: optimistic locking, immutable fields, generations, and the removal of finalized objects. */
+import { podAfterResize } from '../admission/pod-resize.ts';
 import type { Core, WriteOptions } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Metadata, record, timestamp } from '../json.ts';
 import { afterUpdate, entriesOf, type Writer } from '../patch/managers.ts';
@@ -7,7 +8,7 @@ import { establish } from '../resources/crds.ts';
 import type { Resource } from '../resources/registry.ts';
 import { badRequest, conflict, fieldForbidden, invalid, invalidValue, MODIFIED, notFound } from '../status.ts';
 import { Entry } from '../storage/entry.ts';
-import { readObject, toStored, validate, withDefaults } from './incoming.ts';
+import { readObject, toStored, validate, validateResize, withDefaults } from './incoming.ts';
 
 /** Identifies an object of a resource. */
 export interface Target {
@@ -45,9 +46,11 @@ export function update(
   checkIdentity(target, sent, existing.object.metadata);
   const next =
     resource.model === undefined ? customNext(resource, sent, old, options) : builtinNext(resource, sent, old, options);
-  const object = withDefaults(resource, next, options.subresource);
+  const part = options.subresource === 'status' ? 'status' : undefined;
+  const object = withDefaults(resource, next, part);
   checkFinalizers(resource, object, old);
-  validate(resource, object, old, options.subresource);
+  if (options.subresource === 'resize') validateResize(resource, object, old);
+  else validate(resource, object, old, part);
   if (resource.storage === 'persistentvolumes') stampPhase(object, old, core.clock.now());
   establish(resource, object, core.clock.now());
   noteManager(core, resource, object, old, options);
@@ -192,6 +195,7 @@ function builtinNext(resource: Resource, sent: ApiObject, old: ApiObject, option
   if (options.subresource === 'status') {
     return withStatus({ ...old, metadata }, clone(sent.status));
   }
+  if (options.subresource === 'resize') return { ...podAfterResize(sent, old), metadata };
   const next = { ...sent, metadata };
   if (resource.storage === 'pods') keepPodFields(next, old);
   if (resource.storage === 'services') keepServiceFields(next, old);

@@ -109,6 +109,7 @@ const CORE: readonly Resource[] = [
       exec: 'PodExecOptions',
       attach: 'PodAttachOptions',
       portforward: 'PodPortForwardOptions',
+      resize: 'Pod',
     },
     fields: [
       'spec.nodeName',

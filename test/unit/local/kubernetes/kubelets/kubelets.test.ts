@@ -465,3 +465,100 @@ it('a pod starts only after its claim is allocated and reserved for it', async (
   await cluster.client.patch(RESOURCE_CLAIM, metadata, { status }, { subresource: 'status' });
   await untilPhase('Running');
 });
+
+describe('a resize of a running pod', () => {
+  const sized = (cpu: string, name = 'app') => ({
+    containers: [{ name, image: 'x', resources: { requests: { cpu } } }],
+  });
+  const path = (name: string) => `${cluster.server.url}/api/v1/namespaces/default/pods/${name}/resize`;
+  const resize = async (cpu: string, name = 'web'): Promise<void> => {
+    const answer = await fetch(path(name), {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/strategic-merge-patch+json' },
+      body: JSON.stringify({ spec: sized(cpu) }),
+    });
+    expect(answer.status).toBe(200);
+  };
+  const statusOf = ({ status }: Pod) => {
+    const { allocatedResources, resources } = status?.containerStatuses?.[0] ?? {};
+    const conditions = (status?.conditions ?? []).filter(({ type }) => type.startsWith('PodResize'));
+    return {
+      allocated: allocatedResources?.cpu,
+      inEffect: resources?.requests?.cpu,
+      conditions: conditions.map(({ type, reason = '' }) => [type, reason].join(' ').trim()),
+    };
+  };
+  const untilStatus = (what: string, wanted: ReturnType<typeof statusOf>): Promise<unknown> =>
+    cluster.until(`the pod to have ${what}`, async () => {
+      const found = await pod();
+      return found !== undefined && JSON.stringify(statusOf(found)) === JSON.stringify(wanted);
+    });
+
+  beforeEach(async () => {
+    boot({ hardware: hardware({ vcpus: 4, memoryMib: 16_384 }) });
+    await untilReady();
+    await runPod(sized('1'));
+    await untilPhase('Running');
+    await untilStatus('its resources', { allocated: '1', inEffect: '1', conditions: [] });
+  });
+
+  it('is allocated, and then takes effect', async () => {
+    await resize('2');
+    await untilStatus('an effective resize', { allocated: '2', inEffect: '2', conditions: [] });
+  });
+
+  it('is in progress while the annotation of the pod holds it', async () => {
+    const held = (value: string | null) =>
+      cluster.client.patch(
+        POD,
+        { name: 'web', namespace: 'default' },
+        {
+          metadata: { annotations: { 'local.karpenter-ts.sh/resize': value } },
+        },
+      );
+    await held('false');
+    await resize('500m');
+    await untilStatus('a resize in progress', {
+      allocated: '500m',
+      inEffect: '1',
+      conditions: ['PodResizeInProgress'],
+    });
+    await held(null);
+    await untilStatus('an effective resize', { allocated: '500m', inEffect: '500m', conditions: [] });
+  });
+
+  it('is infeasible if the node is too small, until the pod requests less', async () => {
+    await resize('100');
+    await untilStatus('an infeasible resize', {
+      allocated: '1',
+      inEffect: '1',
+      conditions: ['PodResizePending Infeasible'],
+    });
+    expect(getCondition((await pod()) as Pod, 'PodResizePending')?.message).toMatch(
+      /^Node didn't have enough capacity: cpu, requested: 100000, capacity: 3\d{3}$/,
+    );
+    await resize('1');
+    await untilStatus('no resize', { allocated: '1', inEffect: '1', conditions: [] });
+  });
+
+  it('is deferred until another pod leaves the node', async () => {
+    const other = {
+      ...(await pod()),
+      metadata: { name: 'other', namespace: 'default' },
+      status: undefined,
+    } as unknown as Pod;
+    const created = await cluster.client.create(POD, { ...other, spec: { ...other.spec, nodeName: NAME } });
+    await cluster.until('the other pod to run', async () => {
+      const found = await cluster.client.find(POD, created.metadata);
+      return found?.status?.phase === 'Running';
+    });
+    await resize('3');
+    await untilStatus('a deferred resize', {
+      allocated: '1',
+      inEffect: '1',
+      conditions: ['PodResizePending Deferred'],
+    });
+    await cluster.client.delete(POD, created.metadata, { gracePeriodSeconds: 0 });
+    await untilStatus('an effective resize', { allocated: '3', inEffect: '3', conditions: [] });
+  });
+});
