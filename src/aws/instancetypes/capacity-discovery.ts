@@ -1,7 +1,7 @@
-/** Records the capacity that initialized nodes report for their instance types. */
+/** Records the capacity that registered nodes report for their instance types. */
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import type { Node } from '../../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, INITIALIZED_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { EC2_NODECLASS_LABEL, INSTANCE_TYPE_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
 import { labelOf } from '../../api/object-fields.ts';
 import type { InstanceType, Resources } from '../../engine/model.ts';
 import { addResources, amountIn, readableResources } from '../../engine/resources.ts';
@@ -10,7 +10,7 @@ import { type Reconciler, settled } from '../../kube/reconciler.ts';
 import { amiForType } from '../amis/amis.ts';
 import type { InstanceTypes } from './instancetypes.ts';
 
-const isInitialized = (node: Node | undefined): boolean => node?.metadata.labels?.[INITIALIZED_LABEL] === 'true';
+const isRegistered = (node: Node | undefined): boolean => node?.metadata.labels?.[REGISTERED_LABEL] === 'true';
 
 /** Returns the capacity without the resources that the kubelet reserves beyond the overhead of the type. */
 function capacityFor({ overhead }: InstanceType, capacity: Resources, allocatable: Resources): Resources {
@@ -27,7 +27,7 @@ export const capacityDiscovery = (informers: Informers, types: InstanceTypes): R
   name: 'providers.instancetype.capacity',
   watches: NODE,
   concurrency: 1,
-  filter: (node, event, before) => isInitialized(node) && (event === 'added' || !isInitialized(before)),
+  filter: (node, event, before) => isRegistered(node) && (event === 'added' || !isRegistered(before)),
   async reconcile(node, { log }) {
     const providerId = node.spec?.providerID;
     const claim = informers

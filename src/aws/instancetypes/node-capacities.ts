@@ -1,5 +1,5 @@
 /**
- * Remembers the capacity that initialized nodes reported, for each instance type with the same images and settings. The next
+ * Remembers the capacity that registered nodes reported, for each instance type with the same images and settings. The next
  * solve uses the lesser value, because pods that were planned for more do not fit. One strange node must not shrink a type:
  *
  * - a value up to 10 % below the prediction counts as soon as one node reports it;
