@@ -332,11 +332,14 @@ export interface StorageClass extends KubeObject {
 
 export interface CSINode extends KubeObject {
   readonly spec: {
-    readonly drivers: readonly {
-      readonly name: string;
-      readonly nodeID?: string;
-      readonly allocatable?: { readonly count?: number };
-    }[];
+    /** Null until a driver registers, because kubelets create the object without drivers. */
+    readonly drivers:
+      | readonly {
+          readonly name: string;
+          readonly nodeID?: string;
+          readonly allocatable?: { readonly count?: number };
+        }[]
+      | null;
   };
 }
 

@@ -43,7 +43,7 @@ export class VolumeSlots {
 const limitsInReport = remembering(
   ({ spec }: CSINode): VolumeLimits =>
     Object.fromEntries(
-      spec.drivers.flatMap(({ name, allocatable }) =>
+      (spec.drivers ?? []).flatMap(({ name, allocatable }) =>
         allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
       ),
     ),
@@ -62,7 +62,7 @@ const NO_LIMITS: VolumeLimits = {};
 
 const completeLimits = remembering(
   ({ csiNode }: EngineNode, reported: VolumeLimits, predicted: VolumeLimits): VolumeLimits => {
-    const started = new Set(csiNode?.spec.drivers.map(({ name }) => name));
+    const started = new Set(csiNode?.spec.drivers?.map(({ name }) => name));
     const missing = Object.entries(predicted).filter(([driver]) => !started.has(driver));
     return missing.length === 0 ? reported : { ...reported, ...Object.fromEntries(missing) };
   },

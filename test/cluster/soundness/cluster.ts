@@ -176,7 +176,7 @@ const csiNodeOf = (name: string, count?: number): CSINode => ({
 /** Returns the objects of an existing node. */
 export const existingNode = ({ name, labels, allocatable: room, taints, csiNode }: StateNode): NewNode => ({
   node: nodeOf(name, { [HOSTNAME_LABEL]: name, ...labels }, room, taints),
-  csiNode: csiNodeOf(name, csiNode?.spec.drivers[0]?.allocatable?.count),
+  csiNode: csiNodeOf(name, csiNode?.spec.drivers?.[0]?.allocatable?.count),
 });
 
 /** Returns the objects of the node that a planned claim becomes. Any of its types and offerings can be launched. */

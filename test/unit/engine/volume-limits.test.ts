@@ -250,8 +250,10 @@ describe('an existing node', () => {
   it('uses the prediction until the driver of a launching node has started', () => {
     expect(placed(nodeOf('n', 'only', { initialized: false }), 5)).toBe(2);
     expect(placed(nodeOf('n', 'only', { initialized: false, csiNode: csiNode('n', 3) }), 5)).toBe(3);
-    const none: CSINode = { ...csiNode('n', 0), spec: { drivers: [] } };
-    expect(placed(nodeOf('n', 'only', { initialized: false, csiNode: none }), 5)).toBe(2);
+    for (const drivers of [[], null]) {
+      const none: CSINode = { ...csiNode('n', 0), spec: { drivers } };
+      expect(placed(nodeOf('n', 'only', { initialized: false, csiNode: none }), 5)).toBe(2);
+    }
   });
 
   it('has no limit after initialization if the driver reports no limit, as for kube-scheduler', () => {

@@ -113,7 +113,7 @@ describe('a kubelet', () => {
     expect(taints).toEqual(['karpenter.sh/unregistered']);
     expect((await node())?.status?.allocatable).toMatchObject({ cpu: '1930m', pods: '29' });
     const [csiNode] = await cluster.list(CSI_NODE);
-    expect(csiNode?.spec.drivers[0]).toMatchObject({ name: 'ebs.csi.aws.com', nodeID: 'i-1' });
+    expect(csiNode?.spec.drivers?.[0]).toMatchObject({ name: 'ebs.csi.aws.com', nodeID: 'i-1' });
   });
 
   it('renews its lease', async () => {
@@ -160,7 +160,7 @@ describe('a kubelet', () => {
     boot({ hardware: { ...hardware(), EbsInfo: { MaximumEbsAttachments: 28 } } });
     await untilReady();
     const found = await cluster.until('the CSINode', () => cluster.client.find(CSI_NODE, { name: NAME }));
-    expect(found.spec.drivers[0]?.allocatable?.count).toBe(count);
+    expect(found.spec.drivers?.[0]?.allocatable?.count).toBe(count);
   });
 
   it.each([
