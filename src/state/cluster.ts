@@ -329,14 +329,20 @@ export class ClusterState {
   /**
    * Returns the amounts of a NodePool's limits that are not free: the capacity of all nodes, also of nodes that are being
    * removed, and the largest capacity of NodeClaims without an instance, also of those that are being created.
+   *
+   * @param isFree true for a node that does not count
    */
-  poolCommitment(nodePool: string, types: readonly InstanceType[]): Resources {
+  poolCommitment(
+    nodePool: string,
+    types: readonly InstanceType[],
+    isFree: (node: StateNode) => boolean = () => false,
+  ): Resources {
     const nowMs = this.#clock.now();
     const launching = this.claimsOfPool(nodePool).filter((claim) => !claim.status?.providerID && !isLetGo(claim));
     return addResources(
       ...nodeCapacities(
         nodePool,
-        this.nodes().filter((node) => countsTowardLimits(node, nowMs)),
+        this.nodes().filter((node) => countsTowardLimits(node, nowMs) && !isFree(node)),
       ),
       ...launching.map((claim) => largestCapacity(claim, types)),
       ...this.creations.of(nodePool),
@@ -402,12 +408,15 @@ export class ClusterState {
 
   #build(providerId: string): StateNode | undefined {
     const { nodes, nodeClaims, pods, csiNodes, volumeAttachments } = this.stores;
-    const node =
-      nodes.byIndex(NODES_BY_PROVIDER_ID, providerId).find((found) => providerIdOf(found) === providerId) ??
-      [nodes.get({ name: providerId })].find((found) => found && providerIdOf(found) === providerId);
     const nodeClaim = nodeClaims
       .byIndex(CLAIMS_BY_PROVIDER_ID, providerId)
       .find((claim) => this.#manages(claim.spec.nodeClassRef));
+    const named = nodes.get({ name: providerId });
+    const found = [...nodes.byIndex(NODES_BY_PROVIDER_ID, providerId), ...(named ? [named] : [])].filter(
+      (each) => providerIdOf(each) === providerId,
+    );
+    // another Node with this provider ID must not hide the node and its pods
+    const node = found.find(({ metadata }) => metadata.name === nodeClaim?.status?.nodeName) ?? found[0];
     if (!node && !nodeClaim) return undefined;
     const nominatedUntilMs = this.#nominations.get(providerId);
     return stateNode({

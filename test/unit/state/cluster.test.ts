@@ -239,6 +239,16 @@ describe('a state node', () => {
     expect(cluster.nodeByName('other') !== undefined).toBe(known);
   });
 
+  it('has the Node that its NodeClaim names if another Node has the same provider ID', () => {
+    const labels = { [NODEPOOL_LABEL]: 'default', [INSTANCE_TYPE_LABEL]: 'm.xlarge', [REGISTERED_LABEL]: 'true' };
+    putNode({}, { metadata: { name: 'twin', labels } });
+    const claim = putClaim();
+    putClaim({ status: { ...claim.status, nodeName: 'node-1' } });
+    putNode({ [REGISTERED_LABEL]: 'true' });
+    putPod('kept', 'node-1');
+    expect(cluster.nodes()).toMatchObject([{ name: 'node-1', pods: [{ metadata: { name: 'kept' } }] }]);
+  });
+
   it('ignores NodeClaims on NodeClasses of other providers', () => {
     putClaim({ spec: { nodeClassRef: { ...nodeClassRef, group: 'other.example.com' }, requirements: [] } });
     expect(cluster.nodes()).toEqual([]);
