@@ -111,6 +111,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
     minValuesPolicy,
     reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
     ignoreDraRequests: options.drivers === undefined,
+    freesLimits: consolidation === 'compatible',
   };
   const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;

@@ -8,7 +8,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import { uidOf } from '../api/object-fields.ts';
 import { billedUsdPerHour } from '../engine/billed-price.ts';
-import type { PlannedClaim } from '../engine/model.ts';
+import type { PlannedClaim, StateNode } from '../engine/model.ts';
 import { largestCapacity, NODES } from '../engine/pool-usage.ts';
 import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
 import { backOffMs } from '../kube/backoff.ts';
@@ -30,6 +30,8 @@ interface Creation extends ReconcileContext {
   readonly reason: string;
   /** Decision that the trace of the NodeClaim refers to. */
   readonly decision?: TracedDecision | undefined;
+  /** True for a node that does not count toward the limits. Default: every node counts. */
+  readonly isFree?: ((node: StateNode) => boolean) | undefined;
 }
 
 type CreationDeps = Pick<
@@ -44,14 +46,14 @@ type CreationDeps = Pick<
 export async function createClaim(
   { client, clock, cloud, cluster, metrics, decisions, random, traces }: CreationDeps,
   planned: PlannedClaim,
-  { reason, log, signal, decision }: Creation,
+  { reason, log, signal, decision, isFree }: Creation,
 ): Promise<NodeClaim> {
   const fromMs = clock.now();
   const pool = await client.find(NODE_POOL, { name: planned.nodePool });
   if (pool === undefined)
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
   const requested = nodeClaimOf(planned, pool);
-  const created = await withinLimits({ cloud, cluster }, pool, requested);
+  const created = await withinLimits({ cloud, cluster, isFree }, pool, requested);
   let claim: NodeClaim;
   try {
     claim = await createOnce({ client, clock, signal, random }, NODE_CLAIM, requested);
@@ -103,7 +105,7 @@ const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean 
  * @throws Error if the limits have no room
  */
 async function withinLimits(
-  { cloud, cluster }: Pick<Deps, 'cloud' | 'cluster'>,
+  { cloud, cluster, isFree }: Pick<Deps, 'cloud' | 'cluster'> & Pick<Creation, 'isFree'>,
   pool: NodePool,
   claim: NodeClaim,
 ): Promise<() => void> {
@@ -111,7 +113,7 @@ async function withinLimits(
   const limits = Object.entries(resourcesOf(pool.spec.limits));
   if (limits.length === 0) return () => undefined;
   const types = limits.every(([resource]) => resource === NODES) ? [] : await cloud.instanceTypes(pool);
-  const usage = cluster.poolCommitment(name, types);
+  const usage = cluster.poolCommitment(name, types, isFree);
   const added = largestCapacity(claim, types);
   for (const [resource, limit] of limits) {
     const [used, more] = [amountIn(usage, resource), amountIn(added, resource)];

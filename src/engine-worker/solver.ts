@@ -36,6 +36,7 @@ export const solveOptions = (settings: Settings, reservedMode: 'strict' | 'fallb
   minValuesPolicy: settings.minValuesPolicy,
   reservedMode: settings.featureGates.reservedCapacity ? reservedMode : 'off',
   ignoreDraRequests: settings.ignoreDraRequests,
+  freesLimits: reservedMode === 'fallback' && settings.consolidation === 'compatible',
   // a simulation checks if ONE node can replace other nodes, so a solution with several cheaper nodes would be a failure
   packing: reservedMode === 'fallback' ? 'compatible' : settings.packing,
   afterBinding: reservedMode === 'strict',

@@ -218,6 +218,11 @@ export interface SolveOptions {
   readonly reservedMode: 'strict' | 'fallback' | 'off';
   readonly ignoreDraRequests: boolean;
   /**
+   * If true, nodes that are being removed or replaced do not count toward the limits of their NodePool, as in Karpenter. By
+   * default they count until they are gone, so that limits are never exceeded.
+   */
+  readonly freesLimits?: boolean;
+  /**
    * `compatible` fills nodes as Karpenter does. `cheapest`, the default, then searches for cheaper nodes for the same pods in
    * the same NodePools and topology domains.
    */

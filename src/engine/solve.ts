@@ -8,7 +8,16 @@ import { withCauses } from './causes/plan-causes.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
-import type { EngineSnapshot, Plan, PlannedClaim, PodRefusal, Quiet, SolveOptions, UnpackedPool } from './model.ts';
+import type {
+  EngineNode,
+  EngineSnapshot,
+  Plan,
+  PlannedClaim,
+  PodRefusal,
+  Quiet,
+  SolveOptions,
+  UnpackedPool,
+} from './model.ts';
 import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
@@ -151,8 +160,15 @@ class VariationSolve {
       this.#options,
     );
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
-    const input = { ...this.#common.snapshot, nodes: this.#common.limitedNodes, claims: plan.claims };
+    const input = { ...this.#common.snapshot, nodes: this.#limitedNodes, claims: plan.claims };
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
+  }
+
+  /** Nodes that count toward the limits of their NodePool. */
+  get #limitedNodes(): readonly EngineNode[] {
+    const { limitedNodes } = this.#common;
+    if (!this.#options.freesLimits) return limitedNodes;
+    return limitedNodes.filter((node) => !node.markedForDeletion && !this.#leaving.has(node.providerId));
   }
 
   /** Returns the prices of NodePools of equal weight if they differ for a pod. */
@@ -169,13 +185,12 @@ class VariationSolve {
   #attempt(tieBreak: TieBreak, preference: PoolPreference, workShare: number): Attempt {
     const { snapshot, emptyPools, leftOuts } = this.#common;
     const refusals = new Map(this.#refused);
-    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#common.limitedNodes));
+    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#limitedNodes));
     const topology = this.#newTopology(templates);
     const work = { classes: this.#classes, topology, working: this.#options.working };
-    const known = registeredPods(this.#pods, work, refusals);
-    const isWhole = known.length === this.#pods.length;
-    const placeable = isWhole ? this.#order : this.#order.filter(({ pod }) => !refusals.has(podKey(pod)));
-    if (this.#options.countZones) this.#zones ??= effectiveZones(known, topology, zonesOf(snapshot));
+    // in the order of placement, so that the order of the snapshot does not matter
+    const placeable = registeredPods(this.#order, work, refusals);
+    if (this.#options.countZones) this.#zones ??= effectiveZones(placeable, topology, zonesOf(snapshot));
     const devices = this.#newDevices();
     const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet };
     const nodes = new Nodes({ ...parts, devices });

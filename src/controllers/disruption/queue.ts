@@ -19,7 +19,7 @@ import {
   shortText,
 } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
-import type { PlannedClaim } from '../../engine/model.ts';
+import type { PlannedClaim, StateNode } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
@@ -378,12 +378,18 @@ async function createReplacements(
 ): Promise<readonly string[]> {
   const reason = command.reason.toLowerCase();
   const decision = trace && { steps: [], parent: trace.span, podsOf: () => [] };
-  const results = await Promise.allSettled(
-    command.replacements.map((planned) => createClaim(deps, planned, { ...context, reason, decision })),
-  );
+  const creation = { ...context, reason, decision, isFree: exemptFromLimits(command, deps) };
+  const results = await Promise.allSettled(command.replacements.map((planned) => createClaim(deps, planned, creation)));
   const failures = rejections(results);
   if (failures.length > 0) throw together('launching replacement nodeclaim', failures);
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.metadata.name] : []));
+}
+
+/** Returns a test for nodes that do not count toward limits. As in Karpenter, replaced nodes do not count with `compatible`. */
+function exemptFromLimits({ candidates }: Command, { settings }: Deps): ((node: StateNode) => boolean) | undefined {
+  if (settings.consolidation !== 'compatible') return undefined;
+  const replaced = new Set(candidates.map(({ stateNode }) => stateNode.providerId));
+  return (node) => node.markedForDeletion || replaced.has(node.providerId);
 }
 
 function recordPlan(deps: Deps, { plan }: Command): void {

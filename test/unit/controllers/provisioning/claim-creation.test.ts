@@ -122,7 +122,7 @@ describe('a created claim', () => {
     expect(world.cluster.poolTotals('default').cpu).toBe(2000);
     const [pool] = world.kube.all(NODE_POOL);
     if (pool === undefined) throw new Error('no pool');
-    const create = (): Promise<unknown> =>
+    const create = (isFree?: () => boolean): Promise<unknown> =>
       createClaim(
         {
           client: world.kube.client(new AbortController().signal),
@@ -132,13 +132,14 @@ describe('a created claim', () => {
           metrics: createMetrics(),
         },
         templateClaim(pool),
-        { reason: 'provisioned', log: silent, signal: new AbortController().signal },
+        { reason: 'provisioned', log: silent, signal: new AbortController().signal, isFree },
       );
     const results = await Promise.allSettled([create(), create()]);
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     await expect(create()).rejects.toThrow(
       'resource usage would exceed limit (limit=10, resource-name=cpu, usage=10, new-node=8)',
     );
+    await expect(create(() => true)).rejects.toThrow('usage=8, new-node=8');
     world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { limits: { cpu: '1900m' } } });
     await expect(create()).rejects.toThrow('resource usage exceeds limit (limit=1900m, resource-name=cpu, usage=10)');
   });

@@ -86,4 +86,25 @@ describe('a plan', () => {
     );
     expect(launched).toBeGreaterThan(60);
   });
+
+  it('uses the room of replaced nodes only with the rule of Karpenter, and never more', () => {
+    let beyond = 0;
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000_000 }), (seed) => {
+        const snapshot = limited(seed);
+        const draw = new Draw(seed);
+        const replaced = snapshot.nodes.filter(() => draw.chance(0.5));
+        const leaving = new Set(replaced.map(({ providerId }) => providerId));
+        const pendingPods = [...snapshot.pendingPods, ...replaced.flatMap(({ pods }) => pods)];
+        const plan = prepare(snapshot, { ...OPTIONS, freesLimits: true }).solve({ leaving, pendingPods });
+        const staying = snapshot.nodes.filter(
+          ({ providerId, markedForDeletion }) => !leaving.has(providerId) && !markedForDeletion,
+        );
+        expect(excesses({ ...snapshot, nodes: staying }, plan)).toEqual([]);
+        beyond += excesses(snapshot, plan).length;
+      }),
+      { numRuns: 60, seed: 5, endOnFailure: true },
+    );
+    expect(beyond).toBeGreaterThan(0);
+  });
 });
