@@ -52,6 +52,11 @@ export class TopologyGroup {
   readonly isByHost: boolean;
   /** True if kube-scheduler binds no pod against the rule. Rules that differ only in this share a group. */
   isRequired = false;
+  /**
+   * True if an uncounted pod can lead to a place that kube-scheduler refuses: in a spread, or in an affinity of pods to their own
+   * kind, which starts in another domain. Other affinity rules wait until the domain is known, as in Karpenter.
+   */
+  canMiscount = false;
   readonly #ids: DomainIds;
   /** Counts by domain id. `UNKNOWN` or beyond the end for domains that this group does not know. */
   #counts: Int32Array;

@@ -123,7 +123,7 @@ export class Topology {
   register(podClass: TopologyPods): void {
     if (this.#owned.has(podClass)) return;
     const { base } = this.#parts;
-    const own = base.ownRulesOf(podClass.pod).map((rule) => this.#groupOf(rule));
+    const own = base.ownRulesOf(podClass.pod).map((rule) => this.#groupOf(rule, podClass.pod));
     const inverse = base.inverseRulesOf(podClass.pod);
     this.#owned.set(podClass, { own, repelling: inverse.map(([id, rule]) => this.#inverseOf(id, rule)) });
   }
@@ -167,7 +167,7 @@ export class Topology {
     return group;
   }
 
-  #groupOf({ id, rule, group: from, reach }: OwnRule): TopologyGroup {
+  #groupOf({ id, rule, group: from, reach }: OwnRule, pod: EnginePod): TopologyGroup {
     const { base, closedPools } = this.#parts;
     let group = this.#groups.get(id);
     if (group === undefined) {
@@ -176,6 +176,7 @@ export class Topology {
       this.#groups.set(id, group);
     }
     group.isRequired ||= !rule.isPreference;
+    group.canMiscount ||= rule.type === 'topology spread' || (rule.type === 'pod affinity' && group.counts(pod));
     if (!group.isByHost) group.registerAll(base.reachable(rule.key, reach, closedPools));
     return group;
   }
@@ -244,7 +245,7 @@ export class Topology {
     const all = repelled.length === 0 ? own : [...own, ...repelled];
     const { base } = this.#parts;
     const isCount = (group: TopologyGroup): boolean =>
-      group.isRequired && !group.isByHost && group.rule.type !== 'pod anti-affinity' && !all.includes(group);
+      group.isRequired && group.canMiscount && !group.isByHost && !all.includes(group);
     const bindings = [...new Set([...all, ...[...counting].filter(isCount)])].map((group) => ({
       isCount: isCount(group),
       group,

@@ -161,9 +161,9 @@ export class ReferenceScheduler {
     };
   }
 
-  /** Registers the topology rules of every form of every pod before the first placement. */
+  /** Registers the topology rules of every form of every pod before the first placement, in the order of placement. */
   #announce(): void {
-    for (const pod of this.#pending) {
+    for (const pod of byDemand(this.#pending)) {
       for (let form: Pod | undefined = pod; form; form = this.#relaxed(form)) this.#topology.update(form);
       this.#topology.update(pod);
       this.#topology.follow(pod);

@@ -49,6 +49,8 @@ interface Group extends Rule {
   readonly owners: Set<string>;
   /** True if kube-scheduler binds no pod against the rule. */
   isRequired: boolean;
+  /** True if the rule selects one of its owners. */
+  isOwnKind: boolean;
   /** Domains that are possible for pods that must be where the first pod of an affinity rule is. */
   readonly followers: ReadonlySet<string>[];
   /**
@@ -167,6 +169,7 @@ export class ReferenceTopology {
       this.#groups.set(text, group);
       group.owners.add(uidOf(pod));
       group.isRequired ||= !rule.isPreference;
+      group.isOwnKind ||= selectsPod(group, pod);
       this.#know(group, this.#reachable(group, pod));
     }
   }
@@ -259,7 +262,15 @@ export class ReferenceTopology {
   }
 
   #group(rule: Rule, pod: Pod, isInverse: boolean): Group {
-    const group: Group = { ...rule, counts: new Map(), owners: new Set(), isRequired: false, followers: [], isInverse };
+    const group: Group = {
+      ...rule,
+      counts: new Map(),
+      owners: new Set(),
+      isRequired: false,
+      isOwnKind: false,
+      followers: [],
+      isInverse,
+    };
     const known = [
       ...this.#reachable(group, pod),
       ...this.#nodeDomains(group),
@@ -327,7 +338,7 @@ export class ReferenceTopology {
       (group) =>
         group.isRequired &&
         group.key !== HOSTNAME &&
-        group.type !== 'anti-affinity' &&
+        (group.type === 'spread' || (group.type === 'affinity' && group.isOwnKind)) &&
         !group.owners.has(uidOf(pod)) &&
         selectsPod(group, pod) &&
         passes(group.filter, place),

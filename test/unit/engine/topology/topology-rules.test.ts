@@ -339,12 +339,19 @@ describe('placed pods', () => {
     expect(first?.requirements.map(({ key }) => key)).not.toContain(ZONE_LABEL);
   });
 
-  it('that an affinity counts draw the pods with the affinity into their zone', () => {
+  it('that an affinity of pods to their own kind counts draw these pods into their zone', () => {
+    const web = pod('web', { cpu: '3', labels: WEB });
+    const friend = pod('friend', { cpu: '2', labels: WEB, affinity: towards() });
+    const plan = planOf({ pendingPods: [web, friend], types: [instanceType('t', { cpu: 3 })] });
+    expect(plan.refusals.size).toBe(0);
+    expect(new Set(zonesOf(plan)).size).toBe(1);
+  });
+
+  it('with affinity to another kind wait until the zone of its node is known, as in Karpenter', () => {
     const web = pod('web', { cpu: '3', labels: WEB });
     const follower = pod('follower', { cpu: '2', affinity: towards() });
     const plan = planOf({ pendingPods: [web, follower], types: [instanceType('t', { cpu: 3 })] });
-    expect(plan.refusals.size).toBe(0);
-    expect(new Set(zonesOf(plan)).size).toBe(1);
+    expect([...plan.refusals.keys()]).toEqual(['default/follower']);
   });
 
   it('with anti-affinity by zone count in every possible zone', () => {
