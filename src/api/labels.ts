@@ -61,9 +61,9 @@ export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
 export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** Set on a pod whose deletion cost the operator has lowered, with the time. */
 export const DELETION_COST_SINCE_ANNOTATION = 'karpenter-ts.sh/pod-deletion-cost-since';
-/** Set on a PersistentVolumeClaim when it is bound. */
 /** Containers of a pod that the admission webhook of the vertical pod autoscaler handled. */
 export const VPA_CONTAINERS_ANNOTATION = 'vpaObservedContainers';
+/** Set on a PersistentVolumeClaim when it is bound. */
 export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
 /** Set to `true` on the StorageClass of claims without a class. */
 export const DEFAULT_STORAGE_CLASS_ANNOTATION = 'storageclass.kubernetes.io/is-default-class';
