@@ -149,7 +149,11 @@ describe('a NodePool at its limit', () => {
   it('has a condition with usage and limit, and its pods are listed together', async () => {
     await scenario.apply({ ...limited, spec: { ...limited.spec, limits: { cpu: '3' } } } as KubeObject);
     await scenario.apply(demand(3));
-    await scenario.until('the condition', async () => (await conditionOf())?.message?.includes('cpu 2 of 3') === true);
+    // while its node is launched, the condition names it as planned
+    await scenario.until(
+      'the condition',
+      async () => (await conditionOf())?.message?.includes('cpu 2 of 3 in use') === true,
+    );
     expect(await conditionOf()).toMatchObject({
       status: 'False',
       reason: 'LimitReached',

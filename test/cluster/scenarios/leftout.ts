@@ -78,7 +78,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'ended-nodepools.test.ts', why: WAITS },
   { file: 'explain.test.ts', test: 'a node that never joins', why: WAITS },
   { file: 'garbage.test.ts', why: WAITS },
+  { file: 'initialization.test.ts', why: WAITS },
+  { file: 'isolation.test.ts', why: WAITS },
   { file: 'kops.test.ts', why: AWS },
+  { file: 'launch-answers.test.ts', why: WAITS },
   { file: 'launch-budget.test.ts', why: WAITS },
   { file: 'leadership.test.ts', why: 'its proxy between operators and API server does not support TLS' },
   { file: 'live-page.test.ts', why: 'its answers come from caches of the operator, which all other scenarios fill' },
@@ -109,6 +112,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   { file: 'replay-fidelity.test.ts', why: WAITS },
   { file: 'repair.test.ts', why: WAITS },
+  { file: 'resize.test.ts', why: 'it tests how the kubelets of the local world carry out resizes' },
   { file: 'restarts.test.ts', test: 'the connection to the API server', why: FAULTS },
   { file: 'restarts.test.ts', test: 'a lost response', why: 'faults.test.ts in test/cluster covers more' },
   {
