@@ -67,7 +67,8 @@ function listing(spoiled: Spoiled | ((request: ProxiedRequest) => Spoiled | unde
   return (request) => {
     const [path = ''] = request.url.split('?');
     if (isWatch(request)) return listed.has(path) ? undefined : failure(410, 'Expired');
-    if (isList(request)) listed.add(path);
+    // Lists of one node's pods are no part of a watch.
+    if (isList(request) && !request.url.includes('fieldSelector')) listed.add(path);
     return spoil(request);
   };
 }
