@@ -208,11 +208,12 @@ export class Scheduler {
     if (bindings.closeClaims(this.claims.all.length)) return false;
     this.#search++;
     const closed = this.#closedTo(podClass.kind);
+    const isShared = this.#sharesTargets(podClass);
     return this.claims.offer((claim) => {
       if (closed[claim.index] === 1 || !bindings.admitHost(claim.host)) return false;
       const { template } = claim.state;
       if (this.#withheld?.has(template.name) || avoided?.has(template)) return false;
-      const state = this.#joinedClaim(claim, podClass);
+      const state = isShared ? this.#joinedTarget(claim, podClass) : this.#joinedClaim(claim, podClass);
       if (state === 'closed') closed[claim.index] = 1;
       if (!(state instanceof ClaimState)) return false;
       this.#put(pod, podClass, claim, state);
@@ -232,23 +233,38 @@ export class Scheduler {
     return closed;
   }
 
+  /** Returns true if claims of one shape have the same target for all pods of a class. */
+  #sharesTargets(podClass: PodClass): boolean {
+    const { reservations, topology } = this.#parts;
+    const { volumes, devices } = podClass;
+    return (
+      volumes.leaveFree &&
+      devices === undefined &&
+      reservations.areNone &&
+      !topology.bindingsOf(podClass).dependOnDaemons
+    );
+  }
+
   /**
    * Returns the state of a claim with one more pod, if the host of the claim is open for the pod. Otherwise returns whether the
    * refusal is permanent.
    */
-  #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
+  #joinedTarget(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
+    const known = this.#target(claim, podClass);
+    const target = known === 'tied' ? this.#tiedTarget(claim, podClass) : known;
+    if (typeof target === 'string') return target;
     const { state } = claim;
-    const { reservations, topology } = this.#parts;
-    const { dependOnDaemons } = topology.bindingsOf(podClass);
-    if (podClass.volumes.leaveFree && podClass.devices === undefined && reservations.areNone && !dependOnDaemons) {
-      const known = this.#target(claim, podClass);
-      const target = known === 'tied' ? this.#tiedTarget(claim, podClass) : known;
-      if (typeof target === 'string') return target;
-      const joined = withPod(state, podClass, target, false);
-      if (joined instanceof ClaimState) return joined;
-      return target === this.#ownShape(state, podClass) ? 'closed' : 'refused';
-    }
-    const joined = this.#joined(state, { claim, hostname: claim.hostname, isNew: false, held: claim.held }, podClass);
+    const joined = withPod(state, podClass, target, false);
+    if (joined instanceof ClaimState) return joined;
+    const own = this.#ownShape(state, podClass);
+    const isPermanent = own === undefined || own === target || withPod(state, podClass, own, false) instanceof Refusal;
+    return isPermanent ? 'closed' : 'refused';
+  }
+
+  /** Returns the same for pods whose target depends on the claim. */
+  #joinedClaim(claim: Claim, podClass: PodClass): ClaimState | 'closed' | 'refused' {
+    const { hostname, held } = claim;
+    const joined = this.#joined(claim.state, { claim, hostname, isNew: false, held }, podClass);
     if (joined instanceof ClaimState) return joined;
     return joined.permanent ? 'closed' : 'refused';
   }

@@ -52,6 +52,8 @@ export class Bindings {
   readonly all: readonly Binding[];
   /** Bindings by host. `domains` has the remaining bindings. */
   readonly hosts: readonly Binding[];
+  /** Bindings by host that do not depend on DaemonSets. */
+  readonly #sureHosts: readonly Binding[];
   readonly domains: readonly Binding[];
   readonly counting: readonly TopologyGroup[];
   readonly repelling: readonly TopologyGroup[];
@@ -63,6 +65,7 @@ export class Bindings {
     this.own = own;
     this.all = all;
     this.hosts = all.filter(({ group }) => group.isByHost);
+    this.#sureHosts = this.hosts.filter(({ daemons }) => daemons.length === 0);
     this.domains = all.filter(({ group }) => !group.isByHost);
     this.counting = counting;
     this.repelling = repelling;
@@ -72,8 +75,7 @@ export class Bindings {
 
   /** Returns true if the rules by host allow a pod on the host of a claim, unless they depend on its DaemonSets. */
   admitHost(host: number): boolean {
-    for (const { group, self, pod, daemons } of this.hosts)
-      if (daemons.length === 0 && !group.admitsHost(host, self, pod)) return false;
+    for (const { group, self, pod } of this.#sureHosts) if (!group.admitsHost(host, self, pod)) return false;
     return true;
   }
 

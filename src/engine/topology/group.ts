@@ -224,9 +224,14 @@ export class TopologyGroup {
   }
 
   #lowestCount(): number {
-    const known = this.#counts.filter((count) => count >= 0);
-    if (this.rule.minDomains !== undefined && known.length < this.rule.minDomains) return 0;
-    return known.reduce((lowest, count) => Math.min(lowest, count), 2 ** 31 - 1);
+    let known = 0;
+    let lowest = 2 ** 31 - 1;
+    for (const count of this.#counts) {
+      if (count < 0) continue;
+      known++;
+      lowest = Math.min(lowest, count);
+    }
+    return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : lowest;
   }
 
   #affinity({ self, pod, node, prefer }: PlaceRequest): readonly string[] {

@@ -50,6 +50,7 @@ interface Ties {
 }
 
 const NO_PODS: readonly EnginePod[] = [];
+const NO_HOSTILE: readonly HostileDaemon[] = [];
 
 /** Capacity that the owner of an anti-affinity rule by host uses. Pods that the rule repels use 1. */
 const WHOLE_HOST = 2 ** 20;
@@ -244,20 +245,23 @@ export class Topology {
     const { counting, repelled } = this.#seenBy(podClass);
     const all = repelled.length === 0 ? own : [...own, ...repelled];
     const { base } = this.#parts;
-    const isCount = (group: TopologyGroup): boolean =>
-      group.isRequired && group.canMiscount && !group.isByHost && !all.includes(group);
-    const bindings = [...new Set([...all, ...[...counting].filter(isCount)])].map((group) => ({
-      isCount: isCount(group),
+    const onlyCounting = [...counting].filter(
+      (group) => group.isRequired && group.canMiscount && !group.isByHost && !all.includes(group),
+    );
+    const bindingOf = (group: TopologyGroup, isCount: boolean): Binding => ({
+      isCount,
       group,
       self: counting.has(group) || repelled.includes(group),
       pod: podClass.strict.get(group.rule.key),
       nodes: base.domainsOfNodes(group.rule.key),
-      isOthers: !own.includes(group) && !isCount(group),
+      isOthers: !isCount && !own.includes(group),
       daemons:
-        group.rule.type === 'pod affinity' && !isCount(group)
-          ? base.daemons.pods.filter((pod) => group.counts(pod))
-          : NO_PODS,
-    }));
+        group.rule.type === 'pod affinity' && !isCount ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
+    });
+    const bindings = [
+      ...[...new Set(all)].map((group) => bindingOf(group, false)),
+      ...onlyCounting.map((group) => bindingOf(group, true)),
+    ];
     const hostile = this.#hostileTo(podClass, own);
     return new Bindings({ own, all: bindings, counting: [...counting], repelling, hostile });
   }
@@ -265,6 +269,7 @@ export class Topology {
   /** Returns the DaemonSets that the anti-affinity of the pods excludes, or that exclude the pods by their own anti-affinity. */
   #hostileTo({ pod }: TopologyPods, own: readonly TopologyGroup[]): readonly HostileDaemon[] {
     const { base } = this.#parts;
+    if (base.daemons.pods.length === 0) return NO_HOSTILE;
     const antiAffinity = own.filter(({ rule }) => rule.type === 'pod anti-affinity');
     return base.daemons.pods.flatMap((daemon) => {
       const key =
