@@ -85,21 +85,24 @@ const NO_PODS: readonly EnginePod[] = [];
 
 /** Returns the reach of an affinity rule: domains count on nodes with taints that the pod tolerates. */
 const affinityReach = remembering(
-  (tolerations: readonly Toleration[]): Reach => ({ alternatives: undefined, tolerations, requests: undefined }),
+  (tolerations: readonly Toleration[]): Reach => ({
+    filter: { alternatives: undefined, tolerations },
+    requests: undefined,
+  }),
 );
 
 /** Returns the reach of a spread constraint: only domains on nodes that the pod can use count. */
 export const nodeReach = remembering(
-  (pod: EnginePod): Reach => ({ ...ownNodesOf(pod), requests: placementRequests(pod) }),
+  (pod: EnginePod): Reach => ({ filter: ownNodesOf(pod), requests: placementRequests(pod) }),
 );
 
 /** Reach of all new nodes. */
-export const ANYWHERE: Reach = { ...ANY_NODE, requests: undefined };
+export const ANYWHERE: Reach = { filter: ANY_NODE, requests: undefined };
 const NONE_CLOSED: ReadonlySet<string> = new Set();
 
 const reachIdentity = remembering(
   (reach: Reach): string =>
-    `${filterIdentity(reach)} ${reach.requests === undefined ? '' : JSON.stringify(reach.requests)}`,
+    `${filterIdentity(reach.filter)} ${reach.requests === undefined ? '' : JSON.stringify(reach.requests)}`,
 );
 
 const hostOf = (node: EngineNode): string => node.labels[HOSTNAME_LABEL] ?? node.name;

@@ -11,7 +11,8 @@ import type { ValueSet } from '../value-set.ts';
 import { alternativesIdentity, type NodeFilter } from './node-filter.ts';
 
 /** New nodes that count for a rule. */
-export interface Reach extends NodeFilter {
+export interface Reach {
+  readonly filter: NodeFilter;
   /** Requests that must fit. Undefined if room does not matter. */
   readonly requests: Resources | undefined;
 }
@@ -49,7 +50,7 @@ export class Domains {
    *
    * @param closed names of NodePools that launch no nodes
    */
-  reachable(key: string, { requests, ...filter }: Reach, closed: ReadonlySet<string>): readonly string[] {
+  reachable(key: string, { requests, filter }: Reach, closed: ReadonlySet<string>): readonly string[] {
     const providers = this.#providersOf(key, filter).filter(
       ({ name, taints }) =>
         !closed.has(name) && (filter.tolerations === undefined || isAdmitted(filter.tolerations, taints)),

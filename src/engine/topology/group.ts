@@ -60,7 +60,7 @@ export class TopologyGroup {
   readonly #ids: DomainIds;
   /** Counts by domain id. `UNKNOWN` or beyond the end for domains that this group does not know. */
   #counts: Int32Array;
-  readonly #registered = new Set<readonly number[]>();
+  #isComplete = false;
   /** Version that changes with every count. */
   #version = 0;
   #occupied: number | undefined;
@@ -92,11 +92,10 @@ export class TopologyGroup {
     this.#version++;
   }
 
-  /** Registers the domains of a list. Lists are shared, so that the same list is registered only once. */
-  registerAll(ids: readonly number[]): void {
-    if (this.#registered.has(ids)) return;
-    this.#registered.add(ids);
-    for (const id of ids) this.register(id);
+  /** Returns true if the group knows all domains of new nodes. */
+  isComplete(all: readonly number[]): boolean {
+    this.#isComplete ||= all.every((id) => this.knows(id));
+    return this.#isComplete;
   }
 
   #widenFor(id: number): void {

@@ -19,19 +19,25 @@ export const ANY_NODE: NodeFilter = { alternatives: undefined, tolerations: unde
  * Returns the filter of a constraint. Node affinity counts unless the policy is `Ignore`; taints count only if the policy is
  * `Honor`.
  */
-export function nodeFilterOf(pod: EnginePod, constraint: TopologySpreadConstraint): NodeFilter {
-  const { alternatives, tolerations } = ownNodesOf(pod);
-  return {
-    alternatives: constraint.nodeAffinityPolicy === 'Ignore' ? undefined : alternatives,
-    tolerations: constraint.nodeTaintsPolicy === 'Honor' ? tolerations : undefined,
-  };
-}
+export const nodeFilterOf = (pod: EnginePod, constraint: TopologySpreadConstraint): NodeFilter =>
+  partOf(ownNodesOf(pod), constraint.nodeAffinityPolicy === 'Ignore', constraint.nodeTaintsPolicy === 'Honor');
+
+const partOf = remembering(
+  ({ alternatives, tolerations }: NodeFilter, ignoresAffinity: boolean, honorsTaints: boolean): NodeFilter => ({
+    alternatives: ignoresAffinity ? undefined : alternatives,
+    tolerations: honorsTaints ? tolerations : undefined,
+  }),
+);
+
+/** Filter of pods that restrict nothing. Shared, so that its identity is computed only once. */
+const UNTAINTED: NodeFilter = { alternatives: [Requirements.EMPTY], tolerations: [] };
 
 /** Returns the filter for the nodes that a pod can use. Cached, because the pod has the same filter in each of its rules. */
 export const ownNodesOf = remembering((pod: EnginePod): NodeFilter => {
   const { nodeSelector, affinity, tolerations = [] } = pod.spec;
-  const own = Requirements.fromLabels(nodeSelector);
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  if (nodeSelector === undefined && terms.length === 0 && tolerations.length === 0) return UNTAINTED;
+  const own = Requirements.fromLabels(nodeSelector);
   const alternatives =
     terms.length === 0
       ? [own]

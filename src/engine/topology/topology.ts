@@ -138,11 +138,12 @@ export class Topology {
       if (group === undefined || group.isByHost || rule.type !== 'pod affinity') continue;
       const { key } = rule;
       const ids = base.idsOf(key);
-      const isNearVolumes = (domain: string): boolean => volumes.alternatives.some((each) => each.get(key).has(domain));
-      const reachable = base.reachable(key, nodeReach(pod), closedPools).map((at) => ids.name(at));
-      const possible = new Set(reachable.filter(isNearVolumes));
-      if (possible.size === 0 || possible.size === base.reachable(key, reach, closedPools).length) continue;
-      group.addFollower((domain) => possible.has(domain));
+      const isNearVolumes = (id: number): boolean =>
+        volumes.alternatives.some((each) => each.get(key).has(ids.name(id)));
+      const possible = base.reachable(key, nodeReach(pod), closedPools).filter(isNearVolumes);
+      if (possible.length === 0 || possible.length === base.reachable(key, reach, closedPools).length) continue;
+      const names = new Set(possible.map((id) => ids.name(id)));
+      group.addFollower((domain) => names.has(domain));
     }
   }
 
@@ -178,7 +179,8 @@ export class Topology {
     }
     group.isRequired ||= !rule.isPreference;
     group.canMiscount ||= rule.type === 'topology spread' || (rule.type === 'pod affinity' && group.counts(pod));
-    if (!group.isByHost) group.registerAll(base.reachable(rule.key, reach, closedPools));
+    if (!group.isByHost && !this.#isComplete(group))
+      for (const domain of base.reachable(rule.key, reach, closedPools)) group.register(domain);
     return group;
   }
 
@@ -382,16 +384,20 @@ export class Topology {
     for (const group of repelling) this.#recordIn(group, host, place, true);
   }
 
+  #isComplete(group: TopologyGroup): boolean {
+    return group.isComplete(this.#parts.base.reachable(group.rule.key, ANYWHERE));
+  }
+
   /** Returns the spread rules that do not know all domains of new nodes, because their own pods cannot use these nodes. */
   #incompleteSpreads(): readonly TopologyGroup[] {
-    const { base } = this.#parts;
     if (this.#incomplete?.groups !== this.#groups.size) {
       const spreads = [...this.#groups.values()].filter(
         ({ isByHost, rule }) => !isByHost && rule.type === 'topology spread',
       );
-      const isIncomplete = (group: TopologyGroup): boolean =>
-        base.reachable(group.rule.key, ANYWHERE).some((id) => !group.knows(id));
-      this.#incomplete = { groups: this.#groups.size, spreads: spreads.filter(isIncomplete) };
+      this.#incomplete = {
+        groups: this.#groups.size,
+        spreads: spreads.filter((group) => !this.#isComplete(group)),
+      };
     }
     return this.#incomplete.spreads;
   }
