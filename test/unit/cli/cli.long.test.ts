@@ -117,4 +117,24 @@ describe('karpenter demo', () => {
     expect(await demo.exit).toBe(130);
     expect(demo.output()).toMatch(/\nInterrupted: /);
   }, 60_000);
+
+  it('starts its operator again if it is killed, and goes on with the same objects', async () => {
+    const demo = run('demo', '--machine-speed', '20');
+    const printed = async (pattern: RegExp): Promise<RegExpMatchArray> => {
+      for (;;) {
+        const match = demo.output().match(pattern);
+        if (match !== null) return match;
+        if (demo.child.exitCode !== null) throw new Error(`the demo ended:\n${demo.output()}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    };
+    await printed(/kubectl scale deployment inflate --replicas=\d+/);
+    const [, pid = ''] = await printed(/operator +process (\d+),/);
+    process.kill(Number(pid), 'SIGKILL');
+    await printed(/operator +exited with SIGKILL, and is started again/);
+    await printed(/EC2 interrupts spot instance|No spot instance to interrupt/);
+    expect(demo.output().match(/operator +process \d+,/g)).toHaveLength(2);
+    demo.child.kill('SIGINT');
+    expect(await demo.exit).toBe(130);
+  }, 240_000);
 });
