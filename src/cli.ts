@@ -27,7 +27,8 @@ interface Verb {
 export const VERBS: Readonly<Record<string, Verb>> = {
   explain: {
     question: 'why',
-    summary: 'explain pending pods, launched nodes, nodes that do not join or are not removed, blockers and budgets',
+    summary:
+      'explain pending pods, launched nodes, nodes that do not join or are not removed, the room of new nodes, blockers and budgets',
     load: async () => (await import('./cli/explain.ts')).explainCommand(),
   },
   offerings: {

@@ -20,6 +20,7 @@ import type { NodePool } from '../api/nodepool.ts';
 import { poolNameOf } from '../api/object-fields.ts';
 import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
 import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
+import type { TypeTerms } from '../engine/capacity-terms.ts';
 import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
 import type { DriverTemplate } from '../engine/dra/driver-template.ts';
 import type { InstanceType } from '../engine/model.ts';
@@ -164,6 +165,11 @@ export class Ec2Provider implements CloudProvider {
       return [];
     }
     return this.#options.types.list(nodeClass);
+  }
+
+  typeTerms(nodePool: NodePool, instanceType: string): TypeTerms | undefined {
+    const nodeClass = this.#findNodeClass(nodePool.spec.template.spec.nodeClassRef.name);
+    return nodeClass && this.#options.types.terms(nodeClass, instanceType);
   }
 
   deviceTemplates(nodePool: NodePool, type: InstanceType): readonly DriverTemplate[] {

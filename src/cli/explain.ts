@@ -5,6 +5,7 @@ import { blockersCommand } from './blockers.ts';
 import { budgetsCommand } from './budgets.ts';
 import { withExamples } from './describe.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
+import { explainInstanceTypeCommand } from './explain-instance-type.ts';
 import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
 import { explainPod } from './explain-pod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
@@ -91,9 +92,12 @@ function explainNode(): Command {
 
 export const explainCommand = (): Command =>
   new Command('explain')
-    .description('Explain the state of pods, NodeClaims and nodes, and objects that block the disruption of nodes')
+    .description(
+      'Explain the state of pods, NodeClaims and nodes, the room of new nodes, and objects that block the disruption of nodes',
+    )
     .addCommand(explainPod())
     .addCommand(explainNodeClaimCommand())
     .addCommand(explainNode())
+    .addCommand(explainInstanceTypeCommand())
     .addCommand(blockersCommand())
     .addCommand(budgetsCommand());

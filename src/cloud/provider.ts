@@ -1,6 +1,7 @@
 /** Contract between the operator and a cloud provider. */
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { TypeTerms } from '../engine/capacity-terms.ts';
 import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
 import type { DriverTemplate } from '../engine/dra/driver-template.ts';
 import type { InstanceType } from '../engine/model.ts';
@@ -47,6 +48,12 @@ export interface CloudProvider {
 
   /** Returns every instance type that the pool's NodeClass allows, with offerings. Empty if the NodeClass is missing. */
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
+
+  /**
+   * Returns the computation of the capacity of an instance type, without NodeOverlays. If absent or undefined, it is not known.
+   * @throws Error if the NodeClass cannot be read
+   */
+  typeTerms?(nodePool: NodePool, instanceType: string): TypeTerms | undefined;
 
   /**
    * Returns the currently known charges for each node of the pool in addition to its instance. If absent, there are no charges.

@@ -22,6 +22,7 @@ import { currentVerdicts } from './disruption/current-verdicts.ts';
 import { movePrices } from './disruption/move-prices.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { managedPools } from './disruption/snapshots.ts';
+import { instanceTypeExplanations } from './instance-type-explanations.ts';
 import { nodeExtras } from './node-extras.ts';
 import { poolInputs } from './pool-inputs.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
@@ -148,7 +149,12 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
   return {
     '/debug/verdicts': leading(() => currentVerdicts(history, deps)),
     '/debug/offerings': leading(offerings),
-    '/debug/instancetypes': leading(() => instanceTypeView(deps)),
+    '/debug/instancetypes': {
+      page: leading((query: URLSearchParams) => {
+        const name = query.get('name');
+        return name === null ? instanceTypeView(deps) : instanceTypeExplanations(deps, name);
+      }),
+    },
     '/debug/moves': leading(() => moves.views(clock.now())),
     '/debug/cost': leading(() => readCost(deps)),
     '/debug/history': {

@@ -1,7 +1,8 @@
 /** Report of instance types in a file or an endpoint. `--instance-types` of the command line reads this format. */
+import { defined } from '../lib/defined.ts';
 import type { CpuCredits } from './cpu-credits.ts';
-import type { InstanceType, Requirement } from './model.ts';
-import { quantityList } from './resources.ts';
+import type { InstanceType, Offering, Requirement } from './model.ts';
+import { quantityList, resourcesOf } from './resources.ts';
 import type { VolumeLimits } from './volume-limits.ts';
 
 type Quantities = Readonly<Record<string, string>>;
@@ -42,33 +43,50 @@ interface ReportedTypes extends Iterable<ReportedInstanceType> {
   toJSON(): readonly ReportedInstanceType[];
 }
 
-const reportedType = ({
-  name,
-  requirements,
-  capacity,
-  cpuCredits,
-  overhead,
-  volumeLimits,
-  offerings,
-}: InstanceType): ReportedInstanceType => ({
-  name,
-  requirements,
-  capacity: quantityList(capacity),
-  ...(cpuCredits === undefined ? {} : { cpuCredits }),
+/** Entry of a file. Users may omit the overhead or parts of it. */
+export type InstanceTypeEntry = Omit<ReportedInstanceType, 'overhead'> & {
+  readonly overhead?: Partial<ReportedInstanceType['overhead']>;
+};
+
+const reportedType = (type: InstanceType): ReportedInstanceType => ({
+  name: type.name,
+  requirements: type.requirements,
+  capacity: quantityList(type.capacity),
+  ...defined({ cpuCredits: type.cpuCredits }),
   overhead: {
-    kubeReserved: quantityList(overhead.kubeReserved),
-    systemReserved: quantityList(overhead.systemReserved),
-    evictionThreshold: quantityList(overhead.evictionThreshold),
+    kubeReserved: quantityList(type.overhead.kubeReserved),
+    systemReserved: quantityList(type.overhead.systemReserved),
+    evictionThreshold: quantityList(type.overhead.evictionThreshold),
   },
-  ...(volumeLimits === undefined ? {} : { volumeLimits }),
-  offerings: offerings.map(
-    ({ requirements: own, usdPerHour: price, listUsdPerHour, spotRiskUsdPerHour, available, reservationCapacity }) => ({
-      requirements: own,
-      price,
-      ...(listUsdPerHour === undefined ? {} : { listPrice: listUsdPerHour }),
-      ...(spotRiskUsdPerHour === undefined ? {} : { spotRisk: spotRiskUsdPerHour }),
-      available,
-      ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
+  ...defined({ volumeLimits: type.volumeLimits }),
+  offerings: type.offerings.map(({ requirements, usdPerHour, available, ...offering }) => ({
+    requirements,
+    price: usdPerHour,
+    ...defined({ listPrice: offering.listUsdPerHour, spotRisk: offering.spotRiskUsdPerHour }),
+    available,
+    ...defined({ reservationCapacity: offering.reservationCapacity }),
+  })),
+});
+
+/** Returns the instance type of a valid entry of the report. */
+export const instanceTypeOf = (entry: InstanceTypeEntry): InstanceType => ({
+  name: entry.name,
+  requirements: entry.requirements,
+  capacity: resourcesOf(entry.capacity),
+  ...(entry.cpuCredits === undefined || entry.cpuCredits.utilization === 0 ? {} : { cpuCredits: entry.cpuCredits }),
+  overhead: {
+    kubeReserved: resourcesOf(entry.overhead?.kubeReserved),
+    systemReserved: resourcesOf(entry.overhead?.systemReserved),
+    evictionThreshold: resourcesOf(entry.overhead?.evictionThreshold),
+  },
+  ...defined({ volumeLimits: entry.volumeLimits }),
+  offerings: entry.offerings.map(
+    ({ requirements, price, listPrice, spotRisk, available, reservationCapacity }): Offering => ({
+      requirements,
+      usdPerHour: price,
+      ...defined({ listUsdPerHour: listPrice, spotRiskUsdPerHour: spotRisk }),
+      available: available !== false,
+      ...defined({ reservationCapacity }),
     }),
   ),
 });

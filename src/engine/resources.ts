@@ -223,10 +223,11 @@ export function defaultRequests(spec: PodSpec): PodSpec {
   };
 }
 
-const isBytes = (name: string): boolean =>
+export const isBytes = (name: string): boolean =>
   name === 'memory' || name === 'ephemeral-storage' || name.startsWith('hugepages-');
 
-const format = (name: string, amount: number): string =>
+/** Formats an amount with the canonical notation of Kubernetes. */
+export const quantityOf = (name: string, amount: number): string =>
   name === CPU ? formatQuantity(amount / 1000) : formatQuantity(amount, isBytes(name) ? 'BinarySI' : 'DecimalSI');
 
 /** Converts to the API format with the canonical notation of Kubernetes, sorted by key. */
@@ -234,6 +235,6 @@ export function quantityList(resources: Resources): Record<string, string> {
   return Object.fromEntries(
     Object.keys(resources)
       .sort()
-      .map((name) => [name, format(name, amountIn(resources, name))]),
+      .map((name) => [name, quantityOf(name, amountIn(resources, name))]),
   );
 }

@@ -23,6 +23,15 @@ function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
+/** Sorts known names by their similarity to a name, the most similar first. */
+export const sortByCloseness = (name: string, known: readonly string[]): readonly string[] =>
+  name.length > LONGEST
+    ? known
+    : known
+        .map((each) => ({ each, distance: editDistance(plain(name), plain(each)) }))
+        .toSorted((a, b) => a.distance - b.distance)
+        .map(({ each }) => each);
+
 /** Terms with opposite meanings. The second term may contain the first. */
 const OPPOSITES: readonly (readonly [string, string])[] = [
   ['min', 'max'],

@@ -7,6 +7,8 @@ import { INSTANCE_CATEGORY_LABEL, INSTANCE_FAMILY_LABEL } from '../../src/api/la
 import { explainCommand } from '../../src/cli/explain.ts';
 import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
 import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
+import type { ExplainedResource, InstanceTypeExplanation } from '../../src/engine/instance-type-explanation.ts';
+import type { ReportedInstanceType } from '../../src/engine/instance-type-report.ts';
 import type { Operator } from '../../src/main.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { pool } from './pools.ts';
@@ -133,6 +135,35 @@ describe('a node that never joins', () => {
   it('is an error if it does not exist', async () => {
     await expect(explained('nodeclaim', 'nobody', ...byServer())).rejects.toThrow(
       `NodeClaim "nobody" not found by the operator at ${byServer()[1]}; existing names: ${claim}`,
+    );
+  });
+});
+
+describe('an instance type', () => {
+  const resourceIn = (text: string, name: string): ExplainedResource | undefined =>
+    (JSON.parse(text) as readonly InstanceTypeExplanation[])[0]?.resources.find(({ resource }) => resource === name);
+
+  it('is explained by the operator line by line, with the capacity that solves use', async () => {
+    const types = await scenario.debug('instancetypes');
+    const { instanceTypes } = types as { readonly instanceTypes: readonly ReportedInstanceType[] };
+    const [{ name = '', capacity = {} } = {}] = instanceTypes as readonly Partial<ReportedInstanceType>[];
+    const text = await explained('instance-type', name, ...byServer());
+    expect(text).toMatch(new RegExp(`^${name} in NodePool default \\(EC2NodeClass default\\)\n`));
+    expect(text).toMatch(/-\S+Mi {2}estimate for hypervisor and kernel \(VM_MEMORY_OVERHEAD_PERCENT 0\.075\)\n/);
+    const memory = resourceIn(await explained('instance-type', name, '-o', 'json', ...byServer()), 'memory');
+    expect(memory?.capacity).toBe(capacity.memory);
+  });
+
+  it('is explained from the objects of the cluster if the operator cannot be found', async () => {
+    const args = ['instance-type', 'm5.large', '-o', 'json'];
+    const fromOperator = await explained(...args, ...byServer());
+    const fromObjects = await explained(...args, '--kubeconfig', kubeconfig());
+    expect(resourceIn(fromObjects, 'cpu')).toEqual(resourceIn(fromOperator, 'cpu'));
+  });
+
+  it('is an error with the closest names if it does not exist', async () => {
+    await expect(explained('instance-type', 'm5.lrge', ...byServer())).rejects.toThrow(
+      `instance type "m5.lrge" not found by the operator at ${byServer()[1]}; existing names: m5.large, `,
     );
   });
 });

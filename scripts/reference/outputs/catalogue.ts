@@ -15,10 +15,12 @@ import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { SupportReport } from '../../../src/cli/render/support-report.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { NodeClaimExplanation } from '../../../src/engine/causes/nodeclaim-explanation.ts';
+import type { InstanceTypeExplanation } from '../../../src/engine/instance-type-explanation.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
 import type { DescribedOutput } from '../verbs.ts';
 import { COST, COST_HISTORY, REPORT } from './cost.ts';
+import { INSTANCE_TYPE } from './instance-types.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
 import { DISRUPTION, FINDINGS, NODECLAIM, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
@@ -33,6 +35,7 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'explain-node', verb: 'explain node', schema: VERDICTS },
   { name: 'explain-pod', verb: 'explain pod', schema: POD_VERDICT },
   { name: 'explain-nodeclaim', verb: 'explain nodeclaim', schema: NODECLAIM },
+  { name: 'explain-instance-type', verb: 'explain instance-type', schema: INSTANCE_TYPE },
   { name: 'blockers', verb: 'explain blockers', schema: BLOCKERS },
   { name: 'budgets', verb: 'explain budgets', schema: BUDGET_CALENDAR },
   { name: 'moves', verb: 'report moves', schema: MOVES },
@@ -58,6 +61,7 @@ export type Printed =
   | Fitting<typeof VERDICTS, ExplainedVerdict | readonly ExplainedVerdict[]>
   | Fitting<typeof POD_VERDICT, ShownVerdict | readonly ShownVerdict[]>
   | Fitting<typeof NODECLAIM, NodeClaimExplanation>
+  | Fitting<typeof INSTANCE_TYPE, readonly InstanceTypeExplanation[]>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>

@@ -44,8 +44,13 @@ export const capacityDiscovery = (informers: Informers, types: InstanceTypes): R
     // The capacity may depend on the image. Only nodes with the current AMI of the type count.
     const ami = type === undefined ? undefined : amiForType(nodeClass.status?.amis ?? [], type);
     if (type === undefined || ami === undefined || ami.id !== claim.status?.imageID) return settled;
-    const capacity = capacityFor(type, reported, readableResources(node.status?.allocatable));
-    if (types.recordCapacity(name, nodeClass, node.metadata.uid ?? node.metadata.name, capacity))
+    const report = {
+      uid: node.metadata.uid ?? node.metadata.name,
+      node: node.metadata.name,
+      image: ami.id,
+      capacity: capacityFor(type, reported, readableResources(node.status?.allocatable)),
+    };
+    if (types.recordCapacity(name, nodeClass, report))
       log.debug('updating discovered capacity cache', {
         'memory-capacity': node.status?.capacity?.memory,
         'instance-type': name,

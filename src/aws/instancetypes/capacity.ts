@@ -4,7 +4,7 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { parseQuantity } from '../../api/quantity.ts';
-import type { Resources } from '../../engine/model.ts';
+import type { Term, Terms } from '../../engine/capacity-terms.ts';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
 import { BRANCH_INTERFACES } from './branchinterfacetable.ts';
 import { architectureOf } from './labels.ts';
@@ -28,35 +28,50 @@ const GIB = 2 ** 30;
 const GB = 1e9;
 /** Memory that Graviton instances reserve for contiguous allocation. */
 const ARM_RESERVED_MIB = 64;
-const DEFAULT_STORAGE = 20 * GIB;
+const DEFAULT_STORAGE_TERM: Term = { text: 'default size of volumes', amount: 20 * GIB };
 
 /**
  * Estimates the memory that the operating system will report, in bytes.
  * @param overheadPercent a fraction, despite its name
  */
-export function estimatedMemory(info: InstanceTypeInfo, overheadPercent: number): number {
+export function memoryTerms(info: InstanceTypeInfo, overheadPercent: number): readonly Term[] {
   const isArm = info.ProcessorInfo?.SupportedArchitectures?.[0] === 'arm64';
-  const mib = (info.MemoryInfo?.SizeInMiB ?? 0) - (isArm ? ARM_RESERVED_MIB : 0);
+  const reported = info.MemoryInfo?.SizeInMiB ?? 0;
+  const mib = reported - (isArm ? ARM_RESERVED_MIB : 0);
   const overheadMib = Math.ceil((mib * MIB * overheadPercent) / 1024 / 1024);
-  return (mib - overheadMib) * MIB;
+  return [
+    { text: 'memory that EC2 reports', amount: reported * MIB },
+    ...(isArm ? [{ text: 'contiguous memory of Graviton', amount: -ARM_RESERVED_MIB * MIB }] : []),
+    {
+      text: `estimate for hypervisor and kernel (VM_MEMORY_OVERHEAD_PERCENT ${overheadPercent})`,
+      amount: -overheadMib * MIB,
+    },
+  ];
 }
 
 /** Returns the size of the volume with the kubelet's root directory, in bytes. */
-export function ephemeralStorage(info: InstanceTypeInfo, nodeClass: EC2NodeClass, family: AmiFamily): number {
+function storageTerm(info: InstanceTypeInfo, nodeClass: EC2NodeClass, family: AmiFamily): Term {
   const { blockDeviceMappings: mappings = [], instanceStorePolicy } = nodeClass.spec;
   const local = info.InstanceStorageInfo?.TotalSizeInGB;
-  if (instanceStorePolicy === 'RAID0' && local !== undefined) return local * GB;
-  const sizeOf = (mapping: (typeof mappings)[number] | undefined): number | undefined =>
-    mapping?.ebs?.volumeSize === undefined ? undefined : parseQuantity(mapping.ebs.volumeSize);
+  if (instanceStorePolicy === 'RAID0' && local !== undefined)
+    return { text: 'instance store volumes (spec.instanceStorePolicy RAID0)', amount: local * GB };
+  const termOf = (mapping: (typeof mappings)[number] | undefined): Term | undefined =>
+    mapping?.ebs?.volumeSize === undefined
+      ? undefined
+      : {
+          text: `volume ${mapping.deviceName ?? ''} of spec.blockDeviceMappings`,
+          amount: parseQuantity(mapping.ebs.volumeSize),
+        };
 
-  const root = sizeOf(mappings.find((each) => each.rootVolume === true));
+  const root = termOf(mappings.find((each) => each.rootVolume === true));
   if (root !== undefined) return root;
   // For custom images, the root device is unknown. The last mapping counts as the root by convention.
-  if (family.name === 'Custom') return sizeOf(mappings.at(-1)) ?? DEFAULT_STORAGE;
-  const own = sizeOf(mappings.find((each) => each.deviceName === family.ephemeralDevice));
+  if (family.name === 'Custom') return termOf(mappings.at(-1)) ?? DEFAULT_STORAGE_TERM;
+  const own = termOf(mappings.find((each) => each.deviceName === family.ephemeralDevice));
   if (own !== undefined) return own;
   const fallback = family.blockDevices.find((each) => each.deviceName === family.ephemeralDevice);
-  return fallback === undefined ? DEFAULT_STORAGE : parseQuantity(fallback.size);
+  if (fallback === undefined) return DEFAULT_STORAGE_TERM;
+  return { text: `default volume ${fallback.deviceName} of ${family.name}`, amount: parseQuantity(fallback.size) };
 }
 
 function gpus(info: InstanceTypeInfo, manufacturer: string): number {
@@ -73,41 +88,48 @@ export function requestsEfa({ metadata, spec }: NodeClaim): boolean {
   return spec.resources?.requests?.[EFA_RESOURCE] !== undefined || drivers.some((each) => each.trim() === EFA_DRIVER);
 }
 
-function efaInterfaces(info: InstanceTypeInfo, nodeClass: EC2NodeClass): number {
+function efaTerm(info: InstanceTypeInfo, nodeClass: EC2NodeClass): Term {
   const given = nodeClass.spec.networkInterfaces;
-  if (given !== undefined) return given.filter((each) => each.interfaceType === 'efa-only').length;
-  return info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0;
+  if (given === undefined)
+    return { text: 'EFA interfaces that EC2 reports', amount: info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0 };
+  const amount = given.filter((each) => each.interfaceType === 'efa-only').length;
+  return { text: 'interfaces of type efa-only in spec.networkInterfaces', amount };
 }
 
 interface CapacityContext {
   readonly family: AmiFamily;
-  readonly pods: number;
+  readonly pods: readonly Term[];
   /** Fraction of the memory that is not available to the operating system. */
   readonly memoryOverheadPercent: number;
 }
 
-/**
- * Returns the capacity with an entry for every resource of instance types, which is 0 if the type does not have the
- * resource.
- */
-export function capacityOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, context: CapacityContext): Resources {
+/** Returns terms for every resource of instance types. Their sum is 0 if the type does not have the resource. */
+export function capacityTerms(info: InstanceTypeInfo, nodeClass: EC2NodeClass, context: CapacityContext): Terms {
   const neuron = info.NeuronInfo?.NeuronDevices ?? [];
   const cores = (neuron[0]?.Count ?? 0) * (neuron[0]?.CoreInfo?.Count ?? 0);
   const ipv4 = info.NetworkInfo?.Ipv4AddressesPerInterface ?? 0;
+  const reported = (what: string, amount: number): readonly Term[] => [{ text: `${what} that EC2 reports`, amount }];
   return {
-    cpu: (info.VCpuInfo?.DefaultVCpus ?? 0) * 1000,
-    memory: estimatedMemory(info, context.memoryOverheadPercent),
-    'ephemeral-storage': ephemeralStorage(info, nodeClass, context.family),
+    cpu: reported('vCPUs', (info.VCpuInfo?.DefaultVCpus ?? 0) * 1000),
+    memory: memoryTerms(info, context.memoryOverheadPercent),
+    'ephemeral-storage': [storageTerm(info, nodeClass, context.family)],
     pods: context.pods,
-    [POD_ENI_RESOURCE]: branchInterfaces(info.InstanceType ?? ''),
-    [GPU_RESOURCES.NVIDIA]: gpus(info, 'NVIDIA'),
-    [GPU_RESOURCES.AMD]: gpus(info, 'AMD'),
-    [GPU_RESOURCES.Habana]: gpus(info, 'Habana'),
-    [NEURON_RESOURCE]: neuron.reduce((sum, device) => sum + (device.Count ?? 0), 0),
-    [NEURON_CORE_RESOURCE]: cores,
-    [EFA_RESOURCE]: efaInterfaces(info, nodeClass),
+    [POD_ENI_RESOURCE]: [
+      { text: 'branch interfaces in the table of AWS', amount: branchInterfaces(info.InstanceType ?? '') },
+    ],
+    [GPU_RESOURCES.NVIDIA]: reported('GPUs', gpus(info, 'NVIDIA')),
+    [GPU_RESOURCES.AMD]: reported('GPUs', gpus(info, 'AMD')),
+    [GPU_RESOURCES.Habana]: reported('accelerators', gpus(info, 'Habana')),
+    [NEURON_RESOURCE]: reported(
+      'Neuron devices',
+      neuron.reduce((sum, device) => sum + (device.Count ?? 0), 0),
+    ),
+    [NEURON_CORE_RESOURCE]: reported('Neuron cores', cores),
+    [EFA_RESOURCE]: [efaTerm(info, nodeClass)],
     ...(isWindows(context.family) && architectureOf(info) === 'amd64'
-      ? { [PRIVATE_IPV4_RESOURCE]: Math.max(0, ipv4 - 1) }
+      ? {
+          [PRIVATE_IPV4_RESOURCE]: [{ text: 'secondary addresses of one interface', amount: Math.max(0, ipv4 - 1) }],
+        }
       : {}),
   };
 }

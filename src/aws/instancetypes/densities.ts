@@ -1,16 +1,17 @@
 /** Computes the pod limit of nodes and the resources that their kubelets reserve. Both settings may be expressions. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import { sumOf, type Term } from '../../engine/capacity-terms.ts';
 import type { Timepiece } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { inSlices } from '../../lib/yielding.ts';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import { factsOf, hasExpressions, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';
-import { familyPods, podLimit } from '../kubelet/pod-limit.ts';
+import { familyPodTerms, podTerms } from '../kubelet/pod-limit.ts';
 
 interface Density {
-  readonly pods: number;
+  readonly pods: readonly Term[];
   readonly reserved: Reserved;
 }
 
@@ -46,11 +47,11 @@ export class Densities {
     const limits = { family: familyOf(nodeClass), reservedEnis };
     if (!nodeClassCel) {
       const reserved = resolveReserved(kubelet);
-      return { pods: podLimit(info, nodeClass, kubelet, limits), reserved };
+      return { pods: podTerms(info, nodeClass, kubelet, limits), reserved };
     }
-    const numeric = withMaxPods(kubelet, factsOf(info, familyPods(info, nodeClass, limits)));
-    const pods = podLimit(info, nodeClass, numeric, limits);
-    return { pods, reserved: resolveReserved(kubelet, factsOf(info, pods)) };
+    const numeric = withMaxPods(kubelet, factsOf(info, sumOf(familyPodTerms(info, nodeClass, limits))));
+    const pods = podTerms(info, nodeClass, numeric, limits);
+    return { pods, reserved: resolveReserved(kubelet, factsOf(info, sumOf(pods))) };
   }
 
   /** Returns the error of the first expression that fails for an instance type, or undefined if no expression fails. */

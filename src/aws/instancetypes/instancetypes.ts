@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
-import type { InstanceType, Requirement, Resources } from '../../engine/model.ts';
+import { amountsOf, type TypeTerms } from '../../engine/capacity-terms.ts';
+import type { InstanceType, Requirement } from '../../engine/model.ts';
 import { sharedType } from '../../engine/shared-types.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
@@ -14,7 +15,6 @@ import type { Logger } from '../../observe/logger.ts';
 import { familyOf, isWindows } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import type { Reserved } from '../kubelet/expressions.ts';
-import { eniLimitedPods } from '../kubelet/pod-limit.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import {
   baseEntries,
@@ -33,17 +33,15 @@ import type { Reservations } from '../reservations/reservations.ts';
 import type { SpotRisk } from '../spot-risk/spot-risk.ts';
 import { type Zone, zonesOf } from '../subnets/zones.ts';
 import type { ShiftedZones } from '../zonalshift/zonalshift.ts';
-import { capacityOf, estimatedMemory } from './capacity.ts';
 import { capacityKey, classKey, offeringKey } from './class-keys.ts';
 import { canLaunch } from './compatibility.ts';
 import { cpuCreditsOf } from './cpu-credits.ts';
 import { Densities } from './densities.ts';
 import { confirmTypes, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
-import { NodeCapacities } from './node-capacities.ts';
-import { overheadOf } from './overhead.ts';
+import { type CapacityReport, NodeCapacities } from './node-capacities.ts';
 import { TypeLists, UNUSED_MS } from './type-lists.ts';
-import { volumeLimitsOf } from './volume-limits.ts';
+import { typeTerms } from './type-terms.ts';
 
 const REFRESH_MS = 12 * 3_600_000;
 const MIB = 2 ** 20;
@@ -188,8 +186,8 @@ export class InstanceTypes {
   }
 
   /** Records the capacity that a node of a type reported. Returns true if the node is new. */
-  recordCapacity(instanceType: string, nodeClass: EC2NodeClass, node: string, capacity: Resources): boolean {
-    return this.#capacities.add(capacityKey(instanceType, nodeClass), node, capacity);
+  recordCapacity(instanceType: string, nodeClass: EC2NodeClass, report: CapacityReport): boolean {
+    return this.#capacities.add(capacityKey(instanceType, nodeClass), report);
   }
 
   /**
@@ -286,19 +284,10 @@ export class InstanceTypes {
   }
 
   #resolve(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): Resolved {
-    const {
-      metrics,
-      memoryOverheadPercent,
-      region,
-      reservedCapacity,
-      reservedEnis,
-      cpuUtilization = 0,
-    } = this.#options;
+    const { metrics, region, reservedCapacity, cpuUtilization = 0 } = this.#options;
     const name = info.InstanceType ?? '';
     const family = familyOf(nodeClass);
-    const { pods, reserved } = this.#densities.of(nodeClass, info);
-    const predicted = capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent });
-    const capacity = this.#capacities.learned(capacityKey(name, nodeClass), predicted);
+    const { capacity, overhead, volumeLimits } = amountsOf(this.#termsOf(info, nodeClass, kubelet));
     const vcpus = info.VCpuInfo?.DefaultVCpus ?? 0;
     const labels = { instance_type: name };
     metrics.instanceTypeCpu.set(name, [{ labels, value: vcpus }]);
@@ -315,20 +304,26 @@ export class InstanceTypes {
           : [],
       }),
       capacity,
-      overhead: overheadOf(
-        kubelet,
-        {
-          vcpus,
-          pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
-          memory: estimatedMemory(info, memoryOverheadPercent),
-          ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
-        },
-        reserved,
-      ),
-      volumeLimits: volumeLimitsOf(info, nodeClass, { family, pods, reservedEnis }),
+      overhead,
+      volumeLimits,
       offerings: [],
       ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), cpuUtilization) }),
     });
+  }
+
+  #termsOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): TypeTerms {
+    const { memoryOverheadPercent, reservedEnis } = this.#options;
+    return typeTerms(info, nodeClass, {
+      ...{ family: familyOf(nodeClass), kubelet, reservedEnis, memoryOverheadPercent },
+      ...this.#densities.of(nodeClass, info),
+      learned: (predicted) => this.#capacities.learned(capacityKey(info.InstanceType ?? '', nodeClass), predicted),
+    });
+  }
+
+  /** Returns the computation of the amounts of a type. @throws Error if the kubelet block is invalid */
+  terms(nodeClass: EC2NodeClass, name: string): TypeTerms | undefined {
+    const info = this.#infos.get(name);
+    return info && this.#termsOf(info, nodeClass, parseKubelet(nodeClass.spec.kubelet));
   }
 
   #withOfferings(type: Resolved, view: View): InstanceType {

@@ -7,6 +7,8 @@
  * - the last eight nodes count, each once, for 60 days. Lower values count for one day;
  * - resources that a node does not report do not count, because its device plugin may not have started.
  */
+
+import { sumOf, type Term, type Terms } from '../../engine/capacity-terms.ts';
 import type { Resources } from '../../engine/model.ts';
 import { amountIn } from '../../engine/resources.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
@@ -21,11 +23,18 @@ const MOST_KEYS = 2_000;
 /** Lowest part of the prediction that counts if a single node reports it. */
 const NEAR = 0.9;
 
-interface Report {
+export interface CapacityReport {
   /** UID of the node. */
+  readonly uid: string;
+  /** Name of the node. */
   readonly node: string;
-  readonly atMs: number;
+  /** ID of its image. */
+  readonly image: string;
   readonly capacity: Resources;
+}
+
+interface Report extends CapacityReport {
+  readonly atMs: number;
 }
 
 export class NodeCapacities {
@@ -65,12 +74,11 @@ export class NodeCapacities {
   }
 
   /** Adds the report of a node. Later reports of the same node are ignored, because its status may have been changed. */
-  add(key: string, node: string, capacity: Resources): boolean {
+  add(key: string, report: CapacityReport): boolean {
     const known = this.#reports.get(key) ?? [];
-    if (known.some((report) => report.node === node)) return false;
-    const report = { node, atMs: monotonicMs(this.#clock), capacity };
+    if (known.some(({ uid }) => uid === report.uid)) return false;
     this.#reports.delete(key);
-    this.#reports.set(key, [...known, report].slice(-MOST_NODES));
+    this.#reports.set(key, [...known, { ...report, atMs: monotonicMs(this.#clock) }].slice(-MOST_NODES));
     this.#sequence++;
     this.#changes.set(key, this.#sequence);
     const [oldest] = this.#reports.keys();
@@ -81,29 +89,41 @@ export class NodeCapacities {
     return true;
   }
 
-  /** Returns the capacity of new nodes. Memory may also be more than predicted, because its prediction is an estimate. */
-  learned(key: string, predicted: Resources): Resources {
+  /**
+   * Adds a term to each resource for which new nodes are planned with another amount than predicted. Memory may also be more than
+   * predicted, because its prediction is an estimate.
+   */
+  learned(key: string, predicted: Terms): Terms {
     const nowMs = monotonicMs(this.#clock);
     const reports = (this.#reports.get(key) ?? []).filter(({ atMs }) => nowMs - atMs < TTL_MS);
     if (reports.length === 0) return predicted;
     return Object.fromEntries(
-      Object.entries(predicted).map(([name, amount]) => {
-        const value = amount > 0 ? learnedValue(name, amount, reports, nowMs) : undefined;
-        return [name, value !== undefined && (value < amount || name === 'memory') ? value : amount];
+      Object.entries(predicted).map(([name, terms]) => {
+        const amount = sumOf(terms);
+        const found = amount > 0 ? lessonOf(name, amount, reports, nowMs) : undefined;
+        const counts = found !== undefined && (found.amount < amount || (name === 'memory' && found.amount > amount));
+        return [name, counts ? [...terms, { text: found.text, amount: found.amount - amount }] : terms];
       }),
     );
   }
 }
 
-function learnedValue(name: string, predicted: number, reports: readonly Report[], nowMs: number): number | undefined {
-  const near: number[] = [];
-  const far: number[] = [];
-  for (const { atMs, capacity } of reports) {
-    const value = amountIn(capacity, name);
-    if (value >= NEAR * predicted) near.push(value);
-    else if (value > 0 && nowMs - atMs < FAR_TTL_MS) far.push(value);
+/** Returns the amount that counts for new nodes, with the node that reported it. */
+function lessonOf(name: string, predicted: number, reports: readonly Report[], nowMs: number): Term | undefined {
+  const near: Report[] = [];
+  const far: Report[] = [];
+  for (const report of reports) {
+    const value = amountIn(report.capacity, name);
+    if (value >= NEAR * predicted) near.push(report);
+    else if (value > 0 && nowMs - report.atMs < FAR_TTL_MS) far.push(report);
   }
+  const ascending = (found: readonly Report[]): readonly Report[] =>
+    found.toSorted((a, b) => amountIn(a.capacity, name) - amountIn(b.capacity, name));
   // the lower median, so that the lowest of several values cannot be the fault of one node
-  if (far.length >= 2 && far.length >= near.length) return far.toSorted((a, b) => a - b)[Math.ceil(far.length / 2) - 1];
-  return near.length === 0 ? undefined : Math.min(...near);
+  const isFar = far.length >= 2 && far.length >= near.length;
+  const teacher = isFar ? ascending(far)[Math.ceil(far.length / 2) - 1] : ascending(near)[0];
+  if (teacher === undefined) return undefined;
+  const { node, image, capacity } = teacher;
+  const others = isFar ? `, as ${far.length} of ${near.length + far.length} nodes reported much less` : '';
+  return { text: `report of node ${node} with image ${image}${others}`, amount: amountIn(capacity, name) };
 }

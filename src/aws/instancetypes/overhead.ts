@@ -1,7 +1,7 @@
 /** Resources of a node that pods cannot use: kube-reserved, system-reserved and the hard eviction threshold. */
 import type { StringMap } from '../../api/kubernetes.ts';
 import { parseQuantity } from '../../api/quantity.ts';
-import type { InstanceTypeOverhead, Resources } from '../../engine/model.ts';
+import type { Term, Terms, TypeTerms } from '../../engine/capacity-terms.ts';
 import { amountOf } from '../../engine/resources.ts';
 import type { Kubelet } from '../kubelet/block.ts';
 import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
@@ -23,15 +23,30 @@ const reservedCpuMilli = (vcpus: number): number =>
     0,
   );
 
-const amountsOf = (list: StringMap): Resources =>
-  Object.fromEntries(Object.entries(list).map(([name, text]) => [name, amountOf(name, text)]));
+const termsIn = (field: string, list: StringMap): Terms =>
+  Object.fromEntries(
+    Object.entries(list).map(([name, text]) => [
+      name,
+      [{ text: `spec.kubelet.${field}.${name}`, amount: amountOf(name, text) }],
+    ]),
+  );
 
-function threshold(signal: string | undefined, capacity: number, fallback: number): number {
-  if (signal === undefined) return fallback;
-  if (!signal.endsWith('%')) return parseQuantity(signal);
-  const percent = Number(signal.slice(0, -1));
+interface Threshold {
+  readonly kubelet: Kubelet;
+  readonly signal: string;
+  readonly capacity: number;
+  /** Default threshold. */
+  readonly fallback: Term;
+}
+
+function thresholdTerm({ kubelet, signal, capacity, fallback }: Threshold): Term {
+  const given = kubelet.evictionHard?.[signal];
+  if (given === undefined) return fallback;
+  const text = `spec.kubelet.evictionHard.${signal} ${given}`;
+  if (!given.endsWith('%')) return { text, amount: parseQuantity(given) };
+  const percent = Number(given.slice(0, -1));
   // The kubelet disables a threshold of 100 %.
-  return percent === 100 ? 0 : Math.ceil((capacity / 100) * percent);
+  return { text, amount: percent === 100 ? 0 : Math.ceil((capacity / 100) * percent) };
 }
 
 interface OverheadInput {
@@ -48,26 +63,36 @@ interface OverheadInput {
  * @param reserved resources that the kubelet block reserves on the type; defaults to its quantities without
  * expressions
  */
-export function overheadOf(
+export function overheadTerms(
   kubelet: Kubelet,
   input: OverheadInput,
   reserved: Reserved = resolveReserved(kubelet),
-): InstanceTypeOverhead {
+): TypeTerms['overhead'] {
   return {
     kubeReserved: {
-      cpu: reservedCpuMilli(input.vcpus),
-      memory: (11 * input.pods + 255) * MIB,
-      'ephemeral-storage': GIB,
-      ...amountsOf(reserved.kubeReserved),
+      cpu: [{ text: `default for ${input.vcpus} vCPUs`, amount: reservedCpuMilli(input.vcpus) }],
+      memory: [{ text: `default for ${input.pods} pods`, amount: (11 * input.pods + 255) * MIB }],
+      'ephemeral-storage': [{ text: 'default', amount: GIB }],
+      ...termsIn('kubeReserved', reserved.kubeReserved),
     },
-    systemReserved: amountsOf(reserved.systemReserved),
+    systemReserved: termsIn('systemReserved', reserved.systemReserved),
     evictionThreshold: {
-      memory: threshold(kubelet.evictionHard?.['memory.available'], input.memory, 100 * MIB),
-      'ephemeral-storage': threshold(
-        kubelet.evictionHard?.['nodefs.available'],
-        input.ephemeralStorage,
-        Math.ceil((input.ephemeralStorage / 100) * 10),
-      ),
+      memory: [
+        thresholdTerm({
+          kubelet,
+          signal: 'memory.available',
+          capacity: input.memory,
+          fallback: { text: 'default', amount: 100 * MIB },
+        }),
+      ],
+      'ephemeral-storage': [
+        thresholdTerm({
+          kubelet,
+          signal: 'nodefs.available',
+          capacity: input.ephemeralStorage,
+          fallback: { text: 'default of 10 %', amount: Math.ceil((input.ephemeralStorage / 100) * 10) },
+        }),
+      ],
     },
   };
 }

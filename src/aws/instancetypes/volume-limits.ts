@@ -4,7 +4,8 @@
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EBS_DRIVER, type VolumeLimits } from '../../engine/volume-limits.ts';
+import { sumOf, type Term, type Terms } from '../../engine/capacity-terms.ts';
+import { EBS_DRIVER } from '../../engine/volume-limits.ts';
 import type { AmiFamily } from '../amis/families.ts';
 import { defaultCardInterfaces } from '../kubelet/pod-limit.ts';
 
@@ -27,10 +28,18 @@ interface LimitContext {
 }
 
 /** Returns at least one volume, as the driver does. */
-export function volumeLimitsOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, context: LimitContext): VolumeLimits {
+export function volumeTerms(info: InstanceTypeInfo, nodeClass: EC2NodeClass, context: LimitContext): Terms {
   const { limit, isShared } = attachmentLimit(info);
-  const others = isShared ? interfacesOf(info, nodeClass, context) - 1 : 0;
-  return { [EBS_DRIVER]: Math.max(1, limit - launchVolumes(nodeClass, context.family) - others) };
+  const terms: readonly Term[] = [
+    {
+      text: isShared ? 'attachments of EC2, shared with network interfaces' : 'attachments of EC2, only for volumes',
+      amount: limit,
+    },
+    { text: 'root and data volumes of the launch', amount: -launchVolumes(nodeClass, context.family) },
+    ...(isShared ? interfaceTerms(info, nodeClass, context) : []),
+  ];
+  const missing = 1 - sumOf(terms);
+  return { [EBS_DRIVER]: missing > 0 ? [...terms, { text: 'at least one volume', amount: missing }] : terms };
 }
 
 export function attachmentLimit({ InstanceType: name, Hypervisor, EbsInfo }: InstanceTypeInfo): {
@@ -53,13 +62,22 @@ function launchVolumes({ spec }: EC2NodeClass, { name, blockDevices }: AmiFamily
 }
 
 /**
- * Returns the number of interfaces while the node runs its maximum number of pods. The VPC CNI attaches interfaces to the default
- * card when pods need addresses, and a volume that is attached later has no slot left.
+ * Returns the interfaces beyond the first while the node runs its maximum number of pods. The VPC CNI attaches interfaces to the
+ * default card when pods need addresses, and a volume that is attached later has no slot left.
  */
-function interfacesOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, { pods, reservedEnis }: LimitContext): number {
+function interfaceTerms(
+  info: InstanceTypeInfo,
+  nodeClass: EC2NodeClass,
+  { pods, reservedEnis }: LimitContext,
+): readonly Term[] {
   const perInterface = Math.max(1, (info.NetworkInfo?.Ipv4AddressesPerInterface ?? 1) - 1);
   const needed = Math.ceil(pods / perInterface) + reservedEnis + SPARE_INTERFACES;
-  return Math.min(Math.max(1, defaultCardInterfaces(info)), needed) + otherInterfaces(info, nodeClass);
+  const ofPods = Math.min(Math.max(1, defaultCardInterfaces(info)), needed) - 1;
+  const others = otherInterfaces(info, nodeClass);
+  return [
+    { text: `interfaces that the VPC CNI attaches for ${pods} pods, beyond the first`, amount: -ofPods },
+    ...(others === 0 ? [] : [{ text: 'interfaces without addresses of pods', amount: -others }]),
+  ];
 }
 
 /** Returns the number of interfaces without addresses of pods: interfaces of other cards, and interfaces only for EFA. */

@@ -8,16 +8,15 @@ import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
 import { ARCH_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { type AmiFamily, familyOf, isWindows } from '../../aws/amis/families.ts';
-import { capacityOf, estimatedMemory } from '../../aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
 import { cpuCreditsOf } from '../../aws/instancetypes/cpu-credits.ts';
 import { typeRequirements } from '../../aws/instancetypes/labels.ts';
-import { overheadOf } from '../../aws/instancetypes/overhead.ts';
-import { volumeLimitsOf } from '../../aws/instancetypes/volume-limits.ts';
+import { typeTerms } from '../../aws/instancetypes/type-terms.ts';
 import { type Kubelet, parseKubelet } from '../../aws/kubelet/block.ts';
-import { eniLimitedPods, podLimit } from '../../aws/kubelet/pod-limit.ts';
+import { podTerms } from '../../aws/kubelet/pod-limit.ts';
 import { baseOfferings } from '../../aws/offerings/offerings.ts';
 import type { Zone as OfferedZone } from '../../aws/subnets/zones.ts';
+import { amountsOf, type TypeTerms } from '../../engine/capacity-terms.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { defined } from '../../lib/defined.ts';
@@ -51,28 +50,46 @@ export function builtInTypes(
   manifests: readonly Manifest[],
   nowMs: number,
 ): (nodePool: NodePool) => readonly InstanceType[] {
-  const { region, zones } = placesOf(manifests);
-  const world: World = { region, allZones: zones, catalogue: ruleBuiltCatalogue(zones, PRICE_SEED), nowMs };
-  const classes = manifests.filter(({ object }) => object.kind === 'EC2NodeClass');
+  const world = worldIn(manifests, nowMs);
   const known = new Map<string, readonly InstanceType[]>();
 
   return (nodePool) => {
     const { name } = nodePool.spec.template.spec.nodeClassRef;
-    let types = known.get(name);
-    if (types === undefined) {
-      const manifest = classes.find(({ object }) => object.metadata.name === name);
-      types = typesOf(world, manifest === undefined ? plainView(world) : viewOf(world, manifest));
-      known.set(name, types);
-    }
+    const types = known.get(name) ?? typesOf(world, viewFor(world, name));
+    known.set(name, types);
     return types;
   };
 }
 
+/** Returns a function that returns the computation of a type of {@link builtInTypes}. */
+export function builtInTerms(
+  manifests: readonly Manifest[],
+  nowMs: number,
+): (nodePool: NodePool, instanceType: string) => TypeTerms | undefined {
+  const world = worldIn(manifests, nowMs);
+  return (nodePool, instanceType) => {
+    const info = world.catalogue.types.find(({ InstanceType: name }) => name === instanceType);
+    return info && termsOf(info, viewFor(world, nodePool.spec.template.spec.nodeClassRef.name));
+  };
+}
+
 interface World {
+  readonly classes: readonly Manifest[];
   readonly region: string;
   readonly allZones: readonly Zone[];
   readonly catalogue: Catalogue;
   readonly nowMs: number;
+}
+
+function worldIn(manifests: readonly Manifest[], nowMs: number): World {
+  const { region, zones } = placesOf(manifests);
+  const classes = manifests.filter(({ object }) => object.kind === 'EC2NodeClass');
+  return { classes, region, allZones: zones, catalogue: ruleBuiltCatalogue(zones, PRICE_SEED), nowMs };
+}
+
+function viewFor(world: World, nodeClass: string): View {
+  const manifest = world.classes.find(({ object }) => object.metadata.name === nodeClass);
+  return manifest === undefined ? plainView(world) : viewOf(world, manifest);
 }
 
 /** Fields of a NodeClass that determine its instance types. */
@@ -124,28 +141,21 @@ function typesOf(world: World, view: View): readonly InstanceType[] {
   return types.filter((type) => !requirementsOf(type).get(ARCH_LABEL).values.isDisjointFrom(architectures));
 }
 
+const termsOf = (info: InstanceTypeInfo, { nodeClass, kubelet, family }: View): TypeTerms =>
+  typeTerms(info, nodeClass, {
+    ...{ family, kubelet, reservedEnis: RESERVED_ENIS, memoryOverheadPercent: MEMORY_OVERHEAD },
+    pods: podTerms(info, nodeClass, kubelet, { family, reservedEnis: RESERVED_ENIS }),
+  });
+
 function typeOf(info: InstanceTypeInfo, { region, allZones, catalogue, nowMs }: World, view: View): InstanceType {
-  const { nodeClass, kubelet, family, zones } = view;
+  const { nodeClass, family, zones } = view;
   const name = info.InstanceType ?? '';
   const offeredIn = new Set(catalogue.zonesOf(name));
-  const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis: RESERVED_ENIS });
-  const capacity = capacityOf(info, nodeClass, {
-    family,
-    pods,
-    memoryOverheadPercent: MEMORY_OVERHEAD,
-  });
   return {
     name,
     requirements: typeRequirements(info, { region, family, zones, offeredIn, reservations: [] }),
-    capacity,
+    ...amountsOf(termsOf(info, view)),
     ...defined({ cpuCredits: cpuCreditsOf(info, isWindows(family), DEFAULT_CPU_UTILIZATION) }),
-    overhead: overheadOf(kubelet, {
-      vcpus: info.VCpuInfo?.DefaultVCpus ?? 0,
-      pods: family.eniLimitedMemory ? eniLimitedPods(info, nodeClass, 0) : pods,
-      memory: estimatedMemory(info, MEMORY_OVERHEAD),
-      ephemeralStorage: capacity['ephemeral-storage'] ?? 0,
-    }),
-    volumeLimits: volumeLimitsOf(info, nodeClass, { family, pods, reservedEnis: RESERVED_ENIS }),
     offerings: baseOfferings(info, {
       allZones: allZones.map((zone) => zone.name),
       zones,

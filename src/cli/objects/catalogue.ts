@@ -2,18 +2,11 @@
  * Reads instance types from the file of `--instance-types`, or from the operator, in the format of
  * `engine/instance-type-report.ts`.
  */
-import type { QuantityList } from '../../api/kubernetes.ts';
-import type { ReportedInstanceType } from '../../engine/instance-type-report.ts';
-import type { InstanceType, Offering, Resources } from '../../engine/model.ts';
-import { resourcesOf } from '../../engine/resources.ts';
+import { type InstanceTypeEntry, instanceTypeOf } from '../../engine/instance-type-report.ts';
+import type { InstanceType } from '../../engine/model.ts';
 import type { Field } from '../../lib/field.ts';
 import { checkExpressions, checkQuantities, fieldIn } from './check.ts';
 import { readJson } from './text.ts';
-
-/** Entry of a file. Users may omit the overhead or parts of it. */
-type TypeEntry = Omit<ReportedInstanceType, 'overhead'> & {
-  readonly overhead?: Partial<ReportedInstanceType['overhead']>;
-};
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'];
 
@@ -32,40 +25,6 @@ function checkType(type: Field): void {
     for (const field of ['listPrice', 'spotRisk'])
       if (offering.at(field).value !== undefined) offering.at(field).number();
   }
-}
-
-function typeOf({
-  name,
-  requirements,
-  capacity,
-  cpuCredits,
-  overhead,
-  volumeLimits,
-  offerings,
-}: TypeEntry): InstanceType {
-  const part = (list: QuantityList | undefined): Resources => resourcesOf(list);
-  return {
-    name,
-    requirements,
-    capacity: resourcesOf(capacity),
-    ...(cpuCredits === undefined || cpuCredits.utilization === 0 ? {} : { cpuCredits }),
-    overhead: {
-      kubeReserved: part(overhead?.kubeReserved),
-      systemReserved: part(overhead?.systemReserved),
-      evictionThreshold: part(overhead?.evictionThreshold),
-    },
-    ...(volumeLimits === undefined ? {} : { volumeLimits }),
-    offerings: offerings.map(
-      ({ requirements: own, price, listPrice, spotRisk, available, reservationCapacity }): Offering => ({
-        requirements: own,
-        usdPerHour: price,
-        ...(listPrice === undefined ? {} : { listUsdPerHour: listPrice }),
-        ...(spotRisk === undefined ? {} : { spotRiskUsdPerHour: spotRisk }),
-        available: available !== false,
-        ...(reservationCapacity === undefined ? {} : { reservationCapacity }),
-      }),
-    ),
-  };
 }
 
 export interface Catalogue {
@@ -88,7 +47,7 @@ export function catalogueIn(parsed: unknown, where: string): Catalogue {
 const typesIn = (list: Field): readonly InstanceType[] =>
   list.items().map((type) => {
     checkType(type);
-    return typeOf(type.value as TypeEntry);
+    return instanceTypeOf(type.value as InstanceTypeEntry);
   });
 
 /** @throws InputError with the file, the position of the type and the field */

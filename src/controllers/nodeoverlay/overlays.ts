@@ -101,6 +101,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     deviceTemplates: (pool, type) => cloud.deviceTemplates?.(pool, type) ?? [],
     instanceTypes: async (pool) => overlays.apply(pool, await cloud.instanceTypes(pool)),
     create: (claim) => cloud.create(claim, adjustFor(claim)),
+    typeTerms: (pool, type) => cloud.typeTerms?.(pool, type),
     launchAnswer: (claim) => cloud.launchAnswer?.(claim),
     delete: (claim) => cloud.delete(claim),
     get: (providerId) => cloud.get(providerId),

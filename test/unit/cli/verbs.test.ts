@@ -77,6 +77,7 @@ describe('over a dump', () => {
     ['budgets of more nodes', ['explain', 'budgets', '--next', '1h', '--what-if', MORE_NODES]],
     ['blockers', ['explain', 'blockers']],
     ['all blockers', ['explain', 'blockers', '--all']],
+    ['an instance type', ['explain', 'instance-type', 'm5.large']],
     ['a drained node', ['simulate', '--what-if', 'drain node-b']],
     ['a scaled workload', ['simulate', '--what-if', 'scale shop/deployment/web=10']],
     ['what keeps a drained node', ['explain', 'node', 'node-b', '--what-if', 'drain claim-b']],
@@ -89,6 +90,7 @@ describe('over a dump', () => {
   it.each([
     ['budgets', ['explain', 'budgets']],
     ['blockers', ['explain', 'blockers']],
+    ['explain-instance-type', ['explain', 'instance-type', 'm5.large']],
     ['explain-node', ['explain', 'node']],
     ['explain-node', ['explain', 'node', 'node-b']],
     ['explain-pod', ['explain', 'pod', 'batch', '-n', 'shop']],
@@ -125,6 +127,12 @@ describe('over a dump', () => {
     { what: 'a file does not exist', args: ['explain', 'budgets', '--what-if', 'nodepool.yaml'], is: 1 },
     { what: 'two sources are given', args: ['explain', 'blockers', '--server', '8080'], is: 2 },
     { what: 'the NodePool does not exist', args: ['explain', 'budgets', 'nope'], is: 1 },
+    { what: 'the instance type does not exist', args: ['explain', 'instance-type', 'm5.lrge'], is: 1 },
+    {
+      what: 'the NodePool of an instance type does not exist',
+      args: ['explain', 'instance-type', 'm5.large', '--nodepool', 'nope'],
+      is: 1,
+    },
   ])('exits with $is if $what', async ({ args, is }) => {
     expect((await over(...args)).code).toBe(is);
   });

@@ -11,12 +11,13 @@ import type { NodePool } from '../../../src/api/nodepool.ts';
 import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
 import { structuralSchema } from '../../../src/api/schema/structural.ts';
 import { familyOf } from '../../../src/aws/amis/families.ts';
-import { ephemeralStorage } from '../../../src/aws/instancetypes/capacity.ts';
+import { capacityTerms } from '../../../src/aws/instancetypes/capacity.ts';
 import { fieldErrors } from '../../../src/aws/nodeclass/fields.ts';
 import { staticFailure } from '../../../src/aws/nodeclass/validation.ts';
 import { nodeClaimOf } from '../../../src/controllers/claims.ts';
 import { countCreations } from '../../../src/controllers/static/provisioning.ts';
 import { desiredReplicas, MOST_VIRTUAL_PODS } from '../../../src/engine/capacity-buffers.ts';
+import { sumOf } from '../../../src/engine/capacity-terms.ts';
 import { allowances, budgetErrors } from '../../../src/engine/disruption/budgets/budgets.ts';
 import { consolidatableIn } from '../../../src/engine/disruption/candidates/consolidate-after.ts';
 import { lifetimeRemaining } from '../../../src/engine/disruption/candidates/disruption-cost.ts';
@@ -223,7 +224,8 @@ describe('an EC2NodeClass with one field at an extreme', () => {
     for (const { what, object } of extremes) {
       if (fieldErrors(object).length > 0) continue;
       expect(ec2NodeClassHash(object)).toMatch(/^\d+$/);
-      expect({ what, bytes: ephemeralStorage({}, object, familyOf(object)) > 0 }).toEqual({ what, bytes: true });
+      const capacity = capacityTerms({}, object, { family: familyOf(object), pods: [], memoryOverheadPercent: 0 });
+      expect({ what, bytes: sumOf(capacity['ephemeral-storage']) > 0 }).toEqual({ what, bytes: true });
       staticFailure(object, false);
     }
   });

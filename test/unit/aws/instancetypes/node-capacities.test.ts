@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NodeCapacities } from '../../../../src/aws/instancetypes/node-capacities.ts';
+import { sumsOf } from '../../../../src/engine/capacity-terms.ts';
 import { settableClock } from '../../virtualclock.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -13,10 +14,18 @@ const PREDICTED = {
   'aws/efa': 0,
 };
 
-function learnedFrom(...reports: readonly Readonly<Record<string, number>>[]) {
+const PREDICTED_TERMS = Object.fromEntries(
+  Object.entries(PREDICTED).map(([name, amount]) => [name, [{ text: 'predicted', amount }]]),
+);
+type Amounts = Readonly<Record<string, number>>;
+const add = (capacities: NodeCapacities, uid: string, capacity: Amounts): boolean =>
+  capacities.add('type', { uid, node: `ip-${uid}`, image: 'ami-1', capacity });
+const learned = (capacities: NodeCapacities): Amounts => sumsOf(capacities.learned('type', PREDICTED_TERMS));
+
+function learnedFrom(...reports: readonly Amounts[]) {
   const capacities = new NodeCapacities(settableClock());
-  for (const [index, report] of reports.entries()) capacities.add('type', `node-${index}`, report);
-  return capacities.learned('type', PREDICTED);
+  for (const [index, report] of reports.entries()) add(capacities, `node-${index}`, report);
+  return learned(capacities);
 }
 
 describe('the learned capacity', () => {
@@ -44,32 +53,32 @@ describe('the learned capacity', () => {
   it('follows much lower values of at least two nodes that are half of all nodes, for a day', async () => {
     const clock = settableClock();
     const capacities = new NodeCapacities(clock);
-    capacities.add('type', 'a', { pods: 58 });
-    capacities.add('type', 'b', { pods: 58 });
-    capacities.add('type', 'c', { pods: 1 });
-    expect(capacities.learned('type', PREDICTED).pods).toBe(58);
+    add(capacities, 'a', { pods: 58 });
+    add(capacities, 'b', { pods: 58 });
+    add(capacities, 'c', { pods: 1 });
+    expect(learned(capacities).pods).toBe(58);
     const before = capacities.sequence;
     await clock.advance(DAY_MS);
     expect(capacities.sequence).toBeGreaterThan(before);
     expect(capacities.changeOf('type')).toBe(capacities.sequence);
-    expect(capacities.learned('type', PREDICTED).pods).toBe(110);
+    expect(learned(capacities).pods).toBe(110);
   });
 
   it('counts each node once, and the last eight nodes', () => {
     const capacities = new NodeCapacities(settableClock());
-    expect(capacities.add('type', 'a', { pods: 109 })).toBe(true);
-    expect(capacities.add('type', 'a', { pods: 100 })).toBe(false);
-    expect(capacities.learned('type', PREDICTED).pods).toBe(109);
-    for (let node = 0; node < 8; node++) capacities.add('type', `later-${node}`, { pods: 110 });
-    expect(capacities.learned('type', PREDICTED).pods).toBe(110);
+    expect(add(capacities, 'a', { pods: 109 })).toBe(true);
+    expect(add(capacities, 'a', { pods: 100 })).toBe(false);
+    expect(learned(capacities).pods).toBe(109);
+    for (let node = 0; node < 8; node++) add(capacities, `later-${node}`, { pods: 110 });
+    expect(learned(capacities).pods).toBe(110);
   });
 
   it('is the prediction again after 60 days', async () => {
     const clock = settableClock();
     const capacities = new NodeCapacities(clock);
-    capacities.add('type', 'a', { pods: 109 });
+    add(capacities, 'a', { pods: 109 });
     await clock.advance(60 * DAY_MS);
-    expect(capacities.learned('type', PREDICTED)).toEqual(PREDICTED);
+    expect(learned(capacities)).toEqual(PREDICTED);
   });
 
   it('is reduced by at most a tenth by any single node', () => {

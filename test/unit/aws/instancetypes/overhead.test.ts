@@ -1,11 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { overheadOf } from '../../../../src/aws/instancetypes/overhead.ts';
+import { overheadTerms } from '../../../../src/aws/instancetypes/overhead.ts';
+import type { Kubelet } from '../../../../src/aws/kubelet/block.ts';
+import { amountsOf } from '../../../../src/engine/capacity-terms.ts';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 const input = { vcpus: 2, pods: 29, memory: 7577 * MIB, ephemeralStorage: 20 * GIB };
 
-describe('overheadOf', () => {
+const overheadOf = (kubelet: Kubelet, given: typeof input) =>
+  amountsOf({ capacity: {}, overhead: overheadTerms(kubelet, given), volumeLimits: {} }).overhead;
+
+describe('overheadTerms', () => {
   it.each([
     [1, 60],
     [2, 70],

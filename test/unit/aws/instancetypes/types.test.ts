@@ -2,10 +2,11 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
-import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';
+import { capacityTerms } from '../../../../src/aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../../../src/aws/instancetypes/compatibility.ts';
 import { networkBandwidthMbps, typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
-import { eniLimitedPods, podLimit } from '../../../../src/aws/kubelet/pod-limit.ts';
+import { eniLimitedPods, podTerms } from '../../../../src/aws/kubelet/pod-limit.ts';
+import { sumOf, sumsOf } from '../../../../src/engine/capacity-terms.ts';
 import { recordings } from '../support/recordings.ts';
 
 const instanceTypes: Record<string, InstanceTypeInfo> = recordings().world.instanceTypes;
@@ -64,7 +65,7 @@ describe('labels', () => {
 
 describe('pods', () => {
   const pods = (name: string, spec = {}, kubelet = {}, reservedEnis = 0): number =>
-    podLimit(info(name), nodeClass(spec), kubelet, { family: familyOf(nodeClass(spec)), reservedEnis });
+    sumOf(podTerms(info(name), nodeClass(spec), kubelet, { family: familyOf(nodeClass(spec)), reservedEnis }));
 
   it.each([
     ['by interfaces and addresses', pods('m5.large'), 29],
@@ -94,9 +95,9 @@ describe('branch network interfaces', () => {
     ['z9z.large', 0],
     ['nonsense', 0],
   ])('of %s: %i', (name, expected) => {
-    const context = { family: familyOf(nodeClass()), pods: 1, memoryOverheadPercent: 0 };
+    const context = { family: familyOf(nodeClass()), pods: [], memoryOverheadPercent: 0 };
     const named = { ...info(name), InstanceType: name } as InstanceTypeInfo;
-    const capacity = capacityOf(named, nodeClass(), context);
+    const capacity = sumsOf(capacityTerms(named, nodeClass(), context));
     expect(capacity['vpc.amazonaws.com/pod-eni']).toBe(expected);
   });
 });
@@ -123,9 +124,11 @@ describe('network bandwidth', () => {
 describe('ephemeral storage', () => {
   const GIB = 2 ** 30;
   const storage = (name: string, spec: Partial<EC2NodeClass['spec']> = {}): number | undefined =>
-    capacityOf(info(name), nodeClass(spec), { family: familyOf(nodeClass(spec)), pods: 1, memoryOverheadPercent: 0 })[
-      'ephemeral-storage'
-    ];
+    sumOf(
+      capacityTerms(info(name), nodeClass(spec), {
+        ...{ family: familyOf(nodeClass(spec)), pods: [], memoryOverheadPercent: 0 },
+      })['ephemeral-storage'],
+    );
   const volume = (deviceName: string, volumeSize: string, rootVolume = false) => ({
     deviceName,
     ebs: { volumeSize },

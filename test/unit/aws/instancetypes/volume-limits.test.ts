@@ -2,9 +2,10 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
-import { volumeLimitsOf } from '../../../../src/aws/instancetypes/volume-limits.ts';
+import { volumeTerms } from '../../../../src/aws/instancetypes/volume-limits.ts';
 import { parseKubelet } from '../../../../src/aws/kubelet/block.ts';
-import { podLimit } from '../../../../src/aws/kubelet/pod-limit.ts';
+import { podTerms } from '../../../../src/aws/kubelet/pod-limit.ts';
+import { sumOf } from '../../../../src/engine/capacity-terms.ts';
 import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
 
 const CATALOGUE = new Map(
@@ -40,13 +41,13 @@ function limitOf(
 ): number | undefined {
   const owner = nodeClass(spec);
   const family = familyOf(owner);
-  const pods = podLimit(info, owner, parseKubelet(owner.spec.kubelet), { family, reservedEnis });
-  return volumeLimitsOf(info, owner, { family, pods, reservedEnis })['ebs.csi.aws.com'];
+  const pods = sumOf(podTerms(info, owner, parseKubelet(owner.spec.kubelet), { family, reservedEnis }));
+  return sumOf(volumeTerms(info, owner, { family, pods, reservedEnis })['ebs.csi.aws.com']);
 }
 
 const mapping = (deviceName: string, parts: object = {}) => ({ deviceName, ebs: { volumeSize: '20Gi' }, ...parts });
 
-describe('volumeLimitsOf', () => {
+describe('volumeTerms', () => {
   it.each([
     ['m6i.large', 24, 'three interfaces share the limit'],
     ['m5d.large', 23, 'a local disk uses an attachment'],

@@ -4,12 +4,13 @@ import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
-import { capacityOf } from '../../../../src/aws/instancetypes/capacity.ts';
+import { capacityTerms } from '../../../../src/aws/instancetypes/capacity.ts';
 import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
 import { parseKubelet } from '../../../../src/aws/kubelet/block.ts';
 import { resolveReserved } from '../../../../src/aws/kubelet/expressions.ts';
-import { podLimit } from '../../../../src/aws/kubelet/pod-limit.ts';
+import { podTerms } from '../../../../src/aws/kubelet/pod-limit.ts';
 import { planTemplates, type TemplatePlanInput } from '../../../../src/aws/launchtemplates/launchtemplates.ts';
+import { sumsOf } from '../../../../src/engine/capacity-terms.ts';
 import type { InstanceType, Offering } from '../../../../src/engine/model.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { recordings } from '../support/recordings.ts';
@@ -70,7 +71,7 @@ function typeOf(name: string, nodeClass: EC2NodeClass, offerings: readonly Offer
   const info = infos[name] ?? {};
   const family = familyOf(nodeClass);
   const kubelet = parseKubelet(nodeClass.spec.kubelet);
-  const pods = podLimit(info, nodeClass, kubelet, { family, reservedEnis: 0 });
+  const pods = podTerms(info, nodeClass, kubelet, { family, reservedEnis: 0 });
   return {
     name,
     requirements: typeRequirements(info, {
@@ -80,7 +81,7 @@ function typeOf(name: string, nodeClass: EC2NodeClass, offerings: readonly Offer
       offeredIn: new Set(),
       reservations: [],
     }),
-    capacity: capacityOf(info, nodeClass, { family, pods, memoryOverheadPercent: 0.075 }),
+    capacity: sumsOf(capacityTerms(info, nodeClass, { family, pods, memoryOverheadPercent: 0.075 })),
     overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
     offerings,
   };
