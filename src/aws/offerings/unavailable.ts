@@ -11,7 +11,7 @@ export const SHORTAGE_TTL_MS = 3 * 60_000;
 const FIRST_PAUSE_MS = 10_000;
 /** A failure this long after the end of a pause starts with the first pause again. */
 const FORGIVEN_MS = SHORTAGE_TTL_MS;
-/** Maximum number of offerings with a shortage, and of those whose failures are counted. */
+/** Maximum number of offerings with a shortage, and maximum number of offerings with counted failures. */
 const MOST_OFFERINGS = 20_000;
 
 export interface OfferingKey {

@@ -33,8 +33,8 @@ export interface SoundnessCluster {
 }
 
 /**
- * Draws a cluster whose objects an API server accepts. Leaves out nodes that are being removed, whose pods have no place until
- * later, and local volumes. A local volume exists on its node only, so its pod waits until the claim is replaced.
+ * Draws a cluster with objects that an API server accepts. Leaves out nodes that are being removed, because their pods have no
+ * place yet, and local volumes. A local volume exists on its node only, so its pod waits until the claim is replaced.
  */
 export function soundnessCluster(seed: number): SoundnessCluster {
   const { snapshot, options } = drawnCluster(seed);

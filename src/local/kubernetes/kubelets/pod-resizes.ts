@@ -134,7 +134,7 @@ interface Refusal {
 
 export class PodResizes {
   readonly #options: ResizeOptions;
-  /** UIDs of pods whose status is being written, or whose resize is in progress. */
+  /** UIDs of pods with a pending write of their status, or with a resize in progress. */
   readonly #busy = new Set<string>();
 
   constructor(options: ResizeOptions) {
