@@ -265,7 +265,7 @@ class VariationSolve {
 
   /** Returns true if kube-scheduler is expected to leave so many pods without room that the packed claims cost more. */
   #costMoreAfterBinding(packed: readonly Claim[], bought: readonly Claim[]): boolean {
-    if (packed === bought || packed.length < 2) return false;
+    if (packed.length < 2) return false;
     const { dimensions } = this.#common;
     const [own, other] = [expectedUsdPerHour(packed, dimensions), expectedUsdPerHour(bought, dimensions)];
     return own !== undefined && other !== undefined && own > other * (1 + ROUNDING);
@@ -283,12 +283,12 @@ class VariationSolve {
       usdLimit: this.#options.packingLimit?.usdPerHour,
       // simulations of disruption must be quick
       isThorough: this.#options.reservedMode !== 'fallback',
+      costMore: this.#options.afterBinding ? this.#costMoreAfterBinding.bind(this) : undefined,
       isLate: this.#pace.isOver,
       onUnpacked: (pool: UnpackedPool) => void this.#unpacked.set(pool.nodePool, pool),
     };
     try {
       const packed = repacked(bought, parts);
-      if (this.#options.afterBinding && this.#costMoreAfterBinding(packed, bought)) return bought;
       const ledger = this.#common.committedUse?.leftWithout(this.#leaving);
       return ledger === undefined ? packed : withCommitments(packed, bought, { ledger, parts });
     } catch (error) {

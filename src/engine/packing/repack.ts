@@ -40,6 +40,8 @@ export interface RepackParts {
    * because no search finds the best packing in all cases. If a packing exceeds limits, further searches find a smaller one.
    */
   readonly isThorough?: boolean;
+  /** Returns true if new claims of a NodePool are expected to cost more than its present claims. Default: never. */
+  readonly costMore?: ((fresh: readonly Claim[], present: readonly Claim[]) => boolean) | undefined;
   /** Returns true if the time of the solve is over. */
   readonly isLate: () => boolean;
   /** Receives the NodePools whose claims stay because the time or the work limit was reached. */
@@ -168,12 +170,18 @@ function betterWithExtras(
       limitPrices: (usdPerLimit) => limitPricesOf(template, limitsBesides(template, fixed), usdPerLimit),
     });
     if (packed === undefined) return 'unpacked';
-    const { fresh, saving } = packed;
-    if (fresh === undefined) return undefined;
-    const [was, would] = [purchaseOf(old, parts, extras), purchaseOf(fresh, parts, extras)];
-    if (!isBetter(would, was, indifference)) return undefined;
-    if (saving !== undefined && savesNodes(was, would, saving)) return undefined;
-    if (countsAlike(before, domainCountsOf(fresh, parts.topology))) return fresh;
+    const { fresh, next, saving } = packed;
+    const was = purchaseOf(old, parts, extras);
+    const areBetter = (plan: readonly Claim[]): boolean => {
+      const would = purchaseOf(plan, parts, extras);
+      return isBetter(would, was, indifference) && !(saving !== undefined && savesNodes(was, would, saving));
+    };
+    const countAlike = (plan: readonly Claim[]): boolean => countsAlike(before, domainCountsOf(plan, parts.topology));
+    if (fresh === undefined || !areBetter(fresh)) return undefined;
+    if (!countAlike(fresh)) continue;
+    if (parts.costMore?.(fresh, old) !== true) return fresh;
+    const other = next();
+    return other && areBetter(other) && countAlike(other) && !parts.costMore(other, old) ? other : undefined;
   }
   return undefined;
 }
@@ -185,13 +193,15 @@ interface PackingSteps {
   readonly isThorough: boolean;
   readonly problems: (terms: PackingTerms) => readonly PackingPart[] | undefined;
   readonly pack: (problems: readonly PackingPart[], terms: PackingTerms) => Packing | undefined;
-  readonly build: (packing: Packing) => readonly Claim[] | undefined;
+  readonly build: (packing: Packing) => Pick<PackedClaims, 'fresh' | 'next'>;
   /** Returns an additional price of each row if the use of a whole limit has a price. */
   readonly limitPrices: (usdPerLimit: number) => Float64Array;
 }
 
 interface PackedClaims {
   readonly fresh: readonly Claim[] | undefined;
+  /** Returns the second-best plan, if it is possible. */
+  readonly next: () => readonly Claim[] | undefined;
   readonly saving: Packing['saving'];
 }
 
@@ -207,7 +217,7 @@ function packedClaims(
   const packed = (terms: PackingTerms) => {
     const parts = problems(terms);
     const packing = parts && pack(parts, terms);
-    return packing && { fresh: build(packing), saving: packing.saving, bins: packing.bins };
+    return packing && { ...build(packing), saving: packing.saving, bins: packing.bins };
   };
   const first = packed({ everFull: false });
   if (first === undefined || first.fresh !== undefined) return first;
@@ -219,9 +229,9 @@ function packedClaims(
   if (used <= 1) return full ?? first;
   for (const factor of LIMIT_PRICES) {
     const terms = { everFull: root.hasMinValues, limitPrices: limitPrices(factor * costOf(first.bins)) };
-    const fresh = packed(terms)?.fresh;
+    const found = packed(terms);
     // the prices of limits are not part of the costs of nodes, so the saving is that of the first packing
-    if (fresh !== undefined) return { fresh, saving: first.saving };
+    if (found?.fresh !== undefined) return { ...found, saving: first.saving };
   }
   return first;
 }
@@ -241,12 +251,14 @@ function builtWithinLimits(
   newBuilder: () => Builder,
   { bins: best, other }: Packing,
   { template, fixed }: { readonly template: Template; readonly fixed: readonly Claim[] },
-): readonly Claim[] | undefined {
+): Pick<PackedClaims, 'fresh' | 'next'> {
   const built = (bins: readonly Bin[], alternatives: Alternatives): readonly Claim[] | undefined =>
     newBuilder().build({ bins, fixed, alternatives });
-  const claims = built(best, 'all');
-  if (claims !== undefined || template.limits.isUnlimited) return claims;
-  return built(best, 'no larger') ?? built(other, 'no larger');
+  const { isUnlimited } = template.limits;
+  const next = (): readonly Claim[] | undefined =>
+    other === best ? undefined : built(other, isUnlimited ? 'all' : 'no larger');
+  const fresh = built(best, 'all') ?? (isUnlimited ? undefined : built(best, 'no larger'));
+  return fresh !== undefined || isUnlimited ? { fresh, next } : { fresh: next(), next: () => undefined };
 }
 
 const unpacked = ({ name: nodePool }: Template, { isLate }: RepackParts): UnpackedPool =>
