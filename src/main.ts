@@ -6,7 +6,7 @@
  * A replica stays ready after its start is complete, even if AWS fails later. A start can be interrupted at any point.
  */
 
-import { EC2_NODE_CLASS, NODE } from './api/kinds.ts';
+import { EC2_NODE_CLASS, NODE, POD } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
@@ -48,6 +48,8 @@ import { createMetrics, type Metrics } from './observe/metrics.ts';
 import { reportSeries } from './observe/scrape.ts';
 import { Closers } from './process/closers.ts';
 import { type Endpoints, type Look, serveEndpoints } from './process/health.ts';
+import type { ClusterSize } from './process/memory-capacity.ts';
+import type { Pressure } from './process/memory-pressure.ts';
 import { metricPage } from './process/metric-pages.ts';
 import { showBuild } from './process/process-watch.ts';
 import { parseSettings, type Settings, SettingsError } from './process/settings.ts';
@@ -63,6 +65,8 @@ export interface OperatorOptions {
   readonly solver?: Solver;
   /** Runner of disruption's simulations. Default: a runner in this thread. */
   readonly simulations?: SimulationRunner;
+  /** Pressure of the memory of the process. Default: memory is never short. */
+  readonly pressure?: Pressure;
   /** Receives log lines instead of the configured outputs. */
   readonly write?: (line: string) => void;
   /** Logger. Default: a logger for the configured outputs. */
@@ -77,6 +81,8 @@ export interface Operator {
   readonly healthProbePort: number;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Returns the number of pods and nodes, or undefined before the first complete lists. */
+  clusterSize(): ClusterSize | undefined;
   /** Settles when this operator has ended: after `stop`, or after the loss of its lease. */
   readonly done: Promise<'stopped' | 'lease lost'>;
   /** Finishes the steps in progress, releases the lease, and closes all resources. */
@@ -88,7 +94,7 @@ export interface Operator {
  * @throws SettingsError, the error of the startup step that failed, or the reason of the signal that interrupts the start
  */
 export async function startOperator(options: OperatorOptions): Promise<Operator> {
-  const { argv, env, clock: machine = realClock(), solver, simulations, signal } = options;
+  const { argv, env, clock: machine = realClock(), solver, simulations, pressure, signal } = options;
   const settings = parseSettings(argv, env);
   const log = options.log ?? openLog(settings, machine, options);
   log.debug('discovered karpenter version', { version: VERSION });
@@ -121,7 +127,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   };
   const start = new Start(clock, signal);
   const awsStart = new AwsStart(start.signal);
-  const base = { settings, env, clock, solver, simulations, log, metrics, client, leadership, informers };
+  const base = { settings, env, clock, solver, simulations, pressure, log, metrics, client, leadership, informers };
   const parts = { ...base, debug, closing, closers, start, awsStart };
   try {
     const endpoints = await openEndpoints(parts);
@@ -192,6 +198,7 @@ interface Parts {
   readonly clock: ServerClock;
   readonly solver: Solver | undefined;
   readonly simulations: SimulationRunner | undefined;
+  readonly pressure: Pressure | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly client: HttpKubeClient;
@@ -258,6 +265,7 @@ async function run(parts: Parts): Promise<Operator> {
   const done = closers.closeAfter(life, (end) => (end === 'lease lost' ? clock.sleep(LOST_MS) : undefined));
   return {
     settings,
+    clusterSize: () => clusterSizeIn(informers),
     metricsPort: endpoints.metricsPort,
     healthProbePort: endpoints.healthProbePort,
     metrics,
@@ -268,6 +276,12 @@ async function run(parts: Parts): Promise<Operator> {
       await done;
     },
   };
+}
+
+function clusterSizeIn(informers: ProcessInformers): ClusterSize | undefined {
+  const unsynced = informers.unsynced();
+  if (unsynced.includes(POD.plural) || unsynced.includes(NODE.plural)) return undefined;
+  return { pods: informers.store(POD).list().length, nodes: informers.store(NODE).list().length };
 }
 
 /** Time to close all resources after the loss of the lease, in milliseconds. */
@@ -287,7 +301,7 @@ async function wireControllers(
   parts: Parts,
   wiring: Wiring,
 ): Promise<{ readonly all: readonly Controller[]; readonly viewed: Viewed }> {
-  const { settings, clock, log, metrics, client, leadership, informers, solver, simulations } = parts;
+  const { settings, clock, log, metrics, client, leadership, informers, solver, simulations, pressure } = parts;
   const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace || undefined;
   const costHistory = openHistory(parts, namespace);
   const hearing: Hearing = { interrupted: () => {} };
@@ -307,6 +321,7 @@ async function wireControllers(
     settings,
     namespace,
     traces,
+    pressure,
     ...kept,
   };
   hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
@@ -341,9 +356,9 @@ function startProvider(
     namespace,
   }: Wiring & { readonly hearing: Hearing; readonly namespace: string | undefined },
 ): Promise<AwsProvider> {
-  const { settings, clock, log, metrics, client, leadership, informers, start, awsStart } = parts;
+  const { settings, clock, log, metrics, client, leadership, informers, pressure, start, awsStart } = parts;
   const options = {
-    ...{ settings, client, informers, events, clock, log, metrics, traces, namespace, start: awsStart },
+    ...{ settings, client, informers, events, clock, log, metrics, traces, pressure, namespace, start: awsStart },
     ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client, awsStart.isOver ? undefined : start.signal),
     interrupted: (claim: NodeClaim, kind: string) => hearing.interrupted(claim, kind),

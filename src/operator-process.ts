@@ -3,12 +3,14 @@
 import { WorkerSolver } from './engine-worker/engine-worker.ts';
 import { Suspects } from './engine-worker/supervision.ts';
 import { WorkerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
+import { WorkerTurns } from './engine-worker/worker-turns.ts';
 import { realClock } from './lib/clock.ts';
 import { type OperatorOptions, openLog, startOperator } from './main.ts';
 import { createLogger } from './observe/create-logger.ts';
 import type { Logger } from './observe/logger.ts';
 import { EXIT } from './process/exit-codes.ts';
 import { guardHeap } from './process/heap-guard.ts';
+import { ensureHeap } from './process/heap-restart.ts';
 import { watchProcess } from './process/process-watch.ts';
 import { HelpRequested, parseSettings, SettingsError } from './process/settings.ts';
 import { StartError } from './process/start-error.ts';
@@ -27,13 +29,26 @@ export async function runProcess({ argv, env }: Options, stopping: AbortSignal):
     log = openLog(settings, realClock(), { argv, env });
     logStrayOutput(log);
     logDefects(log);
-    guardHeap(log);
-    const { workerLimits, start } = watchProcess(settings.memoryLimit);
-    // a suspected pod of one thread is excluded from the other thread too
-    const limits = { resourceLimits: workerLimits, suspects: new Suspects(realClock()) };
+    ensureHeap(settings.memoryLimit);
+    const { workerLimits, pressure, isOneWorker, heapMeasured, start } = watchProcess(settings.memoryLimit);
+    guardHeap(log, heapMeasured);
+    const limits = {
+      resourceLimits: workerLimits,
+      // a suspected pod of one thread is excluded from the other thread too
+      suspects: new Suspects(realClock()),
+      turns: new WorkerTurns(realClock(), isOneWorker),
+    };
     const [solver, simulations] = [new WorkerSolver(limits), new WorkerSimulationRunner(limits)];
     stopping.addEventListener('abort', () => endLater(log), { once: true });
-    const operator = await startOperator({ argv, env, log, signal: stopping, solver: solver.solve, simulations });
+    const operator = await startOperator({
+      argv,
+      env,
+      log,
+      signal: stopping,
+      solver: solver.solve,
+      simulations,
+      pressure,
+    });
     start(operator, { clock: realClock(), workers: [solver, simulations] });
     return (await operator.done) === 'stopped' ? EXIT.stopped : EXIT.failed;
   } catch (error) {

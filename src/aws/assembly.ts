@@ -236,6 +236,7 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
   const { settings, clients, informers, events, clock, log, metrics, traces } = context;
   const { types, instances, reservations, placementGroups, priceBook, subnets } = parts;
   const launcher = new Launcher({
+    pressure: context.pressure,
     cluster,
     cidr: parts.cidr,
     region: clients.region,

@@ -1,4 +1,5 @@
 /** Options and interface of the AWS provider. */
+
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
@@ -9,6 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { StepTraces } from '../observe/traces/tracer.ts';
+import type { Pressure } from '../process/memory-pressure.ts';
 import type { PoolOfferings } from './offerings/report.ts';
 import type { AwsStart } from './start/aws-start.ts';
 
@@ -66,6 +68,8 @@ export interface AwsOptions {
   readonly kubernetesVersion: () => Promise<string>;
   /** Called for each NodeClaim that is deleted because AWS reclaims its instance, with the kind of message. */
   readonly interrupted?: ((claim: NodeClaim, kind: string) => void) | undefined;
+  /** Undefined if memory is never short. */
+  readonly pressure?: Pick<Pressure, 'onShort'> | undefined;
   /** If it is undefined, calls during the start have the usual timeouts and retries. */
   readonly start?: AwsStart | undefined;
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { DecisionLog } from '../observe/history/decision-log.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { Pressure } from '../process/memory-pressure.ts';
 import type { Settings } from '../process/settings.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { DeviceSources } from '../state/devices/sources.ts';
@@ -29,6 +30,8 @@ export interface Deps {
   readonly random?: (() => number) | undefined;
   /** Devices of new nodes. Undefined while dynamic resources are ignored. */
   readonly devices?: DeviceSources | undefined;
+  /** Undefined if memory is never short. */
+  readonly pressure?: Pressure | undefined;
   /** Undefined if tracing is disabled. */
   readonly traces?: NodeTraces | undefined;
 }

@@ -87,6 +87,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     idleMs: settings.batchIdleMs,
     maxMs: settings.batchMaxMs,
     lookoutMs: parts.lookoutMs,
+    stretch: () => known.pressure?.stretch ?? 1,
   });
   const queue = new DisruptionQueue(deps, moves);
   const snapshots = new Snapshots(deps, queue, launches);

@@ -34,6 +34,7 @@ import type { Solver } from './solver.ts';
 import { type Reports, Supervision, Suspects } from './supervision.ts';
 import { numberedNode, numberedPod } from './trimmed.ts';
 import { EngineWorkerEnd, endOf, Watchdog } from './watchdog.ts';
+import type { TurnTaker, WorkerTurns } from './worker-turns.ts';
 
 export interface WorkerOptions {
   /**
@@ -45,6 +46,8 @@ export interface WorkerOptions {
   readonly clock?: Clock;
   /** Pods that may have ended earlier workers. Default: suspects of only this worker. */
   readonly suspects?: Suspects;
+  /** Turns of the workers. Default: the workers exist independently of each other. */
+  readonly turns?: WorkerTurns;
   /** URL of the worker program. Default: the program of the product. */
   readonly url?: URL;
 }
@@ -234,12 +237,15 @@ export class EngineWorker {
 }
 
 /** Engine worker that starts with the first request, and starts again with the next request after a failure. */
-export class SupervisedWorker implements Returning {
+export class SupervisedWorker implements Returning, TurnTaker {
+  readonly isUrgent: boolean;
   protected readonly suspects: Suspects;
   readonly #name: EngineThreadName;
   readonly #options: WorkerOptions;
   readonly #supervision: Supervision;
   #worker: EngineWorker | undefined;
+  /** Threads that ended for the other worker. Their requests are sent again. */
+  readonly #yielded = new WeakSet<EngineWorker>();
   /** Last end that was reported, because several requests can fail with the same end. */
   #reported: EngineWorkerEnd | undefined;
 
@@ -247,8 +253,10 @@ export class SupervisedWorker implements Returning {
     const { clock = realClock(), suspects = new Suspects(clock) } = options;
     this.#name = name;
     this.#options = options;
+    this.isUrgent = name === 'solver';
     this.suspects = suspects;
     this.#supervision = new Supervision(clock, suspects);
+    options.turns?.join(this);
   }
 
   /** Sets the log and the metrics for reports about ends of this worker. */
@@ -269,6 +277,16 @@ export class SupervisedWorker implements Returning {
     await this.#worker?.giveBack();
   }
 
+  get hasThread(): boolean {
+    return this.#worker?.failed === false;
+  }
+
+  async endThread(): Promise<void> {
+    if (this.#worker === undefined) return;
+    this.#yielded.add(this.#worker);
+    await this.#worker.close();
+  }
+
   /** Terminates this worker. Requests in progress fail. */
   async close(): Promise<void> {
     await this.#worker?.close();
@@ -284,16 +302,25 @@ export class SupervisedWorker implements Returning {
     pods: readonly Pod[],
     work: (worker: EngineWorker) => Promise<T>,
   ): Promise<T> {
-    try {
-      const answer = await work(await this.#running());
-      this.#supervision.answered(request);
-      return answer;
-    } catch (error) {
-      if (error instanceof EngineWorkerEnd && error !== this.#reported) {
-        this.#reported = error;
-        this.#supervision.died(error, pods, request);
+    for (;;) {
+      const { turns } = this.#options;
+      // without turns, the request starts in this step, so that `close` ends it
+      const end = turns === undefined ? undefined : await turns.begin(this);
+      let worker: EngineWorker | undefined;
+      try {
+        worker = await this.#running();
+        const answer = await work(worker);
+        this.#supervision.answered(request);
+        return answer;
+      } catch (error) {
+        if (error instanceof EngineWorkerEnd && error !== this.#reported) {
+          this.#reported = error;
+          this.#supervision.died(error, pods, request);
+        }
+        if (worker === undefined || !this.#yielded.has(worker)) throw error;
+      } finally {
+        end?.();
       }
-      throw error;
     }
   }
 
@@ -344,13 +371,16 @@ export class WorkerSolver extends SupervisedWorker {
     super('solver', options);
   }
 
-  async #solve(snapshot: Snapshot, { elapsedMs: _, working: __, ...options }: SolveOptions): Promise<Plan> {
+  async #solve(snapshot: Snapshot, { elapsedMs: _, working: __, ...given }: SolveOptions): Promise<Plan> {
+    let options: SerializedSolveOptions = given;
     for (let left = TRIES - 1; ; left--) {
       const held = this.suspects.among(snapshot.pendingPods);
       try {
         return withRefusals(await this.#ask(snapshot, held, options), held);
       } catch (error) {
         if (!(error instanceof EngineWorkerEnd) || left <= 0) throw error;
+        // the search for a cheaper plan needs more memory
+        if (error.reason === 'out-of-memory') options = { ...options, packing: 'compatible' };
       }
     }
   }

@@ -255,6 +255,11 @@ export interface SolveOptions {
    * Maximum number of claims. If more are needed, this solve stops, and `Plan.notEvaluated` lists the remaining pods.
    */
   readonly mostClaims?: number;
+  /**
+   * Maximum number of claims in the plan. The pods of further claims are in `Plan.notEvaluated`. Unlike `mostClaims`, this
+   * limit does not change the claims, because all pods are placed first.
+   */
+  readonly mostLaunches?: number;
 }
 
 /** Node to launch. */

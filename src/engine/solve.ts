@@ -154,13 +154,14 @@ class VariationSolve {
     const pods = this.#order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : this.#pods.length;
     const rivals = this.#rivals();
     const preferenceOf = ({ prefersCheapPools }: Choices) => (prefersCheapPools ? (rivals ?? BY_NAME) : BY_NAME);
-    const plan = cheapestOf(
+    const cheapest = cheapestOf(
       (choices) => this.#attempt(choices.tieBreak, preferenceOf(choices), rivals === undefined ? 1 : 1 / 2),
       { pods, hasRivals: rivals !== undefined },
       this.#options,
     );
+    const plan = withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY);
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
-    const input = { ...this.#common.snapshot, nodes: this.#limitedNodes, claims: plan.claims };
+    const input = { ...this.#common.snapshot, nodes: this.#limitedNodes, claims: cheapest.claims };
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
   }
 
@@ -349,6 +350,13 @@ function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
 function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
   const heavy = entries.filter((entry) => entry.isHeavy);
   return heavy.length === 0 ? entries : [...entries.filter((entry) => !entry.isHeavy), ...heavy];
+}
+
+/** Limits the number of claims of a plan, so that the caller can launch them. */
+function withFewerClaims(plan: Plan, most: number): Plan {
+  if (plan.claims.length <= most) return plan;
+  const later = plan.claims.slice(most).flatMap(({ pods }) => pods);
+  return { ...plan, claims: plan.claims.slice(0, most), notEvaluated: [...plan.notEvaluated, ...later] };
 }
 
 /** Moves pods that an earlier solve did not reach to the front, so that they do not starve in a large cluster. */

@@ -7,13 +7,14 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import type { Logger } from '../observe/logger.ts';
 import { EXIT } from './exit-codes.ts';
+import { collectFully } from './full-collection.ts';
 
 const MIB = 2 ** 20;
 /** Share of the old generation in use after a collection, above which the heap counts as full. */
-const FULL_SHARE = 0.85;
+export const FULL_SHARE = 0.85;
 /**
  * Number of successive collections that leave the heap full. The first may count objects that died while V8 was marking. V8
- * gives up after the fourth, and collections that this file requested would count too.
+ * gives up after the fourth, and the collection that this file requests counts too.
  */
 const FULL_COLLECTIONS = 2;
 /** V8's default for the main thread of a 64-bit process. */
@@ -25,12 +26,19 @@ export interface HeapUse {
   readonly limitBytes: number;
 }
 
+interface HeapGuardOptions {
+  /** Called for the first of several successive collections that leave the heap full. */
+  readonly onFirst: () => void;
+  readonly onFull: (use: HeapUse) => void;
+}
+
 /** Returns a check that must be called after each collection of the whole heap. */
-export function heapGuard(measure: () => HeapUse, onFull: (use: HeapUse) => void): () => void {
+export function heapGuard(measure: () => HeapUse, { onFirst, onFull }: HeapGuardOptions): () => void {
   let full = 0;
   return () => {
     const use = measure();
     full = use.usedBytes > FULL_SHARE * use.limitBytes ? full + 1 : 0;
+    if (full === 1) onFirst();
     if (full === FULL_COLLECTIONS) onFull(use);
   };
 }
@@ -49,16 +57,26 @@ function measureOldGeneration(): HeapUse {
   return { usedBytes: used.reduce((sum, bytes) => sum + bytes, 0), limitBytes };
 }
 
-/** Watches the heap of this thread for as long as the process lives. */
-export function guardHeap(log: Logger): void {
-  const check = heapGuard(measureOldGeneration, ({ usedBytes, limitBytes }) => {
+/**
+ * Watches the heap of this thread for as long as the process lives.
+ * @param measured receives the heap use after each collection of the whole heap
+ */
+export function guardHeap(log: Logger, measured: (use: HeapUse) => void): void {
+  const measure = (): HeapUse => {
+    const use = measureOldGeneration();
+    measured(use);
+    return use;
+  };
+  const onFull = ({ usedBytes, limitBytes }: HeapUse): void => {
     log.error('the heap of the main thread is nearly full, ending the process', {
       'used-mib': Math.round(usedBytes / MIB),
       'limit-mib': Math.round(limitBytes / MIB),
       'exit-code': EXIT.outOfMemory,
     });
     process.exit(EXIT.outOfMemory);
-  });
+  };
+  // unlike V8's own, this collection does not count objects that died during the collection
+  const check = heapGuard(measure, { onFirst: () => void setImmediate(collectFully), onFull });
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       const { detail } = entry as { readonly detail?: { readonly kind?: number } };

@@ -15,9 +15,13 @@ import {
   NODEJS_THREAD_HEAP_USED_BYTES,
 } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import { collectFully } from './full-collection.ts';
 import { type GcCount, shareGcCounts } from './gc-seconds.ts';
 import { forgetHeapFlags } from './heap-flags.ts';
-import { type HeapLimits, type MemoryLimit, memoryBudget, memoryLimit } from './memory-budget.ts';
+import type { HeapUse } from './heap-guard.ts';
+import { type HeapLimits, type MemoryBudget, type MemoryLimit, memoryBudget, memoryLimit } from './memory-budget.ts';
+import { allowedPods, type ClusterSize, neededLimitMb } from './memory-capacity.ts';
+import { MemoryPressure } from './memory-pressure.ts';
 import { type MemoryReturnOptions, returnMemory } from './memory-return.ts';
 
 /** Shares of the limit. The gap between them prevents repeated reports if the value fluctuates around the first. */
@@ -31,13 +35,14 @@ interface MemoryWatchOptions {
   readonly log: Logger;
   /** Resident memory of the process, in bytes. */
   readonly residentBytes: () => number;
+  readonly pressure: Pick<MemoryPressure, 'resident'>;
 }
 
 /**
  * Returns a check that logs when the memory is near its limit, before the kernel kills the process. It must be called every
  * few seconds.
  */
-export function memoryWatch({ limit, metrics, log, residentBytes }: MemoryWatchOptions): () => void {
+export function memoryWatch({ limit, metrics, log, residentBytes, pressure }: MemoryWatchOptions): () => void {
   metrics.gauge(MEMORY_LIMIT_BYTES).set(limit.bytes);
   const gauge = metrics.gauge(MEMORY_NEAR_LIMIT);
   gauge.set(0);
@@ -45,6 +50,7 @@ export function memoryWatch({ limit, metrics, log, residentBytes }: MemoryWatchO
   return () => {
     const resident = residentBytes();
     const share = resident / limit.bytes;
+    pressure.resident(share);
     if (!isNear && share > NEAR) {
       isNear = true;
       log.error('memory in use is near the limit at which the container is killed', {
@@ -66,15 +72,26 @@ const facts = (resident: number, { bytes, source }: MemoryLimit): Readonly<Recor
 });
 
 const LOOK_MS = 5_000;
+/** Lowest limit at which the operator works. */
+const LEAST_LIMIT = '256Mi';
+/** Maximum age of the measured heap use while memory is short, in milliseconds. */
+const REMEASURED_MS = 60_000;
 
 interface Watched {
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Returns undefined until the size is known. */
+  readonly clusterSize: () => ClusterSize | undefined;
 }
 
 interface ProcessWatch {
   /** Heap limits of each worker. */
   readonly workerLimits: HeapLimits;
+  readonly pressure: MemoryPressure;
+  /** Returns true while only one worker may exist. */
+  readonly isOneWorker: () => boolean;
+  /** Must be called with the use of the main thread's heap after each collection of the whole heap. */
+  readonly heapMeasured: (use: HeapUse) => void;
   /** Starts measuring and returning memory. This is a separate step, because it requires a log. */
   start(operator: Watched, memory: Pick<MemoryReturnOptions, 'clock' | 'workers'>): void;
 }
@@ -97,32 +114,79 @@ export function watchProcess(memorySetting: number): ProcessWatch {
     });
   });
   const gc = shareGcCounts();
+  const pressure = new MemoryPressure();
+  let measuredMs = 0;
 
   return {
     workerLimits: budget.worker,
-    start({ metrics, log }, memory) {
+    pressure,
+    isOneWorker: () => budget.workers === 1 || pressure.stage > 0,
+    heapMeasured(use) {
+      measuredMs = performance.now();
+      pressure.heapUsed(use);
+    },
+    start({ metrics, log, clusterSize }, memory) {
       runtimeMetrics({ metrics, threads: () => workers, gc });
       report(limit, budget, log);
+      const compare = clusterWatch({ limit, log, clusterSize });
       const residentBytes = (): number => process.memoryUsage.rss();
-      setInterval(memoryWatch({ limit, metrics, log, residentBytes }), LOOK_MS).unref();
+      pressure.reportTo({ log, metrics });
+      const look = memoryWatch({ limit, metrics, log, residentBytes, pressure });
+      setInterval(() => {
+        // an idle heap is not collected, so its use would not be known
+        if (pressure.stage > 0 && performance.now() - measuredMs > REMEASURED_MS) collectFully();
+        look();
+        compare();
+      }, LOOK_MS).unref();
       returnMemory({ ...memory, log, residentBytes });
     },
   };
 }
 
-function report(limit: MemoryLimit, budget: ReturnType<typeof memoryBudget>, log: Logger): void {
-  const { mainMb, worker, reserveMb, excessMb } = budget;
+function report(limit: MemoryLimit, budget: MemoryBudget, log: Logger): void {
+  const { limitMb, mainMb, worker, workers, reserveMb, excessMb } = budget;
   const fields = {
-    'limit-mib': Math.round(limit.bytes / 2 ** 20),
+    'limit-mib': limitMb,
     'limit-of': limit.source,
+    'allowed-pods': allowedPods(limit.bytes),
     'main-heap-mib': mainMb,
     'worker-heap-mib': worker.maxOldGenerationSizeMb + worker.maxYoungGenerationSizeMb,
+    'workers-at-a-time': workers,
     'reserve-mib': reserveMb,
   };
-  log.debug('calculated the memory limits of heaps', fields);
+  log.info('divided the memory limit', fields);
   if (excessMb === 0) return;
-  const remedy = 'start node with --max-old-space-size-percentage=26 --max-semi-space-size=4, or raise the limit';
+  const remedy = `set controller.resources.limits.memory of the chart to at least ${LEAST_LIMIT}, and do not set --max-old-space-size`;
   log.error('the sum of the heap limits exceeds the memory limit', { ...fields, 'excess-mib': excessMb, remedy });
+}
+
+interface ClusterWatchOptions {
+  readonly limit: MemoryLimit;
+  readonly log: Logger;
+  readonly clusterSize: () => ClusterSize | undefined;
+}
+
+/**
+ * Returns a check that compares the limit with the size of the cluster, and reports it when the size is known and whenever the
+ * cluster has outgrown the limit. It must be called every few seconds.
+ */
+export function clusterWatch({ limit, log, clusterSize }: ClusterWatchOptions): () => void {
+  let reportedMb = 0;
+  return () => {
+    const size = clusterSize();
+    if (size === undefined) return;
+    const neededMb = neededLimitMb(size);
+    const limitMb = Math.floor(limit.bytes / MIB);
+    const fields = { ...size, 'limit-mib': limitMb, 'needed-mib': neededMb };
+    if (neededMb > Math.max(limitMb, reportedMb)) {
+      const remedy = `set controller.resources.limits.memory of the chart to at least ${neededMb}Mi`;
+      log.error('the memory limit is too low for the cluster, working with less of it when it is short', {
+        ...fields,
+        remedy,
+      });
+    } else if (reportedMb === 0) log.info('the memory limit is sufficient for the cluster', fields);
+    reportedMb = Math.max(reportedMb, neededMb);
+  };
 }
 
 /**

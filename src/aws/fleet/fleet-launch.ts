@@ -1,4 +1,5 @@
 /** Launches one instance for a NodeClaim. */
+
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
 import { LRUCache } from 'lru-cache';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
@@ -21,6 +22,7 @@ import { messageOf } from '../../lib/error-message.ts';
 import { SPOT_SLR_CREATION_FAILED } from '../../observe/events/aws.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import type { Logger } from '../../observe/logger.ts';
+import type { Pressure } from '../../process/memory-pressure.ts';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { LAUNCH_TEMPLATE_NOT_FOUND } from '../error-codes.ts';
@@ -75,6 +77,8 @@ interface LauncherOptions {
   readonly metrics: AwsMetrics;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Undefined if memory is never short. */
+  readonly pressure?: Pick<Pressure, 'onShort'> | undefined;
 }
 
 /** A launch with its chosen instance types, capacity type and tenancy. */
@@ -97,6 +101,7 @@ export class Launcher {
 
   constructor(options: LauncherOptions) {
     this.#options = options;
+    options.pressure?.onShort(() => this.#choices.clear());
   }
 
   /** @throws InsufficientCapacity, CreateFailed, NodeClassNotReady */

@@ -213,6 +213,11 @@ export class LaunchChoices {
     return Math.max(this.#requirements.size, this.#choices.size);
   }
 
+  clear(): void {
+    this.#requirements.clear();
+    this.#choices.clear();
+  }
+
   requirementsOf({ spec }: NodeClaim): LaunchRequirements {
     const key = JSON.stringify(spec.requirements);
     const requirements = this.#requirements.get(key) ?? Requirements.fromRequirements(spec.requirements);

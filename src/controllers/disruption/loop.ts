@@ -110,13 +110,14 @@ export class DisruptionLoop implements Singleton {
   }
 
   async #pass(context: ReconcileContext): Promise<Outcome> {
-    const { cluster, clock } = this.#deps;
+    const { cluster, clock, pressure } = this.#deps;
     const { methods: all, snapshots, queue } = this.#parts;
     const pools = managedPools(this.#deps);
     this.#forgetGone(pools);
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
-    if (this.#hasStaleWatch(context.log) || !cluster.synced() || this.#awaits(pools)) return after(UNSYNCED_MS);
+    if (pressure?.stage === 2 || this.#hasStaleWatch(context.log) || !cluster.synced() || this.#awaits(pools))
+      return after(UNSYNCED_MS);
     for (const { name } of all) this.#lastRunMs.set(name, monotonicMs(clock));
     const snapshot = await snapshots.current(context.log);
     const methods = this.#memo.due(all, snapshot);

@@ -9,6 +9,7 @@ import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { NODECLAIMS_SECOND_ROUND } from '../../observe/metrics/nodeclaims.ts';
@@ -203,6 +204,7 @@ export class Provisioner implements Singleton {
       first: this.#first,
       countZones: true,
       explain: true,
+      ...defined({ mostLaunches: this.#deps.pressure?.mostLaunches }),
     };
     return [snapshot, options];
   }

@@ -23,6 +23,8 @@ interface BatchWindow {
   readonly maxMs: number;
   /** Time for which `wait` waits for a first trigger, in milliseconds. Default: one second. */
   readonly lookoutMs?: number | undefined;
+  /** Returns a factor for `idleMs` and `maxMs`, which is read at the start of each window. Default: 1. */
+  readonly stretch?: () => number;
 }
 
 /** Start and end of a closed window, by the clock's time. */
@@ -71,9 +73,10 @@ export class PodBatcher {
   /** Returns true once a window has closed. Returns false if no trigger arrived in time or if the process stops. */
   async wait(signal: AbortSignal): Promise<boolean> {
     const opened = await this.#signalled(this.#window.lookoutMs ?? LOOKOUT_MS, signal);
-    const closesMs = monotonicMs(this.#clock) + this.#window.maxMs;
+    const stretch = this.#window.stretch?.() ?? 1;
+    const closesMs = monotonicMs(this.#clock) + stretch * this.#window.maxMs;
     while (opened && !signal.aborted) {
-      const quietMs = Math.max(this.#noiseMs, this.#unsettledMs) + this.#window.idleMs;
+      const quietMs = Math.max(this.#noiseMs, this.#unsettledMs) + stretch * this.#window.idleMs;
       const restMs = Math.min(quietMs, closesMs) - monotonicMs(this.#clock);
       if (restMs <= 0) break;
       await this.#signalled(restMs, signal);

@@ -29,6 +29,11 @@ export const MEMORY_NEAR_LIMIT = gauge({
   help: '1 if the memory in use is near the limit, 0 otherwise',
 });
 
+export const MEMORY_PRESSURE = gauge({
+  name: 'karpenter_memory_pressure',
+  help: 'Stage of memory pressure: 0 if memory is sufficient, 1 if it is short, 2 if it is nearly full',
+});
+
 export const NODEJS_THREAD_HEAP_USED_BYTES = gauge({
   name: 'nodejs_thread_heap_used_bytes',
   help: "Used part of the thread's heap",

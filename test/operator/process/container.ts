@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
-import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import { imageEnv, imageOptions } from '../../support/image.ts';
 import { bundled } from '../../support/operator/bundle.ts';
 import type { LogLine } from '../harness.ts';
 
@@ -30,7 +30,7 @@ export interface Container {
 export async function startContainer(env: Readonly<Record<string, string>>, limitBytes: number): Promise<Container> {
   const [metricsPort, healthProbePort] = [await freePort(), await freePort()];
   const group = memoryGroup(limitBytes);
-  const child = spawn(process.execPath, [...imageOptionsFor(limitBytes), bundled('main')], {
+  const child = spawn(process.execPath, [...imageOptions(), bundled('main')], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -50,6 +50,7 @@ export async function startContainer(env: Readonly<Record<string, string>>, limi
       output += chunk;
     });
   let peak = 0;
+  let stopped: ReturnType<typeof ended> | undefined;
   const status = (): string => {
     try {
       return readFileSync(`/proc/${child.pid}/status`, 'utf8');
@@ -68,11 +69,7 @@ export async function startContainer(env: Readonly<Record<string, string>>, limi
     },
     hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     tail: () => output.slice(-2_000),
-    async stop() {
-      const code = await ended(child);
-      group?.remove();
-      return code;
-    },
+    stop: () => (stopped ??= ended(child).finally(() => group?.remove())),
   };
 }
 

@@ -1,12 +1,13 @@
 /**
- * The operator in a separate process with 512 MiB, as in its image: the main job at 100 nodes, and many expensive
- * requests.
+ * The operator in a separate process, as in its image: the main job at 100 nodes and many expensive requests with 512 MiB, and a
+ * cluster that is too large for 256 MiB.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isTrue } from '../../../src/api/conditions.ts';
 import { NODE_POOL } from '../../../src/api/kinds.ts';
 import { machinesAt } from '../../../src/cli/machines.ts';
 import { steadyClock } from '../../../src/lib/clock.ts';
+import { allowedPods } from '../../../src/process/memory-capacity.ts';
 import { deployment, type Scenario, startScenario } from '../harness.ts';
 import { apart, pool } from '../pools.ts';
 import { type Container, startContainer } from './container.ts';
@@ -21,6 +22,23 @@ const CLIENTS = 25;
 /** Maximum wait in real time. Both processes share the machine with those of other tests. */
 const PATIENCE_MS = 200_000;
 const LONGEST_MS = 3 * PATIENCE_MS;
+
+type Condition = () => Promise<boolean>;
+
+/** Waits for a condition. Fails as soon as the operator has ended. */
+const untilIn = (
+  { scenario, operator }: { readonly scenario: Scenario; readonly operator: Container },
+  what: string,
+  holds: Condition,
+): Promise<unknown> =>
+  scenario.until(
+    what,
+    async () => {
+      if (operator.hasEnded()) throw new Error(`the operator has ended:\n${operator.tail()}`);
+      return holds();
+    },
+    PATIENCE_MS,
+  );
 
 describe(`an operator with ${LIMIT_MIB} MiB`, () => {
   let scenario: Scenario;
@@ -42,15 +60,7 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
     await scenario.stop();
   });
 
-  const until = (what: string, holds: () => Promise<boolean>): Promise<unknown> =>
-    scenario.until(
-      what,
-      async () => {
-        if (operator.hasEnded()) throw new Error(`the operator has ended:\n${operator.tail()}`);
-        return holds();
-      },
-      PATIENCE_MS,
-    );
+  const until = (what: string, holds: Condition): Promise<unknown> => untilIn({ scenario, operator }, what, holds);
   const metrics = async (): Promise<string> => (await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`)).text();
 
   it(
@@ -97,5 +107,61 @@ describe(`an operator with ${LIMIT_MIB} MiB`, () => {
     expect(limits.map(([, thread]) => thread).sort()).toEqual(['disruption', 'main', 'solver']);
     const heapsMib = limits.reduce((sum, [, , bytes]) => sum + Number(bytes) / MIB, 0);
     expect(heapsMib).toBeLessThanOrEqual(LIMIT_MIB - RESERVE_MIB);
+  });
+});
+
+const LOW_MIB = 256;
+const PODS = 3_000;
+const FEWER = 1_500;
+
+describe(`an operator with ${LOW_MIB} MiB and ${PODS} pods`, () => {
+  let scenario: Scenario;
+  let operator: Container;
+  beforeAll(async () => {
+    scenario = await startScenario({ operator: false, clock: steadyClock(), pollMs: 500, ...machinesAt(20) });
+    operator = await startContainer({ ...scenario.world.env(), DISABLE_LEADER_ELECTION: 'true' }, LOW_MIB * MIB);
+    const web = deployment('web', 0, {}, { cpu: '500m' });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2, 4, 8] }), web);
+    await scenario.scale('web', PODS);
+  }, LONGEST_MS);
+  afterAll(async () => {
+    await operator?.stop();
+    await scenario.stop();
+  });
+
+  const until = (what: string, holds: Condition): Promise<unknown> => untilIn({ scenario, operator }, what, holds);
+  const lines = (message: string) => operator.log().filter((line) => line.message === message);
+  const threads = async (): Promise<readonly (string | undefined)[]> => {
+    const text = await (await fetch(`http://127.0.0.1:${operator.metricsPort}/metrics`)).text();
+    const found = text.matchAll(/^nodejs_thread_heap_used_bytes\{thread="(\w+)"\} \d/gm);
+    return [...found].map(([, thread]) => thread);
+  };
+
+  it(
+    'launches all nodes, and runs one worker at a time',
+    async () => {
+      await until(`${PODS} running pods`, async () => (await scenario.running('web')).length === PODS);
+      const nodes = (await scenario.nodes()).length;
+      expect(await threads()).toEqual(['main', 'solver']);
+      await scenario.scale('web', FEWER);
+      await until('a search of disruption', async () => (await threads()).includes('disruption'));
+      expect(await threads()).toEqual(['main', 'disruption']);
+      await until('fewer nodes', async () => (await scenario.nodes()).length < nodes);
+      expect(operator.peakBytes()).toBeLessThan(LOW_MIB * MIB);
+      expect(await operator.stop()).toBe(0);
+    },
+    LONGEST_MS,
+  );
+
+  it('logs the size of the cluster that the limit allows, and the limit that the cluster needs', () => {
+    const [allowed] = lines('divided the memory limit');
+    expect(allowed).toMatchObject({
+      'limit-mib': LOW_MIB,
+      'allowed-pods': allowedPods(LOW_MIB * MIB),
+      'main-heap-mib': 96,
+    });
+    const [needed] = lines('the memory limit is too low for the cluster, working with less of it when it is short');
+    expect(needed).toMatchObject({ level: 'ERROR', 'limit-mib': LOW_MIB });
+    expect(needed?.remedy).toContain(`${needed?.['needed-mib']}Mi`);
   });
 });

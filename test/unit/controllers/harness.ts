@@ -20,6 +20,7 @@ import type { EventNote } from '../../../src/kube/events.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
 import type { Tracer } from '../../../src/observe/traces/tracer.ts';
+import type { Pressure } from '../../../src/process/memory-pressure.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
 import type { ClusterState } from '../../../src/state/cluster.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
@@ -45,6 +46,7 @@ export class World {
   protected readonly random: (() => number) | undefined = undefined;
   /** Solver of the engine in this thread, unless a test replaces it. */
   solver: Solver | undefined;
+  pressure: Pressure | undefined;
   /** Launch budget of the operator that started last. */
   launches: LaunchBudget | undefined;
   /** Disruption simulations in this thread, unless a test replaces them. */
@@ -113,6 +115,7 @@ export class World {
       decisions: this.costHistory?.decisions,
       traces: this.traces,
       random: this.random,
+      pressure: this.pressure,
     };
     this.launches = new LaunchBudget(deps);
     const { done } = runControllers({

@@ -1,6 +1,8 @@
 /** Acts that cannot be undone, while the cache does not show a change that forbids them. */
+
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
+import type { Pressure } from '../../../src/process/memory-pressure.ts';
 import { CLOSED, startWithNodes } from './disruption/disruption-world.ts';
 import { conditionOf, World } from './harness.ts';
 
@@ -94,6 +96,20 @@ describe('a disruption command', () => {
     await world.pass(60);
     expect(alive()).toHaveLength(1);
     expect(world.disruptedNodes()).toEqual([]);
+  });
+
+  it('does not start while memory is nearly full', async () => {
+    const pressure = { stage: 2, stretch: 4, mostLaunches: 1, onShort: () => undefined } as const;
+    const held: { -readonly [K in keyof Pressure]: Pressure[K] } = { ...pressure };
+    world.pressure = held;
+    await startWithNodes(world, { count: 1, disruption: CLOSED, small: 0 });
+    world.removePods(...world.pods);
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { disruption: { budgets: [{ nodes: '100%' }] } } });
+    await world.pass(120);
+    expect(alive()).toHaveLength(1);
+    held.stage = 1;
+    await world.pass(60);
+    expect(alive()).toEqual([]);
   });
 
   it('does not start while a watch is stale', async () => {

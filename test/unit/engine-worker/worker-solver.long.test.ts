@@ -5,13 +5,15 @@ import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
-import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
-import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
+import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
+import { EngineWorker, WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
 import { SentTypes } from '../../../src/engine-worker/instance-type-lists.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
 import { localSolver } from '../../../src/engine-worker/solver.ts';
+import { EngineWorkerEnd } from '../../../src/engine-worker/watchdog.ts';
 import { WorkerState } from '../../../src/engine-worker/worker-state.ts';
 import { World } from '../controllers/harness.ts';
+import { virtualClock } from '../virtualclock.ts';
 
 const OPTIONS: SolveOptions = {
   preferencePolicy: 'Respect',
@@ -19,6 +21,8 @@ const OPTIONS: SolveOptions = {
   reservedMode: 'off',
   ignoreDraRequests: true,
 };
+
+const PLAN: Plan = { claims: [], placements: [], refusals: new Map(), notEvaluated: [], emptyPools: [] };
 
 function snapshotOf(pods: number): Snapshot {
   const world = new World();
@@ -255,6 +259,20 @@ describe('the solver in a worker', () => {
     const numbers = Array.from({ length: 100 }, () => Array.from({ length: 100_000 }, (_, at) => at / 3));
     const large = { ...snapshotOf(1), nowMs: numbers } as unknown as Snapshot;
     await expect(own.solve(large, OPTIONS)).rejects.toThrow(/out of memory/);
+    await own.close();
+  });
+
+  it('repeats a solve with the packing of Karpenter if the worker ran out of memory', async () => {
+    const asked: unknown[] = [];
+    const ask = jest.spyOn(EngineWorker.prototype, 'ask').mockImplementation(async (_, prepare) => {
+      asked.push((await (prepare as () => Promise<{ options: SolveOptions }>)()).options.packing);
+      if (asked.length === 1) throw new EngineWorkerEnd('solver', 'out-of-memory', { text: 'ended' });
+      return PLAN as never;
+    });
+    const own = new WorkerSolver({ clock: virtualClock() });
+    expect(await own.solve(snapshotOf(1), { ...OPTIONS, packing: 'cheapest' })).toEqual(PLAN);
+    expect(asked).toEqual(['cheapest', 'compatible']);
+    ask.mockRestore();
     await own.close();
   });
 

@@ -112,6 +112,16 @@ describe('solve', () => {
     expect(plan.refusals.size).toBe(0);
   });
 
+  it('returns the first claims of the plan if the number of launches is limited, and the other pods for the next solve', () => {
+    const pendingPods = replicas(10, 'web', { cpu: '3' });
+    const all = planOf({ pendingPods });
+    const some = planOf({ pendingPods }, { mostLaunches: 2 });
+    expect(all.claims.length).toBeGreaterThan(2);
+    expect(some.claims).toEqual(all.claims.slice(0, 2));
+    expect(some.notEvaluated).toEqual(all.claims.slice(2).flatMap(({ pods }) => pods));
+    expect(planOf({ pendingPods }, { mostLaunches: all.claims.length })).toEqual(all);
+  });
+
   it('never exceeds the capacity of any listed type, and accounts for every pod', () => {
     const parts: fc.Arbitrary<PodParts> = fc.record({
       cpu: fc.constantFrom('100m', '900m', '2', '7', '12'),

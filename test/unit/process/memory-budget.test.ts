@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { memoryBudget, memoryLimit } from '../../../src/process/memory-budget.ts';
+import { type HeapLimits, memoryBudget, memoryLimit, YOUNG_MB } from '../../../src/process/memory-budget.ts';
+import { imageOptions } from '../../support/image.ts';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -27,30 +28,64 @@ describe('memoryLimit', () => {
   });
 });
 
+const heapOf = ({ maxOldGenerationSizeMb, maxYoungGenerationSizeMb }: HeapLimits): number =>
+  maxOldGenerationSizeMb + maxYoungGenerationSizeMb;
+
 describe('memoryBudget', () => {
   it.each([
-    { limit: 256 * MIB, main: 90 * MIB, worker: 64, reserve: 96, excess: 58 },
-    { limit: 512 * MIB, main: 157 * MIB, worker: 126, reserve: 102, excess: 0 },
-    { limit: GIB, main: 290 * MIB, worker: 265, reserve: 204, excess: 0 },
-    { limit: 2 * GIB, main: 556 * MIB, worker: 541, reserve: 409, excess: 0 },
+    { limit: 256, main: 96, workers: 1, worker: 64, reserve: 96, excess: 0 },
+    { limit: 320, main: 128, workers: 1, worker: 96, reserve: 96, excess: 0 },
+    { limit: 384, main: 128, workers: 2, worker: 80, reserve: 96, excess: 0 },
+    { limit: 512, main: 145, workers: 2, worker: 132, reserve: 102, excess: 0 },
+    { limit: 1_024, main: 278, workers: 2, worker: 271, reserve: 204, excess: 0 },
+    { limit: 2_048, main: 544, workers: 2, worker: 547, reserve: 409, excess: 0 },
+    { limit: 128, main: 76, workers: 1, worker: 64, reserve: 96, excess: 108 },
+  ])('divides $limit MiB', ({ limit, main, workers, worker, reserve, excess }) => {
+    const budget = memoryBudget(limit * MIB);
+    expect(heapOf(budget.worker)).toBe(worker);
+    expect(budget).toMatchObject({ mainMb: main, workers, reserveMb: reserve, excessMb: excess });
+  });
+
+  it.each([
+    { limit: 256, main: 78, workers: 1, worker: 82, excess: 0 },
+    { limit: 512, main: 157, workers: 2, worker: 126, excess: 0 },
     // without the options of the image, V8 derives its limit from the memory of the machine
-    { limit: 512 * MIB, main: 4288 * MIB, worker: 64, reserve: 102, excess: 4006 },
-    { limit: 64 * GIB, main: 4288 * MIB, worker: 2048, reserve: 13_107, excess: 0 },
-  ])('gives each worker $worker MiB if the limit is $limit bytes', ({ limit, main, worker, reserve, excess }) => {
-    const budget = memoryBudget(limit, main);
-    const { maxOldGenerationSizeMb, maxYoungGenerationSizeMb } = budget.worker;
-    expect(maxOldGenerationSizeMb + maxYoungGenerationSizeMb).toBe(worker);
-    expect(budget).toMatchObject({ mainMb: main / MIB, reserveMb: reserve, excessMb: excess });
+    { limit: 512, main: 4_288, workers: 1, worker: 64, excess: 3_942 },
+    { limit: 65_536, main: 4_288, workers: 2, worker: 2_048, excess: 0 },
+  ])('divides $limit MiB if the main thread has $main MiB', ({ limit, main, workers, worker, excess }) => {
+    const budget = memoryBudget(limit * MIB, main * MIB);
+    expect(heapOf(budget.worker)).toBe(worker);
+    expect(budget).toMatchObject({ mainMb: main, workers, excessMb: excess });
+  });
+
+  it('never exceeds a limit of 256 MiB or more', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 256, max: 65_536 }), (limitMb) => {
+        const { worker, workers, mainMb, reserveMb, excessMb } = memoryBudget(limitMb * MIB);
+        expect(excessMb).toBe(0);
+        expect(mainMb + workers * heapOf(worker) + reserveMb).toBeLessThanOrEqual(limitMb);
+        expect(heapOf(worker)).toBeGreaterThanOrEqual(64);
+      }),
+    );
+  });
+
+  it('gives the main thread the share of the image if the limit is at least 448 MiB', () => {
+    const [, percentage] = /--max-old-space-size-percentage=(\d+)/.exec(imageOptions().join(' ')) ?? [];
+    fc.assert(
+      fc.property(fc.integer({ min: 448, max: 65_536 }), (limitMb) => {
+        const { mainMb, workers } = memoryBudget(limitMb * MIB);
+        expect(mainMb - YOUNG_MB).toBe(Math.floor((limitMb * Number(percentage)) / 100));
+        expect(workers).toBe(2);
+      }),
+    );
   });
 
   it('returns the excess if the sum exceeds the limit', () => {
     const bytes = fc.integer({ min: 64 * MIB, max: 64 * GIB });
     fc.assert(
-      fc.property(bytes, bytes, fc.integer({ min: 1, max: 4 }), (limit, main, workers) => {
-        const { worker, mainMb, reserveMb, excessMb } = memoryBudget(limit, main, workers);
-        const each = worker.maxOldGenerationSizeMb + worker.maxYoungGenerationSizeMb;
-        expect(worker.maxOldGenerationSizeMb).toBeGreaterThanOrEqual(50);
-        expect(mainMb + workers * each + reserveMb - excessMb).toBeLessThanOrEqual(limit / MIB);
+      fc.property(bytes, bytes, (limit, main) => {
+        const { worker, workers, mainMb, reserveMb, excessMb } = memoryBudget(limit, main);
+        expect(mainMb + workers * heapOf(worker) + reserveMb - excessMb).toBeLessThanOrEqual(limit / MIB);
       }),
     );
   });

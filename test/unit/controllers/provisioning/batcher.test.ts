@@ -3,9 +3,9 @@ import { PodBatcher } from '../../../../src/controllers/provisioning/triggers.ts
 import { settableClock } from '../../virtualclock.ts';
 
 /** A batcher, and its results in order of time. */
-function batching(lookoutMs?: number) {
+function batching(lookoutMs?: number, stretch?: () => number) {
   const clock = settableClock(0);
-  const batcher = new PodBatcher(clock, { idleMs: 1000, maxMs: 10_000, lookoutMs });
+  const batcher = new PodBatcher(clock, { idleMs: 1000, maxMs: 10_000, lookoutMs, ...(stretch && { stretch }) });
   const stop = new AbortController();
   const answers: { readonly atMs: number; readonly triggered: boolean }[] = [];
   const wait = (): Promise<void> =>
@@ -24,6 +24,23 @@ describe('Batcher', () => {
     await clock.advance(2000);
     await waiting;
     expect(answers).toEqual([{ atMs: 1900, triggered: true }]);
+  });
+
+  it('closes windows later while memory is short', async () => {
+    let factor = 2;
+    const { clock, batcher, answers, wait } = batching(undefined, () => factor);
+    const waiting = wait();
+    for (let pod = 0; pod < 45; pod += 1) {
+      batcher.trigger(`pod-${pod}`);
+      await clock.advance(500);
+    }
+    await waiting;
+    expect(answers).toEqual([{ atMs: 20_000, triggered: true }]);
+    factor = 4;
+    const next = wait();
+    await clock.advance(10_000);
+    await next;
+    expect(answers.slice(1)).toEqual([{ atMs: 26_000, triggered: true }]);
   });
 
   it.each([

@@ -30,6 +30,23 @@ describe('provisioning', () => {
     );
   });
 
+  it('creates few NodeClaims at a time while memory is short, and finally all', async () => {
+    world.pressure = { stage: 1, stretch: 2, mostLaunches: 2, onShort: () => undefined };
+    world.nodePool();
+    world.start();
+    await world.pass(2);
+    world.pending(5, '7');
+    const created: number[] = [];
+    for (let second = 0; second < 40; second++) {
+      await world.pass(1);
+      created.push(world.claims.length);
+    }
+    const growth = created.map((count, at) => count - (created[at - 1] ?? 0));
+    expect(Math.max(...growth)).toBe(2);
+    expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
+    expect(messages('found provisionable pod(s)')).toBeGreaterThanOrEqual(3);
+  });
+
   it('prepares the solver once, as soon as a NodePool can launch nodes, while no pods are pending', async () => {
     const prepared: number[] = [];
     world.solver = Object.assign(localSolver(), {
