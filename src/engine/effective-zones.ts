@@ -23,16 +23,21 @@ export function zonesOf({ pools, nodes }: EngineSnapshot): readonly string[] {
   return [...zones].sort();
 }
 
-/** Returns the number of pods in phase Pending by their only possible zone, `flexible` or `none`. */
+/**
+ * Returns the number of pods in phase Pending by their only possible zone, `flexible` or `none`. Returns undefined if the time is
+ * over.
+ */
 export function effectiveZones(
   entries: readonly { readonly pod: EnginePod; readonly podClass: PodClass }[],
   topology: Topology,
   zones: readonly string[],
-): ReadonlyMap<string, number> {
+  isLate: () => boolean = () => false,
+): ReadonlyMap<string, number> | undefined {
   const known = new Map<PodClass, string>();
   const counts = new Map<string, number>();
   for (const { pod, podClass } of entries) {
     if (pod.status?.phase !== 'Pending') continue;
+    if (!known.has(podClass) && isLate()) return undefined;
     const zone = known.get(podClass) ?? zoneOf(podClass, topology, zones);
     known.set(podClass, zone);
     counts.set(zone, (counts.get(zone) ?? 0) + 1);

@@ -241,6 +241,11 @@ export interface SolveOptions {
   readonly packingLimit?: PackingLimit | undefined;
   /** Time after which this solve stops with its current result. `Plan.notEvaluated` lists the remaining pods. */
   readonly deadlineMs?: number;
+  /**
+   * Time in which pods are tried, if it is less than the deadline. The namespaces of the pods share it. The search for cheaper
+   * nodes and the search for causes have half of this time each.
+   */
+  readonly placementMs?: number;
   /** Monotonic clock, only for the deadline. Injected, because the engine reads no clock. */
   readonly elapsedMs?: () => number;
   /** Called with each pod before work on it starts, so that the caller can identify a pod that makes a solve hang. */

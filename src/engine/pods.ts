@@ -8,8 +8,10 @@ import { tolerates } from './taints.ts';
 /** Time after its deletion timestamp at which an existing pod counts as stuck. No component waits for a stuck pod. */
 export const STUCK_MS = 60_000;
 
+export const namespaceOf = ({ metadata }: EnginePod): string => metadata.namespace ?? 'default';
+
 /** Returns `namespace/name`, as in messages and plans. */
-export const podKey = (pod: EnginePod): string => `${pod.metadata.namespace ?? 'default'}/${pod.metadata.name}`;
+export const podKey = (pod: EnginePod): string => `${namespaceOf(pod)}/${pod.metadata.name}`;
 
 const isOwnedBy = (pod: EnginePod, apiVersion: string, kind: string): boolean =>
   (pod.metadata.ownerReferences ?? []).some((owner) => owner.apiVersion === apiVersion && owner.kind === kind);

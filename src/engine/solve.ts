@@ -4,6 +4,7 @@
  */
 
 import { messageOf } from '../lib/error-message.ts';
+import { interleave } from '../lib/interleave.ts';
 import { withCauses } from './causes/plan-causes.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
@@ -24,7 +25,7 @@ import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { placementRequests } from './placement-requests.ts';
 import { cutOf, intake } from './pod-bounds.ts';
-import { podKey } from './pods.ts';
+import { namespaceOf, podKey } from './pods.ts';
 import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './solver/admission.ts';
 import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
@@ -68,7 +69,7 @@ export interface Variation {
 /** Options that can differ between solves of a prepared snapshot. */
 type SolveLimits = Pick<
   SolveOptions,
-  'deadlineMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork' | 'packingLimit'
+  'deadlineMs' | 'placementMs' | 'elapsedMs' | 'first' | 'mostClaims' | 'packing' | 'packingWork' | 'packingLimit'
 >;
 
 /** Compiled snapshot for many solves with small changes. Data that depends only on the snapshot is computed once. */
@@ -162,7 +163,7 @@ class VariationSolve {
     const plan = withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY);
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
     const input = { ...this.#common.snapshot, nodes: this.#limitedNodes, claims: cheapest.claims };
-    return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input) };
+    return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input, this.#pace.startStep()) };
   }
 
   /** Nodes that count toward the limits of their NodePool. */
@@ -191,7 +192,8 @@ class VariationSolve {
     const work = { classes: this.#classes, topology, working: this.#options.working };
     // in the order of placement, so that the order of the snapshot does not matter
     const placeable = registeredPods(this.#order, work, refusals);
-    if (this.#options.countZones) this.#zones ??= effectiveZones(placeable, topology, zonesOf(snapshot));
+    if (this.#options.countZones)
+      this.#zones ??= effectiveZones(placeable, topology, zonesOf(snapshot), this.#pace.startStep());
     const devices = this.#newDevices();
     const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet };
     const nodes = new Nodes({ ...parts, devices });
@@ -285,7 +287,7 @@ class VariationSolve {
       // simulations of disruption must be quick
       isThorough: this.#options.reservedMode !== 'fallback',
       costMore: this.#options.afterBinding ? this.#costMoreAfterBinding.bind(this) : undefined,
-      isLate: this.#pace.isOver,
+      isLate: this.#pace.startStep(),
       onUnpacked: (pool: UnpackedPool) => void this.#unpacked.set(pool.nodePool, pool),
     };
     try {
@@ -306,38 +308,85 @@ function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, { explain
   return { claims: [], placements: [], refusals: shown, notEvaluated: [], emptyPools: [] };
 }
 
-/** Tries pods until all are placed, a round makes no progress, or the time is over. Returns the pods that were never tried. */
+interface RunParts {
+  readonly pace: Pace;
+  readonly work: NamespaceWork;
+}
+
+/**
+ * Tries pods until all are placed, a round makes no progress, or the time is over. If a namespace uses its share of the time, its
+ * further pods follow in the next round. Returns the pods that were never tried.
+ */
 function run(
   scheduler: Scheduler,
   order: readonly Entry[],
   refusals: Map<string, PodRefusal>,
-  { pace, work }: { readonly pace: Pace; readonly work: NamespaceWork },
+  parts: RunParts,
 ): readonly string[] {
-  const queue = new PodQueue(order);
-  const later: string[] = [];
-  const restOf = (entry: Entry): readonly string[] => [
-    ...later,
-    ...[entry, ...queue.rest].map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key)),
-  ];
+  const untried: Entry[] = [];
+  for (let entries = order; entries.length > 0; ) {
+    const { skipped, postponed, refused, isOver } = runRound(scheduler, entries, refusals, parts);
+    untried.push(...skipped);
+    if (isOver) untried.push(...postponed, ...refused);
+    entries = isOver || postponed.length === 0 ? [] : [...postponed, ...refused];
+  }
+  return untried.map(({ pod }) => podKey(pod)).filter((key) => !refusals.has(key));
+}
+
+interface Round {
+  /** Pods that are not tried again in this solve. */
+  readonly skipped: readonly Entry[];
+  /** Pods whose namespace has used its share of the time. */
+  readonly postponed: readonly Entry[];
+  /** Pods that found no place, or that follow the end of the time. */
+  readonly refused: readonly Entry[];
+  readonly isOver: boolean;
+}
+
+function runRound(
+  scheduler: Scheduler,
+  entries: readonly Entry[],
+  refusals: Map<string, PodRefusal>,
+  { pace, work }: RunParts,
+): Round {
+  const queue = new PodQueue(entries);
+  const [skipped, postponed]: [Entry[], Entry[]] = [[], []];
+  const endOf = (entry: Entry): Round => ({ skipped, postponed, refused: [entry, ...queue.rest], isOver: true });
+  pace.startRound(entries.map(({ pod }) => pod));
   for (let entry = queue.pop(); entry !== undefined; entry = queue.pop()) {
     const { pod, podClass } = entry;
-    if (podClass.devices !== undefined && work.isSpentFor(pod)) {
-      if (!refusals.has(podKey(pod))) later.push(podKey(pod));
-      continue;
-    }
-    if (!pace.hasTimeFor(pod, entry.isHeavy) || pace.hasEnough(scheduler.claims.all.length)) return restOf(entry);
-    const refusal = refusalOrFailure('placed', () => scheduler.place(pod, podClass, pace.isLateForPod));
-    if (refusal === undefined) {
-      if (refusals.size > 0) refusals.delete(podKey(pod));
-    } else if (refusal !== 'late') {
-      refusals.set(podKey(pod), withCut(refusal, pod));
-      queue.pushBack(entry);
-    } else if (pace.hasHadItsShare) {
-      // not tried again in this solve
-      refusals.set(podKey(pod), pace.tooSlow);
-    } else return restOf(entry);
+    const isSpent = podClass.devices !== undefined && work.isSpentFor(pod);
+    const turn = isSpent ? 'skip' : pace.turnOf(pod, entry.isHeavy);
+    const isOver = turn === 'stop' || pace.hasEnough(scheduler.claims.all.length);
+    const outcome = turn === 'try' && !isOver ? tryPod(scheduler, entry, refusals, pace) : turn;
+    if (isOver || outcome === 'stop') return endOf(entry);
+    if (outcome === 'refused') queue.pushBack(entry);
+    else if (outcome === 'skip') skipped.push(entry);
+    else if (outcome === 'postpone') postponed.push(entry);
   }
-  return later;
+  return { skipped, postponed, refused: queue.rest, isOver: false };
+}
+
+/** Places or refuses a pod. If there is no time for all forms of the pod, skips a heavy pod and stops at another pod. */
+function tryPod(
+  scheduler: Scheduler,
+  { pod, podClass, isHeavy }: Entry,
+  refusals: Map<string, PodRefusal>,
+  pace: Pace,
+): 'done' | 'refused' | 'skip' | 'stop' {
+  const refusal = refusalOrFailure('placed', () => scheduler.place(pod, podClass, pace.isLateForPod));
+  if (refusal === undefined) {
+    if (refusals.size > 0) refusals.delete(podKey(pod));
+    return 'done';
+  }
+  if (refusal !== 'late') {
+    refusals.set(podKey(pod), withCut(refusal, pod));
+    return 'refused';
+  }
+  if (!pace.hasHadItsShare) return isHeavy ? 'skip' : 'stop';
+  // not tried again in this solve
+  refusals.set(podKey(pod), pace.tooSlow);
+  return 'done';
 }
 
 /** Adds the omitted parts of a pod to the refusal, because they can be the cause. */
@@ -346,10 +395,12 @@ function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
   return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
 }
 
-/** Moves heavy pods to the end, so that they take time only from each other. */
+/** Moves heavy pods to the end, so that they take time only from each other. Their namespaces take turns. */
 function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
   const heavy = entries.filter((entry) => entry.isHeavy);
-  return heavy.length === 0 ? entries : [...entries.filter((entry) => !entry.isHeavy), ...heavy];
+  if (heavy.length === 0) return entries;
+  const byNamespace = Map.groupBy(heavy, ({ pod }) => namespaceOf(pod));
+  return [...entries.filter((entry) => !entry.isHeavy), ...interleave([...byNamespace.values()])];
 }
 
 /** Limits the number of claims of a plan, so that the caller can launch them. */

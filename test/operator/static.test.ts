@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE_POOL } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
+import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
 import { collectionPath } from '../support/kube-api.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';
@@ -88,5 +89,35 @@ describe('a static NodePool', () => {
     expect(most).toBe(3);
     for (const node of await scenario.nodes()) expect(node.metadata.labels?.tier).toBe('gold');
     expect(commands(scenario)).toHaveLength(2);
+  }, 300_000);
+
+  it('keeps drifted nodes at its limit and names the limit, until the limit allows an additional node', async () => {
+    await begin(staticPool(2, {}, { nodes: '2' }));
+    await nodesOf(2);
+    const before = new Set(scenario.instances().map(({ id }) => id));
+
+    await scenario.apply(staticPool(2, { labels: { tier: 'gold' } }, { nodes: '2' }));
+    const verdicts = async (): Promise<readonly Verdict[]> => (await scenario.debug('verdicts')) as readonly Verdict[];
+    await scenario.until('a verdict about the limit for both nodes', async () => {
+      const found = await verdicts();
+      return found.length === 2 && found.every(({ code }) => code === 'limits');
+    });
+    for (const verdict of await verdicts())
+      expect(verdict).toMatchObject({
+        object: { kind: 'NodePool', name: 'fixed' },
+        text: 'a replacement would exceed the limit of its NodePool: nodes 2 of 2 in use',
+        nearestMiss: 'spec.limits.nodes of 3 would allow one replacement at a time',
+      });
+    await scenario.until('an event on both nodes', async () => {
+      const messages = (await scenario.events('DisruptionVerdict')).map(({ message }) => message);
+      return messages.filter((message) => message.endsWith('[limits]')).length === 2;
+    });
+    await scenario.pass(5 * 60_000);
+    expect(new Set(scenario.instances().map(({ id }) => id))).toEqual(before);
+    expect(commands(scenario)).toEqual([]);
+
+    await scenario.kube.patch(NODE_POOL, { name: 'fixed' }, { spec: { limits: { nodes: '3' } } });
+    await scenario.until('new nodes only', () => scenario.instances().every(({ id }) => !before.has(id)), 90_000);
+    await nodesOf(2);
   }, 300_000);
 });

@@ -7,7 +7,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { LaunchCause, WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
-import { podKey } from '../../engine/pods.ts';
+import { namespaceOf, podKey } from '../../engine/pods.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import { refOf } from '../../kube/store.ts';
@@ -28,7 +28,6 @@ import {
   type CauseState,
   isOfLikeness,
   isSubjectTo,
-  namespaceOf,
   PoolBudget,
   type Unproductive,
 } from './pool-budget.ts';

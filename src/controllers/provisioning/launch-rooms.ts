@@ -1,12 +1,13 @@
 /** Finds how many nodes a NodePool may launch at a time for the pods of each namespace. */
 import type { Pod } from '../../api/kubernetes.ts';
+import { namespaceOf } from '../../engine/pods.ts';
 import { interleave } from '../../lib/interleave.ts';
 import { timeOf } from '../../lib/times.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isMature, provenAmong, type SuspectNodes } from './launch-suspects.ts';
 import type { Launch } from './launches.ts';
-import { affects, type CauseRecord, namespaceOf, type PoolBudget } from './pool-budget.ts';
+import { affects, type CauseRecord, type PoolBudget } from './pool-budget.ts';
 
 /** Number of nodes at a time for pods if the NodePool holds back equal pods of other namespaces. */
 const UNTRIED_AT_ONCE = 2;

@@ -1,13 +1,14 @@
 /** Evidence about launches before they are judged: nodes that show a cause, and pods of which similar pods run on the nodes. */
 import type { Pod } from '../../api/kubernetes.ts';
 import { poolNameOf } from '../../api/object-fields.ts';
+import { namespaceOf } from '../../engine/pods.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { suitability } from './lacks.ts';
 import type { Launch } from './launches.ts';
-import { namespaceOf, type Unproductive } from './pool-budget.ts';
+import type { Unproductive } from './pool-budget.ts';
 import { volumeReader } from './volume-reader.ts';
 
 /** A taint that is removed within this time after the initialization holds back pods of the same likeness alone. */

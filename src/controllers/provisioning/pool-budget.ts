@@ -4,6 +4,7 @@
  */
 import type { Pod } from '../../api/kubernetes.ts';
 import type { LaunchCause } from '../../engine/launch-causes.ts';
+import { namespaceOf } from '../../engine/pods.ts';
 import { causeKey, isAffected, mergeCauses } from '../../engine/withheld-launches.ts';
 import { backOffMs } from '../../kube/backoff.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
@@ -46,8 +47,6 @@ const ruleOf = (cause: LaunchCause): Rule => (affectsEveryPod(cause) ? OF_ALL : 
 type CauseOfLikeness = Extract<LaunchCause, { readonly likeness: string }>;
 export const isOfLikeness = (cause: LaunchCause): cause is CauseOfLikeness =>
   cause.code === 'volume' || cause.code === 'not-used';
-
-export const namespaceOf = ({ metadata }: Pod): string => metadata.namespace ?? '';
 
 /** Reports whether the cause affects the pod, likeness included. */
 export const affects = (cause: LaunchCause, pod: Pod): boolean =>

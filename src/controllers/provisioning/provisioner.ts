@@ -46,8 +46,13 @@ import {
 import type { PodBatcher } from './triggers.ts';
 import { UnboundPods } from './unbound-pods.ts';
 
-/** Time limit of one solve. The run uses the result up to this limit, and the next run starts with the remaining pods. */
+/** Time limit of one solve. The run uses the result up to this limit. */
 const DEADLINE_MS = 60_000;
+/**
+ * Time in which one solve tries pods. The next run starts with the remaining pods. Pods that are created during a solve wait for
+ * its end, so the pods of one namespace must not use the whole deadline.
+ */
+const PLACEMENT_MS = 6_000;
 /** Short, because pods wait during the back-off: several failures must not add up to minutes. */
 const BACK_OFF = { baseMs: 100, maxMs: 10_000 };
 const NO_POOLS = 'no dynamic nodepools found';
@@ -201,6 +206,7 @@ export class Provisioner implements Singleton {
     const options = {
       ...solveOptions(settings, 'strict'),
       deadlineMs: DEADLINE_MS,
+      placementMs: PLACEMENT_MS,
       first: this.#first,
       countZones: true,
       explain: true,

@@ -1,8 +1,9 @@
 /** Adds causes to the refusals of a plan. */
+import { interleave } from '../../lib/interleave.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../model.ts';
 import { placementRequests } from '../placement-requests.ts';
-import { podKey } from '../pods.ts';
+import { namespaceOf, podKey } from '../pods.ts';
 import { type PoolUsage, poolUsage } from '../pool-usage.ts';
 import { refusalCauses } from './nearest-pool.ts';
 import type { PoolState } from './pool-cause.ts';
@@ -12,11 +13,15 @@ interface CauseInput extends Pick<EngineSnapshot, 'pools' | 'nodes' | 'idleNodeP
   readonly claims?: readonly PlannedClaim[];
 }
 
-/** Returns the refusals with the cause of each pod that fits into no NodePool. Alike pods share the search. */
+/**
+ * Returns the refusals with the cause of each pod that fits into no NodePool. Alike pods share the search, and namespaces take
+ * turns. When the time is over, further refusals stay without a cause.
+ */
 export function withCauses(
   refusals: ReadonlyMap<string, PodRefusal>,
   pods: readonly EnginePod[],
   input: CauseInput,
+  isLate: () => boolean = () => false,
 ): ReadonlyMap<string, PodRefusal> {
   const states = new Map<string, PoolState>();
   const idle = (input.idleNodePools ?? []).map((nodePool) => ({ nodePool, instanceTypes: [] }));
@@ -33,18 +38,17 @@ export function withCauses(
     });
   }
   const known = new Map<string, PodRefusal>();
-  const byKey = new Map(pods.map((pod) => [podKey(pod), pod]));
-  const found = new Map<string, PodRefusal>();
-  for (const [key, refusal] of refusals) {
-    const pod = byKey.get(key);
-    if (refusal.code !== 'no-fit' || pod === undefined) {
-      found.set(key, refusal);
-      continue;
-    }
+  // the order of the refusals stays
+  const found = new Map(refusals);
+  const waiting = pods.filter((pod) => refusals.get(podKey(pod))?.code === 'no-fit');
+  for (const pod of interleave([...Map.groupBy(waiting, namespaceOf).values()])) {
+    const refusal = refusals.get(podKey(pod));
+    if (refusal?.code !== 'no-fit') continue;
     const identity = `${refusal.text} ${otherwiseTexts(refusal.pools)} ${likeness(pod)}`;
+    if (!known.has(identity) && isLate()) continue;
     const alike = known.get(identity) ?? withCause(pod, refusal, states);
     known.set(identity, alike);
-    found.set(key, alike);
+    found.set(podKey(pod), alike);
   }
   return found;
 }

@@ -1,6 +1,7 @@
 /** Claims that pods name, and the reasons why the claims of a pod cannot be used. */
 import type { ResourceClaim, ResourceClaimTemplate } from '../../api/dra/objects.ts';
 import type { EnginePod } from '../input.ts';
+import { namespaceOf } from '../pods.ts';
 import { type ClaimTable, isFull } from './claim-states.ts';
 
 /** Text for a pod while resource claims are ignored. */
@@ -12,8 +13,6 @@ export interface PodClaim {
   /** True if the claim was created from a template for this pod. */
   readonly isPrivate: boolean;
 }
-
-const namespaceOf = ({ metadata }: EnginePod): string => metadata.namespace ?? 'default';
 
 export function usesDevices({ spec }: EnginePod): boolean {
   const containers = [...spec.containers, ...(spec.initContainers ?? [])];

@@ -103,9 +103,10 @@ export class Formulation {
     this.members = this.#drafts.map(({ members }) => members);
   }
 
-  /** Creates a formulation. Returns undefined if the NodePool contradicts itself in a relevant label. */
-  static of(template: Template, claims: readonly Claim[], parts: FormulationParts): Formulation | undefined {
+  /** Creates a formulation. Returns undefined if the NodePool contradicts itself in a relevant label, or 'late' without time. */
+  static of(template: Template, claims: readonly Claim[], parts: FormulationParts): Formulation | 'late' | undefined {
     const formulation = new Formulation(template, claims, parts);
+    if (parts.isLate()) return 'late';
     return formulation.#contradicts ? undefined : formulation;
   }
 
@@ -151,11 +152,12 @@ export class Formulation {
   }
 
   #kinds(claims: readonly Claim[]): readonly KindDraft[] {
-    const portions = claims.flatMap((claim) => this.#portionsOf(claim));
+    const portions = claims.flatMap((claim) => (this.#parts.isLate() ? [] : this.#portionsOf(claim)));
     const binding = bindingAmong(portions, (podClass) => this.#scarceFor(podClass), this.#portsOfDaemons());
     const drafts = new Map<string, KindDraft>();
     const numbers = new Map([...binding].map((scarcity, number) => [scarcity, number]));
     for (const { podClass, requirements, pods } of portions) {
+      if (this.#parts.isLate()) break;
       const family = this.#familyOf(requirements, podClass);
       const scarce = new Map([...this.#scarceFor(podClass)].filter(([scarcity]) => binding.has(scarcity)));
       const loads = [...scarce].map(([scarcity, load]) => [numbers.get(scarcity), load]);

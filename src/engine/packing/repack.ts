@@ -158,6 +158,7 @@ function betterWithExtras(
   const indifference = indifferenceOf(extras);
   const formulation = Formulation.of({ ...template, extrasUsdPerHour: extras }, old, parts);
   if (formulation === undefined) return undefined;
+  if (formulation === 'late') return 'unpacked';
   const present = formulation.binsOf(old, (claim) => purchaseOf([claim], parts, extras).usdPerHour);
   const newBuilder = (): Builder => new Builder(template, formulation, parts, firstIndex);
   for (const apart of [false, true]) {

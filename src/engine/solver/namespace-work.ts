@@ -3,11 +3,10 @@
  * delay the nodes of other namespaces. Units are deterministic, but results that earlier solves have cached cost nothing.
  */
 import type { EnginePod } from '../input.ts';
+import { namespaceOf } from '../pods.ts';
 
 /** Units after which no further pod of the namespace is tried. A pod that was started before is completed. */
 export const MOST_NAMESPACE_UNITS = 10_000_000;
-
-const namespaceOf = ({ metadata }: EnginePod): string => metadata.namespace ?? '';
 
 export class NamespaceWork {
   readonly #units = new Map<string, number>();
