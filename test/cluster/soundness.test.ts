@@ -8,14 +8,37 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
-import { type Binding, SoundnessTrial } from './soundness/binding.ts';
-import { soundnessCluster, spreadsCountDaemons } from './soundness/cluster.ts';
+import { type Binding, SoundnessTrial, type UnboundPod } from './soundness/binding.ts';
+import { knownDifference, requiredRules, soundnessCluster } from './soundness/cluster.ts';
 
 const FIRST_SEED = Number(process.env.SOUNDNESS_SEED ?? 1);
 const CLUSTERS = Number(process.env.SOUNDNESS_CLUSTERS ?? 60);
+/** Share of clusters in which kube-scheduler may refuse a pod on its planned node. */
+const MOST_REFUSED = 0.01;
+/** Share of clusters in which kube-scheduler may leave a pod unbound because it chooses other nodes. 5.7 % of 300 clusters do. */
+const MOST_OTHER_CHOICES = 0.1;
 
-const textOf = ({ seed, unbound, elsewhere }: Binding): string =>
-  `SOUNDNESS_SEED=${seed} SOUNDNESS_CLUSTERS=1:\n  ${[...unbound, ...elsewhere].join('\n  ')}`;
+/** Cluster with unbound pods. */
+interface Missed extends Pick<Binding, 'seed' | 'elsewhere'> {
+  readonly unbound: readonly UnboundPod[];
+}
+
+const textOf = ({ seed, unbound, elsewhere }: Missed): string => {
+  const lines = [...unbound.map(({ pod, message }) => `${pod.metadata.name}: ${message}`), ...elsewhere];
+  return `SOUNDNESS_SEED=${seed} SOUNDNESS_CLUSTERS=1:\n  ${lines.join('\n  ')}`;
+};
+
+/** Returns the clusters with the unbound pods that have no explanation. */
+const unexplained = (
+  missed: readonly Missed[],
+  isExplained: (pod: UnboundPod, seed: number) => boolean,
+): readonly string[] =>
+  missed.flatMap((each) => {
+    const unbound = each.unbound.filter((pod) => !isExplained(pod, each.seed));
+    return unbound.length === 0 ? [] : textOf({ ...each, unbound });
+  });
+
+const mostOf = (share: number): number => Math.ceil(CLUSTERS * share);
 
 describe(`the plans of ${CLUSTERS} clusters from seed ${FIRST_SEED}`, () => {
   let plane: ControlPlane;
@@ -47,13 +70,24 @@ describe(`the plans of ${CLUSTERS} clusters from seed ${FIRST_SEED}`, () => {
     expect(planned).toBeGreaterThan(CLUSTERS);
   });
 
-  it('have only placements that kube-scheduler accepts, unless a spread counts the pods of a DaemonSet', () => {
-    const unexplained = refused.filter(({ seed }) => !spreadsCountDaemons(soundnessCluster(seed).snapshot));
-    expect(unexplained.map(textOf)).toEqual([]);
+  it('are accepted in at least 99 % of the clusters if kube-scheduler tries the planned node of each pod first', () => {
+    expect(refused.slice(mostOf(MOST_REFUSED)).map(textOf)).toEqual([]);
   });
 
-  it('are bound, unless kube-scheduler uses the room of one pod for another', () => {
-    const unexplained = otherChoices.filter(({ elsewhere }) => elsewhere.length === 0);
-    expect(unexplained.map(textOf)).toEqual([]);
+  it('are refused only for pods with rules that the engine evaluates differently', () => {
+    const isExplained = ({ pod }: UnboundPod, seed: number): boolean =>
+      knownDifference(pod, soundnessCluster(seed).snapshot) !== undefined;
+    expect(unexplained(refused, isExplained)).toEqual([]);
+  });
+
+  it('are bound in at least 90 % of the clusters if kube-scheduler is free to choose', () => {
+    expect(otherChoices.slice(mostOf(MOST_OTHER_CHOICES)).map(textOf)).toEqual([]);
+  });
+
+  it('leave a pod unbound only if other pods took its room, or if its rules depend on the places of other pods', () => {
+    const isExplained = ({ pod, strangers }: UnboundPod): boolean =>
+      strangers.length > 0 || requiredRules(pod).length > 0;
+    expect(unexplained(otherChoices, isExplained)).toEqual([]);
+    expect(otherChoices.filter(({ elsewhere }) => elsewhere.length === 0).map(textOf)).toEqual([]);
   });
 });

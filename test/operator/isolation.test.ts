@@ -1,6 +1,7 @@
 /** Pods of one namespace are deleted as soon as their launches appear. Launches must be few, and other pods must get nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NAMESPACE, POD } from '../../src/api/kinds.ts';
+import { getCondition, isTrue } from '../../src/api/conditions.ts';
+import { NAMESPACE, NODE_POOL, POD } from '../../src/api/kinds.ts';
 import type { Pod } from '../../src/api/kubernetes.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
 import { type Scenario, startScenario } from './harness.ts';
@@ -53,6 +54,18 @@ describe('a namespace that deletes its pods as soon as their launches appear', (
     expect(created()).toBeLessThanOrEqual(15);
   });
 
+  it('is named by the condition and an event of the NodePool', async () => {
+    const condition = await scenario.until('the condition', async () => {
+      const found = await scenario.kube.find(NODE_POOL, { name: 'any' });
+      const written = found && getCondition(found, 'LaunchesProductive');
+      return written?.status === 'False' && written;
+    });
+    expect(condition).toMatchObject({ reason: 'PodsDeleted', message: expect.stringContaining('namespace attacker') });
+    const [event] = await scenario.events('LaunchesAbandoned');
+    expect(event?.involvedObject).toMatchObject({ kind: 'NodePool', name: 'any' });
+    expect(event?.message).toContain('launched for pods of namespace attacker that were deleted');
+  });
+
   it('has no instances after the deletion of its pods', async () => {
     for (const { metadata } of await scenario.pods()) await scenario.kube.delete(POD, metadata);
     await scenario.until('all instances to end', () => scenario.instances().length === 0);
@@ -69,5 +82,10 @@ describe('a namespace that deletes its pods as soon as their launches appear', (
     const isRunning = async (): Promise<boolean> =>
       (await scenario.kube.find(POD, { name: 'ordinary', namespace: 'default' }))?.status?.phase === 'Running';
     await scenario.until('the pod to run', isRunning);
+    await scenario.pass(3 * 60_000);
+    await scenario.until('the end of the condition', async () => {
+      const found = await scenario.kube.find(NODE_POOL, { name: 'any' });
+      return found !== undefined && isTrue(found, 'LaunchesProductive');
+    });
   });
 });

@@ -16,7 +16,7 @@ import { type HoldOf, type PodHold, wallTimeOf } from '../../state/pod-holds.ts'
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
-import { restoredCauses } from './launch-condition.ts';
+import { hasLimitedLaunches, restoredCauses } from './launch-condition.ts';
 import { LaunchReports, type PoolReport } from './launch-reports.ts';
 import { inTurn, LaunchRooms } from './launch-rooms.ts';
 import { type SuspectNodes, suspectsAmong } from './launch-suspects.ts';
@@ -258,8 +258,10 @@ export class LaunchBudget implements Outcomes {
   #restore(pool: NodePool): void {
     const { name } = pool.metadata;
     this.#pools.delete(name);
-    const records = restoredCauses(this.#deps.clock, pool);
-    if (records.length > 0) this.#budgetOf(name).restore(records);
+    // the condition of a restriction without a cause becomes outdated
+    if (!hasLimitedLaunches(pool)) return;
+    this.#budgetOf(name).restore(restoredCauses(this.#deps.clock, pool));
+    this.#reports.changed(name);
   }
 
   #edited(nodePool: string): void {
@@ -349,7 +351,10 @@ export class LaunchBudget implements Outcomes {
     const planned = launches.flatMap((each) => each.pods);
     const rooms = new LaunchRooms(this.#deps, { nodePool, open, suspects, budget: this.#budgetOf(nodePool), planned });
     const lastMs = (likeness: string): number => this.#launches.lastLaunchMs(likeness);
-    return inTurn(launches, lastMs).flatMap(({ claim, pods: own }) => (rooms.admits(own) ? [] : [claim]));
+    const waiting = inTurn(launches, lastMs).filter(({ pods: own }) => !rooms.admits(own));
+    for (const namespace of new Set(waiting.flatMap(({ pods: own }) => own.map(namespaceOf))))
+      this.#budgetOf(nodePool).waits(namespace);
+    return waiting.map(({ claim }) => claim);
   }
 }
 

@@ -14,7 +14,7 @@ import { timeOf } from '../../lib/times.ts';
 import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
-import { type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';
+import { type Abandonment, type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';
 
 const LAUNCHES_PRODUCTIVE = 'LaunchesProductive';
 
@@ -29,6 +29,7 @@ const REASONS: Readonly<Record<LaunchCauseCode, string>> = {
   terminated: 'NodesTerminated',
 };
 const SEVERAL = 'SeveralCauses';
+const ABANDONED = 'PodsDeleted';
 
 /** Cause as the condition names it. */
 function formatCause(cause: LaunchCause): string {
@@ -138,17 +139,32 @@ function joinCauses(texts: readonly string[]): string {
   ].join(SEPARATOR);
 }
 
-export function launchCondition(clock: Timepiece, causes: readonly ReportedCause[]): ConditionUpdate {
+/** Text of a restriction that ends by itself. A restart forgets it, so the text has no form that `restoredCauses` reads. */
+const abandonmentText = ({ namespace, nodes }: Abandonment): string =>
+  `${nodes} ${nodes === 1 ? 'node was' : 'nodes were'} launched for pods of namespace ${namespace} that were deleted before a pod ` +
+  'was bound; further launches for this namespace are limited';
+
+export function launchCondition(
+  clock: Timepiece,
+  causes: readonly ReportedCause[],
+  abandonments: readonly Abandonment[] = [],
+): ConditionUpdate {
   const held = causes.filter(({ nextMs }) => nextMs !== undefined);
-  const [first, ...others] = held;
-  if (first === undefined) return { type: LAUNCHES_PRODUCTIVE, status: 'True' };
+  const [first] = held;
+  const count = held.length + abandonments.length;
+  if (count === 0) return { type: LAUNCHES_PRODUCTIVE, status: 'True' };
+  const reason = first === undefined ? ABANDONED : REASONS[first.record.cause.code];
   return {
     type: LAUNCHES_PRODUCTIVE,
     status: 'False',
-    reason: others.length > 0 ? SEVERAL : REASONS[first.record.cause.code],
-    message: joinCauses(held.map((cause) => causeText(clock, cause))),
+    reason: held.length > 0 && count > 1 ? SEVERAL : reason,
+    message: joinCauses([...held.map((cause) => causeText(clock, cause)), ...abandonments.map(abandonmentText)]),
   };
 }
+
+/** Reports whether an earlier process wrote that launches are held back or limited. */
+export const hasLimitedLaunches = (pool: NodePool): boolean =>
+  getCondition(pool, LAUNCHES_PRODUCTIVE)?.status === 'False';
 
 function splitAtLast(text: string, separator: string): readonly [string, string] {
   const at = text.lastIndexOf(separator);

@@ -5,14 +5,14 @@ import type { LaunchCauseCode } from '../../engine/launch-causes.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
-import { LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
+import { LAUNCHES_ABANDONED, LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
 import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '../../observe/metrics/nodepools.ts';
 import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { launchCondition, type ReportedCause, writeLaunchCondition } from './launch-condition.ts';
 import type { Launch, Launches } from './launches.ts';
-import type { PoolBudget } from './pool-budget.ts';
+import type { Abandonment, PoolBudget } from './pool-budget.ts';
 
 const HOUR_MS = 3_600_000;
 /** EC2 bills at least a minute. */
@@ -35,6 +35,9 @@ export interface PoolReport extends ReportedCause {
   readonly allowances: number;
 }
 
+const namesOf = (abandonments: readonly Abandonment[]): string =>
+  abandonments.map(({ namespace }) => namespace).join(' ');
+
 export class LaunchReports {
   readonly #deps: Deps;
   readonly #prices: CostTracker;
@@ -42,6 +45,8 @@ export class LaunchReports {
   readonly #pools: ReadonlyMap<string, PoolBudget>;
   /** NodePools whose condition may be outdated. */
   readonly #changed = new Set<string>();
+  /** Reported namespaces with abandoned launches, by NodePool. */
+  readonly #abandoning = new Map<string, string>();
 
   constructor(deps: Deps, launches: Launches, pools: ReadonlyMap<string, PoolBudget>) {
     this.#deps = deps;
@@ -63,6 +68,7 @@ export class LaunchReports {
   /** Ends the series of a NodePool that is gone. */
   forget(nodepool: string): void {
     this.#changed.delete(nodepool);
+    this.#abandoning.delete(nodepool);
     for (const cause of Object.keys(CODES))
       this.#deps.metrics.counter(NODEPOOLS_LAUNCHES_UNPRODUCTIVE).remove({ nodepool, cause });
   }
@@ -80,6 +86,8 @@ export class LaunchReports {
 
   /** Writes the conditions of NodePools that have changed. A failure is tried again with the next call. */
   async write(): Promise<void> {
+    for (const [name, budget] of this.#pools)
+      if (namesOf(budget.abandonments()) !== (this.#abandoning.get(name) ?? '')) this.#changed.add(name);
     for (const name of [...this.#changed]) {
       this.#changed.delete(name);
       const budget = this.#pools.get(name);
@@ -101,7 +109,13 @@ export class LaunchReports {
       for (const launch of this.#launches.unproductiveOf(name, key)) await this.#readPrice(launch, pool);
     const causes = this.#causesOf(name, budget);
     for (const cause of causes) this.#publish(pool, cause);
-    await writeLaunchCondition(this.#deps, name, launchCondition(clock, causes));
+    const abandonments = budget.abandonments();
+    for (const { namespace, nodes, nextMs } of abandonments) {
+      const message = LAUNCHES_ABANDONED.message(nodes, namespace, wallTimeOf(clock, nextMs));
+      this.#deps.events.publish(eventOf(LAUNCHES_ABANDONED, pool, { message, dedupe: [uidOf(pool), namespace] }));
+    }
+    await writeLaunchCondition(this.#deps, name, launchCondition(clock, causes, abandonments));
+    this.#abandoning.set(name, namesOf(abandonments));
   }
 
   #publish(pool: NodePool, { record, usd, nextMs }: ReportedCause): void {

@@ -7,10 +7,12 @@ import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isMature, provenAmong, type SuspectNodes } from './launch-suspects.ts';
 import type { Launch } from './launches.ts';
-import { affects, type CauseRecord, type PoolBudget } from './pool-budget.ts';
+import { affects, type CauseRecord, isCommon, type PoolBudget } from './pool-budget.ts';
 
 /** Number of nodes at a time for pods if the NodePool holds back equal pods of other namespaces. */
 const UNTRIED_AT_ONCE = 2;
+/** Number of nodes at a time for all other namespaces together if the cause was found for several namespaces. */
+const COMMON_AT_ONCE = 1;
 
 interface RoomParts {
   readonly nodePool: string;
@@ -42,6 +44,8 @@ export class LaunchRooms {
   /** Likeness of the pods that run on nodes of the NodePool. */
   readonly #proven: ReadonlySet<string>;
   readonly #rooms = new Map<string, Room>();
+  /** Number of nodes that may still be launched for pods that a common cause affects in other namespaces. */
+  #common: number;
 
   constructor(deps: Deps, parts: RoomParts) {
     const { nodePool, open, budget, planned } = parts;
@@ -55,6 +59,8 @@ export class LaunchRooms {
     );
     const compared = isLimited || this.#causes.length > 0 ? [...planned, ...this.#underWay.flatMap(podsOf)] : [];
     this.#proven = provenAmong(deps, nodePool, compared);
+    this.#common =
+      COMMON_AT_ONCE - this.#underWay.filter((launch) => this.#areUntried(podsOf(launch), isCommon)).length;
   }
 
   /**
@@ -67,10 +73,13 @@ export class LaunchRooms {
     return [...Map.groupBy(pods, namespaceOf)].some(([namespace, own]) => {
       const room = this.#roomOf(namespace);
       const isUntried = !isProven && this.#areUntried(own);
+      const isOfCommon = isUntried && this.#areUntried(own, isCommon);
       if (room.all <= 0 || (!isProven && room.unproven <= 0) || (isUntried && room.untried <= 0)) return false;
+      if (isOfCommon && this.#common <= 0) return false;
       room.all -= 1;
       if (!isProven) room.unproven -= 1;
       if (isUntried) room.untried -= 1;
+      if (isOfCommon) this.#common -= 1;
       return true;
     });
   }
@@ -79,10 +88,12 @@ export class LaunchRooms {
     return pods.some((pod) => this.#proven.has(likenessOf(pod)));
   }
 
-  #areUntried(pods: readonly Pod[]): boolean {
-    return this.#causes.some(({ cause, namespaces }) =>
-      pods.some((pod) => namespaces?.has(namespaceOf(pod)) === false && affects(cause, pod)),
-    );
+  #areUntried(pods: readonly Pod[], isRelevant: (cause: CauseRecord) => boolean = () => true): boolean {
+    return this.#causes
+      .filter(isRelevant)
+      .some(({ cause, namespaces }) =>
+        pods.some((pod) => namespaces?.has(namespaceOf(pod)) === false && affects(cause, pod)),
+      );
   }
 
   #unprovenAtOnce(namespace: string): number {

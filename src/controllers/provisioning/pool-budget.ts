@@ -20,8 +20,10 @@ export const ABANDONED_MS = 30_000;
 const MOST_EARNED = 1_000;
 /** A trial leaves one allowance to pods that no cause affects. */
 const TRIAL_ALLOWANCES = 2;
-/** A cause affects the pods of all namespaces if it was found for this many. */
-const GENERAL_NAMESPACES = 3;
+/** Other namespaces try one node at a time together if a cause was found for this many namespaces. */
+const FEW_NAMESPACES = 3;
+/** A cause holds back all namespaces if it was found for this many. */
+const MOST_NAMESPACES = 20;
 /** Key of the allowances for launches that no namespace is responsible for. */
 const ALL_TOGETHER: ReadonlySet<string> = new Set(['']);
 /** Causes of one NodePool. Beyond this number, the cause that failed longest ago is forgotten. */
@@ -101,6 +103,18 @@ export type CauseState = 'open' | 'held' | 'due';
 interface Share {
   readonly unproductive: Allowances;
   readonly abandoned: Allowances;
+  /** Number of abandoned launches. */
+  abandonedNodes: number;
+  /** True once a launch waited because too many were abandoned. */
+  isWaiting: boolean;
+}
+
+/** Namespace whose launches wait because the pods of earlier launches were deleted. */
+export interface Abandonment {
+  readonly namespace: string;
+  readonly nodes: number;
+  /** Time of the next launch, by `monotonicMs`. */
+  readonly nextMs: number;
 }
 
 /**
@@ -108,7 +122,11 @@ interface Share {
  * @param found namespaces with launches that show the cause
  */
 export const affectedNamespaces = (cause: LaunchCause, found: ReadonlySet<string>): ReadonlySet<string> | undefined =>
-  affectsEveryPod(cause) || found.size >= GENERAL_NAMESPACES ? undefined : found;
+  affectsEveryPod(cause) || found.size >= MOST_NAMESPACES ? undefined : found;
+
+/** Reports whether the cause is probably a property of the NodePool, although it was not found for the namespace of the pod. */
+export const isCommon = ({ namespaces }: Pick<CauseRecord, 'namespaces'>): boolean =>
+  namespaces !== undefined && namespaces.size >= FEW_NAMESPACES;
 
 export class PoolBudget {
   readonly #clock: Timepiece;
@@ -141,7 +159,8 @@ export class PoolBudget {
     let share = this.#shares.get(namespace);
     if (share === undefined) {
       const abandoned = new Allowances(this.#clock, ABANDONED_MS);
-      share = { unproductive: new Allowances(this.#clock, ALLOWANCE_MS, this.#usual.left), abandoned };
+      const unproductive = new Allowances(this.#clock, ALLOWANCE_MS, this.#usual.left);
+      share = { unproductive, abandoned, abandonedNodes: 0, isWaiting: false };
       this.#shares.set(namespace, share);
     }
     return share;
@@ -149,7 +168,24 @@ export class PoolBudget {
 
   /** Counts a launch for pods that were deleted before a pod was bound to the node. */
   abandoned(namespace: string): void {
-    this.shareOf(namespace).abandoned.take();
+    const share = this.shareOf(namespace);
+    share.abandoned.take();
+    share.abandonedNodes += 1;
+  }
+
+  /** Records that a launch for the namespace waits. */
+  waits(namespace: string): void {
+    const share = this.shareOf(namespace);
+    share.isWaiting ||= share.abandoned.atOnce() < Number.POSITIVE_INFINITY;
+  }
+
+  /** Returns the namespaces whose launches wait because pods were deleted, until their allowances return. */
+  abandonments(): readonly Abandonment[] {
+    return [...this.#shares].flatMap(([namespace, share]) => {
+      share.isWaiting &&= share.abandoned.atOnce() < Number.POSITIVE_INFINITY;
+      if (!share.isWaiting) return [];
+      return { namespace, nodes: share.abandonedNodes, nextMs: share.abandoned.atMs(1) };
+    });
   }
 
   /** Counts a launch with a pod that is bound to its node. */

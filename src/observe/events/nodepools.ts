@@ -46,6 +46,18 @@ export const LAUNCHES_UNPRODUCTIVE = event({
     `${nodes} launched node(s) were not used and cost $${usd.toFixed(4)}: ${text}. Next attempt for affected pods at ${next}`,
 });
 
+export const LAUNCHES_ABANDONED = event({
+  reason: 'LaunchesAbandoned',
+  type: 'Warning',
+  about: ['NodePool'],
+  meaning:
+    'Pods of a namespace were deleted before they were bound to the nodes that were launched for them, and further launches wait.',
+  key: 'uid of the NodePool and the namespace',
+  windowMs: 10 * MINUTE,
+  message: (nodes: number, namespace: string, next: string) =>
+    `${nodes} node(s) were launched for pods of namespace ${namespace} that were deleted before a pod was bound. Next launch for the namespace at ${next}`,
+});
+
 export const STATIC_CAPACITY_DISABLED = event({
   reason: 'StaticCapacityDisabled',
   type: 'Warning',

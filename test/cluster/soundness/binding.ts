@@ -31,13 +31,21 @@ const GATE = 'test/soundness';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Planned pod that was not bound. */
+export interface UnboundPod {
+  readonly pod: Pod;
+  /** Message of kube-scheduler. */
+  readonly message: string;
+  /** Pods on its planned node that the plan places elsewhere. */
+  readonly strangers: readonly string[];
+}
+
 /** Result of one cluster. */
 export interface Binding {
   readonly seed: number;
   readonly plan: Plan;
   readonly planned: number;
-  /** Planned pods that were not bound, with the message of kube-scheduler. */
-  readonly unbound: readonly string[];
+  readonly unbound: readonly UnboundPod[];
   /** Planned pods that were bound to other nodes than planned. */
   readonly elsewhere: readonly string[];
 }
@@ -78,14 +86,20 @@ export class SoundnessTrial {
       ...plan.placements.flatMap(({ node, pods }) => pods.map((key) => [key, node] as const)),
     ]);
     const pods = inPlanOrder(snapshot.pendingPods).filter((pod) => places.has(podKey(pod)));
-    const unbound = await (steered ? this.#bindInOrder(pods, places) : this.#bind(pods));
-    const elsewhere = (await this.#pods()).flatMap(({ metadata, spec }) => {
-      const key = `${metadata.namespace}/${metadata.name}`;
-      const planned = places.get(key);
-      const isElsewhere = planned !== undefined && spec.nodeName !== undefined && spec.nodeName !== planned;
-      return isElsewhere ? [`${key}: on ${spec.nodeName}, planned on ${planned}`] : [];
+    const messages = await (steered ? this.#bindInOrder(pods, places) : this.#bind(pods));
+    const strangers = (await this.#pods()).filter((pod) => {
+      const planned = places.get(podKey(pod));
+      return planned !== undefined && pod.spec.nodeName !== undefined && pod.spec.nodeName !== planned;
     });
     await this.#clear();
+    const unbound = pods.flatMap((pod) => {
+      const message = messages.get(podKey(pod));
+      const onItsNode = strangers.filter(({ spec }) => spec.nodeName === places.get(podKey(pod)));
+      return message === undefined ? [] : { pod, message, strangers: onItsNode.map(podKey) };
+    });
+    const elsewhere = strangers.map(
+      (pod) => `${podKey(pod)}: on ${pod.spec.nodeName}, planned on ${places.get(podKey(pod))}`,
+    );
     return { seed, plan, planned: pods.length, unbound, elsewhere };
   }
 
@@ -172,13 +186,13 @@ export class SoundnessTrial {
     }
   }
 
-  async #bind(pods: readonly Pod[]): Promise<readonly string[]> {
+  async #bind(pods: readonly Pod[]): Promise<ReadonlyMap<string, string>> {
     for (const pod of pods) await this.#kube.create(POD, submitted(pod));
     return this.#unboundAfter(pods);
   }
 
-  /** Waits until all pods are bound, or until kube-scheduler binds no more pods. */
-  async #unboundAfter(pods: readonly Pod[]): Promise<readonly string[]> {
+  /** Waits until kube-scheduler binds no more pods. Returns its message for each pod that is not bound. */
+  async #unboundAfter(pods: readonly Pod[]): Promise<ReadonlyMap<string, string>> {
     const keys = new Set(pods.map(podKey));
     let most = -1;
     for (let since = Date.now(); ; await sleep(POLL_MS)) {
@@ -189,12 +203,12 @@ export class SoundnessTrial {
       if (bound > most) since = Date.now();
       most = Math.max(most, bound);
       const isOver = unbound.every(isRefused) && Date.now() - since > QUIET_MS;
-      if (unbound.length === 0 || isOver) return unbound.map((pod) => `${podKey(pod)}: ${messageOf(pod)}`);
+      if (unbound.length === 0 || isOver) return new Map(unbound.map((pod) => [podKey(pod), messageOf(pod)]));
     }
   }
 
   /** Lets kube-scheduler try each pod on its planned node, until a round over the remaining pods binds no pod. */
-  async #bindInOrder(pods: readonly Pod[], places: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  async #bindInOrder(pods: readonly Pod[], places: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, string>> {
     const messages = new Map<string, string>();
     let left = pods;
     for (let before = -1; left.length !== before; ) {
@@ -209,7 +223,7 @@ export class SoundnessTrial {
       }
       left = refused;
     }
-    return left.map((pod) => `${podKey(pod)}: ${messages.get(podKey(pod))}`);
+    return new Map(left.map((pod) => [podKey(pod), messages.get(podKey(pod)) ?? '']));
   }
 
   /** Returns the message of kube-scheduler, or undefined if the pod was bound. */

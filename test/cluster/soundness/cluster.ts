@@ -7,6 +7,7 @@ import type {
   Node,
   PersistentVolume,
   Pod,
+  PodAffinityTerm,
 } from '../../../src/api/kubernetes.ts';
 import {
   aliasLabels,
@@ -200,21 +201,40 @@ export function launchedNode(claim: PlannedClaim, { pools }: Snapshot, name: str
   return { node, csiNode: csiNodeOf(name, type.volumeLimits?.[EBS_DRIVER]) };
 }
 
+interface RequiredRule
+  extends Pick<PodAffinityTerm, 'topologyKey' | 'labelSelector' | 'namespaces' | 'namespaceSelector'> {
+  readonly type: 'spread' | 'affinity' | 'anti-affinity';
+}
+
+/** Returns the rules between pods that kube-scheduler enforces for a pod. */
+export function requiredRules({ spec }: Pod): readonly RequiredRule[] {
+  const { affinity = {}, topologySpreadConstraints = [] } = spec;
+  const termsOf = (kind: 'podAffinity' | 'podAntiAffinity'): readonly PodAffinityTerm[] =>
+    affinity[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+  return [
+    ...topologySpreadConstraints
+      .filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule')
+      .map((constraint) => ({ ...constraint, type: 'spread' as const })),
+    ...termsOf('podAffinity').map((term) => ({ ...term, type: 'affinity' as const })),
+    ...termsOf('podAntiAffinity').map((term) => ({ ...term, type: 'anti-affinity' as const })),
+  ];
+}
+
 /**
- * Returns true if a required spread of some pod counts the pods of a DaemonSet. The engine does not count them on new nodes, so
- * kube-scheduler can refuse the pod.
+ * Returns the known difference for which kube-scheduler can refuse a pod on its planned node, or undefined if there is none:
+ * - On new nodes, the engine does not count the pods of DaemonSets for spreads, and for domains of several nodes.
+ * - The engine starts each of several affinity rules alone. kube-scheduler starts them only if no pod matches all of them.
  */
-export const spreadsCountDaemons = ({ pendingPods, daemonPods }: Snapshot): boolean =>
-  pendingPods.some(({ metadata, spec }) =>
-    (spec.topologySpreadConstraints ?? []).some(
-      ({ whenUnsatisfiable, labelSelector }) =>
-        whenUnsatisfiable === 'DoNotSchedule' &&
-        daemonPods.some(
-          (daemon) =>
-            daemon.metadata.namespace === metadata.namespace && selects(labelSelector, daemon.metadata.labels),
-        ),
-    ),
-  );
+export function knownDifference(pod: Pod, { daemonPods }: Snapshot): string | undefined {
+  const rules = requiredRules(pod);
+  const counts = (rule: RequiredRule, { metadata }: Pod): boolean =>
+    (rule.namespaceSelector !== undefined ||
+      (rule.namespaces ?? [pod.metadata.namespace]).includes(metadata.namespace ?? '')) &&
+    selects(rule.labelSelector, metadata.labels);
+  const shared = rules.filter(({ type, topologyKey }) => type === 'spread' || topologyKey !== HOSTNAME_LABEL);
+  if (shared.some((rule) => daemonPods.some((daemon) => counts(rule, daemon)))) return 'counts pods of a DaemonSet';
+  return rules.filter(({ type }) => type === 'affinity').length > 1 ? 'starts several affinity rules' : undefined;
+}
 
 /** Returns the DaemonSet of a representative pod. */
 export const daemonSetOf = ({ metadata, spec }: Pod): DaemonSet =>

@@ -17,8 +17,8 @@ let world: LaunchWorld;
 afterEach(() => world.kill());
 
 let serial = 0;
-const attackerPod = (spec: Partial<Pod['spec']> = {}, cpu = '1'): Pod =>
-  world.createPod(spec, cpu, { namespace: ATTACKER });
+const attackerPod = (spec: Partial<Pod['spec']> = {}, cpu = '1', namespace = ATTACKER): Pod =>
+  world.createPod(spec, cpu, { namespace });
 const selecting = (value: string): Partial<Pod['spec']> => ({ nodeSelector: { [TEAM]: value } });
 
 /** Labels that the NodePool declares and that nodes lose. */
@@ -48,11 +48,13 @@ interface Attack {
 }
 
 /** Keeps this many different pods pending. */
-const keepPending = (count: number, spec: (at: number) => Partial<Pod['spec']>) => (): void => {
-  const pending = world.pods.filter(({ metadata, spec: own }) => metadata.namespace === ATTACKER && !own.nodeName);
-  for (let missing = count - pending.length; missing > 0; missing -= 1)
-    attackerPod(spec(serial++), `${1000 + serial}m`);
-};
+const keepPending =
+  (count: number, spec: (at: number) => Partial<Pod['spec']>, namespace = ATTACKER) =>
+  (): void => {
+    const pending = world.pods.filter(({ metadata, spec: own }) => metadata.namespace === namespace && !own.nodeName);
+    for (let missing = count - pending.length; missing > 0; missing -= 1)
+      attackerPod(spec(serial++), `${1000 + serial}m`, namespace);
+  };
 
 let launchedBefore = 0;
 /** Deletes the pods as soon as nodes were launched for them, and creates further pods. */
@@ -103,6 +105,15 @@ const ATTACKS: readonly Attack[] = [
     meddle: taintByWebhook,
     act: keepPending(10, (at) => selecting(`x${at}`)),
     mostLaunches: 15,
+  },
+  {
+    name: 'nodes of three namespaces that a webhook taints',
+    meddle: taintByWebhook,
+    act: () => {
+      for (const namespace of [ATTACKER, 'attacker-b', 'attacker-c'])
+        keepPending(5, (at) => selecting(`x${at}`), namespace)();
+    },
+    mostLaunches: 24,
   },
   {
     name: 'a thousand pending pods that no instance type fits',

@@ -160,7 +160,7 @@ describe('PoolBudget', () => {
     expect([left('a'), left('')]).toEqual([MOST_ALLOWANCES, MOST_ALLOWANCES - 3]);
   });
 
-  it('holds back only the namespaces in which a cause was found, and all of them from three on', () => {
+  it('holds back only the namespaces in which a cause was found, and all of them from twenty on', () => {
     const namespaces = () => [...(budget.records.get(causeKey(TAINT))?.namespaces ?? ['all'])];
     fail();
     fail();
@@ -169,6 +169,8 @@ describe('PoolBudget', () => {
     fail(TAINT, nowMs, 'b');
     expect(namespaces()).toEqual(['a', 'b']);
     fail(TAINT, nowMs, 'c');
+    expect(namespaces()).toEqual(['a', 'b', 'c']);
+    for (let at = 0; at < 17; at += 1) fail(TAINT, nowMs, `further-${at}`);
     expect(namespaces()).toEqual(['all']);
     expect(budget.served(pod([], 'd'), nowMs)).toBe(true);
   });
@@ -181,6 +183,22 @@ describe('PoolBudget', () => {
     expect(abandoned.atOnce()).toBe(1);
     expect(budget.shareOf('b').abandoned.atOnce()).toBe(Number.POSITIVE_INFINITY);
     expect(left()).toBe(MOST_ALLOWANCES);
+  });
+
+  it('reports a namespace whose launches wait because pods were deleted, until allowances are back', () => {
+    for (let launch = 0; launch < 5; launch += 1) budget.abandoned('a');
+    expect(budget.abandonments()).toEqual([]);
+    budget.waits('a');
+    budget.waits('b');
+    expect(budget.abandonments()).toMatchObject([{ namespace: 'a', nodes: 5 }]);
+    const condition = launchCondition(clock, [], budget.abandonments());
+    expect(condition).toMatchObject({ status: 'False', reason: 'PodsDeleted' });
+    expect(condition.message).toContain('5 nodes were launched for pods of namespace a that were deleted');
+    expect(restoredCauses(clock, { metadata: {}, status: { conditions: [condition] } } as unknown as NodePool)).toEqual(
+      [],
+    );
+    nowMs += 2 * ABANDONED_MS;
+    expect(budget.abandonments()).toEqual([]);
   });
 
   it('lets a namespace abandon as many launches as it used', () => {

@@ -1,10 +1,11 @@
 /** Expensive selectors of one namespace: its pods wait for later solves, and pods of other namespaces do not. */
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { MOST_UNITS } from '../../../../src/engine/dra/search-budget.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';
-import { NamespaceWork } from '../../../../src/engine/solver/namespace-work.ts';
+import { MOST_NAMESPACE_UNITS, NamespaceWork } from '../../../../src/engine/solver/namespace-work.ts';
 import { pod } from '../build.ts';
 import { devices, request, template } from './build.ts';
 import { HUNDRED, planOf, privatePod } from './cluster.ts';
@@ -83,6 +84,60 @@ describe('a namespace with expensive selectors', () => {
     const long = Array.from({ length: 11 }, (_, at) => `device.driver != '${`${at}`.padEnd(10_000, 'x')}'`);
     const text = textOf(planFor([claiming('attacker', 'long', long)]), 'attacker/long');
     expect(text).toMatch(/its selectors have \d+ characters, at most 102400 are supported/);
+  });
+});
+
+describe('forty pods of one namespace with expensive selectors', () => {
+  const attackers = Array.from({ length: 40 }, (_, at) =>
+    claiming(
+      'attacker',
+      `forty-${at}`,
+      Array.from({ length: 16 }, (__, index) => expensive(`forty-${at}-${index}`)),
+    ),
+  );
+  const victim = claiming('other', 'victim', ["device.driver != 'other'"]);
+
+  /** Returns a plan and the evaluated units of each namespace. */
+  function measured(first: readonly string[]): { readonly plan: Plan; readonly units: ReadonlyMap<string, number> } {
+    const units = new Map<string, number>();
+    const counterFor = NamespaceWork.prototype.counterFor;
+    const spy = jest.spyOn(NamespaceWork.prototype, 'counterFor').mockImplementation(function (
+      this: NamespaceWork,
+      pod,
+    ) {
+      const { namespace = '' } = pod.metadata;
+      const count = counterFor.call(this, pod);
+      return (more) => {
+        units.set(namespace, (units.get(namespace) ?? 0) + more);
+        count(more);
+      };
+    });
+    try {
+      const plan = planOf(
+        {
+          templates: TEMPLATES,
+          claims: [...attackers, victim].map(({ claim }) => claim),
+          pendingPods: [...attackers, victim].map((each) => each.pod),
+        },
+        { first },
+      );
+      return { plan, units };
+    } finally {
+      spy.mockRestore();
+    }
+  }
+
+  it('cost a limited number of evaluations in each solve, and the pod of another namespace is placed in each', () => {
+    let first: readonly string[] = [];
+    for (let solve = 0; solve < 2; solve += 1) {
+      const { plan, units } = measured(first);
+      expect(plan.claims.flatMap(({ pods }) => pods)).toContain('other/victim');
+      // the pod that exceeds the limit is completed
+      expect(units.get('attacker')).toBeLessThanOrEqual(MOST_NAMESPACE_UNITS + MOST_UNITS);
+      expect(plan.notEvaluated.length).toBeGreaterThan(0);
+      expect(plan.notEvaluated.every((key) => key.startsWith('attacker/'))).toBe(true);
+      first = plan.notEvaluated;
+    }
   });
 });
 
