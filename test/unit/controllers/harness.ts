@@ -58,6 +58,8 @@ export class World {
   traces: NodeTraces | undefined;
   #operator: Operator | undefined;
   #serial = 0;
+  /** CPU of the pods on each node, in millicores. Undefined after a pod was bound. */
+  #usedCpu: ReadonlyMap<string, number> | undefined;
   readonly #deployments = new Map<string, { readonly replicas: number; readonly cpu: string }>();
   /** If true, instances join as Nodes and the scheduler binds pods to Nodes with room. */
   joining = true;
@@ -195,11 +197,13 @@ export class World {
 
   /** A simple scheduler that considers only CPU and untainted nodes. */
   bindPods(): void {
+    this.#usedCpu = undefined;
     for (const pod of this.pods.filter(({ spec }) => !spec.nodeName)) {
       const node = this.nodes.find((candidate) => this.takes(candidate, pod));
       if (node === undefined) continue;
       const bound = this.kube.patch(POD, pod.metadata, { spec: { nodeName: node.metadata.name } });
       this.kube.patch(POD, bound.metadata, { status: { phase: 'Running', conditions: [] } }, 'status');
+      this.#usedCpu = undefined;
     }
   }
 
@@ -210,9 +214,8 @@ export class World {
 
   /** Reports whether the node has as much CPU left as the pod requests. */
   protected hasCpuFor(node: Node, pod: Pod): boolean {
-    const used = this.pods
-      .filter(({ spec }) => spec.nodeName === node.metadata.name)
-      .reduce((sum, own) => sum + cpuOf(own), 0);
+    this.#usedCpu ??= usedCpuOf(this.pods);
+    const used = this.#usedCpu.get(node.metadata.name) ?? 0;
     const total = String(node.status?.allocatable?.cpu ?? '0');
     const milli = total.endsWith('m') ? Number(total.slice(0, -1)) : Number(total) * 1000;
     return used + cpuOf(pod) <= milli;
@@ -280,6 +283,15 @@ export class World {
   disruptedNodes(): readonly Node[] {
     return this.nodes.filter(({ spec }) => (spec?.taints ?? []).some(({ key }) => key === DISRUPTED_TAINT.key));
   }
+}
+
+function usedCpuOf(pods: readonly Pod[]): ReadonlyMap<string, number> {
+  const used = new Map<string, number>();
+  for (const pod of pods) {
+    const { nodeName } = pod.spec;
+    if (nodeName) used.set(nodeName, (used.get(nodeName) ?? 0) + cpuOf(pod));
+  }
+  return used;
 }
 
 function cpuOf(pod: Pod): number {

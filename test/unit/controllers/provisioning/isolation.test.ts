@@ -1,10 +1,13 @@
 /**
  * The law of isolation, in virtual time: whatever the pods of one namespace do, pods of another namespace get their nodes within
- * twice the usual time plus 30 seconds.
+ * twice the usual time plus 30 seconds. The time of solves counts: each trial of a pod takes some milliseconds.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NODE } from '../../../../src/api/kinds.ts';
 import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import type { Solver } from '../../../../src/engine-worker/solver.ts';
+import type { Clock } from '../../../../src/lib/clock.ts';
 import { LaunchWorld } from './launch-world.ts';
 
 const ATTACKER = 'attacker';
@@ -12,6 +15,8 @@ const TEAM = 'team';
 /** Time from the start of the attack until the other pods are created, and the limit for these pods in the same world. */
 const ATTACK_SECONDS = 90;
 const LIMIT_SECONDS = 600;
+/** Virtual time of one trial of a pod, as for ten thousand pods with different selectors in a real solve. */
+const TRIAL_MS = 4;
 
 let world: LaunchWorld;
 afterEach(() => world.kill());
@@ -45,6 +50,25 @@ interface Attack {
   /** Runs each second. */
   readonly act: (second: number) => void;
   readonly mostLaunches?: number;
+  /** Time until the other pods are created. Default: 90 s. */
+  readonly seconds?: number;
+}
+
+/** Solver whose virtual time passes with the trials of pods. */
+function solverOn(clock: Clock): Solver {
+  return async (snapshot, options) => {
+    let [timeMs, hasStarted] = [0, false];
+    const elapsedMs = (): number => {
+      hasStarted = true;
+      return timeMs;
+    };
+    const working = (): void => {
+      if (hasStarted) timeMs += TRIAL_MS;
+    };
+    const plan = solve(snapshot, { ...options, elapsedMs, working });
+    await clock.sleep(timeMs);
+    return plan;
+  };
 }
 
 /** Keeps this many different pods pending. */
@@ -116,11 +140,20 @@ const ATTACKS: readonly Attack[] = [
     mostLaunches: 24,
   },
   {
-    name: 'a thousand pending pods that no instance type fits',
+    name: 'ten thousand pending pods that no instance type fits',
     act: (second) => {
-      if (second === 0) for (let at = 0; at < 1_000; at += 1) attackerPod({}, '100');
+      if (second < 10) for (let at = 0; at < 1_000; at += 1) attackerPod({}, `${100_000 + serial++}m`);
     },
     mostLaunches: 0,
+    seconds: 15,
+  },
+  {
+    name: 'ten thousand pending pods that select labels that never appear',
+    meddle: stripLabel,
+    act: (second) =>
+      keepPending(second < 60 ? 10 : Math.min(10_000, (second - 59) * 1_000), (at) => selecting(`x${at}`))(),
+    seconds: 75,
+    mostLaunches: 15,
   },
   {
     name: 'huge pods that are bound',
@@ -131,8 +164,13 @@ const ATTACKS: readonly Attack[] = [
 ];
 
 /** Returns the seconds until pods of another namespace are bound. */
-async function secondsUntilBound({ meddle, act }: Partial<Attack>): Promise<number> {
+async function secondsUntilBound({
+  meddle,
+  act,
+  seconds: attackSeconds = ATTACK_SECONDS,
+}: Partial<Attack>): Promise<number> {
   world = new LaunchWorld();
+  world.solver = solverOn(world.clock);
   world.createPoolWith([
     { key: TEAM, operator: 'Exists' },
     ...LOST.map((key) => ({ key, operator: 'In' as const, values: ['a', 'b'] })),
@@ -144,12 +182,12 @@ async function secondsUntilBound({ meddle, act }: Partial<Attack>): Promise<numb
     act?.(second);
     await world.pass(1);
   };
-  for (let second = 0; second < ATTACK_SECONDS; second += 1) await step(second);
+  for (let second = 0; second < attackSeconds; second += 1) await step(second);
   launches = world.cloud.creations;
   const victims = Array.from({ length: 3 }, () => world.createPod({}, '3', { namespace: 'victim' }));
   let seconds = 0;
   while (seconds < LIMIT_SECONDS && !victims.every((pod) => world.isBound(pod))) {
-    await step(ATTACK_SECONDS + seconds);
+    await step(attackSeconds + seconds);
     seconds += 1;
   }
   return seconds;
