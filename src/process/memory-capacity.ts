@@ -1,8 +1,9 @@
 /** Clusters that a memory limit allows, from the memory that the main thread needs for a pod. */
 import { memoryBudget, YOUNG_MB } from './memory-budget.ts';
-import { SHORT_SHARE } from './memory-pressure.ts';
 
 const MIB = 2 ** 20;
+/** Share of the main thread's old generation in use after a collection, above which memory is short. */
+export const SHORT_SHARE = 0.75;
 /** Old generation of the main thread without pods, with the instance types of a region. */
 const BASE_MB = 47;
 /** Memory for a pod with its share of nodes and NodeClaims, in bytes. */
@@ -27,6 +28,9 @@ const clusterBytes = ({ pods, nodes }: ClusterSize): number =>
   POD_BYTES * pods +
   PENDING_BYTES * Math.min(pods, MOST_PENDING) +
   NODE_BYTES * Math.max(0, nodes - pods / PODS_PER_NODE);
+
+/** Returns the old generation of the main thread with a cluster whose pods are pending, in bytes. */
+export const heapBytes = (size: ClusterSize): number => BASE_MB * MIB + clusterBytes(size);
 
 /** Returns the memory of the main thread that a limit leaves for a cluster before memory is short, in bytes. */
 function roomFor(limitBytes: number): number {

@@ -6,7 +6,7 @@
  *
  * | part | stage 1 | stage 2 |
  * |---|---|---|
- * | NodeClaims of one run | as many as fit into half of the free heap | the same |
+ * | NodeClaims that are being launched | as many as fit into half of the free heap | the same |
  * | batch windows | twice as long | four times as long |
  * | caches that only save time | emptied at the start of the stage | emptied at the start of the stage |
  * | engine workers | one at a time | one at a time |
@@ -17,6 +17,7 @@ import type { Logger } from '../observe/logger.ts';
 import { MEMORY_PRESSURE } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { FULL_SHARE, type HeapUse } from './heap-guard.ts';
+import { heapBytes, SHORT_SHARE } from './memory-capacity.ts';
 
 export type PressureStage = 0 | 1 | 2;
 
@@ -27,8 +28,6 @@ interface Thresholds {
 }
 type Stages = Readonly<Record<1 | 2, Thresholds>>;
 
-/** Share of the main thread's old generation in use after a collection, above which memory is short. */
-export const SHORT_SHARE = 0.75;
 /** Shares of the main thread's old generation in use after a collection. The process ends above 85 %. */
 const HEAP: Stages = { 1: { from: SHORT_SHARE, until: 0.68 }, 2: { from: 0.8, until: 0.74 } };
 /**
@@ -38,19 +37,27 @@ const HEAP: Stages = { 1: { from: SHORT_SHARE, until: 0.68 }, 2: { from: 0.8, un
 const RESIDENT: Stages = { 1: { from: 0.92, until: 0.85 }, 2: { from: 0.97, until: 0.92 } };
 
 /** Memory of the main thread for a NodeClaim from its creation until its instance is launched, in bytes. */
-const LAUNCH_BYTES = 60_000;
-/** Share of the free heap that the launches of one run may use. Launches of earlier runs may still be in progress. */
+const LAUNCH_BYTES = 30_000;
+/** Share of the free heap that launches in progress may use. */
 const LAUNCHES_SHARE = 0.5;
 
 /** Factor for the times of batch windows. */
 const STRETCH: Readonly<Record<PressureStage, number>> = { 0: 1, 1: 2, 2: 4 };
 
+/** Work of the operator that needs memory until it is complete. */
+interface LaunchWork {
+  /** Number of pending pods. */
+  readonly pending: number;
+  /** Number of NodeClaims whose instance is not launched yet. */
+  readonly launching: number;
+}
+
 export interface Pressure {
   readonly stage: PressureStage;
   /** Factor for the times of batch windows. */
   readonly stretch: number;
-  /** Maximum number of NodeClaims that one run creates. */
-  readonly mostLaunches: number;
+  /** Returns the maximum number of NodeClaims that one run creates, at least 1. */
+  mostLaunches(work: LaunchWork): number;
   /** Registers a function that empties a cache whose values can be computed again. */
   onShort(empty: () => void): void;
 }
@@ -70,9 +77,12 @@ export class MemoryPressure implements Pressure {
     return STRETCH[this.stage];
   }
 
-  get mostLaunches(): number {
+  mostLaunches({ pending, launching }: LaunchWork): number {
     const { usedBytes, limitBytes } = this.#use;
-    return Math.max(1, Math.floor((LAUNCHES_SHARE * (FULL_SHARE * limitBytes - usedBytes)) / LAUNCH_BYTES));
+    // the last collection may be older than the pending pods
+    const expectedBytes = Math.max(usedBytes, heapBytes({ pods: pending, nodes: 0 }));
+    const free = FULL_SHARE * limitBytes - expectedBytes;
+    return Math.max(1, Math.floor((LAUNCHES_SHARE * free) / LAUNCH_BYTES) - launching);
   }
 
   onShort(empty: () => void): void {

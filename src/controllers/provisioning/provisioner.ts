@@ -1,4 +1,5 @@
 /** The loop that launches nodes for pending pods. */
+import { isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -210,9 +211,17 @@ export class Provisioner implements Singleton {
       first: this.#first,
       countZones: true,
       explain: true,
-      ...defined({ mostLaunches: this.#deps.pressure?.mostLaunches }),
+      ...defined({ mostLaunches: this.#mostLaunches(all.length) }),
     };
     return [snapshot, options];
+  }
+
+  /** Returns the number of NodeClaims for which memory is sufficient, or undefined if memory is never short. */
+  #mostLaunches(pending: number): number | undefined {
+    const { cluster, pressure } = this.#deps;
+    if (pressure === undefined) return undefined;
+    const launching = cluster.stores.nodeClaims.list().filter((claim) => !isTrue(claim, 'Launched')).length;
+    return pressure.mostLaunches({ pending, launching });
   }
 
   #record(solved: Solved, log: Logger): void {

@@ -20,7 +20,7 @@ const LEFT = 60;
 const RESERVE_MIB = 96;
 const CLIENTS = 25;
 /** Maximum wait in real time. Both processes share the machine with those of other tests. */
-const PATIENCE_MS = 200_000;
+const PATIENCE_MS = 400_000;
 const LONGEST_MS = 3 * PATIENCE_MS;
 
 type Condition = () => Promise<boolean>;

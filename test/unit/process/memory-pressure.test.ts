@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { FULL_SHARE } from '../../../src/process/heap-guard.ts';
-import { MemoryPressure, SHORT_SHARE } from '../../../src/process/memory-pressure.ts';
+import { SHORT_SHARE } from '../../../src/process/memory-capacity.ts';
+import { MemoryPressure } from '../../../src/process/memory-pressure.ts';
 import { recordingLog } from '../kube/fakes.ts';
 
 const LIMIT_BYTES = 100 * 2 ** 20;
@@ -84,20 +85,25 @@ describe('memory pressure', () => {
     ]);
   });
 
-  it('allows fewer launches the fuller the heap is, and at least one', () => {
+  it('allows fewer launches the fuller the heap is and the more work is in progress, and at least one', () => {
     const pressure = new MemoryPressure();
-    const launchesAt = (share: number): number => {
+    const launches = (share: number, pending = 0, launching = 0): number => {
       pressure.heapUsed({ usedBytes: share * LIMIT_BYTES, limitBytes: LIMIT_BYTES });
-      return pressure.mostLaunches;
+      return pressure.mostLaunches({ pending, launching });
     };
-    expect(pressure.mostLaunches).toBe(Number.POSITIVE_INFINITY);
+    expect(pressure.mostLaunches({ pending: 3_000, launching: 3_000 })).toBe(Number.POSITIVE_INFINITY);
     const share = fc.double({ min: 0, max: 1, noNaN: true });
+    const count = fc.nat(10_000);
     fc.assert(
-      fc.property(share, share, (a, b) => {
-        expect(launchesAt(Math.max(a, b))).toBeLessThanOrEqual(launchesAt(Math.min(a, b)));
-        expect(launchesAt(a)).toBeGreaterThanOrEqual(1);
+      fc.property(share, share, count, count, (a, b, pending, launching) => {
+        const [most, least] = [launches(Math.min(a, b)), launches(Math.max(a, b))];
+        expect(least).toBeLessThanOrEqual(most);
+        expect(launches(a, pending, launching)).toBeLessThanOrEqual(launches(a));
+        expect(launches(a, pending, launching)).toBeGreaterThanOrEqual(1);
       }),
     );
-    expect(launchesAt(0.4)).toBeGreaterThan(300);
+    expect(launches(0.5)).toBe(611);
+    expect(launches(0.5, 3_000)).toBeLessThan(350);
+    expect(launches(0.5, 0, 100)).toBe(511);
   });
 });

@@ -3,6 +3,7 @@ import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { Snapshot } from '../../../../src/engine/model.ts';
 import { localSolver } from '../../../../src/engine-worker/solver.ts';
+import type { Pressure } from '../../../../src/process/memory-pressure.ts';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 
@@ -31,7 +32,12 @@ describe('provisioning', () => {
   });
 
   it('creates few NodeClaims at a time while memory is short, and finally all', async () => {
-    world.pressure = { stage: 1, stretch: 2, mostLaunches: 2, onShort: () => undefined };
+    const asked: unknown[] = [];
+    const mostLaunches: Pressure['mostLaunches'] = (work) => {
+      asked.push(work);
+      return 2;
+    };
+    world.pressure = { stage: 1, stretch: 2, mostLaunches, onShort: () => undefined };
     world.nodePool();
     world.start();
     await world.pass(2);
@@ -43,6 +49,7 @@ describe('provisioning', () => {
     }
     const growth = created.map((count, at) => count - (created[at - 1] ?? 0));
     expect(Math.max(...growth)).toBe(2);
+    expect(asked[0]).toEqual({ pending: 5, launching: 0 });
     expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
     expect(messages('found provisionable pod(s)')).toBeGreaterThanOrEqual(3);
   });
