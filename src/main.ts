@@ -238,7 +238,6 @@ async function run(parts: Parts): Promise<Operator> {
   closers.add(() => traces?.stop());
   const wiring = { events: tap.events, traces };
   const { all, viewed } = await wireControllers(parts, wiring);
-  const { costHistory } = viewed;
   const page = await openLivePage(parts, viewed, tap);
   closers.add(() => page?.close());
   start.signal.throwIfAborted();
@@ -252,7 +251,7 @@ async function run(parts: Parts): Promise<Operator> {
   const leaving = async (): Promise<void> => {
     traces?.stop();
     const writers = all.flatMap(({ name, leaving: write }) => (write === undefined ? [] : [{ name, write }]));
-    await Promise.all([writeLast([costHistory?.keeper, viewed.aws.keeper, ...writers], parts), recorder.stop()]);
+    await Promise.all([writeLast(writers, parts), recorder.stop()]);
   };
   const { leadership } = parts;
   const life =

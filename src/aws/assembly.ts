@@ -15,6 +15,7 @@ import { instanceGarbageCollection } from './instances/garbage-collection.ts';
 import { Instances } from './instances/instances.ts';
 import { tagging } from './instances/tagging.ts';
 import { capacityDiscovery } from './instancetypes/capacity-discovery.ts';
+import { capacityKeeper } from './instancetypes/capacity-keeper.ts';
 import { InstanceTypes, instanceTypesController } from './instancetypes/instancetypes.ts';
 import { interruption } from './interruption/controller.ts';
 import { instanceStatus } from './interruption/instance-status.ts';
@@ -93,7 +94,7 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const verdicts = new ValidationCache(clock);
   const steps = nodeClassSteps(context, parts, { cluster, verdicts });
   const report: AwsProvider['offerings'] = () => offeringsReport(options.informers, types, offers.spotRisk);
-  const keeper = spotRiskKeeper(options, offers.spotRisk);
+  const keepers = [spotRiskKeeper(options, offers.spotRisk), capacityKeeper(options, types.capacities)];
   const controllers = (): readonly Controller[] => [
     nodeClasses(context, parts, { steps, verdicts }),
     nodeClassHash(options.client, options.informers, cluster.caBundle ?? ''),
@@ -102,9 +103,9 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
     ...refreshControllers(parts),
     ...noticeControllers(context, parts),
     ...(offers.spotRisk.isOn ? [spotRiskWatch(offers.spotRisk, options.informers, clock)] : []),
-    ...(keeper === undefined ? [] : [keeper]),
+    ...keepers.filter((keeper) => keeper !== undefined),
   ];
-  return { provider: measuredProvider(provider, context.metrics), controllers, keeper, offerings: report };
+  return { provider: measuredProvider(provider, context.metrics), controllers, offerings: report };
 }
 
 const clusterVersion = ({ settings, clients, kubernetesVersion, log }: Context): ClusterVersion =>

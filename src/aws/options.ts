@@ -3,7 +3,6 @@
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
-import type { DocumentKeeper } from '../kube/document-keeper.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -77,8 +76,6 @@ export interface AwsOptions {
 export interface AwsProvider {
   readonly provider: CloudProvider;
   readonly controllers: () => readonly Controller[];
-  /** Persists the state of spot pools across restarts. */
-  readonly keeper?: DocumentKeeper | undefined;
   /** Returns the unavailable offerings of each NodePool, with reason and end. */
   readonly offerings: () => Promise<readonly PoolOfferings[]>;
 }

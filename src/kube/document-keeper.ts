@@ -47,7 +47,10 @@ export class DocumentKeeper implements Singleton {
     return after(this.#isRestored ? INTERVAL_MS : RETRY_MS);
   }
 
-  /** Writes changes. Call this method once more after all other work has stopped. @throws Error if the write fails */
+  /** Writes the last changes after all other work has stopped. */
+  readonly leaving = (): Promise<void> => this.write();
+
+  /** Writes changes. @throws Error if the write fails */
   async write(): Promise<void> {
     const { changes } = this.#kept;
     if (!this.#isRestored || changes === this.#written) return;
@@ -82,17 +85,13 @@ interface LastWriter {
 
 /** Writes the last changes after all other work has stopped, so that an orderly stop loses no data. */
 export async function writeLast(
-  writers: readonly (LastWriter | undefined)[],
+  writers: readonly LastWriter[],
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<void> {
-  const writes = writers.flatMap((writer) =>
-    writer === undefined
-      ? []
-      : [
-          writer.write().catch((error: unknown) => {
-            log.debug('failed writing documents', { document: writer.name, error });
-          }),
-        ],
+  const writes = writers.map((writer) =>
+    writer.write().catch((error: unknown) => {
+      log.debug('failed writing documents', { document: writer.name, error });
+    }),
   );
   if (writes.length > 0) await Promise.race([Promise.all(writes), clock.sleep(LAST_WRITE_MS)]);
 }

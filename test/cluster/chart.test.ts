@@ -212,18 +212,22 @@ describe('the charts', () => {
     );
 
   it.each([
-    [{}, ['karpenter-history', 'karpenter-spot-risk'], '1'],
-    [{ spotRisk: 0.5 }, ['karpenter-history', 'karpenter-spot-risk'], '0.5'],
-    [{ spotRisk: null }, ['karpenter-history', 'karpenter-spot-risk'], undefined],
-    [{ spotRisk: 0 }, ['karpenter-history'], '0'],
-    [{ spotRisk: '0.0' }, ['karpenter-history'], '0.0'],
-    [{ packing: 'compatible' }, ['karpenter-history'], '1'],
-    [{ costHistory: false }, ['karpenter-spot-risk'], '1'],
-    [{ costHistory: false, spotRisk: '0' }, [], '0'],
-    [{ costHistory: false, spotRisk: '0', enableDRA: true }, ['karpenter-device-samples'], '0'],
+    [{}, ['karpenter-history', 'karpenter-spot-risk', 'karpenter-node-capacities'], '1'],
+    [{ spotRisk: 0.5 }, ['karpenter-history', 'karpenter-spot-risk', 'karpenter-node-capacities'], '0.5'],
+    [{ spotRisk: null }, ['karpenter-history', 'karpenter-spot-risk', 'karpenter-node-capacities'], undefined],
+    [{ spotRisk: 0 }, ['karpenter-history', 'karpenter-node-capacities'], '0'],
+    [{ spotRisk: '0.0' }, ['karpenter-history', 'karpenter-node-capacities'], '0.0'],
+    [{ packing: 'compatible' }, ['karpenter-history', 'karpenter-node-capacities'], '1'],
+    [{ costHistory: false }, ['karpenter-spot-risk', 'karpenter-node-capacities'], '1'],
+    [{ costHistory: false, spotRisk: '0' }, ['karpenter-node-capacities'], '0'],
+    [
+      { costHistory: false, spotRisk: '0', enableDRA: true },
+      ['karpenter-device-samples', 'karpenter-node-capacities'],
+      '0',
+    ],
   ])('with settings %j allow the documents %j, and set a spot risk of %s', async (settings, names, weight) => {
     const yaml = await rendered({ settings });
-    expect(/resourceNames: (\["karpenter-(?:history|spot|device).*)/.exec(yaml)?.[1] ?? '[]').toBe(
+    expect(/resourceNames: (\["karpenter-(?:history|spot|device|node).*)/.exec(yaml)?.[1] ?? '[]').toBe(
       JSON.stringify(names),
     );
     expect(yaml.includes('resources: ["configmaps"]')).toBe(names.length > 0);

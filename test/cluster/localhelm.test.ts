@@ -37,7 +37,10 @@ describe('helm on the local API server', () => {
     return (found?.spec as { template: { spec: { containers: unknown } } }).template.spec.containers;
   };
 
-  const DOCUMENTS = ['karpenter-history', 'karpenter-spot-risk'].map((name) => ({ name, namespace: 'kube-system' }));
+  const DOCUMENTS = ['karpenter-history', 'karpenter-spot-risk', 'karpenter-node-capacities'].map((name) => ({
+    name,
+    namespace: 'kube-system',
+  }));
   const KEPT = DOCUMENTS.map(({ name }) => ({ 'document.json.gz': Buffer.from(name).toString('base64') }));
 
   const keep = async (): Promise<void> => {

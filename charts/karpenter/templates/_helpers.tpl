@@ -214,6 +214,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
 {{- if include "karpenter.servesDevices" . }}
 {{- $documents = append $documents "karpenter-device-samples" }}
 {{- end }}
+{{- $documents = append $documents "karpenter-node-capacities" }}
 {{- toJson $documents }}
 {{- end }}
 

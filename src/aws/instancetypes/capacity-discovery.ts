@@ -12,13 +12,16 @@ import type { InstanceTypes } from './instancetypes.ts';
 
 const isRegistered = (node: Node | undefined): boolean => node?.metadata.labels?.[REGISTERED_LABEL] === 'true';
 
-/** Returns the capacity without the resources that the kubelet reserves beyond the overhead of the type. */
-function capacityFor({ overhead }: InstanceType, capacity: Resources, allocatable: Resources): Resources {
-  const reserved = addResources(overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold);
+/** Returns the exact amounts of the type's resources, without amounts that the kubelet reserves beyond the overhead. */
+function capacityFor(type: InstanceType, capacity: Resources, allocatable: Resources): Resources {
+  const { kubeReserved, systemReserved, evictionThreshold } = type.overhead;
+  const reserved = addResources(kubeReserved, systemReserved, evictionThreshold);
   return Object.fromEntries(
-    Object.entries(capacity).map(([name, amount]) => {
+    Object.keys(type.capacity).flatMap((name) => {
+      const amount = amountIn(capacity, name);
       const free = amountIn(allocatable, name);
-      return [name, free === 0 ? amount : Math.min(amount, free + amountIn(reserved, name))];
+      const usable = free === 0 ? amount : Math.min(amount, free + amountIn(reserved, name));
+      return Number.isSafeInteger(usable) && usable > 0 ? [[name, usable]] : [];
     }),
   );
 }

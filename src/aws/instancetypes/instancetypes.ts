@@ -39,7 +39,8 @@ import { cpuCreditsOf } from './cpu-credits.ts';
 import { Densities } from './densities.ts';
 import { confirmTypes, fetchTypes, fetchZones } from './discovery.ts';
 import { typeRequirements } from './labels.ts';
-import { type CapacityReport, NodeCapacities } from './node-capacities.ts';
+import { NodeCapacities } from './node-capacities.ts';
+import type { CapacityReport } from './stored-capacities.ts';
 import { TypeLists, UNUSED_MS } from './type-lists.ts';
 import { typeTerms } from './type-terms.ts';
 
@@ -84,6 +85,8 @@ interface InstanceTypesOptions {
 }
 
 export class InstanceTypes {
+  /** Capacities that nodes reported. */
+  readonly capacities: NodeCapacities;
   readonly #options: InstanceTypesOptions;
   #infos: ReadonlyMap<string, InstanceTypeInfo> = new Map();
   #offeredIn: ReadonlyMap<string, ReadonlySet<string>> = new Map();
@@ -95,7 +98,6 @@ export class InstanceTypes {
   readonly #resolving = new Map<string, Promise<readonly Resolved[]>>();
   readonly #lists: TypeLists;
   readonly #densities: Densities;
-  readonly #capacities: NodeCapacities;
 
   constructor(options: InstanceTypesOptions) {
     this.#options = options;
@@ -104,7 +106,7 @@ export class InstanceTypes {
     const { unavailable, spotRisk } = options;
     // both sequences only increase, so their sum changes if one of them changes
     this.#lists = new TypeLists(options.clock, (name) => unavailable.sequence(name) + (spotRisk?.sequence(name) ?? 0));
-    this.#capacities = new NodeCapacities(options.clock);
+    this.capacities = new NodeCapacities(options.clock);
   }
 
   /** False until the instance types have been loaded. */
@@ -187,7 +189,7 @@ export class InstanceTypes {
 
   /** Records the capacity that a node of a type reported. Returns true if the node is new. */
   recordCapacity(instanceType: string, nodeClass: EC2NodeClass, report: CapacityReport): boolean {
-    return this.#capacities.add(capacityKey(instanceType, nodeClass), report);
+    return this.capacities.add(capacityKey(instanceType, nodeClass), report);
   }
 
   /**
@@ -218,7 +220,7 @@ export class InstanceTypes {
 
   async #resolvedFor(key: string, nodeClass: EC2NodeClass): Promise<readonly Resolved[]> {
     const known = this.#resolved.get(key);
-    if (known?.sequence === this.#capacities.sequence) {
+    if (known?.sequence === this.capacities.sequence) {
       this.#resolved.set(key, known);
       this.#resolved.sweep();
       return known.types;
@@ -232,11 +234,11 @@ export class InstanceTypes {
   *#resolutionSteps(key: string, nodeClass: EC2NodeClass): Generator<undefined, readonly Resolved[]> {
     const { types: known, sequence: before = 0 } = this.#resolved.get(key) ?? {};
     const [infos, offeredIn] = [this.#infos, this.#offeredIn];
-    const { sequence } = this.#capacities;
+    const { sequence } = this.capacities;
     const kubelet = parseKubelet(nodeClass.spec.kubelet);
     const resolve = (info: InstanceTypeInfo): Resolved => this.#resolve(info, nodeClass, kubelet);
     const isCurrent = (type: Resolved): boolean =>
-      this.#capacities.changeOf(capacityKey(type.name, nodeClass)) <= before;
+      this.capacities.changeOf(capacityKey(type.name, nodeClass)) <= before;
     const types: Resolved[] = [];
     for (const item of known ?? infos.values()) {
       if ('name' in item) types.push(isCurrent(item) ? item : resolve(infos.get(item.name) ?? {}));
@@ -316,7 +318,7 @@ export class InstanceTypes {
     return typeTerms(info, nodeClass, {
       ...{ family: familyOf(nodeClass), kubelet, reservedEnis, memoryOverheadPercent },
       ...this.#densities.of(nodeClass, info),
-      learned: (predicted) => this.#capacities.learned(capacityKey(info.InstanceType ?? '', nodeClass), predicted),
+      learned: (predicted) => this.capacities.learned(capacityKey(info.InstanceType ?? '', nodeClass), predicted),
     });
   }
 

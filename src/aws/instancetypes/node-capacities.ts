@@ -9,9 +9,11 @@
  */
 
 import { sumOf, type Term, type Terms } from '../../engine/capacity-terms.ts';
-import type { Resources } from '../../engine/model.ts';
 import { amountIn } from '../../engine/resources.ts';
+import type { Kept } from '../../kube/document-keeper.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { timeOf, timestamp } from '../../lib/times.ts';
+import { type CapacityReport, readStored, storedText } from './stored-capacities.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const TTL_MS = 60 * DAY_MS;
@@ -23,26 +25,17 @@ const MOST_KEYS = 2_000;
 /** Lowest part of the prediction that counts if a single node reports it. */
 const NEAR = 0.9;
 
-export interface CapacityReport {
-  /** UID of the node. */
-  readonly uid: string;
-  /** Name of the node. */
-  readonly node: string;
-  /** ID of its image. */
-  readonly image: string;
-  readonly capacity: Resources;
-}
-
 interface Report extends CapacityReport {
   readonly atMs: number;
 }
 
-export class NodeCapacities {
+export class NodeCapacities implements Kept {
   readonly #clock: Timepiece;
   /** Reports by key, oldest first. The key that changed last is the last one. */
   readonly #reports = new Map<string, readonly Report[]>();
   readonly #changes = new Map<string, number>();
   #sequence = 0;
+  #added = 0;
   /** Time of the last search for reports that expire, by `monotonicMs`. */
   #expiredMs: number;
 
@@ -68,6 +61,11 @@ export class NodeCapacities {
     this.#expiredMs = nowMs;
   }
 
+  /** Number of reports. */
+  get changes(): number {
+    return this.#added;
+  }
+
   /** Returns the sequence of the last report for a key. */
   changeOf(key: string): number {
     return this.#changes.get(key) ?? 0;
@@ -78,20 +76,58 @@ export class NodeCapacities {
     const known = this.#reports.get(key) ?? [];
     if (known.some(({ uid }) => uid === report.uid)) return false;
     this.#reports.delete(key);
-    this.#reports.set(key, [...known, { ...report, atMs: monotonicMs(this.#clock) }].slice(-MOST_NODES));
-    this.#sequence++;
-    this.#changes.set(key, this.#sequence);
+    this.#added++;
+    this.#set(key, [...known, { ...report, atMs: monotonicMs(this.#clock) }]);
+    return true;
+  }
+
+  #set(key: string, reports: readonly Report[]): void {
+    this.#reports.set(key, reports.slice(-MOST_NODES));
+    this.#changes.set(key, ++this.#sequence);
     const [oldest] = this.#reports.keys();
     if (this.#reports.size > MOST_KEYS && oldest !== undefined) {
       this.#reports.delete(oldest);
       this.#changes.delete(oldest);
     }
-    return true;
+  }
+
+  *texts(): Generator<string> {
+    const [nowMs, wallMs] = [monotonicMs(this.#clock), this.#clock.now()];
+    const kept = [...this.#reports].flatMap(([key, reports]) => {
+      const current = reports.filter(({ atMs }) => nowMs - atMs < TTL_MS);
+      const stored = current.map(({ atMs, ...report }) => ({ ...report, at: timestamp(wallMs - (nowMs - atMs)) }));
+      return stored.length === 0 ? [] : [{ key, reports: stored }];
+    });
+    for (let count = kept.length; ; count = Math.floor(count / 2)) {
+      yield storedText(kept.slice(kept.length - count));
+      if (count === 0) return;
+    }
+  }
+
+  /** Adds the reports of an earlier process, which are older than the current ones. @throws Error without any addition */
+  restore(text: string): void {
+    const [nowMs, wallMs] = [monotonicMs(this.#clock), this.#clock.now()];
+    const stored = readStored(text);
+    const current = [...this.#reports];
+    this.#reports.clear();
+    for (const { key, reports } of stored) {
+      const restored = reports.map(({ at, ...report }): Report => {
+        // a time in the future results from a wrong clock and counts as now
+        return { ...report, atMs: nowMs - Math.max(0, wallMs - timeOf(at)) };
+      });
+      this.#set(key, restored);
+    }
+    for (const [key, reports] of current) {
+      const restored = this.#reports.get(key) ?? [];
+      const known = new Set(restored.map(({ uid }) => uid));
+      this.#reports.delete(key);
+      this.#set(key, [...restored, ...reports.filter(({ uid }) => !known.has(uid))]);
+    }
   }
 
   /**
    * Adds a term to each resource for which new nodes are planned with another amount than predicted. Memory may also be more than
-   * predicted, because its prediction is an estimate.
+   * predicted, because its prediction is an estimate, but not more than EC2 reports.
    */
   learned(key: string, predicted: Terms): Terms {
     const nowMs = monotonicMs(this.#clock);
@@ -101,7 +137,8 @@ export class NodeCapacities {
       Object.entries(predicted).map(([name, terms]) => {
         const amount = sumOf(terms);
         const found = amount > 0 ? lessonOf(name, amount, reports, nowMs) : undefined;
-        const counts = found !== undefined && (found.amount < amount || (name === 'memory' && found.amount > amount));
+        const most = name === 'memory' ? sumOf(terms.filter((term) => term.amount > 0)) : amount;
+        const counts = found !== undefined && found.amount !== amount && found.amount <= most;
         return [name, counts ? [...terms, { text: found.text, amount: found.amount - amount }] : terms];
       }),
     );

@@ -83,6 +83,7 @@ describe('the rendered chart', () => {
       'ConfigMap kube-system karpenter-dashboard-disruption',
       'ConfigMap kube-system karpenter-dashboard-overview',
       'ConfigMap kube-system karpenter-history',
+      'ConfigMap kube-system karpenter-node-capacities',
       'ConfigMap kube-system karpenter-price-book',
       'ConfigMap kube-system karpenter-spot-risk',
       'Deployment kube-system karpenter',
@@ -135,7 +136,7 @@ describe('the rendered chart', () => {
   });
 
   it('creates the ConfigMaps that the operator fills, without data, and grants write access to these ConfigMaps only', () => {
-    const names = ['karpenter-history', 'karpenter-spot-risk'];
+    const names = ['karpenter-history', 'karpenter-spot-risk', 'karpenter-node-capacities'];
     for (const name of names) {
       const { metadata, ...rest } = find('ConfigMap', name);
       expect(Object.keys(rest)).toEqual(['apiVersion', 'kind']);

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { capacityKeeper, NODE_CAPACITIES_NAME } from '../../../../src/aws/instancetypes/capacity-keeper.ts';
 import { NodeCapacities } from '../../../../src/aws/instancetypes/node-capacities.ts';
 import { sumsOf } from '../../../../src/engine/capacity-terms.ts';
+import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
+import { silent } from '../../../../src/observe/logger.ts';
+import { present } from '../../../support/present.ts';
+import { MemoryKube } from '../../controllers/memory-kube.ts';
+import { recordingLog } from '../../kube/fakes.ts';
 import { settableClock } from '../../virtualclock.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -15,7 +21,15 @@ const PREDICTED = {
 };
 
 const PREDICTED_TERMS = Object.fromEntries(
-  Object.entries(PREDICTED).map(([name, amount]) => [name, [{ text: 'predicted', amount }]]),
+  Object.entries(PREDICTED).map(([name, amount]) => [
+    name,
+    name === 'memory'
+      ? [
+          { text: 'memory of EC2', amount: amount + 100 },
+          { text: 'overhead', amount: -100 },
+        ]
+      : [{ text: 'predicted', amount }],
+  ]),
 );
 type Amounts = Readonly<Record<string, number>>;
 const add = (capacities: NodeCapacities, uid: string, capacity: Amounts): boolean =>
@@ -42,6 +56,25 @@ describe('the learned capacity', () => {
 
   it('is never more than predicted, except for memory, which is an estimate', () => {
     expect(learnedFrom({ ...PREDICTED, cpu: 32_000, memory: 1_050 })).toEqual({ ...PREDICTED, memory: 1_050 });
+  });
+
+  it('never has more memory than EC2 reports', () => {
+    expect(learnedFrom({ memory: 1_100 }).memory).toBe(1_100);
+    expect(learnedFrom({ memory: 1_101 }).memory).toBe(1_000);
+  });
+
+  it('names the node and the image', () => {
+    const capacities = new NodeCapacities(settableClock());
+    add(capacities, 'a', { pods: 109 });
+    expect(capacities.learned('type', PREDICTED_TERMS).pods?.at(-1)).toEqual({
+      text: 'report of node ip-a with image ami-1',
+      amount: -1,
+    });
+    for (const uid of ['b', 'c']) add(capacities, uid, { pods: 20 });
+    expect(capacities.learned('type', PREDICTED_TERMS).pods?.at(-1)).toEqual({
+      text: 'report of node ip-b with image ami-1, as 2 of 3 nodes reported much less',
+      amount: -90,
+    });
   });
 
   it('ignores one node with much less, and resources that a node does not report', () => {
@@ -92,5 +125,159 @@ describe('the learned capacity', () => {
         },
       ),
     );
+  });
+});
+
+describe('the stored form of reported capacities', () => {
+  const textOf = (capacities: NodeCapacities): string => [...capacities.texts()][0] ?? '';
+
+  it('has the same result after a restart, with the age of the reports', async () => {
+    const clock = settableClock();
+    const first = new NodeCapacities(clock);
+    add(first, 'a', { pods: 109 });
+    for (const uid of ['b', 'c']) add(first, uid, { pods: 20 });
+    const text = textOf(first);
+    await clock.advance(DAY_MS / 2);
+    const second = new NodeCapacities(clock);
+    second.restore(text);
+    expect(learned(second).pods).toBe(20);
+    expect(second.changeOf('type')).toBe(second.sequence);
+    await clock.advance(DAY_MS / 2 + 1_000);
+    expect(learned(second).pods).toBe(109);
+  });
+
+  it('is older than the reports of living nodes, which count once', () => {
+    const first = new NodeCapacities(settableClock());
+    for (let at = 0; at < 8; at++) add(first, `old-${at}`, { pods: 108 });
+    const second = new NodeCapacities(settableClock());
+    add(second, 'old-7', { pods: 108 });
+    for (let at = 0; at < 7; at++) add(second, `new-${at}`, { pods: 109 });
+    second.restore(textOf(first));
+    expect(learned(second).pods).toBe(108);
+    add(second, 'new-7', { pods: 109 });
+    expect(learned(second).pods).toBe(109);
+  });
+
+  it('counts reports from the future as new', async () => {
+    const clock = settableClock();
+    const first = new NodeCapacities(clock);
+    add(first, 'a', { pods: 109 });
+    const text = textOf(first);
+    clock.put(-1_000 * DAY_MS);
+    const second = new NodeCapacities(clock);
+    second.restore(text);
+    expect(learned(second).pods).toBe(109);
+    await clock.advance(60 * DAY_MS);
+    expect(learned(second)).toEqual(PREDICTED);
+  });
+
+  it('has shorter forms, which keep the types that nodes reported last', () => {
+    const capacities = new NodeCapacities(settableClock());
+    const report = { uid: 'a', node: 'a', image: 'ami-1', capacity: { pods: 1 } };
+    for (let at = 0; at < 5; at++) capacities.add(`type-${at}`, report);
+    const keys = [...capacities.texts()].map((text) =>
+      (JSON.parse(text) as { types: readonly { key: string }[] }).types.map(({ key }) => key),
+    );
+    expect(keys.map(({ length }) => length)).toEqual([5, 2, 1, 0]);
+    expect(keys[1]).toEqual(['type-3', 'type-4']);
+  });
+
+  it('omits reports that no longer count', async () => {
+    const clock = settableClock();
+    const capacities = new NodeCapacities(clock);
+    add(capacities, 'a', { pods: 109 });
+    await clock.advance(60 * DAY_MS);
+    expect(textOf(capacities)).toBe('{"version":1,"types":[]}');
+  });
+
+  const report = { uid: 'a', node: 'ip-a', image: 'ami-1', at: '2026-01-01T00:00:00Z', capacity: { pods: 109 } };
+  const stored = (type: unknown, more: object = {}): string => JSON.stringify({ version: 1, types: [type], ...more });
+  const withReport = (parts: object): string => stored({ key: 'type', reports: [{ ...report, ...parts }] });
+
+  it('is accepted if it is valid', () => {
+    const capacities = new NodeCapacities(settableClock());
+    capacities.restore(withReport({}));
+    expect(learned(capacities).pods).toBe(109);
+  });
+
+  it.each([
+    ['no JSON', 'x'],
+    ['null', 'null'],
+    ['a newer version', withReport({}).replace('"version":1', '"version":2')],
+    ['no list', JSON.stringify({ version: 1, types: {} })],
+    ['null as type', stored(null)],
+    ['no key', stored({ reports: [report] })],
+    ['a key that is too long', stored({ key: 'x'.repeat(1_000), reports: [report] })],
+    [
+      'too many reports',
+      stored({ key: 'type', reports: Array.from({ length: 9 }, (_, at) => ({ ...report, uid: `${at}` })) }),
+    ],
+    ['two reports of a node', stored({ key: 'type', reports: [report, report] })],
+    ['null as report', stored({ key: 'type', reports: [null] })],
+    ['no time', withReport({ at: 'soon' })],
+    ['no node', withReport({ node: 7 })],
+    ['a text as capacity', withReport({ capacity: 'much' })],
+    ['a text as amount', withReport({ capacity: { pods: '1' } })],
+    ['a negative amount', withReport({ capacity: { pods: -1 } })],
+    ['an amount that is not exact', withReport({ capacity: { memory: 1e300 } })],
+    ['too many types', stored(null, { types: Array.from({ length: 2_001 }, () => ({ key: 'a', reports: [] })) })],
+  ])('with %s is rejected without any change', (_, text) => {
+    const capacities = new NodeCapacities(settableClock());
+    add(capacities, 'a', { pods: 108 });
+    expect(() => capacities.restore(text)).toThrow();
+    expect(learned(capacities).pods).toBe(108);
+  });
+
+  it('keeps the result for any reports', () => {
+    const amounts = fc.record({ cpu: fc.nat(20_000), memory: fc.nat(1_200), pods: fc.nat(120) });
+    fc.assert(
+      fc.property(fc.array(amounts, { maxLength: 12 }), (reports) => {
+        const clock = settableClock();
+        const [first, second] = [new NodeCapacities(clock), new NodeCapacities(clock)];
+        for (const [at, capacity] of reports.entries()) add(first, `${at}`, capacity);
+        second.restore(textOf(first));
+        expect(learned(second)).toEqual(learned(first));
+      }),
+    );
+  });
+});
+
+describe('the ConfigMap of reported capacities', () => {
+  const REF = { name: NODE_CAPACITIES_NAME, namespace: 'karpenter' };
+
+  it('survives restarts, and a version that cannot read it', async () => {
+    const clock = settableClock();
+    const kube = new MemoryKube(clock);
+    const { log, lines } = recordingLog();
+    const client = kube.client(new AbortController().signal);
+    const start = async () => {
+      const capacities = new NodeCapacities(clock);
+      const keeper = present(capacityKeeper({ client, log, namespace: REF.namespace }, capacities));
+      await keeper.reconcile();
+      return { capacities, keeper };
+    };
+    const first = await start();
+    add(first.capacities, 'a', { pods: 109 });
+    await first.keeper.leaving();
+    expect(learned((await start()).capacities).pods).toBe(109);
+    expect(lines).toEqual([]);
+
+    const document = new ConfigMapDocument({ client, log: silent, ...REF });
+    await document.write(['{"version":2}']);
+    const third = await start();
+    expect(learned(third.capacities)).toEqual(PREDICTED);
+    expect(lines).toMatchObject([
+      { message: 'failed reading the stored document, keeping it and starting with an empty one' },
+    ]);
+    add(third.capacities, 'b', { pods: 108 });
+    await third.keeper.leaving();
+    await document.read();
+    expect(await document.readUnread()).toBe('{"version":2}');
+  });
+
+  it('is not used without a namespace', () => {
+    const clock = settableClock();
+    const client = new MemoryKube(clock).client(new AbortController().signal);
+    expect(capacityKeeper({ client, log: silent, namespace: '' }, new NodeCapacities(clock))).toBeUndefined();
   });
 });

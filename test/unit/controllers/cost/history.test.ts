@@ -10,6 +10,7 @@ import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/docume
 import { silent } from '../../../../src/observe/logger.ts';
 import { historyView } from '../../../../src/process/history-view.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
+import { present } from '../../../support/present.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { World } from '../harness.ts';
 
@@ -187,7 +188,7 @@ describe('a history', () => {
   it('is loaded and continued by the next operator', async () => {
     const first = start();
     await house();
-    await writeLast([first.keeper], { clock: world.clock, log: silent });
+    await writeLast([present(first.keeper)], { clock: world.clock, log: silent });
     world.kill();
     const second = start();
     // Decompression takes real time.
@@ -270,7 +271,7 @@ describe('a history', () => {
     world.kube.beforeWrite = () => {
       throw new Error('connection refused');
     };
-    await expect(writeLast([history.keeper], { clock: world.clock, log: silent })).resolves.toBeUndefined();
+    await expect(writeLast([present(history.keeper)], { clock: world.clock, log: silent })).resolves.toBeUndefined();
   });
 });
 
