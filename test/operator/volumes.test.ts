@@ -1,7 +1,10 @@
 /** Pods with volumes get all their nodes in one solve, and no node has more volumes than its instance attaches. */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { CSI_NODE, VOLUME_ATTACHMENT } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { explainCommand } from '../../src/cli/explain.ts';
+import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
+import type { Operator } from '../../src/main.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 
@@ -17,8 +20,10 @@ function claimSpec(): object {
 
 describe('a burst of pods with volumes', () => {
   let scenario: Scenario;
+  let operator: Operator;
   beforeAll(async () => {
-    scenario = await startScenario({ ...BRISK, env: {} });
+    scenario = await startScenario({ ...BRISK, env: {}, operator: false });
+    operator = await scenario.startOperator();
     await scenario.apply(
       ...scenario.example('ec2nodeclass.yaml'),
       {
@@ -54,6 +59,36 @@ describe('a burst of pods with volumes', () => {
     expect(attachments).toHaveLength(PODS);
     for (const [node, { length }] of counts) expect(length).toBeLessThanOrEqual(limits.get(node) ?? 0);
   });
+
+  it('refuses a pod with more volumes than any instance type attaches, and names this cause', async () => {
+    const before = (await scenario.claims()).length;
+    const volumes = Array.from({ length: MOST_VOLUMES + 1 }, (_, at) => ({ name: `data-${at}`, ephemeral: EPHEMERAL }));
+    await scenario.apply(deployment('huge', 1, { volumes }, { cpu: '10m' }));
+    const event = await scenario.until('its event', async () =>
+      (await scenario.events('FailedScheduling')).find(
+        ({ involvedObject, message, source }) =>
+          source?.component === 'karpenter' &&
+          involvedObject.name.startsWith('huge-') &&
+          message.includes(`${MOST_VOLUMES + 1} volumes`),
+      ),
+    );
+    expect(event.message).toMatch(new RegExp(`at most ${MOST_VOLUMES}\\b`));
+    const verdict = JSON.parse(await explainedPod(event.involvedObject.name)) as PodVerdict;
+    expect(verdict).toMatchObject({ code: 'unschedulable', cause: { code: 'volume-limit' } });
+    expect(await scenario.claims()).toHaveLength(before);
+  });
+
+  /** Returns the output of `karpenter explain pod` with the operator's answer. */
+  async function explainedPod(name: string): Promise<string> {
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    try {
+      const server = `http://127.0.0.1:${operator.metricsPort}`;
+      await explainCommand().parseAsync(['pod', name, '--server', server, '-o', 'json'], { from: 'user' });
+      return written.mock.calls.map(([text]) => String(text)).join('');
+    } finally {
+      written.mockRestore();
+    }
+  }
 });
 
 /** Returns a NodePool of one instance type. */

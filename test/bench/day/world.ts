@@ -257,7 +257,7 @@ class World implements DayWorld {
   async #join(instance: LocalInstance): Promise<void> {
     if (instance.state !== 'running') return;
     const config = decodeUserData(instance.userData);
-    const resources = resourcesOf(instance, config, MEMORY_OVERHEAD);
+    const resources = resourcesOf(instance, config, { memoryOverhead: MEMORY_OVERHEAD });
     const now = this.clock.now();
     const { region } = this.aws;
     const node = nodeObject({ instance, config, resources, region, kubeletVersion: 'v1.34.0', now });

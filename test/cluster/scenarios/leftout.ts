@@ -90,6 +90,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'mainjob.test.ts', why: 'mainjob.test.ts in test/cluster covers more' },
   { file: 'metrics.test.ts', why: WAITS },
   { file: 'networks.test.ts', why: 'the addresses and zones of a real control plane are those of the machine' },
+  { file: 'node-capacity.test.ts', why: 'a real kubelet reports its own disks' },
   { file: 'node-fee.test.ts', why: SETTING },
   { file: 'price-book.test.ts', test: 'a price book launches covered types', why: WAITS },
   {

@@ -6,6 +6,7 @@ import { own } from '../../../lib/own.ts';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { ObjectClient } from '../../client.ts';
 import type { RunContainer } from './container-timing.ts';
+import type { KubeletOptions } from './options.ts';
 import { wholeNumber } from './userdata/config.ts';
 import { options } from './userdata/flags.ts';
 import type { KubeletConfig } from './userdata/index.ts';
@@ -59,9 +60,9 @@ function threshold(text: string | undefined, capacity: number, fallback: number)
   return percent === 100 ? 0 : Math.ceil((capacity / 100) * percent);
 }
 
-function storageBytes(instance: LocalInstance, config: KubeletConfig): number {
+function storageBytes(instance: LocalInstance, config: KubeletConfig, raid0Overhead: number): number {
   const local = instance.hardware.InstanceStorageInfo?.TotalSizeInGB;
-  if (config.raid0 && local) return local * 1e9;
+  if (config.raid0 && local) return Math.floor(local * 1e9 * (1 - raid0Overhead));
   const data = instance.volumes.find(({ deviceName }) => deviceName === config.dataDevice) ?? instance.volumes[0];
   return (data?.sizeGiB ?? 20) * GIB;
 }
@@ -88,17 +89,17 @@ export function devices({ hardware, interfaces }: Pick<LocalInstance, 'hardware'
   return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 }
 
-/**
- * Returns capacity and allocatable resources of a machine.
- *
- * @param memoryOverhead share of the memory that the hypervisor and the kernel use
- */
-export function resourcesOf(instance: LocalInstance, config: KubeletConfig, memoryOverhead: number): Resources {
+/** Returns capacity and allocatable resources of a machine. */
+export function resourcesOf(
+  instance: LocalInstance,
+  config: KubeletConfig,
+  { memoryOverhead, raid0Overhead = 0 }: Pick<KubeletOptions, 'memoryOverhead'> & Partial<KubeletOptions>,
+): Resources {
   const { hardware } = instance;
   const cores = hardware.VCpuInfo?.DefaultVCpus ?? 1;
   const mib = (hardware.MemoryInfo?.SizeInMiB ?? 1024) - (instance.architecture === 'arm64' ? 64 : 0);
   const memory = (mib - Math.ceil(mib * memoryOverhead)) * MIB;
-  const storage = storageBytes(instance, config);
+  const storage = storageBytes(instance, config, raid0Overhead);
   const networkPods = maxPodsOfNetwork(hardware);
   const wanted = config.maxPods ?? networkPods;
   const pods = config.podsPerCore ? Math.min(wanted, config.podsPerCore * cores) : wanted;

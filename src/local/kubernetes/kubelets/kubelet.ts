@@ -214,7 +214,7 @@ export class Kubelet {
     const { parts, options, region, kubeletVersion } = this.#context;
     const { client, clock } = parts;
     const instance = this.#instance;
-    const resources = resourcesOf(instance, this.#config, options.memoryOverhead);
+    const resources = resourcesOf(instance, this.#config, options);
     const wanted = nodeObject({
       instance,
       config: this.#config,

@@ -22,6 +22,8 @@ export interface KubeletOptions {
   readonly statusMs: number;
   /** Share of a machine's memory that its hypervisor and kernel use. Default 0.075. */
   readonly memoryOverhead: number;
+  /** Share of the local disks that the metadata of a RAID0 array use. Default 0. */
+  readonly raid0Overhead: number;
   /** False omits the addresses of nodes, because network plugins of other nodes would add routes to them. Default true. */
   readonly reportsAddresses: boolean;
   /** Seed of random variations. Default 1. */
@@ -40,6 +42,7 @@ export const KUBELET_DEFAULTS: KubeletOptions = {
   leaseMs: 10_000,
   statusMs: 300_000,
   memoryOverhead: 0.075,
+  raid0Overhead: 0,
   reportsAddresses: true,
   seed: 1,
 };

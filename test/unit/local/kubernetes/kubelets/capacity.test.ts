@@ -4,7 +4,7 @@ import { type KubeletConfig, NO_CONFIG } from '../../../../../src/local/kubernet
 import { hardware, instance } from './fixtures.ts';
 
 const offered = (config: Partial<KubeletConfig> = {}, type: Parameters<typeof hardware>[0] = {}, more: object = {}) =>
-  resourcesOf(instance({ hardware: hardware(type), ...more }), { ...NO_CONFIG, ...config }, 0.075);
+  resourcesOf(instance({ hardware: hardware(type), ...more }), { ...NO_CONFIG, ...config }, { memoryOverhead: 0.075 });
 
 describe('resourcesOf', () => {
   it('subtracts overhead and reservations like EKS images on an m5.large', () => {
