@@ -403,11 +403,17 @@ function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
   return [...entries.filter((entry) => !entry.isHeavy), ...interleave([...byNamespace.values()])];
 }
 
-/** Limits the number of claims of a plan, so that the caller can launch them. */
+/** Limits the number of claims of a plan, so that the caller can launch them. The namespaces of the claims take turns. */
 function withFewerClaims(plan: Plan, most: number): Plan {
   if (plan.claims.length <= most) return plan;
-  const later = plan.claims.slice(most).flatMap(({ pods }) => pods);
-  return { ...plan, claims: plan.claims.slice(0, most), notEvaluated: [...plan.notEvaluated, ...later] };
+  const byNamespace = Map.groupBy(plan.claims, ({ pods: [first = ''] }) => first.slice(0, first.indexOf('/')));
+  const kept = new Set(interleave([...byNamespace.values()]).slice(0, most));
+  const later = plan.claims.filter((claim) => !kept.has(claim)).flatMap(({ pods }) => pods);
+  return {
+    ...plan,
+    claims: plan.claims.filter((claim) => kept.has(claim)),
+    notEvaluated: [...plan.notEvaluated, ...later],
+  };
 }
 
 /** Moves pods that an earlier solve did not reach to the front, so that they do not starve in a large cluster. */

@@ -42,6 +42,13 @@ describe('a solve with many pods of one namespace', () => {
     expect(evaluated(plan, few)).toEqual(few);
   });
 
+  it('launches a node for another namespace if only some nodes can be launched at a time', () => {
+    const pods = [...podsOf('many', 20, '7500m'), ...podsOf('few', 1, '7')];
+    const plan = planIn(10_000, pods, { mostLaunches: 2 });
+    expect(plan.claims.map(({ pods: [first] }) => first?.split('/')[0]).sort()).toEqual(['few', 'many']);
+    expect(plan.notEvaluated).toHaveLength(19);
+  });
+
   it('tries all of them if the time is enough', () => {
     expect(planIn(10_000, [...many, ...few]).notEvaluated).toEqual([]);
   });
