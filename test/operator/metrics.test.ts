@@ -10,7 +10,7 @@ import { apart } from './pools.ts';
  * Limit for this test. A scrape may exceed 3,000 series, which is reported; the difference is for series that cannot
  * occur here.
  */
-const MOST_SERIES = 2_980;
+const MOST_SERIES = 2_995;
 /**
  * Number of series that are missing here: the series of engine workers, and of a day with every kind of failure.
  * Some AWS error codes have 15 series, and one of them can occur here on a busy machine.

@@ -166,10 +166,18 @@ export class Launches {
     }
   }
 
-  /** Returns launches without a registered node that their own pods do not need. */
+  /**
+   * Returns launches without a node that their own pods do not need. A node that has joined may have pods before it is
+   * registered, also pods of this launch.
+   */
   unneeded(): readonly Launch[] {
+    const { cluster } = this.#deps;
     return [...this.#watched.values()].filter(
-      ({ name, claim }) => !claim.metadata.deletionTimestamp && !isTrue(claim, 'Registered') && !this.isNeeded(name),
+      ({ name, claim }) =>
+        !claim.metadata.deletionTimestamp &&
+        !isTrue(claim, 'Registered') &&
+        cluster.nodesOfClaim(claim).length === 0 &&
+        !this.isNeeded(name),
     );
   }
 
@@ -221,8 +229,10 @@ export class Launches {
   #bound(pod: Pod): void {
     const { cluster } = this.#deps;
     const key = podKey(pod);
-    this.#watched.peek(cluster.podTimings.get(key).nodeClaim ?? '')?.unbound?.delete(key);
-    const claim = cluster.nodeByName(pod.spec.nodeName ?? '')?.nodeClaim;
+    const node = cluster.nodeByName(pod.spec.nodeName ?? '');
+    // a node that the cache does not have yet can be the node of this launch
+    if (node !== undefined) this.#watched.peek(cluster.podTimings.get(key).nodeClaim ?? '')?.unbound?.delete(key);
+    const claim = node?.nodeClaim;
     const launch = claim && this.#watched.peek(claim.metadata.name);
     if (launch === undefined) return;
     if (!launch.isUsed && launch.isForPods) this.#outcomes.used(launch);

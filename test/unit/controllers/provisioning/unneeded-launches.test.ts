@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { ApiError } from '../../../../src/kube/client.ts';
 import { LaunchWorld, MINUTE } from './launch-world.ts';
 
 const IN_A = { nodeSelector: { team: 'a' } } as const;
@@ -78,6 +79,21 @@ describe('a NodeClaim whose pods are deleted', () => {
     world.removePods(pod);
     await world.pass(MINUTE);
     expect(notNeeded()).toEqual([]);
+  });
+
+  it('is not touched while its node cannot be registered, although its pods run on it', async () => {
+    const pod = world.createPod({ tolerations: [{ operator: 'Exists' }] });
+    await launchFor(pod);
+    const [claim] = world.claims;
+    world.kube.beforeWrite = (operation) => {
+      if (/^(patch|update) nodes$/.test(operation))
+        throw new ApiError(403, 'Forbidden', 'a webhook refuses the change');
+    };
+    world.joining = true;
+    await world.pass(MINUTE);
+    expect(world.isBound(pod)).toBe(true);
+    expect(notNeeded()).toEqual([]);
+    expect(world.claims.map(({ metadata }) => metadata.name)).toEqual([claim?.metadata.name]);
   });
 
   it('does not end launches for pods of leaving nodes, whose replacements have other names', async () => {
