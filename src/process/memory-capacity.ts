@@ -12,7 +12,7 @@ const POD_BYTES = 1_700;
 const PENDING_BYTES = 5_300;
 /** Maximum number of pods that are expected to be pending at the same time. */
 const MOST_PENDING = 80_000;
-/** Memory for each node of a cluster that has more nodes than one for ten pods, in bytes. */
+/** Estimated memory for each node beyond one for ten pods, in bytes. */
 const NODE_BYTES = 14_000;
 const PODS_PER_NODE = 10;
 /** Limits are multiples of this step. */

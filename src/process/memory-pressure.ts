@@ -134,7 +134,7 @@ const EFFECTS: Readonly<Record<PressureStage, string>> = {
 };
 
 const REMEDY =
-  'raise controller.resources.limits.memory of the chart; the start of the log has the limit that is needed';
+  'raise controller.resources.limits.memory of the chart to needed-mib of the log line about the memory limit and the cluster';
 
 /** Returns the stage for a share: the highest that begins, or one that has not ended. */
 function nextStage(current: PressureStage, share: number, stages: Stages): PressureStage {

@@ -6,9 +6,7 @@ import { wholeCatalogue } from '../support/catalogue.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 
-/**
- * Limit for this test. A scrape may exceed 3,000 series, which is reported.
- */
+/** Documented limit with three nodes. The operator reports a scrape with more series. */
 const MOST_SERIES = 3_000;
 /**
  * Number of series that are missing here: the series of engine workers, and of a day with every kind of failure.

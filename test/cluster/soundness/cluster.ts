@@ -221,7 +221,8 @@ export function requiredRules({ spec }: Pod): readonly RequiredRule[] {
 }
 
 /**
- * Returns the known difference for which kube-scheduler can refuse a pod on its planned node, or undefined if there is none:
+ * Returns a known difference to kube-scheduler that can explain why it refuses a pod on its planned node. Undefined if no
+ * difference concerns the pod:
  * - On new nodes, the engine does not count the pods of DaemonSets for spreads, and for domains of several nodes.
  * - The engine starts each of several affinity rules alone. kube-scheduler starts them only if no pod matches all of them.
  */
