@@ -116,7 +116,9 @@ export function followingClock(startMs: number): FollowingClock {
     sleep: time.sleep,
     async follow(nowMs) {
       followedAt = performance.now();
-      await time.advance(Math.max(0, nowMs - time.now()), () => immediate());
+      const ms = Math.max(0, nowMs - time.now());
+      // After a pause, timers that were due during the pause see the time after it, as on a real machine.
+      await (ms > LONGEST_SILENCE_MS ? time.jump : time.advance)(ms, () => immediate());
       const used = performance.eventLoopUtilization();
       const waitedMs = computing > 0 ? 0 : used.idle - seen.idle;
       seen = used;

@@ -7,6 +7,8 @@ export interface Timeline extends Clock {
    * run before time advances.
    */
   advance(ms: number, settle: () => Promise<void>): Promise<void>;
+  /** Advances time in one step, then calls due timers in order, like a machine that has slept. */
+  jump(ms: number, settle: () => Promise<void>): Promise<void>;
   /** Number of pending timers. */
   readonly waiting: number;
 }
@@ -33,6 +35,17 @@ export function timeline(startMs: number): Timeline {
     return first;
   };
 
+  const advance = async (ms: number, settle: () => Promise<void>): Promise<void> => {
+    const untilMs = nowMs + ms;
+    for (let timer = nextDue(untilMs); timer !== undefined; timer = nextDue(untilMs)) {
+      timers.delete(timer);
+      nowMs = Math.max(nowMs, timer.dueMs);
+      timer.fire();
+      await settle();
+    }
+    nowMs = untilMs;
+  };
+
   return {
     now: () => Math.floor(nowMs),
     after,
@@ -49,15 +62,10 @@ export function timeline(startMs: number): Timeline {
         });
         signal?.addEventListener('abort', stop, { once: true });
       }),
-    async advance(ms, settle) {
-      const untilMs = nowMs + ms;
-      for (let timer = nextDue(untilMs); timer !== undefined; timer = nextDue(untilMs)) {
-        timers.delete(timer);
-        nowMs = Math.max(nowMs, timer.dueMs);
-        timer.fire();
-        await settle();
-      }
-      nowMs = untilMs;
+    advance,
+    async jump(ms, settle) {
+      nowMs += ms;
+      await advance(0, settle);
     },
     get waiting() {
       return timers.size;

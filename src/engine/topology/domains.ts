@@ -1,5 +1,6 @@
 /** Finds the values that a topology label can have on new nodes. */
 import type { Taint } from '../../api/kubernetes.ts';
+import type { NodePool } from '../../api/nodepool.ts';
 import { remembering } from '../../lib/remembering.ts';
 import { allocatable, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput, Resources } from '../model.ts';
@@ -39,6 +40,7 @@ const NO_REQUIREMENTS = [Requirements.EMPTY];
 export class Domains {
   readonly #pools: readonly PoolInput[];
   readonly #providers = new Map<string, readonly Provider[]>();
+  readonly #open = new Map<string, boolean>();
 
   constructor(pools: readonly PoolInput[]) {
     this.#pools = pools.filter(({ instanceTypes }) => instanceTypes.length > 0);
@@ -57,6 +59,19 @@ export class Domains {
     );
     const reachable = domainsOf(providers, key, requests);
     return reachable.length > 0 || requests === undefined ? reachable : domainsOf(providers, key, undefined);
+  }
+
+  /** Returns true if pods can name domains that no NodePool and no instance type names. */
+  isOpen(key: string): boolean {
+    let isOpen = this.#open.get(key);
+    if (isOpen === undefined) {
+      isOpen = this.#pools.some(
+        ({ nodePool, instanceTypes }) =>
+          templateValues(nodePool, key).complement && setsOf(instanceTypes, key).some(({ complement }) => complement),
+      );
+      this.#open.set(key, isOpen);
+    }
+    return isOpen;
   }
 
   #providersOf(key: string, filter: NodeFilter): readonly Provider[] {
@@ -80,17 +95,20 @@ export class Domains {
 function offerOf({ nodePool, instanceTypes }: PoolInput, key: string, required: Requirements): Offer | undefined {
   const template = templateRequirements(nodePool);
   if (!template.compatible(required, LOOSE)) return undefined;
-  const { metadata, spec } = nodePool.spec.template;
-  const own = Requirements.fromRequirements(spec.requirements)
-    .intersect(Requirements.fromLabels(metadata?.labels))
-    .get(key)
-    .intersect(required.get(key));
+  const own = templateValues(nodePool, key).intersect(required.get(key));
   const ofTypes = setsOf(instanceTypes, key);
   const domains = new Set<string>();
   for (const set of [own, ...ofTypes.map((each) => each.intersect(own))])
     if (!set.complement)
       for (const value of set.values) if (ofTypes.some((each) => each.has(value))) domains.add(value);
   return { requirements: template.intersect(required), domains };
+}
+
+/** Returns the values of a label that a NodePool's template allows. */
+function templateValues({ spec: { template } }: NodePool, key: string): ValueSet {
+  return Requirements.fromRequirements(template.spec.requirements)
+    .intersect(Requirements.fromLabels(template.metadata?.labels))
+    .get(key);
 }
 
 /** Returns the domains where an instance type with enough room is offered. */

@@ -179,7 +179,7 @@ export class Topology {
     }
     group.isRequired ||= !rule.isPreference;
     group.canMiscount ||= rule.type === 'topology spread' || (rule.type === 'pod affinity' && group.counts(pod));
-    if (!group.isByHost && !this.#isComplete(group))
+    if (!group.isByHost && (base.domains.isOpen(rule.key) || !this.#isComplete(group)))
       for (const domain of base.reachable(rule.key, reach, closedPools)) group.register(domain);
     return group;
   }

@@ -322,6 +322,13 @@ describe('domains', () => {
       ['pool-y', 2],
     ]);
   });
+
+  it('of a label with values that only pods name are used for their spreads', () => {
+    const pools = [nodePool('pool', { requirements: [{ key: 'rack', operator: 'Exists' }] })];
+    const racks = ['x', 'y'].map((rack) => spread({ topologyKey: 'rack' }, { nodeSelector: { rack } }));
+    const pendingPods = racks.flatMap((parts, at) => replicas(2, `p-${at}`, parts));
+    expect(planOf({ pools, pendingPods }).refusals.size).toBe(0);
+  });
 });
 
 describe('placed pods', () => {
