@@ -7,6 +7,7 @@ import type { NodePool } from '../../../src/api/nodepool.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
 import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
 import type { LifeAmount, LifeFigures, LivesSummary } from '../../../src/replay/lives/lives-result.ts';
+import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
 import { type GpuUse, gpuUseOf, lifeBenchmark, readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
 import { BEGIN, END, type LivesOfTrace, lifeTable, togetherOf, withTable } from '../../bench/life/table.ts';
 
@@ -62,7 +63,7 @@ describe('the benchmark of lives', () => {
     for (const name of ['b.jsonl.gz', 'a.jsonl', 'README.md']) writeFileSync(join(folder, name), '');
     const names = sourcesOf({ folder, only: '' }).map(({ name }) => name);
     rmSync(folder, { recursive: true });
-    expect(names).toEqual(['a', 'b', 'web-service', 'batch', 'pipeline', 'machine-learning', 'mix']);
+    expect(names).toEqual(['a', 'b', ...Object.keys(GENERATORS)]);
     expect(sourcesOf({ folder: undefined, only: 'pipe' })).toEqual([
       { name: 'pipeline', source: 'generate:pipeline?pods=100&duration=1d&seed=1' },
     ]);

@@ -8,6 +8,7 @@ import { mergeStreams } from './merge.ts';
 import { daemonSet } from './objects.ts';
 import type { GeneratorOptions, Streams } from './options.ts';
 import { pipeline } from './pipeline.ts';
+import { leftovers, smallServices } from './small-services.ts';
 import { webService } from './web-service.ts';
 
 export type { GeneratorOptions } from './options.ts';
@@ -32,6 +33,8 @@ export const GENERATORS = {
   pipeline: [pipeline, 'nightly stages that follow one another, with much memory'],
   'machine-learning': [machineLearning, 'inference and training with GPUs, and notebooks'],
   mix: [mix, 'all of the above in one cluster'],
+  'small-services': [smallServices, 'services with small pods, which are scaled down within an hour every evening'],
+  leftovers: [leftovers, 'services that keep a fifth of their pods at night, and a Job of three pods every hour'],
 } as const satisfies Record<string, readonly [make: (options: GeneratorOptions) => Streams, says: string]>;
 
 export type GeneratorKind = keyof typeof GENERATORS;

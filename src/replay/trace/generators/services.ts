@@ -105,7 +105,7 @@ function* stepsOf(
     wishes.push(wish);
     if (wishes.length > STABLE_LOOKS) wishes.shift();
     const next = wish > replicas ? wish : Math.max(...wishes);
-    if (Math.abs(next / replicas - 1) <= TOLERANCE) continue;
+    if (next === replicas || Math.abs(next / replicas - 1) <= TOLERANCE) continue;
     replicas = next;
     yield { at: tenths(at), replicas };
   }
