@@ -31,7 +31,8 @@ import type { Trace } from '../../src/replay/trace/trace.ts';
 import { VirtualClock } from '../../src/replay/virtual-clock.ts';
 import { CLUSTER, openWorld } from '../../src/replay/world.ts';
 import { DEFAULT_WORLD } from '../../src/replay/world-model/world-model.ts';
-import { setsFor, sourcesOf } from './life/life.ts';
+import { setsFor } from './life/settings.ts';
+import { sourcesOf } from './life/traces.ts';
 
 const MINUTE_MS = 60_000;
 const SETTLING_MS = MINUTE_MS;

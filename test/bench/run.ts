@@ -2,7 +2,7 @@
  * The benchmarks: `npm run bench [-- WORKLOAD…]` prints one JSON line per workload, on one thread except for the
  * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `devices`, `operator`, `disruption`, `idle`, `day`
  * (half an hour). The run fails if any pod of a scheduling workload stays pending. Replays run only if they are named:
- * `replay-month`, `replay-week`, and `days=2` for at most two days of each. `life` compares settings over several lives, and
+ * `replay-month`, `replay-week`, and `days=2` for at most two days of each. `life` compares settings in kinds of clusters, and
  * `clairvoyant` compares them with policies that know the future; `repack` searches for moves of many nodes. See `life/life.ts`,
  * `clairvoyant/clairvoyant.ts` and `repack.ts` for the options.
  */
@@ -10,7 +10,7 @@ const wanted = process.argv.slice(2);
 const isWanted = (workload: string): boolean => wanted.length === 0 || wanted.some((name) => workload.startsWith(name));
 const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
-if (wanted[0] === 'life') await (await import('./life/life.ts')).lifeBenchmark(wanted.slice(1));
+if (wanted[0] === 'life') await lives();
 else if (wanted[0] === 'clairvoyant')
   await (await import('./clairvoyant/clairvoyant.ts')).clairvoyantBenchmark(wanted.slice(1));
 else if (wanted[0] === 'repack')
@@ -18,6 +18,12 @@ else if (wanted[0] === 'repack')
 else if (wanted.some((name) => name.startsWith('replay'))) await replays();
 else await others();
 process.exit(); // connections to the benchmark's API server may still be open
+
+async function lives(): Promise<void> {
+  const { lifeBenchmark } = await import('./life/life.ts');
+  const onProgress = (text: string): void => void process.stderr.write(`${text}\n`);
+  process.stdout.write(`${await lifeBenchmark(wanted.slice(1), undefined, onProgress)}\n`);
+}
 
 /** Runs replays in separate processes, because memory is measured per process. */
 async function replays(): Promise<void> {

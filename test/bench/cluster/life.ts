@@ -11,7 +11,7 @@ import { realClock } from '../../../src/lib/clock.ts';
 import { startCaches } from '../../../src/local/watched-caches.ts';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';
-import { KARPENTERS_WAY } from '../life/life.ts';
+import { KARPENTERS_WAY } from '../life/settings.ts';
 import { type LifeEvent, lifeEvents, MINUTE_MS, RUNS_FOR, readLifeOptions } from './life-plan.ts';
 import { LifeRecord } from './life-record.ts';
 import { type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';

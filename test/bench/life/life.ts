@@ -1,45 +1,51 @@
 /**
- * Plays several lives of real traces and of generated traces with four settings, and compares the settings.
+ * Plays lives of kinds of clusters with several settings, and compares the settings in each kind.
  *
- *   npm run bench -- life [--traces FOLDER] [--lives 8] [--only NAME,…] [--results FILE] [--write]
+ *   npm run bench -- life [--kind NAME,…] [--lives 8] [--settings karpenter,balanced,default] [--with NAME=ARGS]…
+ *     [--seeds tune] [--capacity on-demand] [--consolidate-after 30s] [--daemonsets true] [--traces FOLDER]
+ *     [--processes N] [--results FILE] [--before FILE] [--quick] [--write]
  *
- * `--traces`, or LIFE_TRACES, is a folder with trace files. `--only` selects traces by the beginnings of their names. `--results`
- * keeps the result of each trace, so that a run that was stopped continues. `--write` writes the table of docs/replay.md.
+ * `--kind` selects kinds by the beginnings of their names. `--with` adds a setting with arguments of the operator.
+ * `--capacity`, `--consolidate-after` and `--daemonsets` fix a parameter that differs between lives by default. `--traces`, or
+ * LIFE_TRACES, adds the trace files of a folder. `--results` keeps the result of each life, so that a run that was stopped
+ * continues. `--before` adds the default of another file of results as a setting. `--quick` plays one life with two settings.
+ * `--write` writes the table of docs/replay.md, and requires the seeds for reports.
  */
-import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
-import type { NodeClaimRequirement } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import { PARTS } from '../../../src/cli/replay/play.ts';
-import { type Replay, replay, type SettingsSet } from '../../../src/replay/replay.ts';
-import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
-import type { Trace } from '../../../src/replay/trace/trace.ts';
-import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
-import { nodeClassOf, nodePoolOf } from '../../support/awsobjects.ts';
-import { type LivesOfTrace, lifeTable, withTable } from './table.ts';
+import {
+  CAPACITIES,
+  type Capacity,
+  type ClusterKind,
+  type FixedParameters,
+  fileNamed,
+  KINDS,
+  lifeOf,
+  OF_FILES,
+  SEEDS,
+  type SeedUse,
+  type TraceFile,
+} from './kinds.ts';
+import { type LifeJob, type LifeResult, type PlayLives, playLives, resultOf } from './runs.ts';
+import { REFERENCES, SETTINGS, type Setting, settingFrom } from './settings.ts';
+import { lifeTable, Results, verdictLines, withTable } from './table.ts';
+import { isSelected, resultsIn, traceFilesIn } from './traces.ts';
 
 export const PAGE = join(import.meta.dirname, '../../../docs/replay.md');
-const LIVES = 8;
-/** Two lives have a confidence interval. */
-const LEAST_LIVES = 2;
-const AT_ONCE = 2;
-const GENERATED = 'pods=100&duration=1d&seed=1';
-const TRACE_FILE = /\.jsonl(\.gz)?$/;
-const GPU = 'nvidia.com/gpu';
-
-interface Source {
-  readonly name: string;
-  /** Argument of `karpenter replay --trace`. */
-  readonly source: string;
-}
+const BEFORE = 'before';
+const QUICK = { lives: 1, settings: 'karpenter,default' };
 
 interface LifeOptions {
-  readonly folder: string | undefined;
+  readonly kinds: readonly (ClusterKind | TraceFile)[];
   readonly lives: number;
-  readonly only: string;
+  readonly settings: readonly Setting[];
+  readonly seeds: SeedUse;
+  readonly fixed: FixedParameters;
+  readonly processes: number;
   readonly results: string | undefined;
+  readonly before: string | undefined;
   readonly isWritten: boolean;
 }
 
@@ -48,135 +54,139 @@ export function readOptions(args: readonly string[], env: Readonly<Record<string
   const { values } = parseArgs({
     args: [...args],
     options: {
+      kind: { type: 'string', default: '' },
+      lives: { type: 'string' },
+      settings: { type: 'string' },
+      with: { type: 'string', multiple: true, default: [] },
+      seeds: { type: 'string', default: 'tune' },
+      capacity: { type: 'string' },
+      'consolidate-after': { type: 'string' },
+      daemonsets: { type: 'string' },
       traces: { type: 'string' },
-      lives: { type: 'string', default: String(LIVES) },
-      only: { type: 'string', default: '' },
+      processes: { type: 'string', default: String(availableParallelism()) },
       results: { type: 'string' },
+      before: { type: 'string' },
+      quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
     },
   });
-  const lives = Number(values.lives);
-  if (!Number.isInteger(lives) || lives < LEAST_LIVES)
-    throw new Error(`--lives must be an integer of at least ${LEAST_LIVES}, not ${JSON.stringify(values.lives)}`);
+  const usual = values.quick ? QUICK : { lives: 8, settings: 'karpenter,balanced,default' };
+  const capacity = oneOf('capacity', values.capacity, CAPACITIES);
+  const daemonSets = oneOf('daemonsets', values.daemonsets, ['true', 'false']);
+  const seeds = oneOf('seeds', values.seeds, Object.keys(SEEDS) as readonly SeedUse[]) ?? 'tune';
+  if (values.write && seeds !== 'report') throw new Error('--write requires --seeds report');
   return {
-    folder: values.traces ?? env.LIFE_TRACES,
-    lives,
-    only: values.only,
-    results: values.results,
+    kinds: kindsFrom(values.kind, values.traces ?? env.LIFE_TRACES),
+    lives: wholeNumber('lives', values.lives ?? String(usual.lives)),
+    settings: [...(values.settings ?? usual.settings).split(',').map(settingNamed), ...values.with.map(settingFrom)],
+    seeds,
+    fixed: {
+      ...(capacity !== undefined && { capacity: capacity as Capacity }),
+      ...(values['consolidate-after'] !== undefined && { consolidateAfter: values['consolidate-after'] }),
+      ...(daemonSets !== undefined && { hasDaemonSets: daemonSets === 'true' }),
+    },
+    processes: wholeNumber('processes', values.processes),
+    ...{ results: values.results, before: values.before },
     isWritten: values.write,
   };
 }
 
-/** Returns the trace files of the folder, and one trace of each generator. */
-export function sourcesOf({ folder, only }: Pick<LifeOptions, 'folder' | 'only'>): readonly Source[] {
-  const files = folder === undefined ? [] : readdirSync(folder).filter((name) => TRACE_FILE.test(name));
-  const all = [
-    ...files.sort().map((file) => ({ name: file.replace(TRACE_FILE, ''), source: join(folder ?? '', file) })),
-    ...Object.keys(GENERATORS).map((kind) => ({ name: kind, source: `generate:${kind}?${GENERATED}` })),
-  ];
-  return all.filter(({ name }) => only.split(',').some((beginning) => name.startsWith(beginning)));
+function wholeNumber(option: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1)
+    throw new Error(`--${option} must be a positive integer, not ${JSON.stringify(text)}`);
+  return value;
 }
 
-/** Returns the results of an earlier run, which has written one JSON object per line. */
-export function resultsIn<T>(file: string | undefined): readonly T[] {
-  if (file === undefined || !existsSync(file)) return [];
-  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
-  return lines.map((line) => JSON.parse(line));
+function oneOf<T extends string>(option: string, text: string | undefined, values: readonly T[]): T | undefined {
+  if (text !== undefined && !values.includes(text as T))
+    throw new Error(`--${option} must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`);
+  return text as T | undefined;
 }
 
-export async function lifeBenchmark(args: readonly string[], play: Replay = replay): Promise<void> {
+function settingNamed(name: string): Setting {
+  const found = SETTINGS.find((setting) => setting.name === name);
+  if (found !== undefined) return found;
+  const names = SETTINGS.map((setting) => setting.name).join(', ');
+  throw new Error(`--settings has no ${JSON.stringify(name)}; use ${names}, or --with NAME=ARGS`);
+}
+
+function kindsFrom(only: string, folder: string | undefined): readonly (ClusterKind | TraceFile)[] {
+  const files = traceFilesIn(folder).map((file) => fileNamed(join(folder ?? '', file)));
+  const kinds = [...KINDS, ...files].filter(({ name }) => isSelected(name, only));
+  if (kinds.length === 0) throw new Error(`no kind begins with ${JSON.stringify(only)}; correct --kind or --traces`);
+  return kinds;
+}
+
+/** Returns all jobs, life by life, so that a run that is stopped has the same lives of all kinds. */
+export const jobsOf = ({ kinds, lives, settings, seeds, fixed }: LifeOptions): readonly LifeJob[] =>
+  Array.from({ length: lives }, (_, index) =>
+    kinds.flatMap((kind) => {
+      const life = lifeOf(index + 1, seeds, 'file' in kind ? OF_FILES : fixed);
+      return settings.map((setting) => ({ kind, life, setting }));
+    }),
+  ).flat();
+
+const faceOf = ({ kind, life, setting, args }: LifeResult): string => JSON.stringify([kind, life, setting, args]);
+
+/** Returns the report. */
+export async function lifeBenchmark(
+  args: readonly string[],
+  play: PlayLives = playLives,
+  onProgress: (text: string) => void = () => {},
+): Promise<string> {
   const options = readOptions(args, process.env);
-  const { lives, results: file } = options;
-  const earlier = resultsIn<LivesOfTrace>(file).filter((result) => result.lives.count === lives);
-  const sources = sourcesOf(options);
-  if (sources.length === 0)
-    throw new Error(`no trace begins with ${JSON.stringify(options.only)}; correct --traces or --only`);
-  const results: LivesOfTrace[] = [];
-  for (const { name, source } of sources) {
-    const result = earlier.find(({ trace }) => trace === name) ?? (await playTrace({ name, source }, lives, play));
+  const jobs = jobsOf(options);
+  const wanted = new Set(jobs.map((job) => faceOf(resultOf(job, { cpuSeconds: 0 }))));
+  const results = resultsIn<LifeResult>(options.results).filter((result) => wanted.has(faceOf(result)));
+  const known = new Set(results.map(faceOf));
+  const missing = jobs.filter((job) => !known.has(faceOf(resultOf(job, { cpuSeconds: 0 }))));
+  await play(missing, options.processes, (result) => {
     results.push(result);
-    if (file !== undefined && !earlier.includes(result)) appendFileSync(file, `${JSON.stringify(result)}\n`);
-    process.stderr.write(`${name}: ${lives} lives\n${lifeTable([result])}\n`);
-  }
-  const table = lifeTable(results);
-  process.stdout.write(`${table}\n`);
-  if (options.isWritten) writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), pageText(table, options)));
-}
-
-const pageText = (table: string, { lives }: LifeOptions): string =>
-  `Means of ${lives} lives, and differences from the first setting with 95 % confidence intervals:\n\n${table}`;
-
-async function playTrace({ name, source }: Source, lives: number, play: Replay): Promise<LivesOfTrace> {
-  const trace = await PARTS.openTrace(source);
-  const sets = setsFor(await gpuUseOf(trace));
-  const result = await play({ trace, world: DEFAULT_WORLD, sets, lives, parallel: AT_ONCE });
-  if (result.lives === undefined) throw new Error(`${name} has no comparison of lives`);
-  return { trace: name, lives: result.lives };
-}
-
-/** Use of GPUs by the pods of a trace: `tolerated` if all pods with GPUs tolerate the usual taint of nodes with GPUs. */
-export type GpuUse = 'none' | 'tolerated' | 'not tolerated';
-
-export async function gpuUseOf(trace: Pick<Trace, 'events'>): Promise<GpuUse> {
-  let use: GpuUse = 'none';
-  for await (const event of trace.events()) {
-    const text = JSON.stringify(event);
-    if (!text.includes(`"${GPU}":`)) continue;
-    if (!text.includes(`"key":"${GPU}"`)) return 'not tolerated';
-    use = 'tolerated';
-  }
-  return use;
-}
-
-export const KARPENTERS_WAY = [
-  '--packing=compatible',
-  '--consolidation=compatible',
-  '--node-hourly-fee=0',
-  '--spot-risk=0',
-];
-
-/** Returns the settings. Each is compared with the first. */
-export function setsFor(gpuUse: GpuUse): readonly SettingsSet[] {
-  const objects = objectsFor('WhenEmptyOrUnderutilized', gpuUse);
-  const balanced = objectsFor('Balanced', gpuUse);
-  return [
-    { name: "Karpenter's way", says: [], args: KARPENTERS_WAY, objects },
-    { name: "Karpenter's way, Balanced", says: [], args: KARPENTERS_WAY, objects: balanced },
-    { name: 'default', says: [], args: [], objects },
-    { name: 'default, deletion costs', says: [], args: ['--pod-deletion-cost=true'], objects },
-  ];
-}
-
-const allows = (key: string, operator: 'In' | 'Gt' | 'Lt', ...values: readonly string[]): NodeClaimRequirement => ({
-  key,
-  operator,
-  values,
-});
-
-/**
- * Returns NodePools with on-demand c, m and r types up to 32 vCPUs. Traces with GPUs may also use types with GPUs of any size, in
- * a NodePool that has the usual taint if all pods with GPUs tolerate it.
- */
-function objectsFor(consolidationPolicy: string, gpuUse: GpuUse): readonly KubeObject[] {
-  const onDemand = allows('karpenter.sh/capacity-type', 'In', 'on-demand');
-  const plain = nodePoolOf(
-    onDemand,
-    allows('karpenter.k8s.aws/instance-category', 'In', 'c', 'm', 'r'),
-    allows('karpenter.k8s.aws/instance-generation', 'Gt', '4'),
-    allows('karpenter.k8s.aws/instance-cpu', 'Lt', '33'),
-  );
-  const gpus = nodePoolOf(onDemand, allows('karpenter.k8s.aws/instance-category', 'In', 'g', 'p'));
-  const disruption = { consolidationPolicy, consolidateAfter: '1m' } as NodePool['spec']['disruption'];
-  const named = (pool: NodePool, name: string): NodePool => ({
-    ...pool,
-    metadata: { ...pool.metadata, name },
-    spec: { ...pool.spec, ...(disruption && { disruption }) },
+    if (options.results !== undefined) appendFileSync(options.results, `${JSON.stringify(result)}\n`);
+    onProgress(`${results.length}/${jobs.length} ${progressText(result)}`);
   });
-  const withGpus = gpuUse === 'tolerated' ? withTaint(gpus, { key: GPU, effect: 'NoSchedule' }) : gpus;
-  return [nodeClassOf('replay'), named(plain, 'default'), ...(gpuUse === 'none' ? [] : [named(withGpus, 'gpu')])];
+  const names = options.settings.map(({ name }) => name);
+  const before = beforeOf(options, results);
+  const shown = new Results([...results, ...before], before.length === 0 ? names : [...names, BEFORE]);
+  const report = reportOf(shown, options);
+  if (options.isWritten) writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), report));
+  return `${report}\n${footOf(results)}`;
 }
 
-function withTaint(pool: NodePool, taint: Taint): NodePool {
-  const { template, ...spec } = pool.spec;
-  return { ...pool, spec: { ...spec, template: { ...template, spec: { ...template.spec, taints: [taint] } } } };
+const progressText = ({ kind, life, setting, figures, failure, cpuSeconds }: LifeResult): string =>
+  `${kind} life ${life.number} ${setting}: ${failure ?? `$${figures?.usd.toFixed(2)}, ${figures?.evictions} evictions`}, ${cpuSeconds.toFixed(1)} s`;
+
+/** Returns the results of the default setting in the file of `--before`, as a setting of its own. */
+function beforeOf({ before, settings }: LifeOptions, results: readonly LifeResult[]): readonly LifeResult[] {
+  const own = settings.find(({ name }) => !REFERENCES.includes(name))?.name;
+  const lives = new Set(results.map(({ kind, life }) => JSON.stringify([kind, life])));
+  return resultsIn<LifeResult>(before)
+    .filter(({ kind, life, setting }) => setting === own && lives.has(JSON.stringify([kind, life])))
+    .map((result) => ({ ...result, setting: BEFORE }));
+}
+
+function reportOf(results: Results, { settings, seeds, lives, fixed }: LifeOptions): string {
+  const titles = Object.fromEntries(settings.map(({ name, title }) => [name, title]));
+  const parameters = Object.entries(fixed).map(([name, value]) => `, ${name} ${value}`);
+  const letters = results.settings.map((name, index) => `${'ABCDEFGH'[index]}: ${titles[name] ?? name}`);
+  return [
+    `${lives} lives of each kind, seeds for ${seeds === 'tune' ? 'tuning' : 'reports'}${parameters.join('')}. ${letters.join(', ')}.`,
+    `Ratios of costs with 95 % confidence intervals:`,
+    '',
+    lifeTable(results, titles),
+    '',
+    ...verdictLines(results),
+  ].join('\n');
+}
+
+function footOf(results: readonly LifeResult[]): string {
+  const minutes = results.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0) / 60;
+  const failures = results.filter(({ failure }) => failure !== undefined);
+  const unfinished = results.filter(({ figures }) => (figures?.unfinishedPods ?? 0) > 0);
+  return [
+    `${results.length} lives took ${minutes.toFixed(1)} min of CPU time.`,
+    ...failures.map((result) => `Failed: ${progressText(result)}`),
+    ...unfinished.map((result) => `Jobs failed, so the cost is too low: ${progressText(result)}`),
+  ].join('\n');
 }

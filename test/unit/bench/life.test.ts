@@ -1,53 +1,119 @@
-/** Results of the benchmark of lives. */
+/** Lives, settings and report of the benchmark of lives. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NodePool } from '../../../src/api/nodepool.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
-import { compareLives, LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
-import type { LifeAmount, LifeFigures, LivesSummary } from '../../../src/replay/lives/lives-result.ts';
+import { LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
+import type { LifeAmount, LifeFigures } from '../../../src/replay/lives/lives-result.ts';
 import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
-import { type GpuUse, gpuUseOf, lifeBenchmark, readOptions, setsFor, sourcesOf } from '../../bench/life/life.ts';
-import { BEGIN, END, type LivesOfTrace, lifeTable, togetherOf, withTable } from '../../bench/life/table.ts';
+import type { TraceEvent } from '../../../src/replay/trace/trace.ts';
+import { KINDS, type Life, lifeOf, type SEEDS, traceOf } from '../../bench/life/kinds.ts';
+import { jobsOf, lifeBenchmark, readOptions } from '../../bench/life/life.ts';
+import { ratioFrom } from '../../bench/life/ratios.ts';
+import { type LifeResult, type PlayLives, resultOf } from '../../bench/life/runs.ts';
+import { type GpuUse, gpuUseOf, SETTINGS, setsFor } from '../../bench/life/settings.ts';
+import { BEGIN, END, lifeTable, Results, verdictLines, withTable } from '../../bench/life/table.ts';
+import { sourcesOf } from '../../bench/life/traces.ts';
 
-const figures = (life: number, usd: number, waitingP95: number): LifeFigures => {
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'karpenter-life-'));
+  for (const name of ['b.jsonl.gz', 'a.jsonl', 'README.md']) writeFileSync(join(folder, name), '');
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const figures = (life: number, more: Partial<LifeFigures>): LifeFigures => {
   const none = Object.fromEntries(LIFE_AMOUNTS.map((amount) => [amount, 0])) as Record<LifeAmount, number>;
-  return { life, ...none, usd, waitingP95 };
+  return { life, ...none, ...more };
 };
 
-/** Costs of the lives of two sets. A missing cost stands for a life that failed. */
-function livesOf(first: readonly number[], second: readonly (number | undefined)[], waitingP95 = 60): LivesSummary {
-  const played = (costs: readonly (number | undefined)[]): readonly LifeFigures[] =>
-    costs.flatMap((usd, at) => (usd === undefined ? [] : [figures(at + 1, usd, waitingP95)]));
-  const sets = compareLives([
-    { name: 'one', lives: played(first) },
-    { name: 'other', lives: played(second) },
-  ]);
-  return { count: first.length, sets, failures: [] };
+/** Results of one kind, by setting: costs of the lives. A missing cost stands for a life that failed. */
+function resultsOf(
+  kind: string,
+  costs: Readonly<Record<string, readonly (number | undefined)[]>>,
+): readonly LifeResult[] {
+  return Object.entries(costs).flatMap(([setting, ofLives]) =>
+    ofLives.map((usd, at): LifeResult => {
+      const known = { kind, life: lifeOf(at + 1, 'tune'), setting, args: [], cpuSeconds: 1 };
+      const evictions = setting === 'default' ? 1 : 3;
+      return usd === undefined
+        ? { ...known, failure: 'broken' }
+        : { ...known, figures: figures(at + 1, { usd, evictions }) };
+    }),
+  );
 }
 
-const RESULTS: readonly LivesOfTrace[] = [
-  { trace: 'small', lives: livesOf([10, 12], [9, 11]) },
-  { trace: 'large', lives: livesOf([100, 110], [99, 109], 20) },
-];
+const NAMES = ['karpenter', 'balanced', 'default'];
+const TITLES = { karpenter: "Karpenter's way", balanced: 'Balanced', default: 'default' };
+const RESULTS = new Results(
+  [
+    ...resultsOf('small', { karpenter: [1, 1], balanced: [0.8, 0.8], default: [1.2, 1.2] }),
+    ...resultsOf('large', { karpenter: [1000, 1000], balanced: [1000, 1000], default: [500, 500] }),
+  ],
+  NAMES,
+);
 
-describe('the table of lives', () => {
-  it('has the sums of all traces first, and each figure with its difference and interval', () => {
-    const [head, , ...rows] = lifeTable(RESULTS).split('\n');
-    expect(head).toBe('| trace | figure | one | other |');
-    expect(rows).toHaveLength(3 * 6);
-    expect(rows[0]).toBe('| all traces together | cost | $116.00 | $114.00; −1.7 % (−1.7 % to −1.7 %) |');
-    expect(rows[3]).toBe('|  | p95 waiting | 40 s | 40 s; no difference shown: equal in all lives |');
-    expect(rows[6]).toMatch(/^\| small \| cost \| \$11\.00 \| \$10\.00; −9\.1 %/);
+describe('the report of lives', () => {
+  const rows = lifeTable(RESULTS, TITLES).split('\n');
+  const rowOf = (name: string): readonly string[] =>
+    (rows.find((row) => row.startsWith(`| ${name} |`)) ?? '')
+      .split(' | ')
+      .map((cell) => cell.replaceAll(/^\| | \|$/g, ''));
+
+  it('has the geometric mean of the ratios of all kinds, in which the amounts of a kind do not count', () => {
+    // √(1.2 · 0.5) = 0.775, and √(1.5 · 0.5) = 0.866 beside the cheaper of the first two
+    expect(rowOf('**all kinds**').slice(0, 5)).toEqual([
+      '**all kinds**',
+      '1',
+      '−10.6 % (−10.6 % to −10.6 %)',
+      '−22.5 % (−22.5 % to −22.5 %)',
+      '−13.4 % (−13.4 % to −13.4 %)',
+    ]);
+    expect(rowOf('**all kinds**')[5]).toBe('1 / 1.00 / 0.50');
   });
 
-  it('compares only lives that all traces have', () => {
-    const partial = { trace: 'partial', lives: livesOf([1, 2], [undefined, 2]) };
-    const [one, other] = togetherOf([...RESULTS, partial]).sets;
-    expect(one?.lives.map(({ usd }) => usd)).toEqual([111, 124]);
-    expect(other?.lives.map(({ life, usd }) => [life, usd])).toEqual([[2, 122]]);
-    expect(other?.difference?.pairs).toBe(1);
+  it('has one row for each kind, with the ratio to the cheaper of the settings of Karpenter', () => {
+    expect(rowOf('small').slice(1, 6)).toEqual([
+      '$1.00',
+      '−20.0 % (−20.0 % to −20.0 %)',
+      '+20.0 % (+20.0 % to +20.0 %)',
+      '+50.0 % (+50.0 % to +50.0 %)',
+      '3.00 / 3.00 / 1.00'.replaceAll('.00', ''),
+    ]);
+  });
+
+  it('has one row for each value of a parameter that differs between the lives', () => {
+    for (const name of ['on-demand', 'spot', 'with DaemonSets', 'without DaemonSets', '`consolidateAfter: 1m`'])
+      expect(rowOf(name)).not.toEqual(['']);
+    expect(rowOf('mixed')).toEqual(['']);
+  });
+
+  it('names the worst kind, and the kinds over the tolerance', () => {
+    expect(verdictLines(RESULTS)).toEqual([
+      'The worst kind is small, with +50.0 % (+50.0 % to +50.0 %) cost compared with balanced.',
+      "1 of 2 kinds cost over 2 % more than the cheaper of Karpenter's settings: small.",
+      'The most evictions in proportion are in small: 0.50 of the evictions with the first setting.',
+    ]);
+  });
+
+  it('compares only lives that all settings finished, and only with an interval for several lives', () => {
+    const partial = resultsOf('partial', { karpenter: [1, 5], balanced: [1, 1], default: [2, undefined] });
+    const results = new Results(partial, NAMES);
+    expect(results.livesOf('partial').map(([first]) => first?.life.number)).toEqual([1]);
+    expect(lifeTable(results, TITLES)).toContain('| +100.0 % |');
+  });
+
+  it('has intervals that contain the mean and shrink with the number of lives', () => {
+    const few = ratioFrom([0.1, -0.1, 0.2]);
+    const many = ratioFrom([0.1, -0.1, 0.2, 0.1, -0.1, 0.2, 0.1, -0.1, 0.2]);
+    expect(few.mean).toBeCloseTo(Math.exp(0.2 / 3), 9);
+    const width = ({ interval: [low, high] = [0, 0] }: typeof few): number => high - low;
+    expect(width(many)).toBeLessThan(width(few) / 2);
+    expect(ratioFrom([0.5]).interval).toBeUndefined();
   });
 
   it('replaces the table between the lines of the page', () => {
@@ -57,47 +123,119 @@ describe('the table of lives', () => {
   });
 });
 
+describe('lives', () => {
+  it('have each value of each parameter, in all pairs of capacity and consolidateAfter over twelve lives', () => {
+    const lives = Array.from({ length: 12 }, (_, index) => lifeOf(index + 1, 'tune'));
+    expect(new Set(lives.map(({ capacity, consolidateAfter }) => `${capacity} ${consolidateAfter}`)).size).toBe(12);
+    const eight = lives.slice(0, 8);
+    expect(
+      new Set(eight.map(({ consolidateAfter, hasDaemonSets }) => `${consolidateAfter} ${hasDaemonSets}`)).size,
+    ).toBe(8);
+  });
+
+  it('have different seeds for tuning and for reports', () => {
+    const seedsOf = (use: keyof typeof SEEDS): readonly number[] =>
+      Array.from({ length: 500 }, (_, index) => lifeOf(index + 1, use).seed);
+    const tuned = new Set(seedsOf('tune'));
+    expect(seedsOf('report').filter((seed) => tuned.has(seed))).toEqual([]);
+  });
+
+  const base: Life = { ...lifeOf(1, 'tune'), capacity: 'spot', hasDaemonSets: true };
+  const textOf = async (life: Life): Promise<string> => {
+    const [kind] = KINDS;
+    if (kind === undefined) throw new Error('no kind');
+    return JSON.stringify(await Array.fromAsync((await traceOf(kind, life)).events()));
+  };
+
+  it('are equal for equal seeds, and differ for other seeds', async () => {
+    expect(await textOf(base)).toBe(await textOf(base));
+    expect(await textOf({ ...base, seed: base.seed + 1 })).not.toBe(await textOf(base));
+  });
+
+  it('differ only in the parameters of the life', async () => {
+    expect(await textOf(base)).toContain('"kind":"DaemonSet"');
+    expect(await textOf({ ...base, hasDaemonSets: false })).not.toContain('"kind":"DaemonSet"');
+    expect(await textOf(base)).not.toContain('capacity-type');
+    const mixed = JSON.parse(await textOf({ ...base, capacity: 'mixed' })) as readonly TraceEvent[];
+    const deployments = mixed.filter((event) => 'apply' in event && event.apply.kind === 'Deployment');
+    const required = deployments.filter((event) => JSON.stringify(event).includes('"on-demand"')).length;
+    expect(required / deployments.length).toBeGreaterThan(0.1);
+    expect(required / deployments.length).toBeLessThan(0.6);
+  });
+
+  it('exist for every generated kind of trace', () => {
+    const generators = KINDS.map(({ name, generator = name }) => generator);
+    expect([...new Set(generators)].sort()).toEqual(Object.keys(GENERATORS).sort());
+  });
+});
+
 describe('the benchmark of lives', () => {
-  it('plays the files of a folder and all generators', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'karpenter-life-'));
-    for (const name of ['b.jsonl.gz', 'a.jsonl', 'README.md']) writeFileSync(join(folder, name), '');
-    const names = sourcesOf({ folder, only: '' }).map(({ name }) => name);
-    rmSync(folder, { recursive: true });
-    expect(names).toEqual(['a', 'b', ...Object.keys(GENERATORS)]);
-    expect(sourcesOf({ folder: undefined, only: 'pipe' })).toEqual([
-      { name: 'pipeline', source: 'generate:pipeline?pods=100&duration=1d&seed=1' },
-    ]);
-    const several = sourcesOf({ folder: undefined, only: 'batch,mi' }).map(({ name }) => name);
-    expect(several).toEqual(['batch', 'mix']);
+  it('plays all kinds and the files of a folder, or a selection by the beginnings of their names', () => {
+    const namesOf = (...args: readonly string[]) => readOptions(args, {}).kinds.map(({ name }) => name);
+    expect(namesOf()).toEqual(KINDS.map(({ name }) => name));
+    expect(namesOf('--kind', 'small-services,mi')).toEqual(['small-services', 'mix']);
+    expect(namesOf('--traces', folder).slice(-2)).toEqual(['a', 'b']);
+    expect(sourcesOf({ folder, only: 'a,batch' }).map(({ name }) => name)).toEqual(['a', 'batch']);
   });
 
-  it('names the option if no trace is selected', async () => {
-    await expect(lifeBenchmark(['--only', 'none'])).rejects.toThrow(
-      'no trace begins with "none"; correct --traces or --only',
+  it('plays every life of every kind with every setting, and files with fixed parameters', () => {
+    const jobs = jobsOf(
+      readOptions(['--lives', '2', '--kind', 'mix,a', '--settings', 'default'], { LIFE_TRACES: folder }),
     );
-  });
-
-  it('reads its options', () => {
-    expect(readOptions(['--lives', '3', '--write'], { LIFE_TRACES: '/traces' })).toEqual({
-      folder: '/traces',
-      lives: 3,
-      only: '',
-      results: undefined,
-      isWritten: true,
-    });
-    expect(readOptions(['--traces', 'here'], { LIFE_TRACES: '/traces' }).folder).toBe('here');
-    expect(() => readOptions(['--lives', '1'], {})).toThrow('--lives must be an integer of at least 2, not "1"');
-    expect(() => readOptions(['--life'], {})).toThrow(/--life/);
-  });
-
-  it('has four settings that the operator accepts', () => {
-    const sets = setsFor('not tolerated');
-    expect(sets.map(({ name }) => name)).toEqual([
-      "Karpenter's way",
-      "Karpenter's way, Balanced",
-      'default',
-      'default, deletion costs',
+    expect(jobs.map(({ kind, life }) => [kind.name, life.number, life.capacity])).toEqual([
+      ['mix', 1, 'on-demand'],
+      ['a', 1, 'on-demand'],
+      ['mix', 2, 'spot'],
+      ['a', 2, 'on-demand'],
     ]);
+  });
+
+  it('fixes parameters, and plays one life of two settings with --quick', () => {
+    const options = readOptions(
+      ['--quick', '--capacity', 'spot', '--daemonsets', 'false', '--with', 'x=--a=1 --b=2'],
+      {},
+    );
+    expect(options.fixed).toEqual({ capacity: 'spot', hasDaemonSets: false });
+    expect(options.lives).toBe(1);
+    expect(options.settings.map(({ name, args }) => [name, args.length])).toEqual([
+      ['karpenter', 4],
+      ['default', 0],
+      ['x', 2],
+    ]);
+  });
+
+  it.each([
+    [['--lives', '0'], '--lives must be a positive integer, not "0"'],
+    [['--kind', 'none'], 'no kind begins with "none"; correct --kind or --traces'],
+    [['--settings', 'cheap'], '--settings has no "cheap"; use karpenter, balanced, default, deletion-costs'],
+    [['--capacity', 'reserved'], '--capacity must be one of on-demand, spot, mixed, not "reserved"'],
+    [['--seeds', 'mine'], '--seeds must be one of tune, report, not "mine"'],
+    [['--with', 'cheap'], '--with must be NAME=ARGUMENTS, not "cheap"'],
+    [['--write'], '--write requires --seeds report'],
+    [['--life'], /--life/],
+  ])('rejects %p', (args, message) => {
+    expect(() => readOptions(args, {})).toThrow(message);
+  });
+
+  it('continues with the lives that a file of results does not have', async () => {
+    const file = join(folder, 'results');
+    const played: string[] = [];
+    const play: PlayLives = async (jobs, _processes, onResult) => {
+      for (const job of jobs) {
+        played.push(`${job.kind.name} ${job.life.number} ${job.setting.name}`);
+        onResult(resultOf(job, { figures: figures(job.life.number, { usd: 1 }), cpuSeconds: 1 }));
+      }
+    };
+    const only = ['--kind', 'mix', '--settings', 'karpenter,default', '--results', file];
+    await lifeBenchmark([...only, '--lives', '1'], play);
+    const report = await lifeBenchmark([...only, '--lives', '2'], play);
+    expect(played).toEqual(['mix 1 karpenter', 'mix 1 default', 'mix 2 karpenter', 'mix 2 default']);
+    expect(report).toContain('4 lives took 0.1 min of CPU time.');
+  });
+
+  it('has settings that the operator accepts', () => {
+    const sets = setsFor('not tolerated');
+    expect(sets.map(({ name }) => name)).toEqual(SETTINGS.map(({ title }) => title));
     for (const { args, objects } of sets) {
       expect(parseSettings(args, { CLUSTER_NAME: 'life' }).ignored).toEqual([]);
       expect(objects.map(({ kind }) => kind)).toEqual(['EC2NodeClass', 'NodePool', 'NodePool']);

@@ -33,8 +33,11 @@ export const GENERATORS = {
   pipeline: [pipeline, 'nightly stages that follow one another, with much memory'],
   'machine-learning': [machineLearning, 'inference and training with GPUs, and notebooks'],
   mix: [mix, 'all of the above in one cluster'],
-  'small-services': [smallServices, 'services with small pods, which are scaled down within an hour every evening'],
-  leftovers: [leftovers, 'services that keep a fifth of their pods at night, and a Job of three pods every hour'],
+  'small-services': [smallServices, 'services with small pods, which have a steep wave every evening'],
+  leftovers: [
+    leftovers,
+    'services that keep a fifth of their pods after a busy evening, and a Job of three pods every hour',
+  ],
 } as const satisfies Record<string, readonly [make: (options: GeneratorOptions) => Streams, says: string]>;
 
 export type GeneratorKind = keyof typeof GENERATORS;

@@ -1,4 +1,4 @@
-/** Generates small services that follow the day in steep waves, and small services with a Job every hour. */
+/** Generates small services that have a steep wave every evening, and small services with a Job every hour. */
 import type { TraceEvent } from '../trace.ts';
 import { HOUR, type Levels } from './calendar.ts';
 import { job, namespace, roundedMi } from './objects.ts';
@@ -12,13 +12,13 @@ const PODS_OF_SERVICE = 4;
 /** Hours between the beginnings of the waves of different services. */
 const SHIFT_HOURS = 0.25;
 
-/** Daily wave: from eight in the morning until seven in the evening, the load is higher by a factor. */
-const dayLevels = (random: Random, factor: number): Levels => {
+/** Daily wave: from five to seven in the evening, the load is higher by a factor. */
+const eveningLevels = (random: Random, factor: number): Levels => {
   const shift = random.between(-SHIFT_HOURS, SHIFT_HOURS);
   return {
     levels: [
-      [7 + shift, 1],
-      [8 + shift, factor],
+      [16 + shift, 1],
+      [17 + shift, factor],
       [19 + shift, factor],
       [20 + shift, 1],
     ],
@@ -28,7 +28,7 @@ const dayLevels = (random: Random, factor: number): Levels => {
 
 interface Sizes {
   readonly cpuMilli: readonly [least: number, most: number];
-  /** Load by day, in proportion to the load by night. */
+  /** Highest load, in proportion to the lowest load. */
   readonly factor: number;
 }
 
@@ -39,7 +39,7 @@ function serviceAt(index: number, { seed }: GeneratorOptions, { cpuMilli: [least
   return {
     shape: { namespace: NAMESPACE, name, size: { cpuMilli, memoryMi: roundedMi(cpuMilli * random.between(1, 4)) } },
     weight: random.between(0.5, 1.5),
-    curve: dayLevels(random, factor),
+    curve: eveningLevels(random, factor),
     least: 1,
     noise: 0.03,
     burstsPerDay: 0,

@@ -4,10 +4,10 @@ import { curveOf } from '../../../../../src/replay/trace/generators/calendar.ts'
 import { type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
 import type { TraceEvent } from '../../../../../src/replay/trace/trace.ts';
 
-const EVENING = Date.parse('2026-01-05T18:00:00Z');
+const AFTERNOON = Date.parse('2026-01-05T15:00:00Z');
 
 const eventsOf = (kind: GeneratorKind, seed: number, pods: number, hours: number): readonly TraceEvent[] => {
-  const { events } = generateTrace(kind, { seed, pods, startMs: EVENING, seconds: hours * 3600 });
+  const { events } = generateTrace(kind, { seed, pods, startMs: AFTERNOON, seconds: hours * 3600 });
   return [...(events() as Iterable<TraceEvent>)];
 };
 
@@ -35,10 +35,10 @@ describe('a curve of levels', () => {
 });
 
 describe.each([1, 2, 3])('a generated evening with seed %d', (seed) => {
-  it('scales small services from about 208 to 64 pods within an hour and a half', () => {
-    const events = eventsOf('small-services', seed, 95, 7);
-    const counts = [0.5, 2.5, 4.5, 6.5].map((hour) => replicasAt(events, hour * 3600) / 208);
-    for (const [at, expected] of [1, 0.31, 0.31, 0.31].entries())
+  it('scales small services from 64 to about 208 pods and back', () => {
+    const events = eventsOf('small-services', seed, 108, 9);
+    const counts = [0.5, 3, 5.5, 8.5].map((hour) => replicasAt(events, hour * 3600) / 208);
+    for (const [at, expected] of [0.31, 1, 0.31, 0.31].entries())
       expect(Math.abs((counts[at] ?? 0) - expected)).toBeLessThan(0.06);
     const milli = JSON.stringify(events.filter((event) => JSON.stringify(event).includes('"namespace":"apps"')))
       .match(/"cpu":"\d+m"/g)
@@ -47,12 +47,12 @@ describe.each([1, 2, 3])('a generated evening with seed %d', (seed) => {
     expect(Math.max(...(milli ?? []))).toBeLessThanOrEqual(200);
   });
 
-  it('leaves a fifth of the pods, and starts three more every hour', () => {
-    const events = eventsOf('leftovers', seed, 42, 8);
-    const [before, after] = [0.5, 5].map((hour) => replicasAt(events, hour * 3600));
+  it('leaves a fifth of the pods, and starts a Job of three pods every hour', () => {
+    const events = eventsOf('leftovers', seed, 53, 9);
+    const [before, after] = [3, 7].map((hour) => replicasAt(events, hour * 3600));
     expect(Math.abs((after ?? 0) / (before ?? 0) - 0.2)).toBeLessThan(0.05);
     const jobs = events.filter((event) => 'apply' in event && event.apply.kind === 'Job');
-    expect(jobs.map(({ at }) => Math.floor(at / 3600))).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(jobs.map(({ at }) => Math.floor(at / 3600))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
     for (const job of jobs) expect(job).toMatchObject({ apply: { spec: { parallelism: 3 } } });
   });
 });

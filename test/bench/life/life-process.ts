@@ -1,0 +1,37 @@
+/** Program that plays lives for `runs.ts`, one after the other. */
+import { setFlagsFromString } from 'node:v8';
+import { messageOf } from '../../../src/lib/error-message.ts';
+import { figuresOf } from '../../../src/replay/lives/life-runs.ts';
+import { run } from '../../../src/replay/run.ts';
+import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
+import { traceOf } from './kinds.ts';
+import type { LifeJob, LifeOutcome } from './runs.ts';
+import { gpuUseOf, setOf } from './settings.ts';
+
+// a larger heap would only keep garbage
+setFlagsFromString('--heap-growing-percent=100');
+
+async function play({ kind, life, setting }: LifeJob): Promise<LifeOutcome> {
+  const before = process.cpuUsage();
+  const cpuSeconds = (): number => {
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1e6;
+  };
+  try {
+    const trace = await traceOf(kind, life);
+    const { cpus = undefined, world = {} } = 'file' in kind ? {} : kind;
+    const set = setOf(setting, await gpuUseOf(trace), { ...life, cpus });
+    const model = { ...DEFAULT_WORLD, ...world };
+    const result = await run({
+      ...{ trace, world: model, set, life: life.number },
+      signal: undefined,
+      onProgress: () => {},
+    });
+    return { figures: figuresOf(result, life.number), cpuSeconds: cpuSeconds() };
+  } catch (error) {
+    return { failure: messageOf(error), cpuSeconds: cpuSeconds() };
+  }
+}
+
+process.on('message', (job: LifeJob) => void play(job).then((outcome) => process.send?.(outcome)));
+process.on('disconnect', () => process.exit());
