@@ -191,7 +191,7 @@ class VariationSolve {
     const topology = this.#newTopology(templates);
     const work = { classes: this.#classes, topology, working: this.#options.working };
     // in the order of placement, so that the order of the snapshot does not matter
-    const placeable = registeredPods(this.#order, work, refusals);
+    const placeable = afterDaemons(registeredPods(this.#order, work, refusals), topology);
     if (this.#options.countZones)
       this.#zones ??= effectiveZones(placeable, topology, zonesOf(snapshot), this.#pace.startStep());
     const devices = this.#newDevices();
@@ -401,6 +401,12 @@ function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
   if (heavy.length === 0) return entries;
   const byNamespace = Map.groupBy(heavy, ({ pod }) => namespaceOf(pod));
   return [...entries.filter((entry) => !entry.isHeavy), ...interleave([...byNamespace.values()])];
+}
+
+/** Moves pods to the end whose domain other new nodes can make impossible, because DaemonSets start pods on these nodes. */
+function afterDaemons(entries: readonly Entry[], topology: Topology): readonly Entry[] {
+  const yielding = new Set(entries.filter(({ podClass }) => topology.yieldsToDaemons(podClass)));
+  return yielding.size === 0 ? entries : [...entries.filter((entry) => !yielding.has(entry)), ...yielding];
 }
 
 /** Limits the number of claims of a plan, so that the caller can launch them. The namespaces of the claims take turns. */

@@ -5,6 +5,7 @@ import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal, Rejection } from '../model.ts';
 import { Requirements } from '../requirements.ts';
+import type { Place } from '../topology/base.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
 import { combinedPlaces } from '../volumes.ts';
 import type { WithheldLaunches } from '../withheld-launches.ts';
@@ -287,7 +288,8 @@ export class Scheduler {
   #findTarget(claim: Claim, podClass: PodClass): Target | 'tied' {
     const own = claim.state.narrowed(podClass, Requirements.EMPTY);
     if (own instanceof Refusal) return own.permanent ? 'closed' : 'refused';
-    if (this.#parts.topology.isFreeOfDomains(podClass)) return own;
+    const { topology } = this.#parts;
+    if (topology.isFreeOfDomains(podClass) && !topology.countsDaemons) return own;
     let isTied = false;
     const target = this.#targetAmong(own, claim, podClass, (key, domains) => {
       isTied ||= domains.length > 1 && !costTheSame(own, key, domains);
@@ -307,7 +309,7 @@ export class Scheduler {
   }
 
   #targetAmong(own: Shape, { hostname, state }: Claim, podClass: PodClass, prefer: Prefer): Shape | 'refused' {
-    const place = { hostname, requirements: own.requirements, taints: state.template.taints };
+    const place = this.#placeOf(hostname, state.template, own);
     const narrowed = this.#parts.topology.narrowDomains(podClass, place, prefer);
     if (!(narrowed instanceof Requirements)) return 'refused';
     const target = own.narrow(narrowed);
@@ -368,7 +370,7 @@ export class Scheduler {
     { hostname, isNew }: Candidate,
     podClass: PodClass,
   ): ClaimState | Refusal {
-    const { topology, daemons, lowerMinValues } = this.#parts;
+    const { topology, lowerMinValues } = this.#parts;
     const options = isNew && lowerMinValues ? { lowerMinValues } : STRICT_MIN_VALUES;
     const join = (narrowing: Narrowing): ClaimState | Refusal =>
       isNew ? state.withRemembered(podClass, narrowing, options) : state.with(podClass, narrowing, options);
@@ -378,11 +380,7 @@ export class Scheduler {
     if (topology.isFree(podClass) || (isRefused && !isNew)) return free;
     const own = state.narrowed(podClass, volume);
     if (own instanceof Refusal) return own;
-    const { requirements } = own;
-    const { taints } = state.template;
-    const place = topology.bindingsOf(podClass).dependOnDaemons
-      ? { hostname, requirements, taints, daemons: daemons.at(state.template, own) }
-      : { hostname, requirements, taints };
+    const place = this.#placeOf(hostname, state.template, own, topology.bindingsOf(podClass).dependOnDaemons);
     const narrowed = topology.narrow(podClass, place, (key, domains) =>
       isRefused || domains.length < 2 ? domains[0] : this.#choose(free, key, domains),
     );
@@ -391,6 +389,17 @@ export class Scheduler {
     if (narrowed === Requirements.EMPTY) return free;
     const joined = join({ volume, topology: narrowed });
     return joined instanceof Refusal ? new Refusal(joined.misfit, isRefused) : joined;
+  }
+
+  /**
+   * Returns a claim as topology sees it.
+   *
+   * @param dependsOnDaemons true if the rules of the pod depend on the DaemonSets of the claim
+   */
+  #placeOf(hostname: string, template: Template, shape: Shape, dependsOnDaemons = false): Place {
+    const { topology, daemons } = this.#parts;
+    const place = { hostname, requirements: shape.requirements, taints: template.taints };
+    return dependsOnDaemons || topology.countsDaemons ? { ...place, daemons: daemons.at(template, shape) } : place;
   }
 
   #choose(state: ClaimState, key: string, domains: readonly string[]): string | undefined {
@@ -413,7 +422,7 @@ export class Scheduler {
     }
     claim.add(pod, podClass, state);
     this.#parts.devices?.takeOnClaim(claim);
-    topology.recordOnClaim(podClass, claim.host, claim.place);
+    topology.recordOnClaim(podClass, claim.host, this.#placeOf(claim.hostname, state.template, claim.state.shape));
   }
 
   /** @param templates NodePools in order of trial */

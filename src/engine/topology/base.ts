@@ -285,13 +285,16 @@ export class TopologyBase {
 
   /**
    * Counts the pods that DaemonSets will start on nodes, because a pod with affinity to them can be bound soon. They do not count
-   * for spreads, which most nodes satisfy before and after.
+   * for spreads by host, which most nodes satisfy before and after.
    */
   #countMissingDaemons(group: BaseGroup, domains: Int32Array): void {
     const { rule } = group;
-    if (rule.type === 'topology spread' || !this.daemons.pods.some((pod) => ruleCounts(rule, pod))) return;
-    for (const [position, node] of this.nodes.entries())
+    const isByHost = rule.type === 'topology spread' && rule.key === HOSTNAME_LABEL;
+    if (isByHost || !this.daemons.pods.some((pod) => ruleCounts(rule, pod))) return;
+    for (const [position, node] of this.nodes.entries()) {
+      if (!this.passesFilter(rule, position)) continue;
       for (const pod of this.daemons.missingOn(node)) if (ruleCounts(rule, pod)) countIn(group, domains, position);
+    }
   }
 
   passesFilter({ filter }: Rule, node: number): boolean {

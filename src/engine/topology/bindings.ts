@@ -23,7 +23,16 @@ export interface Binding {
   readonly isCount: boolean;
   /** Pods of DaemonSets that satisfy this rule on new nodes. Empty unless this is an affinity rule. */
   readonly daemons: readonly EnginePod[];
+  /** Required affinity rules of the pods, if there are several. Undefined for every other rule. */
+  readonly startedTogether: readonly TopologyGroup[] | undefined;
 }
+
+/**
+ * Returns true if the rule counts the pods themselves. As in kube-scheduler, several required affinity rules count them only if
+ * each of these rules counts zero pods.
+ */
+export const countsItself = ({ self, startedTogether }: Binding): boolean =>
+  startedTogether === undefined ? self : self && startedTogether.every(({ isUnused }) => isUnused);
 
 /** DaemonSet that must not share a node with a pod, with the topology key of the anti-affinity rule. */
 export interface HostileDaemon {
@@ -75,14 +84,17 @@ export class Bindings {
 
   /** Returns true if the rules by host allow a pod on the host of a claim, unless they depend on its DaemonSets. */
   admitHost(host: number): boolean {
-    for (const { group, self, pod } of this.#sureHosts) if (!group.admitsHost(host, self, pod)) return false;
+    for (const binding of this.#sureHosts)
+      if (!binding.group.admitsHost(host, countsItself(binding), binding.pod)) return false;
     return true;
   }
 
   /** Returns true if the rules allow a pod on the node at this position. */
   admitNode(node: number): boolean {
-    for (const { group, self, pod, nodes, isOthers, isCount } of this.all) {
+    for (const binding of this.all) {
+      const { group, pod, nodes, isOthers, isCount } = binding;
       if (isCount) continue;
+      const self = countsItself(binding);
       const id = nodes[node] ?? UNKNOWN;
       if (id < 0 && isOthers) continue;
       if (group.isByHost ? !group.admitsHost(id, self, pod) : id < 0 || !group.admitsDomain(id, self, pod))
@@ -100,7 +112,10 @@ export class Bindings {
           !sparesWithout(binding) &&
           !binding.isCount &&
           binding.daemons.length === 0 &&
-          binding.group.allowed({ ...binding, node: ValueSet.EXISTS, prefer: ([first]) => first }).length === 0,
+          binding.group.allowed({
+            ...{ self: countsItself(binding), pod: binding.pod },
+            ...{ node: ValueSet.EXISTS, prefer: ([first]) => first },
+          }).length === 0,
       )
     );
   }

@@ -28,6 +28,8 @@ export interface Rule {
 interface PlaceRequest {
   /** True if the rule counts the pod itself. */
   readonly self: boolean;
+  /** Number of uncounted pods that DaemonSets will start there. Default: none. */
+  readonly daemons?: number;
   /** Domains that are possible for the pod. */
   readonly pod: ValueSet;
   /** Domains that are possible for the node. */
@@ -113,6 +115,10 @@ export class TopologyGroup {
     this.#version++;
     if (now === 1 && this.#occupied !== undefined) this.#occupied++;
     if (onClaim) this.#recordFull(now);
+  }
+
+  countIn(domain: string): void {
+    this.count(this.#ids.idOf(domain));
   }
 
   #recordFull(count: number): void {
@@ -201,8 +207,12 @@ export class TopologyGroup {
     return names;
   }
 
-  #spread({ self, node, prefer }: PlaceRequest): readonly string[] {
-    const most = this.rule.maxSkew + this.#leastPods - Number(self);
+  /**
+   * Ignores the pods of DaemonSets while the rule knows enough domains, because these DaemonSets usually start pods in all
+   * domains.
+   */
+  #spread({ self, node, prefer, daemons = 0 }: PlaceRequest): readonly string[] {
+    const most = this.rule.maxSkew + this.#leastPods - Number(self) - (this.#lacksDomains ? daemons : 0);
     let least = Number.POSITIVE_INFINITY;
     const eligible = this.#where((name, count) => {
       const isEligible = count <= most && node.has(name);
@@ -223,14 +233,19 @@ export class TopologyGroup {
   }
 
   #lowestCount(): number {
-    let known = 0;
+    if (this.#lacksDomains) return 0;
     let lowest = 2 ** 31 - 1;
-    for (const count of this.#counts) {
-      if (count < 0) continue;
-      known++;
-      lowest = Math.min(lowest, count);
-    }
-    return this.rule.minDomains !== undefined && known < this.rule.minDomains ? 0 : lowest;
+    for (const count of this.#counts) if (count >= 0) lowest = Math.min(lowest, count);
+    return lowest;
+  }
+
+  /** True if the group knows fewer domains than `minDomains`. The lowest count is then 0. */
+  get #lacksDomains(): boolean {
+    const { minDomains } = this.rule;
+    if (minDomains === undefined) return false;
+    let known = 0;
+    for (const count of this.#counts) if (count >= 0) known++;
+    return known < minDomains;
   }
 
   #affinity({ self, pod, node, prefer }: PlaceRequest): readonly string[] {
@@ -279,7 +294,11 @@ export class TopologyGroup {
    * kube-scheduler, a pod of this kind in a domain that the pod cannot use also counts.
    */
   #mayStart(self: boolean): boolean {
-    if (!self) return false;
+    return self && this.isUnused;
+  }
+
+  /** True if the count of every domain is zero. */
+  get isUnused(): boolean {
     this.#occupied ??= this.#counts.reduce((sum, count) => sum + Number(count > 0), 0);
     return this.#occupied === 0;
   }

@@ -11,7 +11,8 @@ import { Requirements } from '../requirements.ts';
 import { selectorKeys } from '../selectors.ts';
 import { ValueSet } from '../value-set.ts';
 import { ANYWHERE, type BaseGroup, nodeReach, type OwnRule, type Place, type TopologyBase } from './base.ts';
-import { type Binding, Bindings, type HostileDaemon, type Relations, sparesWithout } from './bindings.ts';
+import { type Binding, Bindings, countsItself, type HostileDaemon, type Relations, sparesWithout } from './bindings.ts';
+import { type DaemonRule, DaemonRules } from './daemon-rules.ts';
 import { type Rule, ruleCounts, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { RunningPods } from './running-pods.ts';
@@ -94,12 +95,33 @@ export class Topology {
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
   readonly #narrowings = new Map<string, Requirements>();
+  readonly #daemonRules: DaemonRules;
   #moving: Moving | undefined;
   /** Spread rules that do not know all domains, for a number of groups. */
   #incomplete: { readonly groups: number; readonly spreads: readonly TopologyGroup[] } | undefined;
 
   constructor(parts: TopologyParts) {
     this.#parts = parts;
+    const daemons = parts.base.daemons.pods;
+    this.#daemonRules = new DaemonRules(daemons, this.#groups);
+    for (const daemon of daemons)
+      for (const [id, rule] of parts.base.inverseRulesOf(daemon))
+        if (rule.key !== HOSTNAME_LABEL) this.#daemonRules.add(daemon, this.#inverseOf(id, rule));
+  }
+
+  /** True if a rule by a domain of several nodes counts a pod of a DaemonSet. */
+  get countsDaemons(): boolean {
+    return this.#daemonRules.all.length > 0;
+  }
+
+  /**
+   * Returns true if pods of DaemonSets on new nodes can make a zone, or another domain with several nodes, impossible for the
+   * pods. This is the case if a spread counts pods of DaemonSets, or if the pods and a DaemonSet exclude each other.
+   */
+  yieldsToDaemons(podClass: TopologyPods): boolean {
+    const { own, hostile } = this.bindingsOf(podClass);
+    const isSpread = ({ group }: DaemonRule) => group.rule.type === 'topology spread' && own.includes(group);
+    return hostile.some(({ key }) => key !== HOSTNAME_LABEL) || this.#daemonRules.all.some(isSpread);
   }
 
   /**
@@ -250,6 +272,11 @@ export class Topology {
     const onlyCounting = [...counting].filter(
       (group) => group.isRequired && group.canMiscount && !group.isByHost && !all.includes(group),
     );
+    const started = base
+      .ownRulesOf(podClass.pod)
+      .flatMap(
+        ({ id, rule }) => (rule.type === 'pod affinity' && !rule.isPreference ? this.#groups.get(id) : undefined) ?? [],
+      );
     const bindingOf = (group: TopologyGroup, isCount: boolean): Binding => ({
       isCount,
       group,
@@ -259,6 +286,7 @@ export class Topology {
       isOthers: !isCount && !own.includes(group),
       daemons:
         group.rule.type === 'pod affinity' && !isCount ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
+      startedTogether: started.length > 1 && started.includes(group) ? started : undefined,
     });
     const bindings = [
       ...[...new Set(all)].map((group) => bindingOf(group, false)),
@@ -296,10 +324,10 @@ export class Topology {
     return sight;
   }
 
-  /** Returns true if no rule restricts the pods of a class. A refusal of such pods is then permanent. */
+  /** Returns true if no rule restricts the new node of the pods of a class. A refusal of such pods is then permanent. */
   isFree(podClass: TopologyPods): boolean {
     const { all, hostile } = this.bindingsOf(podClass);
-    return all.length === 0 && hostile.length === 0;
+    return all.length === 0 && hostile.length === 0 && !this.countsDaemons;
   }
 
   /** Returns true if only rules by host restrict the pods of a class. */
@@ -330,25 +358,33 @@ export class Topology {
     const { hostname, requirements, daemons: there } = place;
     let narrowed = Requirements.EMPTY;
     for (const binding of bindings) {
-      const { group, self, pod, daemons } = binding;
+      const { group, pod, daemons } = binding;
       const { key } = group.rule;
       if (binding.isCount) {
-        const counted = countedIn(group, place, narrowed, prefer);
-        if (counted.length > 0) narrowed = this.#narrowing(narrowed, key, counted);
+        narrowed = this.#countable(group, place, narrowed, prefer);
         continue;
       }
       if (daemons.some((daemon) => there?.certain.has(daemon)) && isOrMayBeIn(requirements, key)) continue;
       if (group.isByHost) {
-        if (group.admitsHost(this.#hostId(hostname), self, pod)) continue;
-        return { misfit: () => misfitOf(group, pod, ValueSet.in([hostname])) };
+        if (group.admitsHost(this.#hostId(hostname), countsItself(binding), pod)) continue;
+        return { misfit: () => misfitOf(binding, ValueSet.in([hostname])) };
       }
       if (sparesWithout(binding) && !requirements.has(key)) continue;
       const node = requirements.get(key);
-      const allowed = allowedIn(binding, node, prefer);
-      if (allowed.length === 0) return { misfit: () => misfitOf(group, pod, node) };
+      const pods = this.#daemonRules.startedOn(place, group, () => this.#hostId(hostname));
+      const allowed = allowedIn(binding, pods, node, prefer);
+      if (allowed.length === 0) return { misfit: () => misfitOf(binding, node, pods) };
       narrowed = this.#narrowing(narrowed, key, allowed);
     }
+    for (const group of this.#daemonRules.miscounting(place, () => this.#hostId(hostname)))
+      narrowed = this.#countable(group, place, narrowed, prefer);
     return narrowed;
+  }
+
+  /** Narrows a place to one domain in which the rule of a group can count a pod. */
+  #countable(group: TopologyGroup, place: Place, narrowed: Requirements, prefer: Prefer): Requirements {
+    const counted = countedIn(group, place, narrowed, prefer);
+    return counted.length > 0 ? this.#narrowing(narrowed, group.rule.key, counted) : narrowed;
   }
 
   /** Returns a cached object, so that derived values can be found again. */
@@ -382,6 +418,7 @@ export class Topology {
     }
     for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
+    this.#daemonRules.record(place, host);
   }
 
   #isComplete(group: TopologyGroup): boolean {
@@ -447,10 +484,13 @@ export class Topology {
       if (group.isByHost && group.rule.type === 'pod anti-affinity') hosts.set(group, WHOLE_HOST);
     const counted = counting.filter(({ rule: { type } }) => type !== 'pod anti-affinity');
     return {
-      keys: keysOf(all),
+      keys: keysOf([...all, ...this.#daemonRules.all.map(({ group }) => group)]),
       countedKeys: keysOf(counted),
       hosts,
-      company: dependOnDaemons || [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
+      company:
+        dependOnDaemons ||
+        this.#daemonRules.all.some(({ group }) => all.has(group)) ||
+        [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
     };
   }
 
@@ -481,8 +521,10 @@ const daemonMisfit = ({ pod: { metadata }, key }: HostileDaemon): Misfit => ({
   text: `unsatisfiable topology constraint for pod anti-affinity, key=${key} (DaemonSet ${metadata.namespace ?? 'default'}/${daemonSetOf(metadata)} runs a pod on each possible node)`,
 });
 
-function allowedIn({ group, self, pod }: Binding, node: ValueSet, prefer: Prefer): readonly string[] {
-  return group.allowed({ self, pod, node, prefer: (domains) => prefer(group.rule.key, domains) });
+function allowedIn(binding: Binding, daemons: number, node: ValueSet, prefer: Prefer): readonly string[] {
+  const { group, pod } = binding;
+  const self = countsItself(binding);
+  return group.allowed({ self, daemons, pod, node, prefer: (domains) => prefer(group.rule.key, domains) });
 }
 
 function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, keys: Set<string>): void {
@@ -513,11 +555,18 @@ function domainsIn(group: TopologyGroup, place: Place): readonly string[] {
   return set.complement ? [] : [...set.values];
 }
 
-function misfitOf(group: TopologyGroup, pod: ValueSet, node: ValueSet): Misfit {
+function misfitOf({ group, pod, startedTogether = [] }: Binding, node: ValueSet, daemons = 0): Misfit {
   const { type, key } = group.rule;
   const domains = `podDomains = ${key} ${pod}, nodeDomains = ${key} ${node}`;
+  const used = group.isUnused ? startedTogether.find((other) => !other.isUnused) : undefined;
+  const notes = [
+    ...(daemons > 0 ? [`; DaemonSets run ${daemons} of the counted pods on the new node`] : []),
+    ...(used === undefined
+      ? []
+      : [`; pods that match all required affinity terms exist (key=${used.rule.key}, counts = ${used.countsText})`]),
+  ];
   return {
     code: 'topology',
-    text: `unsatisfiable topology constraint for ${type}, key=${key} (counts = ${group.countsText}, ${domains}`,
+    text: `unsatisfiable topology constraint for ${type}, key=${key} (counts = ${group.countsText}, ${domains}${notes.join('')}`,
   };
 }

@@ -222,9 +222,8 @@ export function requiredRules({ spec }: Pod): readonly RequiredRule[] {
 
 /**
  * Returns a known difference to kube-scheduler that can explain why it refuses a pod on its planned node. Undefined if no
- * difference concerns the pod:
- * - On new nodes, the engine does not count the pods of DaemonSets for spreads, and for domains of several nodes.
- * - The engine starts each of several affinity rules alone. kube-scheduler starts them only if no pod matches all of them.
+ * difference concerns the pod. On new nodes, the engine does not count the pods of DaemonSets for spreads by host. In domains of
+ * several nodes, it counts them only if the domain of the node is known and the DaemonSet runs on all possible nodes.
  */
 export function knownDifference(pod: Pod, { daemonPods }: Snapshot): string | undefined {
   const rules = requiredRules(pod);
@@ -233,8 +232,9 @@ export function knownDifference(pod: Pod, { daemonPods }: Snapshot): string | un
       (rule.namespaces ?? [pod.metadata.namespace]).includes(metadata.namespace ?? '')) &&
     selects(rule.labelSelector, metadata.labels);
   const shared = rules.filter(({ type, topologyKey }) => type === 'spread' || topologyKey !== HOSTNAME_LABEL);
-  if (shared.some((rule) => daemonPods.some((daemon) => counts(rule, daemon)))) return 'counts pods of a DaemonSet';
-  return rules.filter(({ type }) => type === 'affinity').length > 1 ? 'starts several affinity rules' : undefined;
+  return shared.some((rule) => daemonPods.some((daemon) => counts(rule, daemon)))
+    ? 'counts pods of a DaemonSet'
+    : undefined;
 }
 
 /** Returns the DaemonSet of a representative pod. */

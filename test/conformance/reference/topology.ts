@@ -313,11 +313,19 @@ export class ReferenceTopology {
   /** Returns the joined requirements with a domain for each rule, or undefined if a rule has no valid domain. */
   narrowed({ pod, required, joined, place, taints, open }: Request): Requirements | undefined {
     const chosen: Requirements[] = [];
+    const together = this.#startedTogether(pod);
+    const areUsed = together.some(({ counts }) => [...counts.values()].some((count) => count > 0));
     for (const group of this.#binding(pod)) {
       // Decision 17, "Pods that keep others away by a label that nodes do not have": the rule applies in domains of its
       // owners.
       if (group.isInverse && !place.has(group.key) && !open.has(group.key)) continue;
-      const domains = nextDomains(group, pod, valuesAt(required, group.key), valuesAt(joined, group.key));
+      const mayStart = !areUsed || !together.includes(group);
+      const domains = nextDomains(
+        { ...group, mayStart },
+        pod,
+        valuesAt(required, group.key),
+        valuesAt(joined, group.key),
+      );
       if (domains.length === 0) return undefined;
       chosen.push(new Map([[group.key, oneOf(domains)]]));
     }
@@ -330,6 +338,13 @@ export class ReferenceTopology {
       }
     const all = and(...chosen);
     return compatible(place, all, open) && compatible(joined, all, open) ? and(joined, all) : undefined;
+  }
+
+  /** Returns the required affinity rules of a pod. Decision 70, "several required affinity rules": they start together. */
+  #startedTogether(pod: Pod): readonly Group[] {
+    return this.#rulesOf(pod)
+      .filter(({ type, isPreference }) => type === 'affinity' && !isPreference)
+      .flatMap((rule) => this.#groups.get(ruleText(rule)) ?? []);
   }
 
   /** Returns the required rules of other pods that count the pod at a place by a label. */
@@ -429,7 +444,10 @@ function spreadRule(pod: Pod, constraint: TopologySpreadConstraint): Rule {
 const hostIn = ({ key }: Rule, { isComplement, listed }: Values): string | undefined =>
   key === HOSTNAME && !isComplement && listed.size === 1 ? [...listed][0] : undefined;
 
-function nextDomains(group: Group, pod: Pod, asked: Values, offered: Values): readonly string[] {
+/** Group with the decision whether a pod may be its first pod. */
+type OpenGroup = Group & { readonly mayStart: boolean };
+
+function nextDomains(group: OpenGroup, pod: Pod, asked: Values, offered: Values): readonly string[] {
   const host = hostIn(group, offered);
   switch (group.type) {
     case 'spread':
@@ -471,9 +489,9 @@ function countedDomain(group: Group, offered: Values): readonly string[] {
 }
 
 /** The first pod of a group that selects itself may use any domain. */
-function affinityDomains(group: Group, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
+function affinityDomains(group: OpenGroup, pod: Pod, asked: Values, offered: Values, host: string | undefined) {
   const isFull = (domain: string): boolean => Boolean(group.counts.get(domain));
-  const isFirst = selectsPod(group, pod) && ![...group.counts.keys()].some(isFull);
+  const isFirst = group.mayStart && selectsPod(group, pod) && ![...group.counts.keys()].some(isFull);
   if (host !== undefined) return allows(asked, host) && (isFull(host) || isFirst) ? [host] : [];
   const both = domainsIn(group, asked, offered);
   const full = both.filter(isFull);

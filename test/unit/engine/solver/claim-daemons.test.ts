@@ -140,3 +140,93 @@ describe('a DaemonSet whose pods exclude a pod', () => {
     expect(typesOf(plan)).toEqual(['amd']);
   });
 });
+
+describe('a DaemonSet on another new node in the zone', () => {
+  const amd = { nodeSelector: { [ARCH_LABEL]: 'amd64' } };
+  /** Pod that uses a whole node of a type with the architecture. */
+  const whole = (name: string, architecture: string, zone?: string): Pod =>
+    pod(name, { cpu: '3500m', nodeSelector: { [ARCH_LABEL]: architecture, ...(zone && { [ZONE_LABEL]: zone }) } });
+  const zoneOf = ({ claims }: Plan, key: string): readonly string[] | undefined =>
+    claims.find(({ pods }) => pods.includes(key))?.requirements.find((each) => each.key === ZONE_LABEL)?.values;
+  const small = (affinity: Affinity, parts: PodParts = {}): Pod =>
+    pod('web', { cpu: '100m', labels: WEB, affinity, ...parts });
+
+  it('satisfies the affinity of a pod, which starts on a node without the DaemonSet', () => {
+    for (const packing of ['cheapest', 'compatible'] as const) {
+      const pendingPods = [whole('full', 'arm64', 'zone-b'), small(near(ZONE_LABEL), amd)];
+      const plan = planOf({ types: TYPES, daemonPods: [agent(onArm)], pendingPods }, { packing });
+      expect(plan.refusals.size).toBe(0);
+      expect(zoneOf(plan, 'default/web')).toEqual(['zone-b']);
+    }
+  });
+
+  it('determines the zone of the first pod of an affinity that also counts the DaemonSet', () => {
+    for (const packing of ['cheapest', 'compatible'] as const) {
+      const pendingPods = [whole('full', 'arm64'), small(near(ZONE_LABEL), { ...amd, labels: AGENT })];
+      const plan = planOf({ types: TYPES, daemonPods: [agent(onArm)], pendingPods }, { packing });
+      expect(plan.refusals.size).toBe(0);
+      expect(zoneOf(plan, 'default/full')).toHaveLength(1);
+      expect(zoneOf(plan, 'default/web')).toEqual(zoneOf(plan, 'default/full'));
+    }
+  });
+
+  it('keeps a pod that excludes it out of the zone, although the pod is larger', () => {
+    for (const packing of ['cheapest', 'compatible'] as const) {
+      const pendingPods = [web(away(ZONE_LABEL), { ...amd, cpu: '3500m' }), whole('full', 'arm64', 'zone-a')];
+      const plan = planOf({ types: TYPES, daemonPods: [agent(onArm)], pendingPods }, { packing });
+      expect(plan.refusals.size).toBe(0);
+      expect(zoneOf(plan, 'default/web')).not.toContain('zone-a');
+    }
+  });
+
+  it('keeps a pod that its DaemonSet excludes out of the zone', () => {
+    const hermit = agent({ ...onArm, affinity: { podAntiAffinity: terms(WEB, ZONE_LABEL) } });
+    const pendingPods = [web({}, { ...amd, cpu: '3500m' }), whole('full', 'arm64', 'zone-a')];
+    const plan = planOf({ types: TYPES, daemonPods: [hermit], pendingPods });
+    expect(plan.refusals.size).toBe(0);
+    expect(zoneOf(plan, 'default/web')).not.toContain('zone-a');
+  });
+
+  it('counts for a spread by zone', () => {
+    const spread: PodParts = {
+      nodeSelector: { [ARCH_LABEL]: 'amd64' },
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: ZONE_LABEL,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['agent', 'web'] }] },
+          nodeAffinityPolicy: 'Ignore',
+        },
+      ],
+    };
+    const pendingPods = [
+      whole('full', 'arm64', 'zone-a'),
+      ...replicas(2, 'web', { cpu: '100m', labels: WEB, ...spread }),
+    ];
+    const plan = planOf({ types: TYPES, daemonPods: [agent(onArm)], pendingPods });
+    expect(plan.refusals.size).toBe(0);
+    const zones = ['default/web-0', 'default/web-1'].flatMap((key) => zoneOf(plan, key) ?? []);
+    expect(zones.toSorted()).toEqual(['zone-b', 'zone-c']);
+  });
+
+  it('makes a spread impossible that requires more zones than there are', () => {
+    const parts: PodParts = {
+      labels: AGENT,
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: ZONE_LABEL,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: AGENT },
+          minDomains: 4,
+        },
+      ],
+    };
+    const pendingPods = [pod('web', { cpu: '100m', ...parts })];
+    expect(planOf({ types: TYPES, pendingPods }).refusals.size).toBe(0);
+    const plan = planOf({ types: TYPES, daemonPods: [agent()], pendingPods });
+    expect(plan.claims).toEqual([]);
+    expect(refusalText(plan, 'web')).toContain('DaemonSets run 1 of the counted pods on the new node');
+  });
+});

@@ -411,6 +411,26 @@ describe('affinity', () => {
     expect(planWith(WEB, { tier: 'front' }).placements).toEqual([]);
     expect(planWith(both).placements).toHaveLength(1);
   });
+
+  it('with several terms starts only if no pod matches all of them, by any of their labels', () => {
+    const term = (topologyKey: string): PodAffinityTerm => ({ topologyKey, labelSelector: { matchLabels: WEB } });
+    const terms = [term('rack'), term(ZONE_LABEL)];
+    const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
+    const pools = [nodePool('default', { labels: { rack: 'r1' } })];
+    for (const packing of ['cheapest', 'compatible'] as const) {
+      const planWith = (pods: readonly Pod[], labels: Record<string, string> = {}): Plan => {
+        const pendingPods = replicas(3, 'p', { cpu: '1', labels: WEB, affinity });
+        return planOf({ pools, nodes: [nodeIn('a', pods, { labels })], pendingPods }, { packing });
+      };
+      expect(planWith([]).refusals.size).toBe(0);
+      expect(new Set(zonesOf(planWith([]))).size).toBe(1);
+      // the label `rack` of the running pod's node is missing, so every rack is empty
+      const plan = planWith([running('r')]);
+      expect(plan.refusals.size).toBe(3);
+      expect(refusalText(plan, 'p-0')).toContain('pods that match all required affinity terms exist');
+      expect(zonesOf(planWith([running('r')], { rack: 'r1' }))).toEqual(['zone-a']);
+    }
+  });
 });
 
 describe('the first pod of an affinity by zone', () => {
