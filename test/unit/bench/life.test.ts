@@ -1,5 +1,5 @@
 /** Lives, settings and report of the benchmark of lives. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -10,7 +10,7 @@ import type { LifeAmount, LifeFigures } from '../../../src/replay/lives/lives-re
 import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
 import type { TraceEvent } from '../../../src/replay/trace/trace.ts';
 import { KINDS, type Life, lifeOf, type SEEDS, traceOf } from '../../bench/life/kinds.ts';
-import { jobsOf, lifeBenchmark, readOptions } from '../../bench/life/life.ts';
+import { jobsOf, lifeBenchmark, PAGE, readOptions } from '../../bench/life/life.ts';
 import { ratioFrom } from '../../bench/life/ratios.ts';
 import { type LifeResult, type PlayLives, resultOf } from '../../bench/life/runs.ts';
 import { type GpuUse, gpuUseOf, SETTINGS, setsFor } from '../../bench/life/settings.ts';
@@ -161,6 +161,12 @@ describe('lives', () => {
     const required = deployments.filter((event) => JSON.stringify(event).includes('"on-demand"')).length;
     expect(required / deployments.length).toBeGreaterThan(0.1);
     expect(required / deployments.length).toBeLessThan(0.6);
+  });
+
+  it('are described on the page of replays', () => {
+    const page = readFileSync(PAGE, 'utf8');
+    for (const { name, pods, startHour, hours } of KINDS)
+      expect(page).toContain(`\n| \`${name}\` | ${pods} | ${startHour} to ${startHour + hours} | `);
   });
 
   it('exist for every generated kind of trace', () => {

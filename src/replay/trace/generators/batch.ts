@@ -10,6 +10,12 @@ const BATCH = 'batch';
 /** Share of the pods that belong to continuous integration. */
 const CI_SHARE = 0.5;
 
+const BURSTS: JobFamily['pods'] = [
+  [4, 40],
+  [16, 40],
+  [40, 20],
+];
+
 const AROUND_THE_CLOCK: Curve = { peakHour: 3, swing: 0.25, weekend: 0.9 };
 
 function sizesOf(random: Random, cpus: readonly number[], gibPerCore: number): readonly (readonly [Size, number])[] {
@@ -59,6 +65,13 @@ function batchQueue(index: number, { seed }: GeneratorOptions): JobFamily {
     runsFor: { p50: random.between(300, 1_200), p95: random.between(2_400, 7_200) },
     doNotDisrupt: random.chance(0.3),
   };
+}
+
+/** Bursts of builds, which have no other load beside them. */
+export function ciBursts(options: GeneratorOptions): Streams {
+  const count = within(Math.round(Math.sqrt(options.pods) / 2), 2, 40);
+  const teams = Array.from({ length: count }, (_, index) => ({ ...ciTeam(index, options), pods: BURSTS }));
+  return [[{ at: 0, apply: namespace(CI) }], ...jobStreams(teams, options)];
 }
 
 export function batch(options: GeneratorOptions): Streams {

@@ -2,13 +2,16 @@
 import { formatDuration } from '../../../api/duration.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Trace } from '../trace.ts';
-import { batch } from './batch.ts';
-import { machineLearning } from './machine-learning.ts';
+import { batch, ciBursts } from './batch.ts';
+import { largePods, onePerNode, rollingUpdates, slowStart, zonalState } from './constrained-services.ts';
+import { gpuInference, machineLearning } from './machine-learning.ts';
 import { mergeStreams } from './merge.ts';
 import { daemonSet } from './objects.ts';
 import type { GeneratorOptions, Streams } from './options.ts';
 import { pipeline } from './pipeline.ts';
 import { leftovers, smallServices } from './small-services.ts';
+import { spark } from './spark.ts';
+import { hourlySpikes, nightlySpikes, scaleToZero } from './spikes.ts';
 import { webService } from './web-service.ts';
 
 export type { GeneratorOptions } from './options.ts';
@@ -38,6 +41,20 @@ export const GENERATORS = {
     leftovers,
     'services that keep a fifth of their pods after a busy evening, and a Job of three pods every hour',
   ],
+  'hourly-spikes': [hourlySpikes, 'services, and Jobs of many pods on the hour, which run for some minutes'],
+  'nightly-spikes': [nightlySpikes, 'services, and Jobs of many pods at one in the night'],
+  'ci-bursts': [ciBursts, 'builds of up to 40 pods in working hours, and an empty cluster at night'],
+  spark: [spark, 'drivers that must not be disrupted, and stages of executors with much memory'],
+  'rolling-updates': [
+    rollingUpdates,
+    'services with frequent rollouts and PodDisruptionBudgets, a third of them closed',
+  ],
+  'one-per-node': [onePerNode, 'services with anti-affinity between all pods'],
+  'large-pods': [largePods, 'services with pods of 5 to 12 CPUs'],
+  'zonal-state': [zonalState, 'StatefulSets with volumes, which are scaled with the day'],
+  'gpu-inference': [gpuInference, 'inference with one GPU per pod, which follows the day'],
+  'slow-start': [slowStart, 'services with pods that are ready after 3 to 10 minutes'],
+  'scale-to-zero': [scaleToZero, 'services without pods for most of the time'],
 } as const satisfies Record<string, readonly [make: (options: GeneratorOptions) => Streams, says: string]>;
 
 export type GeneratorKind = keyof typeof GENERATORS;

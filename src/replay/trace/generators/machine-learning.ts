@@ -79,8 +79,19 @@ const NOTEBOOKS: JobFamily = {
   isBare: true,
 };
 
+/** Number of models among a number of pods. */
+const countFor = (pods: number): number => within(Math.round(Math.sqrt(pods) / 1.5), 2, 40);
+
+export const gpuInference = (options: GeneratorOptions): Streams => [
+  [{ at: 0, apply: namespace(NAMESPACE) }],
+  ...serviceStreams(
+    Array.from({ length: countFor(options.pods) }, (_, index) => modelAt(index, options)),
+    options,
+  ),
+];
+
 export function machineLearning(options: GeneratorOptions): Streams {
-  const count = within(Math.round(Math.sqrt(options.pods) / 1.5), 2, 40);
+  const count = countFor(options.pods);
   const several = <T>(make: (index: number, given: GeneratorOptions) => T): readonly T[] =>
     Array.from({ length: count }, (_, index) => make(index, options));
   const share = (part: number): GeneratorOptions => ({ ...options, pods: options.pods * part });

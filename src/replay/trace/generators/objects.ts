@@ -20,8 +20,13 @@ export interface PodShape {
   readonly spread?: 'zone-hard' | 'zone-soft' | 'host';
   readonly doNotDisrupt?: boolean;
   readonly graceSeconds?: number;
+  /** Seconds from the start of the container until the pod is ready. */
+  readonly startSeconds?: number;
+  /** True if no other such pod may run on the same node. */
+  readonly isAlone?: boolean;
 }
 
+const ALONE = { 'one-per-node': 'true' };
 /** A replay does not pull images. */
 const IMAGE = 'pause';
 /** Finished Jobs are deleted after this many seconds. */
@@ -65,8 +70,14 @@ function spreadOf({ name, spread }: PodShape): readonly TopologySpreadConstraint
   ];
 }
 
+const APART = {
+  requiredDuringSchedulingIgnoredDuringExecution: [
+    { topologyKey: HOSTNAME_LABEL, labelSelector: { matchLabels: ALONE } },
+  ],
+};
+
 function podSpec(shape: PodShape): PodSpec {
-  const { size, name, graceSeconds } = shape;
+  const { size, name, graceSeconds, startSeconds, isAlone = false } = shape;
   const requests = requestsOf(size);
   const { cpu: _, ...limits } = requests;
   const spread = spreadOf(shape);
@@ -74,13 +85,23 @@ function podSpec(shape: PodShape): PodSpec {
     ...(graceSeconds === undefined ? {} : { terminationGracePeriodSeconds: graceSeconds }),
     ...(size.gpus === undefined ? {} : { tolerations: [GPU_TOLERATION] }),
     ...(spread === undefined ? {} : { topologySpreadConstraints: spread }),
-    containers: [{ name, image: IMAGE, resources: { requests, limits } }],
+    ...(isAlone ? { affinity: { podAntiAffinity: APART } } : {}),
+    containers: [
+      {
+        ...{ name, image: IMAGE, resources: { requests, limits } },
+        ...(startSeconds === undefined ? {} : { readinessProbe: { initialDelaySeconds: startSeconds } }),
+      },
+    ],
   };
 }
 
 const templateOf = (shape: PodShape, more: Partial<PodSpec> = {}) => ({
   metadata: {
-    labels: { app: shape.name, ...(shape.version === undefined ? {} : { version: `v${shape.version}` }) },
+    labels: {
+      app: shape.name,
+      ...(shape.isAlone === true ? ALONE : {}),
+      ...(shape.version === undefined ? {} : { version: `v${shape.version}` }),
+    },
     ...(shape.doNotDisrupt === true ? { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } : {}),
   },
   spec: { ...podSpec(shape), ...more },

@@ -1,11 +1,11 @@
 /**
- * Generates Deployments whose replicas follow a load in the same way as with a HorizontalPodAutoscaler. Replicas are
- * set every minute. They increase immediately, but decrease only to the highest number of the last five minutes.
- * Changes of less than a tenth are ignored.
+ * Generates Deployments and StatefulSets whose replicas follow a load in the same way as with a HorizontalPodAutoscaler.
+ * Replicas are set every minute. They increase immediately, but decrease only to the highest number of the last five
+ * minutes. Changes of less than a tenth are ignored.
  */
 import type { TraceEvent } from '../trace.ts';
 import { arrivals, type Curve, curveOf, DAY, highestOf, WORKING_HOURS } from './calendar.ts';
-import { deployment, disruptionBudget, type PodShape } from './objects.ts';
+import { deployment, disruptionBudget, type PodShape, statefulSet } from './objects.ts';
 import { type GeneratorOptions, type Streams, tenths } from './options.ts';
 import { Random } from './random.ts';
 
@@ -23,6 +23,8 @@ export interface Service {
   readonly rolloutsPerWeek: number;
   /** Value for the PodDisruptionBudget of this service. Undefined: it has no PodDisruptionBudget. */
   readonly maxUnavailable?: number | string;
+  /** Size of the volume of each pod. Undefined: the pods have no volumes, and belong to a Deployment. */
+  readonly volumeGi?: number;
 }
 
 const LOOK_SECONDS = 60;
@@ -149,8 +151,13 @@ function rolloutsOf({ shape, rolloutsPerWeek }: Service, options: GeneratorOptio
 }
 
 function* eventsOf(service: Service, options: GeneratorOptions, pods: number): Generator<TraceEvent> {
-  const { shape, maxUnavailable } = service;
-  const scale = { apiVersion: 'apps/v1', kind: 'Deployment', namespace: shape.namespace, name: shape.name };
+  const { shape, maxUnavailable, volumeGi } = service;
+  const kind = volumeGi === undefined ? 'Deployment' : 'StatefulSet';
+  const scale = { apiVersion: 'apps/v1', kind, namespace: shape.namespace, name: shape.name };
+  const workload = (version: number, replicas: number) =>
+    volumeGi === undefined
+      ? deployment({ ...shape, version }, replicas)
+      : statefulSet({ ...shape, version }, replicas, volumeGi);
   const rollouts = [...rolloutsOf(service, options)];
   let version = 1;
   let replicas = 0;
@@ -158,7 +165,7 @@ function* eventsOf(service: Service, options: GeneratorOptions, pods: number): G
     for (let [at] = rollouts; at !== undefined && at <= step.at; [at] = rollouts) {
       rollouts.shift();
       version += 1;
-      yield { at, apply: deployment({ ...shape, version }, replicas) };
+      yield { at, apply: workload(version, replicas) };
     }
     replicas = step.replicas;
     if (step.at > 0) {
@@ -166,11 +173,11 @@ function* eventsOf(service: Service, options: GeneratorOptions, pods: number): G
       continue;
     }
     if (maxUnavailable !== undefined) yield { at: 0, apply: disruptionBudget(shape, maxUnavailable) };
-    yield { at: 0, apply: deployment({ ...shape, version }, replicas) };
+    yield { at: 0, apply: workload(version, replicas) };
   }
   for (const at of rollouts) {
     version += 1;
-    yield { at, apply: deployment({ ...shape, version }, replicas) };
+    yield { at, apply: workload(version, replicas) };
   }
 }
 
