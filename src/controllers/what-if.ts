@@ -133,6 +133,7 @@ export class WhatIf {
       pendingPods: [...scene.pending, ...leaving],
       ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
       commitments: cloud.commitments?.(),
+      keepsLaunches: settings.packing !== 'compatible',
     });
     const snapshot: Snapshot = {
       ...taken,

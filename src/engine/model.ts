@@ -187,7 +187,10 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly resourceClaimTemplates?: readonly ResourceClaimTemplate[];
   /** UIDs of consumers of claims that ended or do not exist. Their claims count as released. */
   readonly vanishedConsumers?: readonly string[];
-  /** NodeClaims that previous solves chose for pending pods with claims, by UID of the pod. */
+  /**
+   * NodeClaims that previous solves chose for pending pods, by UID of the pod. Contains pods with resource claims. Contains other
+   * pods only if pods stay on the nodes that were launched for them.
+   */
   readonly nominatedClaims?: ReadonlyMap<string, string>;
   /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */
   readonly missingDeviceKinds?: readonly string[];

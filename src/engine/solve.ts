@@ -195,10 +195,12 @@ class VariationSolve {
     if (this.#options.countZones)
       this.#zones ??= effectiveZones(placeable, topology, zonesOf(snapshot), this.#pace.startStep());
     const devices = this.#newDevices();
-    const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet };
+    const launched = this.#common.launchedNodes;
+    const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet, launched };
     const nodes = new Nodes({ ...parts, devices });
     const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
-    const notEvaluated = run(scheduler, placeable, refusals, { pace: this.#pace, work: this.#work });
+    const open = launched.size === 0 ? placeable : withoutPodsOnLaunched(scheduler, placeable, launched);
+    const notEvaluated = run(scheduler, open, refusals, { pace: this.#pace, work: this.#work });
     this.#unpacked.clear();
     const packed = this.#packed(scheduler.claims.all, topology, workShare);
     const claims = finaliseAll(packed, this.#strictMinValues, refusals);
@@ -307,6 +309,20 @@ function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, { explain
   const shown = explain ? withCauses(refusals, pods, snapshot) : refusals;
   return { claims: [], placements: [], refusals: shown, notEvaluated: [], emptyPools: [] };
 }
+
+/**
+ * Places pods on the nodes that were launched for them, before other pods take the room of these nodes. Otherwise, a solve during
+ * a launch would pack the same pods again and could need more nodes. Returns the other pods.
+ */
+const withoutPodsOnLaunched = (
+  scheduler: Scheduler,
+  entries: readonly Entry[],
+  launched: ReadonlyMap<string, string>,
+): readonly Entry[] =>
+  entries.filter(
+    ({ pod, podClass, isHeavy }) =>
+      isHeavy || !launched.has(pod.metadata.uid ?? '') || !scheduler.placeOnLaunched(pod, podClass),
+  );
 
 interface RunParts {
   readonly pace: Pace;

@@ -5,7 +5,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { WithheldLaunch } from '../engine/launch-causes.ts';
 import type { IdlePool, PoolInput, Resources, Snapshot, StateNode } from '../engine/model.ts';
-import { isActive } from '../engine/pods.ts';
+import { isActive, isScheduled, podKey } from '../engine/pods.ts';
 import { largestCapacity, unlaunchedProviderId } from '../engine/pool-usage.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
 import { defaultRequests, readableResources } from '../engine/resources.ts';
@@ -29,11 +29,13 @@ export interface SnapshotParts {
   readonly pendingPods: readonly Pod[];
   readonly withheld?: readonly WithheldLaunch[];
   readonly commitments?: readonly Commitment[] | undefined;
+  /** True if pods stay on the nodes that were launched for them. Otherwise, each solve packs them again, as in Karpenter. */
+  readonly keepsLaunches?: boolean;
 }
 
 export function takeSnapshot(
   cluster: ClusterState,
-  { overdue, commitments = [], withheld = [], ...parts }: SnapshotParts,
+  { overdue, commitments = [], withheld = [], keepsLaunches = false, ...parts }: SnapshotParts,
 ): Snapshot {
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
@@ -47,21 +49,24 @@ export function takeSnapshot(
     persistentVolumes: stores.persistentVolumes.list(),
     storageClasses: stores.storageClasses.list(),
     ...deviceLists(cluster.devices, stores.pods),
-    ...nominatedClaims(cluster, parts.pendingPods),
+    ...nominatedClaims(cluster, parts.pendingPods, keepsLaunches),
     ...(commitments.length > 0 && { commitments }),
     ...(withheld.length > 0 && { withheld }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }
 
-/** Returns the NodeClaims that previous solves chose for pods with resource claims. */
+/** Returns the NodeClaims that previous solves chose: always for pods with resource claims, and for all pods on request. */
 function nominatedClaims(
-  { nominatedClaims: known }: Pick<ClusterState, 'nominatedClaims'>,
+  { nominatedClaims: known, podTimings }: Pick<ClusterState, 'nominatedClaims' | 'podTimings'>,
   pods: readonly Pod[],
+  ofAll: boolean,
 ): Pick<Snapshot, 'nominatedClaims'> {
-  if (known.size === 0) return {};
-  const chosen = pods.flatMap(({ metadata: { uid = '' } }) => {
-    const name = known.get(uid);
+  if (known.size === 0 && !ofAll) return {};
+  const chosen = pods.flatMap((pod) => {
+    const { uid = '' } = pod.metadata;
+    const created = ofAll && !isScheduled(pod) ? podTimings.get(podKey(pod)).nodeClaim : undefined;
+    const name = known.get(uid) ?? created;
     return name === undefined ? [] : [[uid, name] as const];
   });
   return chosen.length === 0 ? {} : { nominatedClaims: new Map(chosen) };

@@ -144,6 +144,7 @@ export class Snapshots {
         // Silent because hundreds of simulations may run. The decisions report problems of NodePools.
         pools: activePools(this.#deps, silent).flatMap((pool) => byPool.get(pool) ?? []),
         nodes: cluster.nodes(),
+        keepsLaunches: settings.packing !== 'compatible',
       }),
       nodePools: cluster.stores.nodePools.list(),
       solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },

@@ -5,7 +5,7 @@ import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { Plan, PlannedClaim, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
-import { podKey } from '../../engine/pods.ts';
+import { isScheduled, podKey } from '../../engine/pods.ts';
 import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
@@ -23,7 +23,6 @@ import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
-import { claimOf, withJoiningNodes } from './joining-nodes.ts';
 import type { LaunchBudget } from './launch-budget.ts';
 import type { PodVerdicts } from './pod-verdicts.ts';
 import {
@@ -166,8 +165,7 @@ export class Provisioner implements Singleton {
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
     const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log });
     const fromMs = clock.now();
-    const solved = await this.#solve(work, pools);
-    const plan = settings.packing === 'compatible' ? solved : withJoiningNodes(this.#deps, { plan: solved, pods });
+    const plan = await this.#solve(work, pools);
     return { plan, pods, solve: { fromMs, toMs: clock.now() } };
   }
 
@@ -203,6 +201,7 @@ export class Provisioner implements Singleton {
       ...{ nowMs, pools, nodes, overdue, withheld, pendingPods: all },
       ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
       commitments: cloud.commitments?.(),
+      keepsLaunches: settings.packing !== 'compatible',
     });
     const options = {
       ...solveOptions(settings, 'strict'),
@@ -290,7 +289,7 @@ export class Provisioner implements Singleton {
     context: ReconcileContext & { readonly decision: TracedDecision | undefined },
   ): Promise<void> {
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
-    const isSecond = real.some((pod) => claimOf(this.#deps, pod) !== undefined);
+    const isSecond = real.some((pod) => hasClaim(this.#deps, pod));
     const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
     if (isSecond) this.#deps.metrics.counter(NODECLAIMS_SECOND_ROUND).inc({ nodepool: planned.nodePool });
     this.#verdicts.created(planned.pods, nodeClaim.metadata.name);
@@ -302,6 +301,13 @@ export class Provisioner implements Singleton {
     if (event !== 'deleted' && !status?.providerID) return;
     if (this.#forBuffers.delete(metadata.name) && event !== 'deleted') this.#batcher.trigger(metadata.name);
   }
+}
+
+/** Returns true if a NodeClaim exists that was created for the unscheduled pod. */
+function hasClaim({ cluster }: Pick<Deps, 'cluster'>, pod: Pod): boolean {
+  const { nodeClaim } = cluster.podTimings.get(podKey(pod));
+  const claim = nodeClaim === undefined || isScheduled(pod) ? undefined : cluster.claim(nodeClaim);
+  return claim !== undefined && claim.metadata.deletionTimestamp === undefined;
 }
 
 /** Logs preferences of pods that can prevent consolidation. Logs the same pods at most once per hour. */

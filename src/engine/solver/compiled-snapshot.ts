@@ -46,6 +46,7 @@ export class CompiledSnapshot {
   #positions: ReadonlyMap<string, number> | undefined;
   #classes: PodClasses;
   #nodes: NodeTable | undefined;
+  #launchedNodes: ReadonlyMap<string, string> | undefined;
   #committedUse: CommittedUse | undefined;
 
   constructor(full: EngineSnapshot, options: SolveOptions) {
@@ -111,6 +112,12 @@ export class CompiledSnapshot {
     return this.#nodes;
   }
 
+  /** Provider ids of the nodes that were launched for pending pods, by UID of the pod. */
+  get launchedNodes(): ReadonlyMap<string, string> {
+    this.#launchedNodes ??= launchedNodes(this.snapshot);
+    return this.#launchedNodes;
+  }
+
   /** Returns the positions in the snapshot's list of the nodes with these provider ids. */
   positionsOf(providerIds: ReadonlySet<string>): ReadonlySet<number> {
     this.#positions ??= new Map(this.snapshot.nodes.map(({ providerId }, position) => [providerId, position]));
@@ -164,6 +171,17 @@ const capacitiesIn = remembering(
       ]),
     ),
 );
+
+function launchedNodes({ nominatedClaims, nodes }: EngineSnapshot): ReadonlyMap<string, string> {
+  const launched = new Map<string, string>();
+  if (nominatedClaims === undefined) return launched;
+  const nodeOf = new Map(nodes.map(({ nodeClaim, providerId }) => [nodeClaim?.metadata.name, providerId]));
+  for (const [uid, claim] of nominatedClaims) {
+    const providerId = nodeOf.get(claim);
+    if (providerId !== undefined) launched.set(uid, providerId);
+  }
+  return launched;
+}
 
 /** Cached, because state nodes are immutable and a cluster is solved again and again. */
 const keysOn = remembering(({ pods }: EngineNode): readonly string[] => Topology.labelKeys(pods));

@@ -17,6 +17,8 @@ interface NodesParts {
   /** Provider ids of nodes that will be removed. */
   readonly leaving: ReadonlySet<string>;
   readonly quiet: Quiet | undefined;
+  /** Provider ids of the nodes that were launched for pods, by UID of the pod. */
+  readonly launched: ReadonlyMap<string, string>;
 }
 
 /** Adds a pod to a node on trial. Returns the devices of the node, or undefined if the pod does not fit. */
@@ -50,12 +52,26 @@ export class Nodes {
     this.#quiet = new Set(indexesOf(quiet?.nodes ?? []));
   }
 
+  /** Places a pod on the node that was launched for it. Returns false if there is no such node, or if the node has no room. */
+  takeLaunched(pod: EnginePod, podClass: PodClass): boolean {
+    const { table, topology, launched } = this.#parts;
+    if (launched.size === 0 || podClass.devices !== undefined) return false;
+    const at = table.indexOf(launched.get(pod.metadata.uid ?? '') ?? '');
+    if (at === undefined || this.#leaving.has(at) || (this.#isBarred(pod) && this.#quiet.has(at))) return false;
+    const { verdicts } = this.#knowledge.get(podClass.kind) ?? table.knowledgeOf(podClass.kind);
+    const node = table.nodes[at] as CompiledNode;
+    if (verdicts[at] === REFUSES || !topology.bindingsOf(podClass).admitNode(node.position)) return false;
+    if (!this.#holds(node, podClass, verdicts)) return false;
+    this.#put(node, pod, podClass);
+    return true;
+  }
+
   /** Places a pod on the first node that accepts it. Returns false if no node does. */
   take(pod: EnginePod, podClass: PodClass, fitsMates: MatesFit): boolean {
-    const { table, topology, quiet } = this.#parts;
+    const { table, topology } = this.#parts;
     const { nodes } = table;
     if (nodes.length === 0) return false;
-    const isBarred = this.#quiet.size > 0 && quiet?.exempt.has(podKey(pod)) === false;
+    const isBarred = this.#isBarred(pod);
     const bindings = topology.bindingsOf(podClass);
     let knowledge = this.#knowledge.get(podClass.kind) ?? table.knowledgeOf(podClass.kind);
     while (knowledge.verdicts[knowledge.first] === REFUSES) knowledge.first++;
@@ -78,6 +94,11 @@ export class Nodes {
       return true;
     }
     return false;
+  }
+
+  /** Returns true if the pod must not move to nodes within their quiet period. */
+  #isBarred(pod: EnginePod): boolean {
+    return this.#quiet.size > 0 && this.#parts.quiet?.exempt.has(podKey(pod)) === false;
   }
 
   /** Returns true if the node has room for the pod, ignoring topology. */

@@ -114,6 +114,11 @@ export class Scheduler {
     return refusal;
   }
 
+  /** Places a pod on the node that was launched for it, dropping preferences if necessary. Returns false if it does not fit. */
+  placeOnLaunched(pod: EnginePod, podClass: PodClass): boolean {
+    return this.#formsOf(podClass).some((form) => this.#parts.nodes.takeLaunched(pod, form));
+  }
+
   #placeInSomeForm(pod: EnginePod, podClass: PodClass, isLate: () => boolean): PodRefusal | 'late' | undefined {
     const { classes } = this.#parts;
     let refusal: PodRefusal | undefined;
@@ -129,7 +134,7 @@ export class Scheduler {
 
   #place(pod: EnginePod, podClass: PodClass): PodRefusal | undefined {
     const { nodes, templates, preference } = this.#parts;
-    if (nodes.take(pod, podClass, this.#fitMatesOn(podClass))) return undefined;
+    if (nodes.takeLaunched(pod, podClass) || nodes.take(pod, podClass, this.#fitMatesOn(podClass))) return undefined;
     const groups = preference.of(podClass);
     if (groups !== undefined) return this.#inGroups(pod, podClass, groups);
     if (this.#onClaim(pod, podClass)) return undefined;

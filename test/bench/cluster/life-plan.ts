@@ -36,6 +36,7 @@ export function readLifeOptions(args: readonly string[]): {
   readonly lengthMs: number;
   readonly seed: number;
   readonly only: string;
+  readonly bootJitter: number;
 } {
   const { values } = parseArgs({
     args: [...args],
@@ -43,12 +44,19 @@ export function readLifeOptions(args: readonly string[]): {
       minutes: { type: 'string', default: '30' },
       seed: { type: 'string', default: '1' },
       only: { type: 'string', default: '' },
+      'boot-jitter': { type: 'string', default: '0.2' },
     },
   });
-  const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+  const [minutes, seed, bootJitter] = [values.minutes, values.seed, values['boot-jitter']].map(Number) as [
+    number,
+    number,
+    number,
+  ];
   if (!(minutes >= 1)) throw new Error(`--minutes must be at least 1, not ${JSON.stringify(values.minutes)}`);
   if (!Number.isInteger(seed)) throw new Error(`--seed must be an integer, not ${JSON.stringify(values.seed)}`);
-  return { lengthMs: minutes * MINUTE_MS, seed, only: values.only };
+  if (!(bootJitter >= 0 && bootJitter < 1))
+    throw new Error(`--boot-jitter must be at least 0 and less than 1, not ${JSON.stringify(values['boot-jitter'])}`);
+  return { lengthMs: minutes * MINUTE_MS, seed, only: values.only, bootJitter };
 }
 
 /** Returns the events in the order of their times. The first creates the pods of `mixed-100`, and then the services. */

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:cluster -- life [--minutes 30] [--seed 1] [--only NAME]`: a seeded life of a cluster on a real control plane, in
- * real time, with the defaults and in Karpenter's way. Instances join after half a minute, one after the other. Prints one JSON
- * line for each setting.
+ * `npm run bench:cluster -- life [--minutes 30] [--seed 1] [--only NAME] [--boot-jitter 0.2]`: a seeded life of a cluster on a
+ * real control plane, in real time, with the defaults and in Karpenter's way. Instances join after half a minute, one after the
+ * other. `--boot-jitter` is the largest relative difference of a boot time from its mean. Prints one JSON line for each setting.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEPLOYMENT, JOB, type Kind, POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
@@ -27,12 +27,12 @@ const SETTINGS: Readonly<Record<string, readonly string[]>> = { default: [], "Ka
 
 /** Plays the life once with each setting, each on its own control plane. */
 export async function* lifeLines(args: readonly string[], program: string): AsyncGenerator<object> {
-  const { lengthMs, seed, only } = readLifeOptions(args);
+  const { lengthMs, seed, only, bootJitter } = readLifeOptions(args);
   for (const [name, settings] of Object.entries(SETTINGS)) {
     if (!name.startsWith(only)) continue;
     const closing = new AbortController();
     // the boot times of the local world
-    const world = { instances: {}, kubelets: { bootMs: 25_000, readyMs: 5_000, seed } };
+    const world = { instances: {}, kubelets: { bootMs: 25_000, readyMs: 5_000, seed, bootJitter } };
     const cluster = await startCluster({ world });
     let operator: MeasuredOperator | undefined;
     try {

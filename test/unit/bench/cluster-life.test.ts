@@ -67,7 +67,15 @@ describe('the record of a life', () => {
 });
 
 it('rejects options that are not valid', () => {
-  expect(readLifeOptions(['--minutes', '2', '--seed', '7'])).toEqual({ lengthMs: 120_000, seed: 7, only: '' });
+  expect(readLifeOptions(['--minutes', '2', '--seed', '7'])).toEqual({
+    lengthMs: 120_000,
+    seed: 7,
+    only: '',
+    bootJitter: 0.2,
+  });
   expect(() => readLifeOptions(['--minutes', '0'])).toThrow('--minutes must be at least 1, not "0"');
   expect(() => readLifeOptions(['--seed', 'x'])).toThrow('--seed must be an integer, not "x"');
+  expect(() => readLifeOptions(['--boot-jitter', '1'])).toThrow(
+    '--boot-jitter must be at least 0 and less than 1, not "1"',
+  );
 });

@@ -115,14 +115,13 @@ describe('provisioning', () => {
 
   describe('while kube-scheduler binds pods otherwise than planned', () => {
     /** Launches two nodes for two small and two large pods. The first node joins, and small pods take the room of a large one. */
-    async function joinFirst(args: readonly string[] = [], largePod = '7'): Promise<() => void> {
+    async function joinFirst(): Promise<() => void> {
       world.joining = false;
       world.nodePool('default', { disruption: { consolidateAfter: 'Never' } });
-      world.start(args);
+      world.start();
       await world.pass(2);
       world.pending(2, '700m', 'a-small');
-      world.pending(1, '7', 'large');
-      world.pending(1, largePod, 'large');
+      world.pending(2, '7', 'large');
       await world.pass(5);
       expect(world.claims).toHaveLength(2);
       const [first, second] = [...world.cloud.instances].sort(([, a], [, b]) => cpuOf(b.created) - cpuOf(a.created));
@@ -137,34 +136,13 @@ describe('provisioning', () => {
     const launchedAgain = async (): Promise<string | undefined> =>
       /nodeclaims_second_round_total\{nodepool="default".*\} (\d+)/.exec(await world.metrics.text())?.[1];
 
-    it('waits for joining nodes before it launches nodes for the remaining pods', async () => {
+    it('launches a node for the pod without room before the second node joins', async () => {
       const joinSecond = await joinFirst();
-      expect(world.claims).toHaveLength(2);
-      expect(await launchedAgain()).toBeUndefined();
+      expect(world.claims).toHaveLength(3);
+      expect(await launchedAgain()).toBe('1');
       world.joining = true;
       joinSecond();
       await world.pass(20);
-      expect(world.pods.every(({ spec }) => spec.nodeName)).toBe(true);
-      expect(world.claims).toHaveLength(3);
-      expect(await launchedAgain()).toBe('1');
-    });
-
-    it('waits for a joining node for two minutes', async () => {
-      await joinFirst();
-      await world.pass(90);
-      expect(world.claims).toHaveLength(2);
-      await world.pass(30);
-      expect(world.claims.length).toBeGreaterThan(2);
-    });
-
-    it('does not wait for a joining node that is too small', async () => {
-      await joinFirst([], '3');
-      expect(world.claims).toHaveLength(3);
-      expect(await launchedAgain()).toBe('1');
-    });
-
-    it('does not wait with --packing=compatible', async () => {
-      await joinFirst(['--packing=compatible']);
       expect(world.claims).toHaveLength(3);
     });
   });
