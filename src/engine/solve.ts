@@ -23,7 +23,6 @@ import { expectedUsdPerHour } from './packing/binding-cost.ts';
 import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
-import { placementRequests } from './placement-requests.ts';
 import { cutOf, intake } from './pod-bounds.ts';
 import { namespaceOf, podKey } from './pods.ts';
 import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './solver/admission.ts';
@@ -131,7 +130,7 @@ class VariationSolve {
     const classes = common.classesFor(pendingPods);
     const refused = new Map<string, PodRefusal>(taken.refusals);
     const pods = admittedPods(pendingPods, { classes, volumes, devices, working: options.working }, refused);
-    const entries = pods.map((entry) => ({ ...entry, requests: placementRequests(entry.pod) }));
+    const entries = pods.map((entry) => ({ ...entry, requests: entry.podClass.requests }));
     this.#common = common;
     this.#options = options;
     this.#leaving = leaving;

@@ -127,6 +127,7 @@ export class Volumes {
 
   /** Returns the requirements of a pod's volumes. Ignores claims that do not exist. */
   of(pod: EnginePod): PodVolumes {
+    if (pod.spec.volumes === undefined) return NO_VOLUMES;
     const names = Volumes.claimNames(pod);
     if (names.length === 0 && inlineVolumesOf(pod).length === 0) return NO_VOLUMES;
     const places = new Places();

@@ -6,7 +6,6 @@
  */
 import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
 import { own } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { DeviceNeeds, DeviceWorld } from '../dra/device-world.ts';
 import { usesDevices } from '../dra/pod-claims.ts';
@@ -77,11 +76,17 @@ interface PodClassOptions {
 const SEPARATOR = '\u0001';
 const ABSENT = '\u0002';
 
-const identityOfRequests = remembering((requests: Resources): string => {
-  let id = '';
-  for (const name in requests) id += `${SEPARATOR}${name}=${amountIn(requests, name)}`;
+const identities = new WeakMap<Resources, string>();
+
+function identityOfRequests(requests: Resources): string {
+  let id = identities.get(requests);
+  if (id === undefined) {
+    id = '';
+    for (const name in requests) id += `${SEPARATOR}${name}=${amountIn(requests, name)}`;
+    identities.set(requests, id);
+  }
   return id;
-});
+}
 
 /** Returns true if the spec has no rules, ports or devices, as those of most pods. Faster than to compare with an identity. */
 const isPlain = ({
@@ -188,7 +193,8 @@ export class PodClasses {
       const rules = [nodeSelector, affinity, tolerations, topologySpreadConstraints];
       const devices = usesDevices(pod);
       const hasNone = ports.length === 0 && !devices && rules.every((rule) => rule === undefined);
-      id = hasNone ? '' : JSON.stringify([ports, devices, ...rules]);
+      // a number, because the identity of each pod contains the text
+      id = hasNone ? '' : String(this.#numberOfText(JSON.stringify([ports, devices, ...rules])));
       this.#specs.set(spec, id);
     }
     return id;
@@ -225,9 +231,17 @@ export class PodClasses {
     if (known !== undefined) return known;
     // JSON never starts with a space
     const text = part instanceof Requirements ? ` ${part.identity}` : JSON.stringify(part);
-    const number = this.#numbersOfTexts.get(text) ?? this.#numbersOfTexts.size;
-    this.#numbersOfTexts.set(text, number);
+    const number = this.#numberOfText(text);
     this.#numbers.set(part, number);
+    return number;
+  }
+
+  #numberOfText(text: string): number {
+    let number = this.#numbersOfTexts.get(text);
+    if (number === undefined) {
+      number = this.#numbersOfTexts.size;
+      this.#numbersOfTexts.set(text, number);
+    }
     return number;
   }
 

@@ -6,6 +6,7 @@ import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal, Rejection } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import type { Place } from '../topology/base.ts';
+import type { Bindings } from '../topology/bindings.ts';
 import type { Prefer, Topology } from '../topology/topology.ts';
 import { combinedPlaces } from '../volumes.ts';
 import type { WithheldLaunches } from '../withheld-launches.ts';
@@ -214,7 +215,7 @@ export class Scheduler {
     if (bindings.closeClaims(this.claims.all.length)) return false;
     this.#search++;
     const closed = this.#closedTo(podClass.kind);
-    const isShared = this.#sharesTargets(podClass);
+    const isShared = this.#sharesTargets(podClass, bindings);
     return this.claims.offer((claim) => {
       if (closed[claim.index] === 1 || !bindings.admitHost(claim.host)) return false;
       const { template } = claim.state;
@@ -240,15 +241,8 @@ export class Scheduler {
   }
 
   /** Returns true if claims of one shape have the same target for all pods of a class. */
-  #sharesTargets(podClass: PodClass): boolean {
-    const { reservations, topology } = this.#parts;
-    const { volumes, devices } = podClass;
-    return (
-      volumes.leaveFree &&
-      devices === undefined &&
-      reservations.areNone &&
-      !topology.bindingsOf(podClass).dependOnDaemons
-    );
+  #sharesTargets({ volumes, devices }: PodClass, { dependOnDaemons }: Bindings): boolean {
+    return volumes.leaveFree && devices === undefined && this.#parts.reservations.areNone && !dependOnDaemons;
   }
 
   /**
@@ -408,6 +402,8 @@ export class Scheduler {
   }
 
   #choose(state: ClaimState, key: string, domains: readonly string[]): string | undefined {
+    // cached by shape, while ranks are computed for each choice
+    if (costTheSame(state.shape, key, domains)) return domains[0];
     const ranked = rankedDomains(state, key, domains);
     const [cheapest] = ranked;
     if (cheapest === undefined) return domains[0];

@@ -39,17 +39,13 @@ export class DaemonRules {
   }
 
   /** Returns the number of uncounted pods that DaemonSets will start on a claim, and that the rule of a group counts. */
-  startedOn(place: Place, group: TopologyGroup, hostOf: () => number): number {
-    if (this.all.length === 0) return 0;
-    const host = hostOf();
-    return this.#all.filter((rule) => rule.group === group && isUncounted(rule, place, host)).length;
+  startedOn(place: Place, group: TopologyGroup, host: number): number {
+    return this.all.filter((rule) => rule.group === group && isUncounted(rule, place, host)).length;
   }
 
   /** Returns the groups that can count a pod of a DaemonSet on a claim only if the claim is narrowed to one domain. */
-  miscounting(place: Place, hostOf: () => number): readonly TopologyGroup[] {
-    if (this.all.length === 0) return [];
-    const host = hostOf();
-    return this.#all
+  miscounting(place: Place, host: number): readonly TopologyGroup[] {
+    return this.all
       .filter((rule) => rule.group.isRequired && rule.group.canMiscount && isUncounted(rule, place, host))
       .map(({ group }) => group);
   }

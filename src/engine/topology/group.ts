@@ -186,14 +186,26 @@ export class TopologyGroup {
    * could not be counted. Empty if the rule knows no domain of the node.
    */
   countedDomain({ node, prefer }: Pick<PlaceRequest, 'node' | 'prefer'>): readonly string[] {
-    let domains = this.#where((name) => node.has(name));
-    if (domains.length > 1) {
-      const counts = domains.map((name) => this.#countOf(this.#ids.idOf(name)));
-      const wanted = this.rule.type === 'pod affinity' ? Math.max(...counts) : Math.min(...counts);
-      domains = domains.filter((_, at) => counts[at] === wanted);
-    }
-    const domain = prefer(domains);
+    const sign = this.rule.type === 'pod affinity' ? -1 : 1;
+    const domain = prefer(this.#leastBy((name, count) => (node.has(name) ? sign * count : Number.POSITIVE_INFINITY)));
     return domain === undefined ? [] : [domain];
+  }
+
+  /** Returns the known domains with the least finite cost, in order. */
+  #leastBy(costOf: (name: string, count: number) => number): readonly string[] {
+    let least = Number.POSITIVE_INFINITY;
+    let names: string[] = [];
+    for (const id of this.#ids.sorted) {
+      const count = this.#counts[id] ?? UNKNOWN;
+      if (count < 0) continue;
+      const name = this.#ids.name(id);
+      const cost = costOf(name, count);
+      if (cost === Number.POSITIVE_INFINITY || cost > least) continue;
+      if (cost < least) names = [];
+      least = cost;
+      names.push(name);
+    }
+    return names;
   }
 
   /** Returns the known domains that pass a test, in order. */
@@ -213,13 +225,9 @@ export class TopologyGroup {
    */
   #spread({ self, node, prefer, daemons = 0 }: PlaceRequest): readonly string[] {
     const most = this.rule.maxSkew + this.#leastPods - Number(self) - (this.#lacksDomains ? daemons : 0);
-    let least = Number.POSITIVE_INFINITY;
-    const eligible = this.#where((name, count) => {
-      const isEligible = count <= most && node.has(name);
-      if (isEligible) least = Math.min(least, count);
-      return isEligible;
-    });
-    const best = prefer(eligible.filter((name) => this.#countOf(this.#ids.idOf(name)) === least));
+    const best = prefer(
+      this.#leastBy((name, count) => (count <= most && node.has(name) ? count : Number.POSITIVE_INFINITY)),
+    );
     return best === undefined ? [] : [best];
   }
 

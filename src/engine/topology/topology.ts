@@ -90,11 +90,13 @@ export class Topology {
   /** Groups of the rules of a class, and of its rules against other pods. */
   readonly #owned = new Map<TopologyPods, Pick<Relations, 'own' | 'repelling'>>();
   readonly #bindings = new Map<TopologyPods, Bindings>();
+  #last: { readonly podClass: TopologyPods; readonly bindings: Bindings } | undefined;
   /** Cached by the properties of pods that rules can see. */
   readonly #sights = new Map<string, Sight>();
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
-  readonly #narrowings = new Map<string, Requirements>();
+  /** Results of narrowings by the requirements before. */
+  readonly #narrowings = new Map<Requirements, Map<string, Requirements>>();
   readonly #daemonRules: DaemonRules;
   #moving: Moving | undefined;
   /** Spread rules that do not know all domains, for a number of groups. */
@@ -119,6 +121,7 @@ export class Topology {
    * pods. This is the case if a spread counts pods of DaemonSets, or if the pods and a DaemonSet exclude each other.
    */
   yieldsToDaemons(podClass: TopologyPods): boolean {
+    if (this.#parts.base.daemons.pods.length === 0) return false;
     const { own, hostile } = this.bindingsOf(podClass);
     const isSpread = ({ group }: DaemonRule) => group.rule.type === 'topology spread' && own.includes(group);
     return hostile.some(({ key }) => key !== HOSTNAME_LABEL) || this.#daemonRules.all.some(isSpread);
@@ -255,11 +258,14 @@ export class Topology {
 
   /** Returns the groups that are relevant for the pods of a class. */
   bindingsOf(podClass: TopologyPods): Bindings {
+    // the trial of a pod reads the bindings of its class many times
+    if (this.#last?.podClass === podClass) return this.#last.bindings;
     let bindings = this.#bindings.get(podClass);
     if (bindings === undefined) {
       bindings = this.#bind(podClass);
       this.#bindings.set(podClass, bindings);
     }
+    this.#last = { podClass, bindings };
     return bindings;
   }
 
@@ -272,11 +278,7 @@ export class Topology {
     const onlyCounting = [...counting].filter(
       (group) => group.isRequired && group.canMiscount && !group.isByHost && !all.includes(group),
     );
-    const started = base
-      .ownRulesOf(podClass.pod)
-      .flatMap(
-        ({ id, rule }) => (rule.type === 'pod affinity' && !rule.isPreference ? this.#groups.get(id) : undefined) ?? [],
-      );
+    const started = this.#startedTogether(podClass.pod);
     const bindingOf = (group: TopologyGroup, isCount: boolean): Binding => ({
       isCount,
       group,
@@ -286,7 +288,7 @@ export class Topology {
       isOthers: !isCount && !own.includes(group),
       daemons:
         group.rule.type === 'pod affinity' && !isCount ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
-      startedTogether: started.length > 1 && started.includes(group) ? started : undefined,
+      startedTogether: started?.includes(group) ? started : undefined,
     });
     const bindings = [
       ...[...new Set(all)].map((group) => bindingOf(group, false)),
@@ -294,6 +296,16 @@ export class Topology {
     ];
     const hostile = this.#hostileTo(podClass, own);
     return new Bindings({ own, all: bindings, counting: [...counting], repelling, hostile });
+  }
+
+  /** Returns the groups of the required affinity rules of a pod, if there are several. */
+  #startedTogether(pod: EnginePod): readonly TopologyGroup[] | undefined {
+    const terms = pod.spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+    if (terms.length < 2) return undefined;
+    return this.#parts.base
+      .ownRulesOf(pod)
+      .filter(({ rule }) => rule.type === 'pod affinity' && !rule.isPreference)
+      .flatMap(({ id }) => this.#groups.get(id) ?? []);
   }
 
   /** Returns the DaemonSets that the anti-affinity of the pods excludes, or that exclude the pods by their own anti-affinity. */
@@ -371,12 +383,13 @@ export class Topology {
       }
       if (sparesWithout(binding) && !requirements.has(key)) continue;
       const node = requirements.get(key);
-      const pods = this.#daemonRules.startedOn(place, group, () => this.#hostId(hostname));
+      const pods = this.countsDaemons ? this.#daemonRules.startedOn(place, group, this.#hostId(hostname)) : 0;
       const allowed = allowedIn(binding, pods, node, prefer);
       if (allowed.length === 0) return { misfit: () => misfitOf(binding, node, pods) };
       narrowed = this.#narrowing(narrowed, key, allowed);
     }
-    for (const group of this.#daemonRules.miscounting(place, () => this.#hostId(hostname)))
+    if (!this.countsDaemons) return narrowed;
+    for (const group of this.#daemonRules.miscounting(place, this.#hostId(hostname)))
       narrowed = this.#countable(group, place, narrowed, prefer);
     return narrowed;
   }
@@ -389,11 +402,16 @@ export class Topology {
 
   /** Returns a cached object, so that derived values can be found again. */
   #narrowing(so: Requirements, key: string, allowed: readonly string[]): Requirements {
-    const id = `${so.identity}|${key}|${allowed.join()}`;
-    let narrowing = this.#narrowings.get(id);
+    let known = this.#narrowings.get(so);
+    if (known === undefined) {
+      known = new Map();
+      this.#narrowings.set(so, known);
+    }
+    const id = `${key}|${allowed.length === 1 ? allowed[0] : allowed.join()}`;
+    let narrowing = known.get(id);
     if (narrowing === undefined) {
       narrowing = so.and(key, ValueSet.in(allowed));
-      this.#narrowings.set(id, narrowing);
+      known.set(id, narrowing);
     }
     return narrowing;
   }
@@ -418,7 +436,7 @@ export class Topology {
     }
     for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
-    this.#daemonRules.record(place, host);
+    if (this.countsDaemons) this.#daemonRules.record(place, host);
   }
 
   #isComplete(group: TopologyGroup): boolean {
@@ -505,7 +523,9 @@ export class Topology {
 /** Returns the domain of a place with a pod that a rule only counts. Empty if the place needs no narrowing. */
 function countedIn(group: TopologyGroup, place: Place, narrowed: Requirements, prefer: Prefer): readonly string[] {
   const { key, filter } = group.rule;
-  const node = place.requirements.get(key).intersect(narrowed.get(key));
+  const own = place.requirements.get(key);
+  if (isDetermined(own)) return [];
+  const node = narrowed.has(key) ? own.intersect(narrowed.get(key)) : own;
   if (isDetermined(node) || !isOrMayBeIn(place.requirements, key) || !passes(filter, place)) return [];
   return group.countedDomain({ node, prefer: (domains) => prefer(key, domains) });
 }
