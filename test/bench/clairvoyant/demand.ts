@@ -53,7 +53,12 @@ const SCALED = ['Deployment', 'ReplicaSet', 'StatefulSet'];
 const IGNORED = ['PodDisruptionBudget', 'PriorityClass', 'Namespace', 'Service'];
 const MIB = 2 ** 20;
 
-function sizeOf({ spec }: WorkloadSpec['template'], name: string): Size {
+interface DemandOptions {
+  /** Ignores constraints of pods, and requests besides CPU and memory. */
+  readonly isRelaxed?: boolean;
+}
+
+function sizeOf({ spec }: WorkloadSpec['template'], name: string, isRelaxed: boolean): Size {
   const limits = [
     'affinity',
     'nodeSelector',
@@ -63,11 +68,11 @@ function sizeOf({ spec }: WorkloadSpec['template'], name: string): Size {
     'resourceClaims',
   ];
   const limit = limits.find((field) => Object.hasOwn(spec, field));
-  if (limit !== undefined) throw new Error(`${name}: pods with ${limit} are not supported`);
+  if (limit !== undefined && !isRelaxed) throw new Error(`${name}: pods with ${limit} are not supported`);
   const sum = (resource: string, value: (quantity: string) => number): number =>
     spec.containers.reduce((total, { resources }: Container) => {
       const other = Object.keys(resources?.requests ?? {}).find((one) => one !== 'cpu' && one !== 'memory');
-      if (other !== undefined) throw new Error(`${name}: requests of ${other} are not supported`);
+      if (other !== undefined && !isRelaxed) throw new Error(`${name}: requests of ${other} are not supported`);
       return total + value(String(resources?.requests?.[resource] ?? 0));
     }, 0);
   return { cpu: sum('cpu', milliValue), memory: sum('memory', parseQuantity) / MIB };
@@ -78,8 +83,12 @@ function sizeOf({ spec }: WorkloadSpec['template'], name: string): Size {
  * @param podStartSeconds time from the binding of a pod until its containers run
  * @throws Error if the trace has pods that choose their nodes, or objects other than workloads
  */
-export async function readDemand(trace: Trace, podStartSeconds: number): Promise<Demand> {
-  const reader = new Reader(podStartSeconds);
+export async function readDemand(
+  trace: Trace,
+  podStartSeconds: number,
+  { isRelaxed = false }: DemandOptions = {},
+): Promise<Demand> {
+  const reader = new Reader(podStartSeconds, isRelaxed);
   for await (const event of trace.events()) {
     if ('apply' in event) reader.apply(event.at, event.apply, event.runsFor);
     else if ('scale' in event) reader.scale(event.at, event.scale, event.replicas);
@@ -96,9 +105,11 @@ class Reader {
   daemons: Size = { cpu: 0, memory: 0 };
   readonly #known = new Map<string, { readonly workload: number; readonly size: Size; replicas: number }>();
   readonly #podStartSeconds: number;
+  readonly #isRelaxed: boolean;
 
-  constructor(podStartSeconds: number) {
+  constructor(podStartSeconds: number, isRelaxed: boolean) {
     this.#podStartSeconds = podStartSeconds;
+    this.#isRelaxed = isRelaxed;
   }
 
   get workloads(): number {
@@ -116,7 +127,7 @@ class Reader {
       parallelism = 1,
     } = (object as KubeObject & { readonly spec: WorkloadSpec }).spec;
     if (template === undefined) throw new Error(`${name}: this kind is not supported`);
-    const size = sizeOf(template, name);
+    const size = sizeOf(template, name, this.#isRelaxed);
     if (kind === 'DaemonSet')
       this.daemons = { cpu: this.daemons.cpu + size.cpu, memory: this.daemons.memory + size.memory };
     else if (kind === 'Job' && runsFor !== undefined) {

@@ -55,7 +55,7 @@ export interface Worth {
 export const worthOf = ({ cpu, memory }: Size, worth: Worth): number => cpu * worth.cpu + memory * worth.memory;
 
 /** Returns the vertices of the dual programme. One of them is optimal for any demand. */
-function dualVertices(offers: readonly Offer[]): readonly Worth[] {
+export function dualVertices(offers: readonly Offer[]): readonly Worth[] {
   const cheapest = (ratio: (offer: Offer) => number): number => Math.min(...offers.map(ratio));
   const vertices: Worth[] = [
     { cpu: cheapest(({ usd, cpu }) => usd / cpu), memory: 0 },

@@ -4,6 +4,7 @@ import { messageOf } from '../../../src/lib/error-message.ts';
 import { figuresOf } from '../../../src/replay/lives/life-runs.ts';
 import { run } from '../../../src/replay/run.ts';
 import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
+import { lowestCostUsd } from './bound.ts';
 import { traceOf } from './kinds.ts';
 import type { LifeJob, LifeOutcome } from './runs.ts';
 import { gpuUseOf, setOf } from './settings.ts';
@@ -20,14 +21,18 @@ async function play({ kind, life, setting }: LifeJob): Promise<LifeOutcome> {
   try {
     const trace = await traceOf(kind, life);
     const { cpus = undefined, world = {} } = 'file' in kind ? {} : kind;
-    const set = setOf(setting, await gpuUseOf(trace), { ...life, cpus });
+    const gpuUse = await gpuUseOf(trace);
+    const set = setOf(setting, gpuUse, { ...life, cpus });
     const model = { ...DEFAULT_WORLD, ...world };
     const result = await run({
       ...{ trace, world: model, set, life: life.number },
       signal: undefined,
       onProgress: () => {},
     });
-    return { figures: figuresOf(result, life.number), cpuSeconds: cpuSeconds() };
+    const hasBound = life.capacity === 'on-demand' && gpuUse === 'none';
+    const lowestUsd = hasBound ? await lowestCostUsd(trace, set.objects, model.podStartSeconds) : undefined;
+    const idleCpu = result.idle.cpu;
+    return { figures: figuresOf(result, life.number), idleCpu, lowestUsd, cpuSeconds: cpuSeconds() };
   } catch (error) {
     return { failure: messageOf(error), cpuSeconds: cpuSeconds() };
   }

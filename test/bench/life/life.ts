@@ -30,7 +30,7 @@ import {
 } from './kinds.ts';
 import { type LifeJob, type LifeResult, type PlayLives, playLives, resultOf } from './runs.ts';
 import { REFERENCES, SETTINGS, type Setting, settingFrom } from './settings.ts';
-import { lifeTable, Results, verdictLines, withTable } from './table.ts';
+import { boundTable, lifeTable, Results, verdictLines, withTable } from './table.ts';
 import { isSelected, resultsIn, traceFilesIn } from './traces.ts';
 
 export const PAGE = join(import.meta.dirname, '../../../docs/replay.md');
@@ -177,6 +177,10 @@ function reportOf(results: Results, { settings, seeds, lives, fixed }: LifeOptio
     lifeTable(results, titles),
     '',
     ...verdictLines(results),
+    '',
+    'Costs above the lower bound, and CPUs of nodes that no pod requested, in the lives with on-demand nodes:',
+    '',
+    boundTable(results, titles),
   ].join('\n');
 }
 

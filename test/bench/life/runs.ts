@@ -19,6 +19,10 @@ export interface LifeJob {
 export interface LifeOutcome {
   readonly figures?: LifeFigures;
   readonly failure?: string;
+  /** Share of the CPUs of nodes over time that no pod requested. */
+  readonly idleCpu?: number;
+  /** Lower bound of the cost. Missing if prices change or nodes have GPUs. */
+  readonly lowestUsd?: number | undefined;
   readonly cpuSeconds: number;
 }
 

@@ -1,5 +1,5 @@
 /** Report of `npm run bench -- life`: one row for each kind of cluster, and geometric means of the ratios of all kinds. */
-import { amount, dollars, signedPercent, spanText } from '../../../src/cli/replay/units.ts';
+import { amount, dollars, percent, signedPercent, spanText } from '../../../src/cli/replay/units.ts';
 import type { LifeAmount } from '../../../src/replay/lives/lives-result.ts';
 import type { Life } from './kinds.ts';
 import { logRatio, meanOf, type Ratio, ratioFrom } from './ratios.ts';
@@ -124,6 +124,29 @@ function ratioText({ mean, interval }: Ratio): string {
 }
 
 const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+
+/** Returns how far the costs of a kind are above the lower bound in the lives that have one, and the idle share of the CPUs. */
+export function boundTable(results: Results, titles: Readonly<Record<string, string>>): string {
+  const names = results.settings.map((name) => titles[name] ?? name);
+  const head = [
+    'kind of cluster',
+    ...names.map((name) => `above the bound: ${name}`),
+    ...names.map((name) => `idle: ${name}`),
+  ];
+  const rows = results.kinds.flatMap((kind) => {
+    const lives = results.livesOf(kind).filter(([first]) => first?.lowestUsd !== undefined);
+    if (lives.length === 0) return [];
+    const above = names.map((_, index) => {
+      const ratios = lives.map((life) =>
+        logRatio({ own: figureOf(life[index], 'usd'), first: life[0]?.lowestUsd ?? 0 }, 0),
+      );
+      return signedPercent(ratioFrom(ratios).mean - 1);
+    });
+    const idle = names.map((_, index) => percent(meanOf(lives.map((life) => life[index]?.idleCpu ?? 0))));
+    return [[kind, ...above, ...idle]];
+  });
+  return [line(head), `|---|${'---:|'.repeat(head.length - 1)}`, ...rows.map(line)].join('\n');
+}
 
 /** @param titles of the settings by name */
 export function lifeTable(results: Results, titles: Readonly<Record<string, string>>): string {

@@ -9,12 +9,13 @@ import { LIFE_AMOUNTS } from '../../../src/replay/lives/life-runs.ts';
 import type { LifeAmount, LifeFigures } from '../../../src/replay/lives/lives-result.ts';
 import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
 import type { TraceEvent } from '../../../src/replay/trace/trace.ts';
+import { lowestCostUsd } from '../../bench/life/bound.ts';
 import { KINDS, type Life, lifeOf, type SEEDS, traceOf } from '../../bench/life/kinds.ts';
 import { jobsOf, lifeBenchmark, PAGE, readOptions } from '../../bench/life/life.ts';
 import { ratioFrom } from '../../bench/life/ratios.ts';
 import { type LifeResult, type PlayLives, resultOf } from '../../bench/life/runs.ts';
 import { type GpuUse, gpuUseOf, SETTINGS, setsFor } from '../../bench/life/settings.ts';
-import { BEGIN, END, lifeTable, Results, verdictLines, withTable } from '../../bench/life/table.ts';
+import { BEGIN, boundTable, END, lifeTable, Results, verdictLines, withTable } from '../../bench/life/table.ts';
 import { sourcesOf } from '../../bench/life/traces.ts';
 
 let folder: string;
@@ -92,6 +93,15 @@ describe('the report of lives', () => {
     expect(rowOf('mixed')).toEqual(['']);
   });
 
+  it('has the distance of each kind from the lower bound, for the lives that have one', () => {
+    const bounded = resultsOf('small', { karpenter: [2, 9], balanced: [2, 9], default: [1.5, 9] }).map((result) =>
+      result.life.number === 1 ? { ...result, lowestUsd: 1, idleCpu: 0.25 } : result,
+    );
+    const [head, , ...lines] = boundTable(new Results(bounded, NAMES), TITLES).split('\n');
+    expect(head).toContain("| above the bound: Karpenter's way |");
+    expect(lines).toEqual(['| small | +100.0 % | +100.0 % | +50.0 % | 25.0 % | 25.0 % | 25.0 % |']);
+  });
+
   it('names the worst kind, and the kinds over the tolerance', () => {
     expect(verdictLines(RESULTS)).toEqual([
       'The worst kind is small, with +50.0 % (+50.0 % to +50.0 %) cost compared with balanced.',
@@ -167,6 +177,31 @@ describe('lives', () => {
     const page = readFileSync(PAGE, 'utf8');
     for (const { name, pods, startHour, hours } of KINDS)
       expect(page).toContain(`\n| \`${name}\` | ${pods} | ${startHour} to ${startHour + hours} | `);
+  });
+
+  it('cost at least their lower bound, which does not depend on the constraints of pods', async () => {
+    const web = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', namespace: 'default' } };
+    const boundOf = (spec: object): Promise<number> =>
+      lowestCostUsd(
+        {
+          header: { trace: 'karpenter/v1', name: 'web', start: '2026-01-05T00:00:00Z', seconds: 7_200 },
+          async *events() {
+            const containers = [{ name: 'web', resources: { requests: { cpu: '2', memory: '4Gi' } } }];
+            yield {
+              at: 0,
+              apply: { ...web, spec: { replicas: 4, template: { spec: { containers, ...spec } } } } as never,
+            };
+            yield { at: 3_600, scale: web as never, replicas: 0 };
+          },
+        },
+        setsFor('none')[0]?.objects ?? [],
+        3,
+      );
+    const usd = await boundOf({});
+    // an hour of 8 CPUs and 16 GiB costs more than half of an hour of c7g.4xlarge, and less than the whole hour
+    expect(usd).toBeGreaterThan(0.29);
+    expect(usd).toBeLessThan(0.58);
+    expect(await boundOf({ nodeSelector: { 'kubernetes.io/arch': 'arm64' } })).toBe(usd);
   });
 
   it('exist for every generated kind of trace', () => {
