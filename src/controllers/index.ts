@@ -35,6 +35,7 @@ import { expiration } from './nodeclaim/expiration.ts';
 import { garbageCollection, stateGarbageCollection } from './nodeclaim/garbage-collection.ts';
 import { nodeClaimHydration, nodeHydration } from './nodeclaim/hydration.ts';
 import { NodeClaimLifecycle } from './nodeclaim/lifecycle.ts';
+import { LostNodes } from './nodeclaim/lost-nodes.ts';
 import { podEvents } from './nodeclaim/pod-events.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
 import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
@@ -102,6 +103,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     new NodeClaimLifecycle(deps, launches),
     expiration(deps),
     garbageCollection(deps),
+    new LostNodes(deps),
     new DisruptionConditions(known),
     podEvents(deps),
     podTemplates(deps),

@@ -13,7 +13,14 @@ import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { DevicePromises } from './device-promises.ts';
 import { deviceDrivers, type MissingDevice, requestedDrivers } from './devices.ts';
-import { done, type LifecycleStep, type LifecycleStepResult, refreshCondition, withCondition } from './step.ts';
+import {
+  done,
+  isRegisteredAgain,
+  type LifecycleStep,
+  type LifecycleStepResult,
+  refreshCondition,
+  withCondition,
+} from './step.ts';
 
 const TYPE = 'Initialized';
 const NOT_FOUND: MissingDevice = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
@@ -24,11 +31,12 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
   const promises = new DevicePromises(deps);
   return async (claim, { log }) => {
     const ended = refreshCondition(claim, TYPE, clock.now());
-    if (ended) return done(ended);
-    if (!isTrue(claim, 'Registered')) return done(claim);
-    const waiting = (lack: MissingDevice): LifecycleStepResult =>
-      done(withCondition(claim, { type: TYPE, status: 'Unknown', ...lack }, clock.now()));
     const [node, ...others] = cluster.nodesOfClaim(claim);
+    if (ended && !(node !== undefined && isUninitializedAgain(node, ended))) return done(ended);
+    if (!isTrue(claim, 'Registered')) return done(claim);
+    // the condition of an initialized NodeClaim never changes
+    const waiting = (lack: MissingDevice): LifecycleStepResult =>
+      done(ended ?? withCondition(claim, { type: TYPE, status: 'Unknown', ...lack }, clock.now()));
     if (node === undefined || others.length > 0) return waiting(NOT_FOUND);
     // the cached Node may not show the startup taints that registration added; the event of the Node triggers another run
     if (nodeWrites.isBehind(node)) return done(claim);
@@ -56,6 +64,9 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
     };
   };
 }
+
+const isUninitializedAgain = (node: Node, claim: NodeClaim): boolean =>
+  node.metadata.labels?.[INITIALIZED_LABEL] !== 'true' && isRegisteredAgain(node, claim, TYPE);
 
 function lack(
   claim: NodeClaim,

@@ -25,7 +25,14 @@ import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { recordRegistration } from './pool-health.ts';
-import { done, type LifecycleStep, type LifecycleStepResult, refreshCondition, withCondition } from './step.ts';
+import {
+  done,
+  isRegisteredAgain,
+  type LifecycleStep,
+  type LifecycleStepResult,
+  refreshCondition,
+  withCondition,
+} from './step.ts';
 
 const TYPE = 'Registered';
 
@@ -47,8 +54,8 @@ class Registration {
   async run(before: NodeClaim, { log }: ReconcileContext): Promise<LifecycleStepResult> {
     const { clock, cloud, cluster } = this.#deps;
     const ended = refreshCondition(before, TYPE, clock.now());
-    if (ended) return done(ended);
     const [node, ...others] = cluster.nodesOfClaim(before);
+    if (ended) return done(await this.#registerAgain(ended, others.length === 0 ? node : undefined, log));
     if (node === undefined) return this.#notFound(before);
     if (others.length > 0) {
       const message = 'Invariant violated, matched multiple nodes';
@@ -70,6 +77,20 @@ class Registration {
       error,
       written: () => this.#reportRegistered(claim, node, log),
     };
+  }
+
+  /** Registers the Node of a kubelet that has registered again. Returns the NodeClaim with the name of this Node. */
+  async #registerAgain(claim: NodeClaim, node: Node | undefined, log: Logger): Promise<NodeClaim> {
+    if (
+      node === undefined ||
+      node.metadata.labels?.[REGISTERED_LABEL] === 'true' ||
+      !isRegisteredAgain(node, claim, TYPE)
+    )
+      return claim;
+    if (!(await this.#write(node, markRegistered(syncNode(node, claim))))) return claim;
+    const { name } = node.metadata;
+    log.info('registered nodeclaim again', { 'provider-id': claim.status?.providerID, Node: { name } });
+    return { ...claim, status: { ...claim.status, nodeName: name } };
   }
 
   #reportRegistered(claim: NodeClaim, node: Node, log: Logger): void {

@@ -1,7 +1,9 @@
 /** Interface between the lifecycle controller and its steps. */
 import { type ConditionUpdate, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import type { Node } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
+import { timeOf } from '../../lib/times.ts';
 
 export interface LifecycleStepResult {
   /** Desired NodeClaim. The controller writes the differences after all steps have run. */
@@ -27,6 +29,15 @@ export function refreshCondition(claim: NodeClaim, type: string, nowMs: number):
   const condition = getCondition(claim, type);
   if (condition === undefined || condition.status === 'Unknown') return undefined;
   return withCondition(claim, condition, nowMs);
+}
+
+/**
+ * Returns true if the Node was created after the condition of its NodeClaim had become True. In this case, the first Node was
+ * removed, and the kubelet has registered again.
+ */
+export function isRegisteredAgain(node: Node, claim: NodeClaim, type: string): boolean {
+  const condition = getCondition(claim, type);
+  return condition?.status === 'True' && timeOf(node.metadata.creationTimestamp) > timeOf(condition.lastTransitionTime);
 }
 
 const MESSAGE_LIMIT = 300;

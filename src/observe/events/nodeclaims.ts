@@ -113,6 +113,15 @@ export const GARBAGE_COLLECTED = event({
   message: (providerID: string | undefined) => `Deleting the NodeClaim: its instance ${providerID} is gone`,
 });
 
+export const NODE_LOST = event({
+  reason: 'NodeLost',
+  type: 'Warning',
+  ...OF_CLAIM,
+  meaning: 'The NodeClaim is deleted because its Node was removed without a drain and did not register again.',
+  message: (node: string, within: string) =>
+    `Deleting the NodeClaim: its Node ${node} was removed and did not register again within ${within}`,
+});
+
 export const UNHEALTHY = event({
   reason: 'Unhealthy',
   type: 'Warning',

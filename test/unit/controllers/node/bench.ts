@@ -178,6 +178,11 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
       refuseAs(`list ${kind.kind}`);
       return { metadata: {}, items: [...store(kind).list(), ...world.unseen.values()] };
     },
+    listAll: async (kind: Kind<KubeObject>) => {
+      refuseAs(`list ${kind.kind}`);
+      const unseen = kind.kind === 'Node' && world.unseenNode !== undefined ? [world.unseenNode] : [];
+      return [...store(kind).list(), ...unseen];
+    },
     patch: async (kind: Kind<KubeObject>, ref: Ref, change: unknown) => patch(kind, ref, change),
     delete: async (kind: Kind<KubeObject>, ref: Ref, options?: DeleteOptions) => remove(kind, ref, options),
     evict: async (pod: Pod, options?: DeleteOptions) => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import {
   INITIALIZED_LABEL,
   REGISTERED_LABEL,
@@ -154,6 +154,49 @@ describe('a NodeClaim', () => {
     world.kube.patch(NODE, node?.metadata ?? { name: '' }, { spec: { taints: [] } });
     await world.pass(3);
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
+  });
+
+  describe('after its Node was removed with its finalizer', () => {
+    async function removeNode(): Promise<void> {
+      await withPendingPods(1, { disruption: { consolidateAfter: 'Never' } });
+      await world.pass(15);
+      const metadata = world.nodes[0]?.metadata ?? { name: '' };
+      world.joining = false;
+      world.kube.patch(NODE, metadata, { metadata: { finalizers: null } });
+      world.kube.delete(NODE, metadata);
+      expect(world.nodes).toEqual([]);
+    }
+
+    it('keeps its instance if the kubelet registers again, and its Node gets the same metadata', async () => {
+      await removeNode();
+      await world.pass(60);
+      for (const [providerID, { created }] of world.cloud.instances)
+        world.join(providerID, created, { spec: { providerID, taints: [UNREGISTERED_TAINT] } });
+      await world.pass(10 * 60);
+      const [claim] = world.claims;
+      const [node] = world.nodes;
+      expect([world.claims.length, world.cloud.instances.size]).toEqual([1, 1]);
+      expect(claim?.status?.nodeName).toBe(node?.metadata.name);
+      expect(node?.metadata.labels).toMatchObject({ [REGISTERED_LABEL]: 'true', [INITIALIZED_LABEL]: 'true' });
+      expect(node?.metadata.finalizers).toEqual([TERMINATION_FINALIZER]);
+      expect(node?.metadata.ownerReferences?.[0]?.uid).toBe(claim?.metadata.uid);
+      expect(node?.spec?.taints).toEqual([]);
+      const registered = world.lines.filter(({ message }) => message.startsWith('registered nodeclaim'));
+      expect(registered.map(({ message }) => message)).toEqual(['registered nodeclaim', 'registered nodeclaim again']);
+    });
+
+    it('ends with its instance if the kubelet does not register again', async () => {
+      await removeNode();
+      const [name] = world.claims.map(({ metadata }) => metadata.name);
+      for (const { metadata } of world.pods) world.kube.delete(POD, metadata);
+      world.pending(1);
+      await world.pass(4 * 60);
+      world.joining = true;
+      await world.pass(60);
+      expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(name);
+      expect(world.cloud.instances.size).toBe(1);
+      expect(world.pods.every(({ spec }) => spec.nodeName === world.nodes[0]?.metadata.name)).toBe(true);
+    });
   });
 
   it('waits for the registration hooks of the provider', async () => {
