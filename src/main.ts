@@ -42,6 +42,8 @@ import { type Clock, monotonicMs, realClock } from './lib/clock.ts';
 import { defined } from './lib/defined.ts';
 import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
+import { eventOf } from './observe/events/declaration.ts';
+import { MEMORY_SHORT } from './observe/events/objects.ts';
 import type { Logger } from './observe/logger.ts';
 import { WATCH_AGE_SECONDS } from './observe/metrics/kube.ts';
 import { createMetrics, type Metrics } from './observe/metrics.ts';
@@ -213,14 +215,27 @@ interface Parts {
   readonly awsStart: AwsStart;
 }
 
+/** Publishes problems of the machine as events of the Lease. @throws Error if the namespace of the Lease is unknown */
+function reportToLease(parts: Parts, events: EventRecorder): void {
+  const { clock, pressure, settings } = parts;
+  const lease = {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: settings.leaderElectionName, namespace: leaseNamespace(parts) },
+  };
+  clock.reportTo(events, lease);
+  pressure?.publishTo((stage, message) => {
+    events.publish(eventOf(MEMORY_SHORT, lease, { message, dedupe: [String(stage)] }));
+  });
+}
+
 async function run(parts: Parts): Promise<Operator> {
   const { settings, clock, log, metrics, client, informers, endpoints, closers, start } = parts;
   const recorder = eventRecorder({ client, clock, log });
   closers.add(() => recorder.stop());
   const tap = eventTap(recorder);
   // determines the namespace now, so that a missing namespace fails before the rest of the start
-  if (!settings.disableLeaderElection)
-    clock.reportTo(tap.events, { name: settings.leaderElectionName, namespace: leaseNamespace(parts) });
+  if (!settings.disableLeaderElection) reportToLease(parts, tap.events);
   const working = new AbortController();
   const { tracing } = settings;
   // OpenTelemetry's SDK is loaded only if a collector is set

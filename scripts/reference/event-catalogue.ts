@@ -6,7 +6,13 @@ import * as disruption from '../../src/observe/events/disruption.ts';
 import * as nodeClaims from '../../src/observe/events/nodeclaims.ts';
 import * as nodePools from '../../src/observe/events/nodepools.ts';
 import * as nodes from '../../src/observe/events/nodes.ts';
-import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION } from '../../src/observe/events/objects.ts';
+import {
+  CLOCK_SKEWED,
+  conditionChanged,
+  FINALIZED,
+  LEADER_ELECTION,
+  MEMORY_SHORT,
+} from '../../src/observe/events/objects.ts';
 import * as pods from '../../src/observe/events/pods.ts';
 
 interface EventArea {
@@ -22,7 +28,10 @@ export const EVENT_AREAS: readonly EventArea[] = [
   { title: 'Devices', events: Object.values(devices) },
   { title: 'Disruption', events: Object.values(disruption) },
   { title: 'EC2', events: Object.values(aws) },
-  { title: 'Any object', events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION, CLOCK_SKEWED] },
+  {
+    title: 'Any object',
+    events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION, CLOCK_SKEWED, MEMORY_SHORT],
+  },
 ];
 
 export const EVENTS: readonly EventDeclaration[] = EVENT_AREAS.flatMap(({ events }) => events);

@@ -9,14 +9,13 @@
  */
 
 import { formatDuration } from '../api/duration.ts';
+import type { KubeObject } from '../api/kubernetes.ts';
 import { type Clock, type DatedResponse, monotonicMs } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { CLOCK_SKEWED } from '../observe/events/objects.ts';
 import type { Logger } from '../observe/logger.ts';
 import { API_SERVER_CLOCK_SKEW_SECONDS } from '../observe/metrics/kube.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import type { Ref } from './client.ts';
 import type { EventRecorder } from './events.ts';
 
 interface ServerClockOptions {
@@ -142,12 +141,7 @@ export class ServerClock implements Clock {
   }
 
   /** Publishes skews as events of the Lease from now on, including the current skew. */
-  reportTo(events: EventRecorder, { name, namespace }: Ref): void {
-    const lease = {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name, ...defined({ namespace }) },
-    };
+  reportTo(events: EventRecorder, lease: KubeObject): void {
     this.#publish = (message) => events.publish(eventOf(CLOCK_SKEWED, lease, { message }));
     if (this.#reported !== undefined) this.#publish(this.#reported);
   }

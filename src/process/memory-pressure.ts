@@ -13,6 +13,7 @@
  * | voluntary disruption | | pauses |
  */
 
+import { MEMORY_SHORT } from '../observe/events/objects.ts';
 import type { Logger } from '../observe/logger.ts';
 import { MEMORY_PRESSURE } from '../observe/metrics/process.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -60,6 +61,8 @@ export interface Pressure {
   mostLaunches(work: LaunchWork): number;
   /** Registers a function that empties a cache whose values can be computed again. */
   onShort(empty: () => void): void;
+  /** Publishes the message of each stage that begins from now on, and of the current stage. Stages that end have no message. */
+  publishTo(publish: (stage: PressureStage, message: string) => void): void;
 }
 
 export class MemoryPressure implements Pressure {
@@ -68,6 +71,7 @@ export class MemoryPressure implements Pressure {
   #heap: PressureStage = 0;
   #resident: PressureStage = 0;
   #report: ((stage: PressureStage, before: PressureStage) => void) | undefined;
+  #publish: ((stage: PressureStage) => void) | undefined;
 
   get stage(): PressureStage {
     return this.#heap > this.#resident ? this.#heap : this.#resident;
@@ -87,6 +91,11 @@ export class MemoryPressure implements Pressure {
 
   onShort(empty: () => void): void {
     this.#caches.push(empty);
+  }
+
+  publishTo(publish: (stage: PressureStage, message: string) => void): void {
+    this.#publish = (stage) => publish(stage, MEMORY_SHORT.message(EFFECTS[stage], REMEDY));
+    if (this.stage > 0) this.#publish(this.stage);
   }
 
   /** Reports the current stage and each change of the stage. */
@@ -124,6 +133,7 @@ export class MemoryPressure implements Pressure {
     if (stage === before) return;
     if (stage > before) for (const empty of this.#caches) empty();
     this.#report?.(stage, before);
+    if (stage > before) this.#publish?.(stage);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Events of several kinds of objects, and events of the Lease. */
-import { event } from './declaration.ts';
+import { event, MINUTE } from './declaration.ts';
 
 const KINDS = ['NodeClaim', 'NodePool', 'Node', 'EC2NodeClass', 'CapacityBuffer'] as const;
 
@@ -32,4 +32,15 @@ export const CLOCK_SKEWED = event({
   type: 'Warning',
   about: ['Lease'],
   meaning: "The clock of the operator's machine differs from the API server's clock by more than five seconds.",
+});
+
+export const MEMORY_SHORT = event({
+  reason: 'MemoryShort',
+  type: 'Warning',
+  about: ['Lease'],
+  meaning: 'A replica of the operator has little free memory, so that it works with less memory and more slowly.',
+  key: 'stage of pressure',
+  windowMs: 10 * MINUTE,
+  message: (effects: string, remedy: string) =>
+    `The memory of the operator is short, so it works more slowly (${effects}); ${remedy}`,
 });

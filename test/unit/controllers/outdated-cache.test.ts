@@ -99,7 +99,13 @@ describe('a disruption command', () => {
   });
 
   it('does not start while memory is nearly full', async () => {
-    const pressure = { stage: 2, stretch: 4, mostLaunches: () => 1, onShort: () => undefined } as const;
+    const pressure = {
+      stage: 2,
+      stretch: 4,
+      mostLaunches: () => 1,
+      onShort: () => undefined,
+      publishTo: () => undefined,
+    } as const;
     const held: { -readonly [K in keyof Pressure]: Pressure[K] } = { ...pressure };
     world.pressure = held;
     await startWithNodes(world, { count: 1, disruption: CLOSED, small: 0 });

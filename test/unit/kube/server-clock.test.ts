@@ -203,7 +203,8 @@ describe('ServerClock', () => {
     const world = setup(HOUR);
     await world.hear(3);
     const notes: EventNote[] = [];
-    world.clock.reportTo({ publish: (...more) => void notes.push(...more) }, LEASE);
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: LEASE };
+    world.clock.reportTo({ publish: (...more) => void notes.push(...more) }, lease);
     expect(notes).toMatchObject([
       { object: { kind: 'Lease', metadata: LEASE }, type: 'Warning', reason: 'ClockSkewed' },
     ]);

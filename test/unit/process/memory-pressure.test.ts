@@ -85,6 +85,19 @@ describe('memory pressure', () => {
     ]);
   });
 
+  it('publishes each stage that begins, also a stage that has begun earlier, and no stage that ends', () => {
+    const pressure = new MemoryPressure();
+    const use = (share: number) => pressure.heapUsed({ usedBytes: share * LIMIT_BYTES, limitBytes: LIMIT_BYTES });
+    use(0.76);
+    const published: [stage: number, message: string][] = [];
+    pressure.publishTo((...each) => void published.push(each));
+    for (const share of [0.78, 0.81, 0.82, 0.73, 0.5]) use(share);
+    expect(published.map(([stage]) => stage)).toEqual([1, 2]);
+    expect(published[1]?.[1]).toMatch(
+      /^The memory of the operator is short, so it works more slowly \(.*voluntary disruption pauses\); raise .*memory/,
+    );
+  });
+
   it('allows fewer launches the fuller the heap is and the more work is in progress, and at least one', () => {
     const pressure = new MemoryPressure();
     const launches = (share: number, pending = 0, launching = 0): number => {

@@ -37,7 +37,7 @@ describe('provisioning', () => {
       asked.push(work);
       return 2;
     };
-    world.pressure = { stage: 1, stretch: 2, mostLaunches, onShort: () => undefined };
+    world.pressure = { stage: 1, stretch: 2, mostLaunches, onShort: () => undefined, publishTo: () => undefined };
     world.nodePool();
     world.start();
     await world.pass(2);
