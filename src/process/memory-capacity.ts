@@ -21,15 +21,17 @@ const STEP_MB = 128;
 export interface ClusterSize {
   readonly pods: number;
   readonly nodes: number;
+  /** Number of pods that are pending at the same time. Default: all. */
+  readonly pending?: number;
 }
 
 /** Returns the memory of the main thread for a cluster, in bytes. */
-const clusterBytes = ({ pods, nodes }: ClusterSize): number =>
+const clusterBytes = ({ pods, nodes, pending = pods }: ClusterSize): number =>
   POD_BYTES * pods +
-  PENDING_BYTES * Math.min(pods, MOST_PENDING) +
+  PENDING_BYTES * Math.min(pending, MOST_PENDING) +
   NODE_BYTES * Math.max(0, nodes - pods / PODS_PER_NODE);
 
-/** Returns the old generation of the main thread with a cluster whose pods are pending, in bytes. */
+/** Returns the old generation of the main thread with a cluster, in bytes. */
 export const heapBytes = (size: ClusterSize): number => BASE_MB * MIB + clusterBytes(size);
 
 /** Returns the memory of the main thread that a limit leaves for a cluster before memory is short, in bytes. */
