@@ -298,6 +298,7 @@ class Scheduler {
 
   #settled(pod: Pod, before: Pod | undefined): void {
     this.#queue.remove(pod);
+    if (this.#nominated.remove(pod)) this.#retry();
     if (isOver(pod) || isReduced(pod, before)) this.#retry();
     else if (!pod.spec.nodeName) return;
     // affinity and topology spread may depend on a newly bound pod

@@ -122,6 +122,22 @@ describe('the scheduler', () => {
     expect((await find('other'))?.spec.nodeName).toBeUndefined();
   });
 
+  it('releases the room of a nominated pod that is bound to another node', async () => {
+    const high = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'high' }, value: 1 };
+    await cluster.client.create(PRIORITY_CLASS, high as never);
+    await cluster.node('a');
+    await create('old', { terminationGracePeriodSeconds: 600 }, '3');
+    await bound('old');
+    await markReady(cluster.client, (await find('old')) as Pod);
+    const { metadata } = await create('new', { priorityClassName: 'high' }, '3');
+    await cluster.until('the nomination', async () => (await find('new'))?.status?.nominatedNodeName === 'a');
+    const target = { apiVersion: 'v1', kind: 'Node', name: 'elsewhere' };
+    await cluster.client.post(POD, metadata, 'binding', { apiVersion: 'v1', kind: 'Binding', metadata, target });
+    await cluster.client.delete(POD, { name: 'old', namespace: 'default' }, { gracePeriodSeconds: 0 });
+    await create('other', {}, '2');
+    expect(await bound('other')).toBe('a');
+  });
+
   it('publishes the reason for an unschedulable pod, and binds it when a node is added', async () => {
     await cluster.node('small', { allocatable: { cpu: '1' } });
     await cluster.node('tainted', { taints: [{ key: 'team', value: 'x', effect: 'NoSchedule' }] });
