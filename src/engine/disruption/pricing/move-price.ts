@@ -27,8 +27,11 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** Price of lost work as a multiple of its first price: it is done again, and it ends later. Derived from replays. */
 const LOST_WORK = 2;
 
-/** A replacement should have the right size for at least this time. Limits the waste of nodes with constant changes. */
-const LEAST_STEADY_MS = 15 * MINUTE_MS;
+/**
+ * Price of an eviction besides lost work and the start: this time at the share of the pod in the price of its node. A share, not an
+ * amount, because the same decision should be made if all pods, nodes and prices are ten times as large.
+ */
+const EVICTION_MS = HOUR_MS;
 
 /** Failure that ends a Job with the default `backoffLimit` of 6. An eviction counts as a failure. */
 const LAST_FAILURE = 7;
@@ -151,14 +154,14 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
 const msUntilEmpty = ({ lifeStartMs }: Load, nowMs: number): number => ageMs(lifeStartMs, nowMs);
 
 /**
- * Returns how long a replacement should have the right size: as long as the node's pods have not changed, but at least
- * `LEAST_STEADY_MS`. If the node has Jobs or bare pods, this is unlimited, because they come and go without a trend.
+ * Returns how long a replacement should have the right size: an hour longer than the node's pods have not changed. If the node has
+ * Jobs or bare pods, this is unlimited, because they come and go without a trend.
  */
 function steadyMs(candidate: Candidate, nowMs: number): number {
   if (loadOf(candidate).pods.some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
   const { metadata, status } = candidate.nodeClaim;
   const sinceMs = timeOf(status?.lastPodEventTime) || timeOf(metadata.creationTimestamp) || nowMs;
-  return Math.max(LEAST_STEADY_MS, nowMs - sinceMs);
+  return LIFE_AT_START_MS + Math.max(0, nowMs - sinceMs);
 }
 
 /** Returns true if the work of the pod is lost by an eviction. */
@@ -199,7 +202,7 @@ function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, no
   for (const candidate of candidates) {
     const forecast = forecasts.get(candidate.nodePool.metadata.name);
     for (const pod of loadOf(candidate).pods) {
-      evictionsUsd += forecast?.evictionUsd ?? 0;
+      evictionsUsd += EVICTION_MS * pod.usdPerMs + (forecast?.evictionUsd ?? 0);
       lostWorkUsd += pod.losesWork ? LOST_WORK * ageMs(pod.startMs, nowMs) * pod.usdPerMs : 0;
       startUsd += startMsOf(pod.workload, forecast) * pod.usdPerMs;
       const job = pod.job === undefined ? undefined : forecast?.jobs.get(pod.job);

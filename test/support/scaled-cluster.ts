@@ -1,0 +1,66 @@
+/** The same cluster with other units of size and of money. */
+import type { PodSpec } from '../../src/api/kubernetes.ts';
+import type { InstanceType, InstanceTypeOverhead, Resources, StateNode } from '../../src/engine/model.ts';
+import { amountOf, quantityList, quantityOf } from '../../src/engine/resources.ts';
+import type { Cluster } from './clusters.ts';
+
+interface Factors {
+  /** Factor for CPU and memory of pods, nodes and instance types. */
+  readonly size: number;
+  /** Factor for the prices of offerings. */
+  readonly price: number;
+}
+
+const isSize = (name: string): boolean => name === 'cpu' || name === 'memory';
+
+const largerBy = (size: number, resources: Resources): Resources =>
+  Object.fromEntries(Object.entries(resources).map(([name, amount]) => [name, isSize(name) ? size * amount : amount]));
+
+function larger<P extends { readonly spec: PodSpec }>(size: number, pod: P): P {
+  const containers = pod.spec.containers.map((container) => {
+    const requests = Object.entries(container.resources?.requests ?? {}).map(([name, quantity]) => {
+      const amount = amountOf(name, quantity);
+      return [name, quantityOf(name, isSize(name) ? size * amount : amount)] as const;
+    });
+    return { ...container, resources: { ...container.resources, requests: Object.fromEntries(requests) } };
+  });
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+
+function typeScaled({ size, price }: Factors, type: InstanceType): InstanceType {
+  const { kubeReserved, systemReserved, evictionThreshold } = type.overhead;
+  const overhead: InstanceTypeOverhead = {
+    kubeReserved: largerBy(size, kubeReserved),
+    systemReserved: largerBy(size, systemReserved),
+    evictionThreshold: largerBy(size, evictionThreshold),
+  };
+  const offerings = type.offerings.map((offering) => ({ ...offering, usdPerHour: price * offering.usdPerHour }));
+  return { ...type, capacity: largerBy(size, type.capacity), overhead, offerings };
+}
+
+function nodeScaled(size: number, { node, ...state }: StateNode): StateNode {
+  const [capacity, allocatable] = [largerBy(size, state.capacity), largerBy(size, state.allocatable)];
+  const status = { ...node?.status, capacity: quantityList(capacity), allocatable: quantityList(allocatable) };
+  const pods = state.pods.map((pod) => larger(size, pod));
+  return { ...state, capacity, allocatable, pods, ...(node !== undefined && { node: { ...node, status } }) };
+}
+
+/** Returns the cluster with all sizes and prices multiplied by these factors. Ages, counts and names stay the same. */
+export function scaledCluster({ snapshot, pools }: Cluster, factors: Factors): Cluster {
+  const typed = new Map<readonly InstanceType[], readonly InstanceType[]>();
+  const typesOf = (types: readonly InstanceType[]): readonly InstanceType[] => {
+    const known = typed.get(types) ?? types.map((type) => typeScaled(factors, type));
+    typed.set(types, known);
+    return known;
+  };
+  const inputs = [...pools.values()].map((pool) => ({ ...pool, instanceTypes: typesOf(pool.instanceTypes) }));
+  return {
+    pools: new Map(inputs.map((pool) => [pool.nodePool.metadata.name, pool])),
+    snapshot: {
+      ...snapshot,
+      pools: inputs,
+      nodes: snapshot.nodes.map((node) => nodeScaled(factors.size, node)),
+      daemonPods: snapshot.daemonPods.map((pod) => larger(factors.size, pod)),
+    },
+  };
+}
