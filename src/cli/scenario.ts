@@ -111,7 +111,7 @@ export const cpuUtilizationOption = (): Option =>
   ).argParser(numberBy(cpuUtilizationError));
 
 export const evictionPriceOption = (): Option =>
-  new Option('--eviction-price <usd>', 'EVICTION_PRICE of the operator: USD for each evicted pod')
+  new Option('--eviction-price <usd>', 'EVICTION_PRICE of the operator: additional USD for each evicted pod')
     .argParser(numberBy(evictionPriceError))
     .env('EVICTION_PRICE')
     .default(DEFAULT_EVICTION_PRICE);

@@ -89,7 +89,7 @@ export const OPTIONS = {
   evictionPrice: decimal(
     'eviction-price',
     DEFAULT_EVICTION_PRICE,
-    'USD that the eviction of a pod costs besides its lost work, if nodes are marked (steering)',
+    'Additional price of each eviction in USD, if nodes are marked (steering)',
   ),
   priceBook: text('price-book', '', 'File with discounts, Savings Plans and reserved instances; empty for none'),
   nodeHourlyFee: decimal(

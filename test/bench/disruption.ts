@@ -119,8 +119,8 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     clock,
     log: silent,
     metrics: createMetrics(),
-    // the default price excludes all nodes of these clusters before the search
-    settings: parseSettings(['--cluster-name=bench', '--eviction-price=0'], {}),
+    // the price of moves excludes many nodes of these clusters before the search
+    settings: parseSettings(['--cluster-name=bench', '--steering=false'], {}),
   };
 }
 

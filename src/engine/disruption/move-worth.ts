@@ -2,7 +2,7 @@
 
 /** Parts of the price of a move, in USD. */
 export interface PriceParts {
-  /** Price of the evictions besides the work. */
+  /** Price of the evictions of pods that lose no work, and the additions of `EVICTION_PRICE`. */
   readonly evictionsUsd: number;
   /** Work of Jobs that is done again. */
   readonly lostWorkUsd: number;
@@ -14,7 +14,7 @@ export interface PriceParts {
 
 /** Comparison of the benefit of a move with its price. Public format. */
 export interface MoveWorth extends PriceParts {
-  /** Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour. */
+  /** Savings in USD per hour, with planning figures. */
   readonly netUsdPerHour: number;
   /** Expected duration of the savings. */
   readonly hours: number;

@@ -265,7 +265,9 @@ status:
     expect(dear.text).toMatch(/\(evictions \$7\.\d{4}, start .*;\s+the operator waits until this pays$/m);
     expect(dear.explained).toContain('evictions $7.');
     const young = await run('2026-06-03T10:29:00Z', { evictionPrice: 0.3 });
-    expect(young.text).toMatch(new RegExp(`${calculation(61, '3\\d{3}')};\\s+the operator waits until this pays$`, 'm'));
+    expect(young.text).toMatch(
+      new RegExp(`${calculation(61, '3\\d{3}')};\\s+the operator waits until this pays$`, 'm'),
+    );
   });
 
   it('counts devices until the end state', async () => {

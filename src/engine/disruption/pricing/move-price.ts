@@ -8,7 +8,6 @@ import { timeOf } from '../../../lib/times.ts';
 import type { EnginePod } from '../../input.ts';
 import type { EngineNode, Resources } from '../../model.ts';
 import { readableRequests } from '../../placement-requests.ts';
-import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { amountIn } from '../../resources.ts';
 import { jobOf, workloadOf } from '../../workloads.ts';
@@ -19,7 +18,6 @@ import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
 import { type Forecast, LIFE_AT_START_MS, nodeStartMsOf, type RunningJob, startMsOf } from './forecast.ts';
-import { worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -28,10 +26,10 @@ const HOUR_MS = 60 * MINUTE_MS;
 const LOST_WORK = 2;
 
 /**
- * Price of an eviction besides lost work and the start: this time at the share of the pod in the price of its node. A share, not an
- * amount, because the same decision should be made if all pods, nodes and prices are ten times as large.
+ * Price of the eviction of a pod that loses no work: this time at the share of the pod in the price of its node. It is not an
+ * amount, because the decision should be the same if all pods, nodes and prices are ten times as large.
  */
-const EVICTION_MS = HOUR_MS;
+const EVICTION_MS = 45 * MINUTE_MS;
 
 /** Failure that ends a Job with the default `backoffLimit` of 6. An eviction counts as a failure. */
 const LAST_FAILURE = 7;
@@ -63,7 +61,7 @@ export function withWorth<M extends Move>(
 function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | undefined {
   const { candidates } = move;
   if (forecasts === undefined || candidates.every(({ usdPerHour }) => usdPerHour <= 0)) return undefined;
-  const netUsdPerHour = savingsOf(move) - roomUsdPerHour(move, forecasts);
+  const netUsdPerHour = savingsOf(move);
   const hours = expectedHours(move, forecasts, nowMs);
   const parts = priceParts(move, forecasts, nowMs);
   const priceUsd = parts.evictionsUsd + parts.lostWorkUsd + parts.endedJobsUsd + parts.startUsd;
@@ -89,8 +87,6 @@ function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number
 /** Part of a move's price and benefit that depends only on the node and its pods. */
 interface Load {
   readonly pods: readonly PodLoad[];
-  /** CPU and memory that the pods request. */
-  readonly demand: Demand;
   /** Earliest `lifeStartOf` of a pod; infinite if no pod has started. */
   readonly lifeStartMs: number;
 }
@@ -107,8 +103,6 @@ interface PodLoad {
   readonly usdPerMs: number;
 }
 
-type Demand = Readonly<Record<'cpu' | 'memory', number>>;
-
 /** Candidates stay the same until their node changes, and every pass reads each of them several times. */
 const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candidate): Load => {
   const pods = reschedulablePods.map(
@@ -121,7 +115,7 @@ const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candid
     }),
   );
   const lifeStartMs = pods.reduce((earliest, pod) => Math.min(earliest, lifeStartOf(pod)), Number.POSITIVE_INFINITY);
-  return { pods, demand: demandOf(reschedulablePods), lifeStartMs };
+  return { pods, lifeStartMs };
 });
 
 /**
@@ -154,8 +148,8 @@ function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts,
 const msUntilEmpty = ({ lifeStartMs }: Load, nowMs: number): number => ageMs(lifeStartMs, nowMs);
 
 /**
- * Returns how long a replacement should have the right size: an hour longer than the node's pods have not changed. If the node has
- * Jobs or bare pods, this is unlimited, because they come and go without a trend.
+ * Returns how long a replacement should have the right size: an hour longer than the node's pods have not changed. If the node
+ * has Jobs or bare pods, this is unlimited, because they come and go without a trend.
  */
 function steadyMs(candidate: Candidate, nowMs: number): number {
   if (loadOf(candidate).pods.some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
@@ -170,31 +164,6 @@ const losesWork = (pod: EnginePod): boolean => controllerOf(pod) === undefined |
 /** Returns 0 for a pod that has not started. */
 const ageMs = (startMs: number, nowMs: number): number => Math.max(0, nowMs - startMs);
 
-/** Returns the worth of the room that moved pods take on existing nodes, in USD per hour. New pods could use this room. */
-function roomUsdPerHour({ candidates, replacements }: Move, forecasts: Forecasts): number {
-  const onNewNodes = new Set(replacements.flatMap(({ pods }) => pods));
-  return sum(
-    candidates.map((candidate) => {
-      const forecast = forecasts.get(candidate.nodePool.metadata.name);
-      if (forecast?.unitPrices === undefined) return 0;
-      const isOnOldNode = (pod: EnginePod): boolean => !onNewNodes.has(podKey(pod));
-      const demand =
-        onNewNodes.size === 0 ? loadOf(candidate).demand : demandOf(candidate.reschedulablePods.filter(isOnOldNode));
-      return worthOf(demand, forecast.unitPrices);
-    }),
-  );
-}
-
-function demandOf(pods: readonly EnginePod[]): Demand {
-  let [cpu, memory] = [0, 0];
-  for (const pod of pods) {
-    const requests = readableRequests(pod);
-    cpu += amountIn(requests, 'cpu');
-    memory += amountIn(requests, 'memory');
-  }
-  return { cpu, memory };
-}
-
 /** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
 function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
   let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
@@ -202,7 +171,7 @@ function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, no
   for (const candidate of candidates) {
     const forecast = forecasts.get(candidate.nodePool.metadata.name);
     for (const pod of loadOf(candidate).pods) {
-      evictionsUsd += EVICTION_MS * pod.usdPerMs + (forecast?.evictionUsd ?? 0);
+      evictionsUsd += (pod.losesWork ? 0 : EVICTION_MS * pod.usdPerMs) + (forecast?.evictionUsd ?? 0);
       lostWorkUsd += pod.losesWork ? LOST_WORK * ageMs(pod.startMs, nowMs) * pod.usdPerMs : 0;
       startUsd += startMsOf(pod.workload, forecast) * pod.usdPerMs;
       const job = pod.job === undefined ? undefined : forecast?.jobs.get(pod.job);

@@ -228,7 +228,7 @@ describe('a node that is not disrupted', () => {
     const nodes = [stateNode('a', { pods: [running] }), stateNode('b', { ready: false })];
     const [node] = nodes as [StateNode];
     expect(found(node, { nodes, evictionUsd: 0.005 })?.worth).toMatchObject({
-      ...{ pods: 1, hours: 1, evictionsUsd: 0.010263, lostWorkUsd: 0.010526, priceUsd: 0.020877 },
+      ...{ pods: 1, hours: 1, evictionsUsd: 0.005, lostWorkUsd: 0.010526, priceUsd: 0.015614 },
     });
     expect(found(node, { nodes })).not.toHaveProperty('worth');
   });

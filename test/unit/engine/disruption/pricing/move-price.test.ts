@@ -134,30 +134,20 @@ describe('a move', () => {
   });
 
   it('has a reason with the calculation', () => {
-    // a fifth of the CPU moves to room that is worth $0.02 an hour: $0.08 for 90 minutes; an hour and a minute of a fifth of $0.1
+    // the node costs $0.1 an hour for 90 minutes; a minute of a fifth of the node, and 45 minutes of it besides $0.14
     const pods = [running('a', { cpu: '400m' })];
-    expect(verdict({ pods, ageMs: 30 * MINUTE, evictionUsd: 0.1 })).toEqual({
+    expect(verdict({ pods, ageMs: 30 * MINUTE, evictionUsd: 0.14 })).toEqual({
       code: 'not-worth-moving',
-      text: 'saves $0.0800/h for an expected 90 min = $0.1200; moving 1 pod costs $0.1203 (evictions $0.1200, start $0.0003)',
+      text: 'saves $0.1000/h for an expected 90 min = $0.1500; moving 1 pod costs $0.1553 (evictions $0.1550, start $0.0003)',
     });
   });
 
-  it('does not count room on existing nodes as free', () => {
-    expect(verdict({ pods: [running('a', { cpu: '2000m' })] })?.code).toBe('not-worth-moving');
-    expect(verdict({ pods: [running('a', { cpu: '1000m' })] })).toBeUndefined();
-  });
-
-  it('takes no room on existing nodes if the pods move to a replacement', () => {
-    const replacement = { pods: ['default/a'], nodePool: 'default', usdPerHour: 0.05 } as unknown as PlannedClaim;
-    const question = { pods: [running('a', { cpu: '1600m' })], savedUsdPerHour: 0.05 };
-    expect(verdict(question)?.code).toBe('not-worth-moving');
-    expect(verdict({ ...question, replacements: [replacement] })).toBeUndefined();
-  });
-
   it('loses the work of Jobs, and counts it twice', () => {
-    const job = { owner: 'Job', cpu: '800m', ageMs: HOUR } as const;
-    // 40 % of the node for two hours: $0.08; the saving of $0.06 an hour lasts for an hour
-    expect(verdict({ pods: [running('a', job)] })?.text).toMatch(/= \$0\.0600; moving 1 pod costs .* lost work \$0\.0800/);
+    const job = { owner: 'Job', cpu: '1200m', ageMs: HOUR } as const;
+    // 60 % of the node for two hours: $0.12; the saving of $0.1 an hour lasts for an hour
+    expect(verdict({ pods: [running('a', job)] })?.text).toMatch(
+      /= \$0\.1000; moving 1 pod costs \$0\.1230 \(evictions \$0\.0020, lost work \$0\.1200, start \$0\.0010\)/,
+    );
     expect(verdict({ pods: [running('a', { ...job, owner: 'ReplicaSet' })] })).toBeUndefined();
   });
 
@@ -179,7 +169,7 @@ describe('a move', () => {
     expect(lost(5, ofJob('c'), ofJob('d'))).toBeCloseTo(2 * work, 10);
     const old = running('a', { owner: 'Job', cpu: '1000m', ageMs: HOUR });
     expect(verdict({ pods: [old], failures: 6 })?.text).toContain(
-      '(evictions $0.0520, lost work $0.1000, ended Jobs $0.1000, ',
+      '(evictions $0.0020, lost work $0.1000, ended Jobs $0.1000, ',
     );
     const [owner] = ofJob('c').metadata.ownerReferences ?? [];
     for (const change of [
@@ -279,32 +269,29 @@ describe('a move', () => {
     expect(price(3 * MINUTE) - price(MINUTE)).toBeCloseTo(0.06 * (2 / 60), 10);
   });
 
-  it('of a young node pays if less than half of the node is used, whatever the node costs', () => {
-    const isWorth = (cpu: number): boolean => {
-      const pods = [running('a', { cpu: `${cpu}m`, ageMs: 0 })];
-      return verdict({ pods, ageMs: 0, evictionUsd: 0 }) === undefined;
-    };
-    expect([500, 900, 980, 1_020, 1_500].map(isWorth)).toEqual([true, true, true, false, false]);
-    // a replacement at half of the price
+  it('to a replacement pays from the start if it halves the price of a node that is half full or a little more', () => {
     const replacement = { pods: ['default/a'], nodePool: 'default', usdPerHour: 0.05 } as unknown as PlannedClaim;
-    const halves = (cpu: number) =>
-      verdict({ pods: [running('a', { cpu: `${cpu}m` })], ageMs: 0, evictionUsd: 0, replacements: [replacement] });
-    expect(halves(900)).toBeUndefined();
-    expect(halves(1_100)?.code).toBe('not-worth-moving');
+    const scaled = { lastPodEventTime: at(NOW) };
+    const halves = (cpu: number) => {
+      const pods = [running('a', { cpu: `${cpu}m`, ageMs: 0 })];
+      return verdict({ pods, ageMs: 0, evictionUsd: 0, replacements: [replacement], ...scaled });
+    };
+    expect(halves(960)).toBeUndefined();
+    expect(halves(1_400)?.code).toBe('not-worth-moving');
   });
 
   it('costs more the more pods are evicted', () => {
     const pods = ['a', 'b', 'c', 'd'].map((name) => running(name));
     expect(verdict({ pods })).toBeUndefined();
-    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.2203 (evictions $0.2200, ');
+    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.2153 (evictions $0.2150, ');
   });
 
   it('needs twice the benefit if a NodePool has the policy Balanced', () => {
     const balanced = pool('default', { consolidateAfter: '0s', consolidationPolicy: 'Balanced' });
     const of = (evictionUsd: number) => verdict({ pods: [running('a')], evictionUsd, nodePool: balanced });
-    expect(of(0.075)).toBeUndefined();
+    expect(of(0.09)).toBeUndefined();
     expect(of(0.115)?.text).toMatch(
-      / = \$0\.1900; moving 1 pod costs \$0\.1201 .*; the policy Balanced needs \$0\.2402$/,
+      / = \$0\.2000; moving 1 pod costs \$0\.1188 .*; the policy Balanced needs \$0\.2377$/,
     );
     expect(verdict({ pods: [running('a')], evictionUsd: 0.115 })).toBeUndefined();
   });
@@ -338,7 +325,7 @@ describe('a move', () => {
     const forecasts = forecastsOf([node('node-1', shape)], pools, { nowMs: NOW, evictionUsd: 1 });
     const move = { candidates: [candidate(shape)], replacements: [] };
     const shown = withWorth(move, { nowMs: NOW, forecasts, showsPrices: true });
-    expect(shown).toMatchObject({ worth: { benefitUsd: 0, evictionsUsd: 1.005, pods: 1 } });
+    expect(shown).toMatchObject({ worth: { benefitUsd: 0, evictionsUsd: 1, pods: 1 } });
   });
 
   it('can be compared although a pod of the NodePool is not valid', () => {
