@@ -73,7 +73,7 @@ class World {
   commitments: readonly Commitment[] = [];
   #version = 0;
 
-  constructor() {
+  constructor(...args: readonly string[]) {
     const { informers } = this.fed;
     this.cluster = new ClusterState({ informers, clock: this.clock, manages: () => true });
     this.deps = {
@@ -84,7 +84,7 @@ class World {
       clock: this.clock,
       log: silent,
       metrics: createMetrics(),
-      settings: parseSettings(['--cluster-name=test', '--cluster-endpoint=https://test'], {}),
+      settings: parseSettings(['--cluster-name=test', '--cluster-endpoint=https://test', ...args], {}),
     } as unknown as Deps;
     this.queue = new DisruptionQueue(this.deps, new MoveHistory());
     this.put(NODE_POOL, this.pool({}));
@@ -314,7 +314,7 @@ describe('decisions on cached snapshots', () => {
     ['a StatefulSet', 'StatefulSet'],
     ['a ReplicaSet', 'ReplicaSet'],
   ])('do not change when a terminating pod of %s counts as stuck', async (_, kind) => {
-    const world = new World();
+    const world = new World('--steering=false'); // prices change with time
     const { metadata, ...rest } = world.pod('a', {});
     const ownerReferences = [{ apiVersion: 'apps/v1', kind, name: 'web', uid: 'web', controller: true }];
     world.put(POD, { ...rest, metadata: { ...metadata, deletionTimestamp: at(NOW + 1000), ownerReferences } });
