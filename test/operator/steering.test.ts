@@ -39,8 +39,10 @@ describe('steering', () => {
     const blockers = (await scenario.debug('blockers')) as readonly NodeBlockers[];
     const { worth, usdPerHour = 0 } = blockers.find(({ node }) => node === marked) ?? {};
     const pods = (await scenario.running('small')).filter(({ spec }) => spec.nodeName === marked).length;
-    expect(worth).toMatchObject({ pods, evictionsUsd: 0.05 * pods, lostWorkUsd: 0 });
+    expect(worth).toMatchObject({ pods, lostWorkUsd: 0 });
     // pods of the local world start within seconds, and an eighth of the node's CPU is more than two pods request
+    expect(worth?.evictionsUsd).toBeGreaterThan(0);
+    expect(worth?.evictionsUsd).toBeLessThan((pods * usdPerHour) / 16);
     expect(worth?.startUsd).toBeGreaterThan(0);
     expect(worth?.startUsd).toBeLessThan((pods * usdPerHour) / 16 / 60 / 2);
 
