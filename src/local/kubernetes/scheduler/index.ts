@@ -1,4 +1,4 @@
-/** A scheduler with kube-scheduler's filters, scores, queue, preemption and messages. */
+/** A scheduler with kube-scheduler's filters, scores, queue and messages. It does not support preemption. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { ResourceClaim } from '../../../api/dra/objects.ts';
 import {
@@ -8,21 +8,17 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
-  POD_DISRUPTION_BUDGET,
   type RESOURCE_CLAIM,
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
-import { resourcesOf } from '../../../engine/resources.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { sameJson } from '../../../lib/json-object.ts';
-import { own } from '../../../lib/own.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Caches } from '../../cache.ts';
 import { ApiError, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
-import { podRequests } from './amounts.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
@@ -30,7 +26,6 @@ import { DEVICE_KINDS } from './devices/device-cluster.ts';
 import { type Reservation, releaseIdleClaim, reserveDevices } from './devices/reserve.ts';
 import { FILTERS, feasibleNodes, type Verdict } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
-import { findPreemption, isWaitingForVictims, NominatedPods, type Preemption } from './preemption.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
 import { bestNodes, type TieBreak } from './scores/index.ts';
 import type { NodeView } from './view.ts';
@@ -54,22 +49,6 @@ function matters(now: Node, before: Node | undefined): boolean {
   );
 }
 
-/** Reports whether a node is large enough for a pod. If not, a change of the node cannot help the pod. */
-function isLargeEnough({ status }: Node, pod: Pod): boolean {
-  const allocatable = resourcesOf(status?.allocatable);
-  // extended resources may come from devices
-  return Object.entries(podRequests(pod)).every(
-    ([name, amount]) => name.includes('/') || amount <= (own(allocatable, name) ?? 0),
-  );
-}
-
-/** Reports whether a pod requests less of any resource than before, after it was resized in place. */
-function isReduced(now: Pod, before: Pod | undefined): boolean {
-  if (before === undefined || now === before) return false;
-  const [requests, earlier] = [podRequests(now), podRequests(before)];
-  return requests !== earlier && Object.entries(earlier).some(([name, amount]) => (own(requests, name) ?? 0) < amount);
-}
-
 export interface SchedulerOptions {
   /** Order of nodes with equal scores. By default, they are ordered by name. */
   readonly tieBreak?: TieBreak | undefined;
@@ -89,7 +68,6 @@ class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #refusals: Refusals;
   readonly #search = new NodeSearch();
-  readonly #nominated = new NominatedPods();
   readonly #tieBreak: SchedulerOptions['tieBreak'];
   readonly #report: Report;
   /** Pods whose binding is in progress. */
@@ -120,8 +98,7 @@ class Scheduler {
       else this.#settled(now, before);
     });
     this.#caches.of(NODE).subscribe((now, before) => {
-      if (now === undefined) this.#retry('counting');
-      else if (matters(now, before)) this.#retry('all', (pod) => isLargeEnough(now, pod));
+      if (now && matters(now, before)) this.#retry();
     });
     this.#caches
       .of(PERSISTENT_VOLUME_CLAIM)
@@ -142,7 +119,6 @@ class Scheduler {
       STORAGE_CLASS,
       CSI_NODE,
       NAMESPACE,
-      POD_DISRUPTION_BUDGET,
       ...DEVICE_KINDS,
     ];
     await Promise.all(kinds.map((kind) => this.#caches.of<Pod>(kind as typeof POD).synced));
@@ -167,11 +143,9 @@ class Scheduler {
   }
 
   #attempt(pod: Pod): void {
-    const cluster = this.#nominated.reservedFor(pod, this.#cluster);
-    const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, cluster, FILTERS, this.#search);
-    const chosen = 'fits' in verdict ? this.#choose(pod, bestNodes(pod, verdict.fits, cluster)) : undefined;
+    const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
+    const chosen = 'fits' in verdict ? this.#choose(pod, bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
     if (chosen) {
-      this.#nominated.remove(pod);
       const reservation = reserveDevices(pod, chosen, this.#cluster.devices, this.#parts);
       this.#queue.remove(pod);
       this.#binding.add(pod.metadata.uid ?? '');
@@ -183,45 +157,9 @@ class Scheduler {
     if ('isParked' in verdict) return;
     void this.#release(pod);
     const message = 'message' in verdict ? verdict.message : '';
-    if ('message' in verdict && cluster === this.#cluster) this.#refusals.put(pod, verdict);
-    void this.#markUnschedulable(pod, 'Unschedulable', message, this.#preempt(pod));
+    if ('message' in verdict) this.#refusals.put(pod, verdict);
+    void this.#markUnschedulable(pod, 'Unschedulable', message);
     this.#report(pod, 'Warning', 'FailedScheduling', message);
-  }
-
-  /** Deletes pods with lower priority if this makes room. Returns the name of the node, or '' if the pod has none. */
-  #preempt(pod: Pod): string {
-    if (isWaitingForVictims(pod, this.#cluster)) return pod.status?.nominatedNodeName ?? '';
-    const budgets = this.#caches.of(POD_DISRUPTION_BUDGET).list();
-    const preemption = findPreemption(pod, this.#nominated.reservedFor(pod, this.#cluster), budgets);
-    this.#nominated.remove(pod);
-    if (preemption === undefined) return '';
-    const { name } = preemption.node;
-    for (const lower of this.#nominated.lowerOn(name, pod)) this.#nominated.remove(lower);
-    this.#nominated.put(pod, name);
-    void this.#deleteVictims(pod, preemption);
-    return name;
-  }
-
-  async #deleteVictims({ metadata: { uid = '' } }: Pod, { node, victims }: Preemption): Promise<void> {
-    const condition = {
-      type: 'DisruptionTarget',
-      status: 'True',
-      reason: 'PreemptionByScheduler',
-      message: `${NAME}: preempting to accommodate a higher priority pod`,
-      lastTransitionTime: timestamp(this.#clock.now()),
-    };
-    for (const victim of victims) {
-      if (victim.metadata.deletionTimestamp !== undefined) continue;
-      try {
-        const patch = { metadata: { uid: victim.metadata.uid }, status: { conditions: [condition] } };
-        await this.#parts.client.patch(POD, victim.metadata, patch, { subresource: 'status', type: 'strategic' });
-        await this.#parts.client.delete(POD, victim.metadata, { uid: victim.metadata.uid ?? '' });
-        this.#report(victim, 'Normal', 'Preempted', `Preempted by pod ${uid} on node ${node.name}`);
-      } catch (error) {
-        if (!this.#signal.aborted && !(error instanceof ApiError))
-          this.#parts.log(`preemption of ${victim.metadata.name}: ${String(error)}`);
-      }
-    }
   }
 
   #choose(pod: Pod, best: readonly NodeView[]): NodeView | undefined {
@@ -252,7 +190,8 @@ class Scheduler {
       if (!(error instanceof ApiError)) this.#parts.log(`binding ${namespace}/${name}: ${String(error)}`);
       this.#report(pod, 'Warning', 'FailedScheduling', error instanceof Error ? error.message : String(error));
       this.#queue.put(present, this.#clock.now());
-      this.#queue.delay(present, this.#clock.now());
+      this.#queue.refuse(present, this.#clock.now());
+      this.#queue.retry();
     } finally {
       reservation?.end();
       this.#binding.delete(uid ?? '');
@@ -269,41 +208,35 @@ class Scheduler {
     }
   }
 
-  async #markUnschedulable(pod: Pod, reason: string, message: string, nominated = ''): Promise<void> {
+  async #markUnschedulable(pod: Pod, reason: string, message: string): Promise<void> {
     const before = getCondition(pod, 'PodScheduled');
-    const isNominated = (pod.status?.nominatedNodeName ?? '') === nominated;
-    if (isNominated && before?.status === 'False' && before.reason === reason && before.message === message) return;
+    if (before?.status === 'False' && before.reason === reason && before.message === message) return;
     const change = { type: 'PodScheduled', status: 'False', reason, message } as const;
     const conditions = withConditions(pod.status?.conditions, [change], timestamp(this.#clock.now()));
     const condition = conditions.find(({ type }) => type === 'PodScheduled');
     try {
-      const nominatedNodeName = nominated === '' ? null : nominated;
-      const status = { conditions: [condition], ...(isNominated ? {} : { nominatedNodeName }) };
-      const patch = { metadata: { uid: pod.metadata.uid }, status };
+      const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
       await this.#parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
       if (!this.#signal.aborted && !isGone(error)) this.#parts.log(`status of ${pod.metadata.name}: ${String(error)}`);
     }
   }
 
-  #retry(helped?: Helped, isHelped?: (pod: Pod) => boolean): void {
-    this.#queue.retry(helped, isHelped);
+  #retry(helped?: Helped): void {
+    this.#queue.retry(helped);
     this.#plan();
   }
 
   #left(pod: Pod): void {
     this.#queue.remove(pod);
-    if (this.#nominated.remove(pod) || pod.spec.nodeName) this.#retry();
+    if (pod.spec.nodeName) this.#retry();
   }
 
   #settled(pod: Pod, before: Pod | undefined): void {
     this.#queue.remove(pod);
-    if (this.#nominated.remove(pod)) this.#retry();
-    if (isOver(pod) || isReduced(pod, before)) this.#retry();
-    else if (!pod.spec.nodeName) return;
-    // affinity and topology spread may depend on a newly bound pod
-    else if (!before?.spec.nodeName) this.#retry('counting');
-    else if (!sameJson(pod.metadata.labels, before.metadata.labels)) this.#retry();
+    if (isOver(pod)) this.#retry();
+    // Pods with affinity may depend on a newly bound pod.
+    else if (pod.spec.nodeName && !before?.spec.nodeName) this.#retry('drawn');
   }
 
   #waits(pod: Pod): void {

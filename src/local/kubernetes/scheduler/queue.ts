@@ -1,27 +1,19 @@
-/** Pending pods: ready pods by priority, and refused pods that wait for an event that may help them. */
+/** Pending pods: ready pods by priority, and refused pods that wait for a change. */
 import type { Pod } from '../../../api/kubernetes.ts';
 import { keyOf } from '../../../kube/store.ts';
-import { sameJson } from '../../../lib/json-object.ts';
 import { podRequests } from './amounts.ts';
 
 const FIRST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 10_000;
-/** Time after which a refused pod is tried again without an event, and the interval in which this time is checked. */
-const LONGEST_WAIT_MS = 5 * 60_000;
-const FLUSH_MS = 30_000;
+/** Maximum time until a refused pod is tried again without a relevant change. */
+const LONGEST_WAIT_MS = 60_000;
 
-/**
- * Pods that an event may help: all pods, pods with pod affinity or hard topology spread constraints, pods with any affinity, pods
- * with volumes, or pods with devices.
- */
-export type Helped = 'all' | 'counting' | 'choosy' | 'with-volumes' | 'with-devices';
-
-const isSpread = ({ spec }: Pod): boolean =>
-  (spec.topologySpreadConstraints ?? []).some(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule');
+/** Pods that a change may help: all pods, or pods with pod affinity, with any affinity, with volumes, or with devices. */
+export type Helped = 'all' | 'drawn' | 'choosy' | 'with-volumes' | 'with-devices';
 
 const IS_HELPED: Readonly<Record<Helped, (pod: Pod) => boolean>> = {
   all: () => true,
-  counting: (pod) => pod.spec.affinity?.podAffinity !== undefined || isSpread(pod),
+  drawn: ({ spec }) => spec.affinity?.podAffinity !== undefined,
   choosy: ({ spec }) => spec.affinity !== undefined,
   'with-volumes': ({ spec }) => (spec.volumes?.length ?? 0) > 0,
   'with-devices': (pod) =>
@@ -33,33 +25,31 @@ interface Entry {
   pod: Pod;
   readonly since: number;
   attempts: number;
+  refusedAt: number;
   /** Time before which this pod is not tried. */
   dueAt: number;
 }
 
 export class SchedulingQueue {
   readonly #entries = new Map<string, Entry>();
-  /** Refused pods by the events that may help them. Each binding of a pod reads one of these sets. */
+  /** Refused pods by the changes that may help them. Each binding of a pod reads one of these sets. */
   readonly #aside: Readonly<Record<Helped, Set<Entry>>> = {
     all: new Set(),
-    counting: new Set(),
+    drawn: new Set(),
     choosy: new Set(),
     'with-volumes': new Set(),
     'with-devices': new Set(),
   };
 
-  /** Adds a pod or updates its state. A refused pod with a changed specification or changed labels is tried again. */
+  /** Adds a pod or updates its state. */
   put(pod: Pod, now: number): void {
     const key = keyOf(pod.metadata);
     const entry = this.#entries.get(key);
-    if (entry && entry.pod.metadata.uid === pod.metadata.uid) {
-      const isSame = sameJson(entry.pod.spec, pod.spec) && sameJson(entry.pod.metadata.labels, pod.metadata.labels);
-      entry.pod = pod;
-      if (!isSame && this.#aside.all.has(entry)) this.#release(entry);
-      return;
+    if (entry && entry.pod.metadata.uid === pod.metadata.uid) entry.pod = pod;
+    else {
+      if (entry) this.#back(entry);
+      this.#entries.set(key, { pod, since: now, attempts: 0, refusedAt: 0, dueAt: 0 });
     }
-    if (entry) this.#back(entry);
-    this.#entries.set(key, { pod, since: now, attempts: 0, dueAt: 0 });
   }
 
   remove(pod: Pod): void {
@@ -70,18 +60,12 @@ export class SchedulingQueue {
     this.#back(entry);
   }
 
-  /**
-   * Returns refused pods to this queue after an event that may help them. Like kube-scheduler since 1.33, the queue does not
-   * wait for the back-off of a refused pod while no other pod is ready.
-   * @param isHelped rejects pods that the event cannot help
-   */
-  retry(helped: Helped = 'all', isHelped: (pod: Pod) => boolean = () => true): void {
-    for (const entry of this.#aside[helped]) if (isHelped(entry.pod)) this.#release(entry);
-  }
-
-  #release(entry: Entry): void {
-    entry.dueAt = 0;
-    this.#back(entry);
+  /** Returns refused pods to this queue after a change that may help them. Their back-off still applies. */
+  retry(helped: Helped = 'all'): void {
+    for (const entry of this.#aside[helped]) {
+      entry.dueAt = Math.min(entry.dueAt, entry.refusedAt + backoff(entry));
+      this.#back(entry);
+    }
   }
 
   /** Removes the pod from the refused pods. */
@@ -89,25 +73,14 @@ export class SchedulingQueue {
     for (const helped of ALL_HELPED) this.#aside[helped].delete(entry);
   }
 
-  /** Moves a pod without a feasible node to the refused pods, until an event helps it or the longest wait is over. */
+  /** Moves a pod without a feasible node to the refused pods. */
   refuse(pod: Pod, now: number): void {
     const entry = this.#entries.get(keyOf(pod.metadata));
     if (!entry) return;
     entry.attempts += 1;
-    entry.dueAt = Math.ceil((now + LONGEST_WAIT_MS) / FLUSH_MS) * FLUSH_MS;
-    for (const helped of ALL_HELPED) {
-      if (IS_HELPED[helped](entry.pod)) this.#aside[helped].add(entry);
-      else this.#aside[helped].delete(entry);
-    }
-  }
-
-  /** Delays a pod after an error, by a back-off of 1 to 10 seconds. */
-  delay(pod: Pod, now: number): void {
-    const entry = this.#entries.get(keyOf(pod.metadata));
-    if (!entry) return;
-    entry.attempts += 1;
-    entry.dueAt = now + Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (entry.attempts - 1));
-    this.#back(entry);
+    entry.refusedAt = now;
+    entry.dueAt = now + LONGEST_WAIT_MS;
+    for (const helped of ALL_HELPED) if (IS_HELPED[helped](entry.pod)) this.#aside[helped].add(entry);
   }
 
   /** Returns the pods that are due, by descending priority, then by waiting time. */
@@ -125,3 +98,5 @@ export class SchedulingQueue {
     return next;
   }
 }
+
+const backoff = ({ attempts }: Entry): number => Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempts - 1));
