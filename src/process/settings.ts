@@ -14,7 +14,7 @@ import { parseSchedulerConfig } from './scheduler-config.ts';
 
 /** Weight in prices of the expected cost of spot interruptions (docs/decisions/0044). */
 const DEFAULT_SPOT_RISK = 1;
-/** Derived from replays; see docs/consolidation.md. */
+/** The engine prices evictions by the share of the pod (docs/decisions/0076). */
 export const DEFAULT_EVICTION_PRICE = 0;
 const MOST_EVICTION_PRICE = 1000;
 

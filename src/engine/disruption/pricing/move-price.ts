@@ -190,10 +190,11 @@ function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, no
 const endsJob = ({ failures }: RunningJob, evictions: number): boolean =>
   failures < LAST_FAILURE && failures + evictions >= LAST_FAILURE;
 
-/** Returns the larger one of a pod's shares in the CPU and in the memory of its node. */
+/** Returns the largest of a pod's shares in the CPU, the memory and the devices of its node. */
 function shareOf(pod: EnginePod, { allocatable }: EngineNode): number {
   const requests = readableRequests(pod);
-  return Math.max(0, partOf(requests, allocatable, 'cpu'), partOf(requests, allocatable, 'memory'));
+  const priced = Object.keys(requests).filter((name) => name === 'cpu' || name === 'memory' || name.includes('/'));
+  return Math.max(0, ...priced.map((name) => partOf(requests, allocatable, name)));
 }
 
 /** Returns 0 if the node has none of the resource. */

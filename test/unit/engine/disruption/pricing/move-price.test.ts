@@ -56,14 +56,15 @@ interface Shape {
   readonly conditions?: NonNullable<NonNullable<StateNode['nodeClaim']>['status']>['conditions'];
   readonly lastPodEventTime?: string;
   readonly markedForDeletion?: boolean;
+  readonly gpus?: number;
 }
 
 function node(name: string, { pods, ageMs = HOUR, taints = [], conditions = [], ...shape }: Shape): StateNode {
-  const { lastPodEventTime, markedForDeletion = false } = shape;
+  const { lastPodEventTime, markedForDeletion = false, gpus } = shape;
   const base = stateNode(name);
   const nodeClaim = base.nodeClaim ?? claim(name);
   const metadata = { ...nodeClaim.metadata, creationTimestamp: Number.isNaN(ageMs) ? '' : at(NOW - ageMs) };
-  const allocatable = { cpu: 2000, memory: 8 * GI, pods: 58 };
+  const allocatable = { cpu: 2000, memory: 8 * GI, pods: 58, ...(gpus !== undefined && { 'nvidia.com/gpu': gpus }) };
   const status = {
     ...nodeClaim.status,
     conditions: [...conditions, ...(nodeClaim.status?.conditions ?? [])],
@@ -244,6 +245,18 @@ describe('a move', () => {
     const replacements = [replacement as unknown as PlannedClaim];
     expect(worth({ pods: [running('a')], others, replacements, evictionUsd: -1 }).hours).toBe(0.1);
     expect(worth({ pods: [running('a')], others }).hours).toBe(1.05);
+  });
+
+  it('costs more for pods that use the devices of the node', () => {
+    const price = (gpus: string): number => {
+      const plain = running('a');
+      const requests = { cpu: '100m', memory: '256Mi', 'nvidia.com/gpu': gpus };
+      const user = { ...plain, spec: { ...plain.spec, containers: [{ name: 'main', resources: { requests } }] } };
+      return worth({ pods: [user], evictionUsd: 0, gpus: 4 }).evictionsUsd;
+    };
+    // a quarter and a half of the node for 45 minutes
+    expect([price('1'), price('2')].map((usd) => Number(usd.toFixed(9)))).toEqual([0.01875, 0.0375]);
+    expect(price('0')).toBeLessThan(price('1'));
   });
 
   it('costs the time that other pods of the workload needed to start', () => {
