@@ -78,7 +78,7 @@ describe('replay with several sets at a time', () => {
     const [ours, again] = lives?.sets ?? [];
     expect(lives).toMatchObject({ count: 2, failures: [] });
     expect(again?.lives).toEqual(ours?.lives);
-    expect(ours?.lives[0]?.waitingP95).not.toBe(ours?.lives[1]?.waitingP95);
+    expect(ours?.lives[0]?.waitingPodHours).not.toBe(ours?.lives[1]?.waitingPodHours);
     expect(again?.difference).toMatchObject({
       pairs: 2,
       of: { usd: { mean: 0, interval: { low: 0, high: 0 }, isShown: false } },
