@@ -89,6 +89,8 @@ export interface WatchOptions {
   readonly resourceVersion: string;
   readonly signal: AbortSignal;
   readonly timeoutSeconds?: number;
+  /** Called when the server accepts the watch. Rate limits, retries and refusals may take seconds. */
+  readonly onOpen?: () => void;
 }
 
 export type WatchEvent<T extends KubeObject> =

@@ -288,13 +288,14 @@ class HttpClient implements HttpKubeClient {
 
   async *watch<T extends KubeObject>(
     kind: Kind<T>,
-    { resourceVersion, signal, timeoutSeconds }: WatchOptions,
+    { resourceVersion, signal, timeoutSeconds, onOpen }: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const query = queryOf({ watch: 'true', allowWatchBookmarks: 'true', resourceVersion, timeoutSeconds });
     const path = `${collectionPath(kind)}${query}`;
     let response: IncomingMessage | undefined;
     try {
       response = await this.#sender.send({ method: 'GET', path, kind, signal, isWatch: true }, (opened) => opened);
+      onOpen?.();
       for await (const line of linesOf(response)) {
         const event = eventIn<T>(kind, line);
         yield event.type === 'BOOKMARK'

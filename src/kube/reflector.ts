@@ -38,7 +38,7 @@ interface ReflectorOptions<T extends KubeObject> {
 
 const PAGE = 500;
 const RETRY = { baseMs: 200, maxMs: 5_000 };
-/** Minimum duration of a watch. A watch that ends sooner counts as a failure. */
+/** Minimum duration of a watch after the server has accepted it. A watch that ends sooner counts as a failure. */
 const SHORT_WATCH_MS = 1_000;
 /** Time without a sign of life after which a watch is replaced. */
 const SILENT_MS = 60_000;
@@ -133,22 +133,27 @@ export class Reflector<T extends KubeObject> {
   /** Runs one watch. @throws Error if the watch fails or ends too soon */
   async #watch(from: string): Promise<void> {
     const { store, clock, signal } = this.#options;
-    const startedMs = monotonicMs(clock);
-    const cancel = clock.after(SHORT_WATCH_MS, () => {
-      this.#failures = 0;
-      this.#report.watched();
-    });
+    let openedMs: number | undefined;
+    let cancel: (() => void) | undefined;
+    // a refusal may take longer than the minimum duration of a watch
+    const onOpen = (): void => {
+      openedMs = monotonicMs(clock);
+      cancel = clock.after(SHORT_WATCH_MS, () => {
+        this.#failures = 0;
+        this.#report.watched();
+      });
+    };
     try {
-      await this.#follow(from);
-      if (monotonicMs(clock) - startedMs < SHORT_WATCH_MS && !signal.aborted)
+      await this.#follow(from, onOpen);
+      if (openedMs !== undefined && monotonicMs(clock) - openedMs < SHORT_WATCH_MS && !signal.aborted)
         throw new Error(`the watch of ${store.kind.plural} ended immediately`);
     } finally {
-      cancel();
+      cancel?.();
     }
   }
 
   /** Applies the events of one watch, until the watch ends or is silent. */
-  async #follow(from: string): Promise<void> {
+  async #follow(from: string, onOpen: () => void): Promise<void> {
     const { client, store, signal } = this.#options;
     const isProbe = !this.#isSilent && this.#sinceSignMs() > PROBE_AFTER_MS;
     const { least, most } = WATCH_SECONDS;
@@ -158,7 +163,8 @@ export class Reflector<T extends KubeObject> {
     const cancel = this.#whenSilent(isProbe ? PROBE_SILENT_MS : SILENT_MS, () => silence.abort());
     const until = AbortSignal.any([signal, silence.signal]);
     try {
-      for await (const event of client.watch(store.kind, { resourceVersion: from, signal: until, timeoutSeconds })) {
+      const options = { resourceVersion: from, signal: until, timeoutSeconds, onOpen };
+      for await (const event of client.watch(store.kind, options)) {
         if (silence.signal.aborted) break;
         this.#isFresh = false;
         this.#failures = 0;

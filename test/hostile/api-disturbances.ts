@@ -150,6 +150,7 @@ const WATCHES: readonly Disturbance[] = [
     spoil: only(isWatch, instead(200, '{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n')),
     told: WATCH,
   },
+  { name: '429 with Retry-After 1 to watches', spoil: only(isWatch, busy('1')), told: WATCH },
   { name: '403 to watches', spoil: only(isWatch, failure(403, 'Forbidden')), told: WATCH },
 ];
 

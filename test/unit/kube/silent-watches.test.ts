@@ -1,6 +1,12 @@
-/** Watches that stay open without data. */
+/** Watches that stay open without data, and watches that the server refuses slowly. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { KubeReader, ListOptions, WatchEvent, WatchOptions } from '../../../src/kube/client.ts';
+import {
+  ApiError,
+  type KubeReader,
+  type ListOptions,
+  type WatchEvent,
+  type WatchOptions,
+} from '../../../src/kube/client.ts';
 import { type ProcessInformers, startInformers } from '../../../src/kube/informers.ts';
 import { watchViews } from '../../../src/kube/watch-ages.ts';
 import { virtualClock } from '../virtualclock.ts';
@@ -33,10 +39,17 @@ function start() {
     stored: [widget('a', 1)],
     /** If true, watches end after the requested time, as those of a real server. */
     ends: true,
+    /** If set, the server refuses watches after this duration. */
+    refusesAfterMs: undefined as number | undefined,
     seconds: () => (clock.now() - startMs) / SECOND,
     informers: undefined as unknown as ProcessInformers,
   };
   async function* watch(_: unknown, options: WatchOptions): AsyncGenerator<WatchEvent<Widget>> {
+    if (world.refusesAfterMs !== undefined) {
+      await clock.sleep(world.refusesAfterMs);
+      throw new ApiError(403, 'Forbidden', 'no');
+    }
+    options.onOpen?.();
     const events: WatchEvent<Widget>[] = [];
     let wake: () => void = () => undefined;
     let isOver = false;
@@ -147,6 +160,19 @@ describe('a watch of unchanged objects', () => {
     }
     await world.clock.advance(50 * SECOND);
     expect(world.watches).toHaveLength(1);
+  });
+});
+
+describe('a watch that the server refuses', () => {
+  it.each([0, 1_500, 10_000])('is reported once until a watch is accepted, if each refusal takes %d ms', async (ms) => {
+    world.refusesAfterMs = ms;
+    world.informers.store(WIDGET);
+    await world.clock.advance(120 * SECOND);
+    const reports = world.lines.filter(({ level }) => level !== 'debug').map(({ message }) => message);
+    expect(reports).toEqual(['failed watching, retrying']);
+    world.refusesAfterMs = undefined;
+    await world.clock.advance(20 * SECOND);
+    expect(world.lines.at(-1)?.message).toBe('watching again');
   });
 });
 
