@@ -21,4 +21,8 @@ export function jobOf(pod: Pick<EnginePod, 'metadata'>): string | undefined {
   return owner?.kind === 'Job' ? owner.uid : undefined;
 }
 
+/** Returns true if the work of the pod is lost by an eviction. */
+export const losesWork = (pod: Pick<EnginePod, 'metadata'>): boolean =>
+  controllerOf(pod) === undefined || jobOf(pod) !== undefined;
+
 export const workloadsOf = (pods: readonly EnginePod[]): ReadonlySet<string> => new Set(pods.map(workloadOf));

@@ -10,6 +10,8 @@ export interface PriceParts {
   readonly endedJobsUsd: number;
   /** Price of the start of pods and replacements. */
   readonly startUsd: number;
+  /** Price of other nodes with Jobs, for the time that moved pods keep them after the Jobs. */
+  readonly keptUsd: number;
 }
 
 /** Comparison of the benefit of a move with its price. Public format. */
@@ -38,6 +40,7 @@ export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price
     ['lost work', price.lostWorkUsd],
     ['ended Jobs', price.endedJobsUsd],
     ['start', price.startUsd],
+    ['nodes kept', price.keptUsd],
   ] as const;
   const shown = named.flatMap(([name, amount]) => (amount > 0 ? [`${name} ${usd(amount)}`] : []));
   return (

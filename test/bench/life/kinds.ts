@@ -16,6 +16,8 @@ export interface ClusterKind {
   /** Hour of a Monday at which the trace starts. */
   readonly startHour: number;
   readonly hours: number;
+  /** Hours without events at the end. Otherwise, this cost would not include Jobs that a setting delays. */
+  readonly drainHours?: number;
   /** Least and largest number of vCPUs of nodes without GPUs. Default: up to 32. */
   readonly cpus?: readonly [least: number, most: number];
   /** Parameters that differ from the default world. */
@@ -44,8 +46,8 @@ export const KINDS: readonly ClusterKind[] = [
   { name: 'slow-start', pods: 50, startHour: 15, hours: 8, world: { bootSeconds: { p50: 90, p95: 150 } } },
   { name: 'scale-to-zero', pods: 30, startHour: 18, hours: 7 },
   { name: 'web-service', pods: 80, startHour: 16, hours: 8 },
-  { name: 'batch', pods: 60, startHour: 8, hours: 5 },
-  { name: 'pipeline', pods: 60, startHour: 0, hours: 7 },
+  { name: 'batch', pods: 60, startHour: 8, hours: 5, drainHours: 2 },
+  { name: 'pipeline', pods: 60, startHour: 0, hours: 7, drainHours: 3 },
   { name: 'machine-learning', pods: 30, startHour: 9, hours: 6 },
   { name: 'mix', pods: 80, startHour: 0, hours: 6 },
 ];
@@ -93,9 +95,11 @@ export const OF_FILES: FixedParameters = { capacity: 'on-demand', consolidateAft
 /** Returns the trace of a life. */
 export async function traceOf(kind: ClusterKind | TraceFile, life: Life): Promise<Trace> {
   if ('file' in kind) return PARTS.openTrace(kind.file);
-  const { generator = kind.name as GeneratorKind, pods, startHour, hours } = kind;
+  const { generator = kind.name as GeneratorKind, pods, startHour, hours, drainHours = 0 } = kind;
   const startMs = Date.parse(DEFAULT_START) + startHour * 3_600_000;
-  return changed(generateTrace(generator, { seed: life.seed, pods, startMs, seconds: hours * 3_600 }), life);
+  const trace = generateTrace(generator, { seed: life.seed, pods, startMs, seconds: hours * 3_600 });
+  const header = { ...trace.header, seconds: (hours + drainHours) * 3_600 };
+  return changed({ ...trace, header }, life);
 }
 
 export const fileNamed = (file: string): TraceFile => ({ name: basename(file).replace(/\.jsonl(\.gz)?$/, ''), file });

@@ -162,6 +162,17 @@ describe('lives', () => {
     expect(await textOf({ ...base, seed: base.seed + 1 })).not.toBe(await textOf(base));
   });
 
+  it('give the last Jobs time to end', async () => {
+    const draining = KINDS.filter(({ drainHours }) => drainHours !== undefined);
+    expect(draining.length).toBeGreaterThan(0);
+    for (const kind of draining) {
+      const trace = await traceOf(kind, base);
+      const events = await Array.fromAsync(trace.events());
+      expect(trace.header.seconds).toBe((kind.hours + (kind.drainHours ?? 0)) * 3_600);
+      expect(events.at(-1)?.at).toBeLessThanOrEqual(kind.hours * 3_600);
+    }
+  });
+
   it('differ only in the parameters of the life', async () => {
     expect(await textOf(base)).toContain('"kind":"DaemonSet"');
     expect(await textOf({ ...base, hasDaemonSets: false })).not.toContain('"kind":"DaemonSet"');

@@ -3,14 +3,19 @@
  * exists after a restart, so the operator must not store it.
  */
 import { getCondition, isTrue, READY } from '../../../api/conditions.ts';
-import { NODEPOOL_LABEL } from '../../../api/labels.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
-import type { PoolInput, StateNode } from '../../model.ts';
+import type { EnginePod } from '../../input.ts';
+import type { PoolInput, Resources, StateNode } from '../../model.ts';
+import { extrasUsdPerHour } from '../../node-extras.ts';
 import { readableRequests } from '../../placement-requests.ts';
-import { isTerminal } from '../../pods.ts';
+import { isReschedulable, isTerminal } from '../../pods.ts';
+import { amountIn } from '../../resources.ts';
 import type { UnitPrices } from '../../unit-prices.ts';
-import { jobOf, workloadOf } from '../../workloads.ts';
+import { jobOf, losesWork, workloadOf } from '../../workloads.ts';
+import { nodePrice } from '../candidates/disruption-cost.ts';
+import { PricedTypes } from '../price-table.ts';
 import { unitPricesIn, worthOf } from './worth.ts';
 
 const MINUTE_MS = 60_000;
@@ -45,6 +50,15 @@ export interface Forecast {
   readonly podStartMs: ReadonlyMap<string, number>;
   /** Jobs with running pods, in all NodePools, by UID. */
   readonly jobs: ReadonlyMap<string, RunningJob>;
+  /** Nodes with Jobs or bare pods, in all NodePools, by name. */
+  readonly ending: ReadonlyMap<string, EndingNode>;
+}
+
+/** Part of a node that its Jobs and bare pods use. It should not be needed after they end. */
+export interface EndingNode {
+  readonly usdPerHour: number;
+  /** Start of the oldest pod of this part. */
+  readonly startMs: number;
 }
 
 export interface RunningJob {
@@ -60,6 +74,22 @@ export interface ForecastOptions {
   /** Returns the known failures of the Job with this UID. */
   readonly failuresOf?: ((job: string) => number) | undefined;
 }
+
+/** Returns the largest of a pod's shares in the CPU, the memory and the devices of a node. */
+export function shareOf(pod: EnginePod, allocatable: Resources): number {
+  const requests = readableRequests(pod);
+  const priced = Object.keys(requests).filter((name) => name === 'cpu' || name === 'memory' || name.includes('/'));
+  return Math.max(0, ...priced.map((name) => partOf(requests, allocatable, name)));
+}
+
+/** Returns 0 if the node has none of the resource. */
+function partOf(requests: Resources, allocatable: Resources, name: string): number {
+  const part = amountIn(requests, name) / amountIn(allocatable, name);
+  return Number.isFinite(part) ? part : 0;
+}
+
+/** Returns the start of a pod in milliseconds, or infinity if the pod has not started. */
+export const startedMs = (pod: EnginePod): number => timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY;
 
 /** Returns the start-up time of a workload's pods in milliseconds. */
 export const startMsOf = (workload: string, forecast: Forecast | undefined): number =>
@@ -81,6 +111,7 @@ export function forecastsOf(
     return pool === undefined ? [] : [{ name, members, unitPrices: unitPricesIn(pool, members) }];
   });
   const jobs = runningJobs(known, options);
+  const ending = endingNodes(own, pools);
   return new Map(
     known.map(({ name, members, unitPrices }) => {
       const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
@@ -88,7 +119,7 @@ export function forecastsOf(
       const limitMs = Math.max(LEAST_HORIZON_MS, Math.min(...ages));
       const forecast: Forecast = {
         hours: Math.min(expectedMs, limitMs) / HOUR_MS,
-        ...{ evictionUsd, unitPrices, jobs },
+        ...{ evictionUsd, unitPrices, jobs, ending },
         nodeStartMs: usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS,
         podStartMs: podStarts(members),
       };
@@ -96,6 +127,32 @@ export function forecastsOf(
     }),
   );
 }
+
+function endingNodes(
+  nodes: readonly StateNode[],
+  pools: ReadonlyMap<string, PoolInput>,
+): ReadonlyMap<string, EndingNode> {
+  const ending = new Map<string, EndingNode>();
+  for (const node of nodes) {
+    const part = endingPart(node.pods, node.allocatable);
+    const pool = part === undefined ? undefined : pools.get(node.labels[NODEPOOL_LABEL] ?? '');
+    if (part === undefined || pool === undefined) continue;
+    const type = PricedTypes.of(pool.instanceTypes).type(node.labels[INSTANCE_TYPE_LABEL] ?? '');
+    const usdPerHour = part.share * nodePrice(node, type, extrasUsdPerHour(pool.extras));
+    ending.set(node.name, { usdPerHour, startMs: part.startMs });
+  }
+  return ending;
+}
+
+/** Returns the share of Jobs and bare pods among the pods, and the start of the oldest one. Returns undefined without them. */
+const endingPart = remembering((pods: StateNode['pods'], allocatable: Resources) => {
+  const own = pods.filter(isReschedulable);
+  const jobs = own.filter(losesWork);
+  if (jobs.length === 0) return undefined;
+  const shareOfAll = (some: readonly EnginePod[]): number => sum(some.map((pod) => shareOf(pod, allocatable)));
+  const startMs = jobs.reduce((earliest, pod) => Math.min(earliest, startedMs(pod)), Number.POSITIVE_INFINITY);
+  return { share: shareOfAll(jobs) / shareOfAll(own) || 0, startMs };
+});
 
 function runningJobs(
   known: readonly { readonly members: readonly StateNode[]; readonly unitPrices: UnitPrices }[],

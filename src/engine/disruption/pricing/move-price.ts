@@ -2,22 +2,26 @@
  * Computes if moving pods pays. The benefit of a move is its savings per hour multiplied by their expected duration. The price
  * of a move is the work that is lost or paid for twice.
  */
-import { controllerOf } from '../../../api/object-fields.ts';
 import { remembering } from '../../../lib/remembering.ts';
 import { timeOf } from '../../../lib/times.ts';
-import type { EnginePod } from '../../input.ts';
-import type { EngineNode, Resources } from '../../model.ts';
-import { readableRequests } from '../../placement-requests.ts';
+import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
-import { amountIn } from '../../resources.ts';
-import { jobOf, workloadOf } from '../../workloads.ts';
+import { jobOf, losesWork, workloadOf } from '../../workloads.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
 import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
-import { type Forecast, LIFE_AT_START_MS, nodeStartMsOf, type RunningJob, startMsOf } from './forecast.ts';
+import {
+  type Forecast,
+  LIFE_AT_START_MS,
+  nodeStartMsOf,
+  type RunningJob,
+  shareOf,
+  startedMs,
+  startMsOf,
+} from './forecast.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -44,7 +48,7 @@ interface Context {
   readonly showsPrices?: boolean | undefined;
 }
 
-type Move = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour'>;
+type Move = Pick<Command, 'candidates' | 'replacements' | 'lostUsdPerHour' | 'plan'>;
 
 /** Returns the move with its worth, or the reason why it does not pay. */
 export function withWorth<M extends Move>(
@@ -63,8 +67,8 @@ function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | und
   if (forecasts === undefined || candidates.every(({ usdPerHour }) => usdPerHour <= 0)) return undefined;
   const netUsdPerHour = savingsOf(move);
   const hours = expectedHours(move, forecasts, nowMs);
-  const parts = priceParts(move, forecasts, nowMs);
-  const priceUsd = parts.evictionsUsd + parts.lostWorkUsd + parts.endedJobsUsd + parts.startUsd;
+  const parts = { ...priceParts(move, forecasts, nowMs), keptUsd: keptUsdOf(move, forecasts, { nowMs, hours }) };
+  const priceUsd = sum(Object.values(parts));
   return {
     ...{ netUsdPerHour, hours, benefitUsd: netUsdPerHour * hours },
     ...parts,
@@ -92,6 +96,7 @@ interface Load {
 }
 
 interface PodLoad {
+  readonly key: string;
   readonly workload: string;
   /** UID of the Job that controls the pod. */
   readonly job: string | undefined;
@@ -107,11 +112,12 @@ interface PodLoad {
 const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candidate): Load => {
   const pods = reschedulablePods.map(
     (pod): PodLoad => ({
+      key: podKey(pod),
       workload: workloadOf(pod),
       job: jobOf(pod),
-      startMs: timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY,
+      startMs: startedMs(pod),
       losesWork: losesWork(pod),
-      usdPerMs: (shareOf(pod, stateNode) * usdPerHour) / HOUR_MS,
+      usdPerMs: (shareOf(pod, stateNode.allocatable) * usdPerHour) / HOUR_MS,
     }),
   );
   const lifeStartMs = pods.reduce((earliest, pod) => Math.min(earliest, lifeStartOf(pod)), Number.POSITIVE_INFINITY);
@@ -158,14 +164,15 @@ function steadyMs(candidate: Candidate, nowMs: number): number {
   return LIFE_AT_START_MS + Math.max(0, nowMs - sinceMs);
 }
 
-/** Returns true if the work of the pod is lost by an eviction. */
-const losesWork = (pod: EnginePod): boolean => controllerOf(pod) === undefined || jobOf(pod) !== undefined;
-
 /** Returns 0 for a pod that has not started. */
 const ageMs = (startMs: number, nowMs: number): number => Math.max(0, nowMs - startMs);
 
 /** Returns the price of a move. Lost work and the time of a start are priced at the share that each pod has in its node. */
-function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): PriceParts {
+function priceParts(
+  { candidates, replacements }: Move,
+  forecasts: Forecasts,
+  nowMs: number,
+): Omit<PriceParts, 'keptUsd'> {
   let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
   const evicted = new Map<RunningJob, number>();
   for (const candidate of candidates) {
@@ -186,21 +193,32 @@ function priceParts({ candidates, replacements }: Move, forecasts: Forecasts, no
   return { evictionsUsd, lostWorkUsd, endedJobsUsd: sum(endedUsd), startUsd };
 }
 
+/**
+ * Returns the price of the nodes that receive pods, for the part that Jobs use now and for the time after this. Otherwise,
+ * services would move from a cheap node to a large one that is needed for minutes.
+ */
+function keptUsdOf(
+  { candidates, plan }: Move,
+  forecasts: Forecasts,
+  { nowMs, hours }: { readonly nowMs: number; readonly hours: number },
+): number {
+  const [forecast] = forecasts.values();
+  const kept = (plan?.placements ?? []).flatMap(({ node, pods }) => {
+    const part = forecast?.ending.get(node);
+    return part === undefined ? [] : [{ ...part, pods: new Set(pods) }];
+  });
+  if (kept.length === 0) return 0;
+  const moved = candidates.flatMap((candidate) => loadOf(candidate).pods);
+  const usd = kept.map(({ usdPerHour, startMs, pods }) => {
+    const lifeMs = moved.filter(({ key }) => pods.has(key)).map((pod) => ageMs(lifeStartOf(pod), nowMs));
+    const addedMs = Math.min(Math.max(0, ...lifeMs), hours * HOUR_MS) - ageMs(startMs, nowMs);
+    return (usdPerHour * Math.max(0, addedMs)) / HOUR_MS;
+  });
+  return sum(usd);
+}
+
 /** Returns true if evictions end a Job, and all its pods. A Job that has outlived the default limit has a higher one. */
 const endsJob = ({ failures }: RunningJob, evictions: number): boolean =>
   failures < LAST_FAILURE && failures + evictions >= LAST_FAILURE;
-
-/** Returns the largest of a pod's shares in the CPU, the memory and the devices of its node. */
-function shareOf(pod: EnginePod, { allocatable }: EngineNode): number {
-  const requests = readableRequests(pod);
-  const priced = Object.keys(requests).filter((name) => name === 'cpu' || name === 'memory' || name.includes('/'));
-  return Math.max(0, ...priced.map((name) => partOf(requests, allocatable, name)));
-}
-
-/** Returns 0 if the node has none of the resource. */
-function partOf(requests: Resources, allocatable: Resources, name: string): number {
-  const part = amountIn(requests, name) / amountIn(allocatable, name);
-  return Number.isFinite(part) ? part : 0;
-}
 
 const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);

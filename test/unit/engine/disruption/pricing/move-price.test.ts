@@ -11,7 +11,7 @@ import { type Candidate, savingsOf } from '../../../../../src/engine/disruption/
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import { forecastsOf } from '../../../../../src/engine/disruption/pricing/forecast.ts';
 import { withWorth } from '../../../../../src/engine/disruption/pricing/move-price.ts';
-import type { PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
+import type { Plan, PlannedClaim, StateNode } from '../../../../../src/engine/model.ts';
 import { at, claim, instanceType, NOW, pod, pool, stateNode } from '../objects.ts';
 
 const MINUTE = 60_000;
@@ -98,6 +98,8 @@ interface Question extends Shape {
   readonly nodePool?: NodePool;
   /** Known failures of each Job. */
   readonly failures?: number;
+  /** Pods of the move by the name of the node where they should run. */
+  readonly placed?: Readonly<Record<string, readonly string[]>>;
 }
 
 function decision({ savedUsdPerHour, replacements = [], evictionUsd = 0.002, poolAgeMs, ...shape }: Question) {
@@ -108,7 +110,13 @@ function decision({ savedUsdPerHour, replacements = [], evictionUsd = 0.002, poo
     ...(shape.elsewhere ?? []).map((each, at) => node(`other-${at}`, each)),
   ];
   const forecasts = forecastsOf(nodes, pools, { nowMs: NOW, evictionUsd, failuresOf: () => failures });
-  const move = { candidates, replacements };
+  const placements = Object.entries(shape.placed ?? {}).map(([name, pods]) => ({
+    node: name,
+    providerId: name,
+    pods: pods.map((each) => `default/${each}`),
+  }));
+  const plan = { placements } as Partial<Plan> as Plan;
+  const move = { candidates, replacements, plan };
   const lostUsdPerHour = savedUsdPerHour === undefined ? 0 : savingsOf(move) - savedUsdPerHour;
   return withWorth({ ...move, lostUsdPerHour }, { nowMs: NOW, forecasts });
 }
@@ -181,6 +189,38 @@ describe('a move', () => {
       { deletionTimestamp: at(NOW) },
     ])
       expect(lost(5, ofJob('c', change as never))).toBe(0);
+  });
+
+  it('pays the part of a node that Jobs use, for the time that it keeps this node after the Jobs', () => {
+    const kept = (
+      elsewhere: readonly Pod[],
+      { ageMs = 4 * HOUR, placed = ['a'] }: PodShape & { readonly placed?: readonly string[] } = {},
+    ) => {
+      const pods = [running('a', { ageMs }), running('b', { ageMs })];
+      const staying = [{ pods: elsewhere }, { pods: [running('other', { owner: 'Job', ageMs: 0 })] }];
+      return worth({ pods, savedUsdPerHour: 9, elsewhere: staying, placed: { 'other-0': placed } }).keptUsd;
+    };
+    const job = (ageMs: number, cpu = '500m') => running('j', { owner: 'Job', cpu, ageMs });
+    const service = running('s', { cpu: '500m' });
+    // the savings last for two hours, and the node costs $0.1 an hour
+    expect(kept([job(0)])).toBeCloseTo(0.2, 10);
+    expect(kept([job(HOUR / 2)])).toBeCloseTo(0.15, 10);
+    expect(kept([job(HOUR / 2), job(HOUR)])).toBeCloseTo(0.1, 10);
+    expect(kept([job(0), service])).toBeCloseTo(0.1, 10);
+    expect(kept([job(0, '1500m'), service])).toBeCloseTo(0.15, 10);
+    // services that were just moved should run for an hour
+    expect(kept([job(HOUR / 2)], { ageMs: 0 })).toBeCloseTo(0.05, 10);
+    for (const none of [kept([job(3 * HOUR)]), kept([service]), kept([]), kept([job(0)], { placed: ['c'] })])
+      expect(none).toBe(0);
+  });
+
+  it('is declined with the price of the nodes that it keeps', () => {
+    const elsewhere = [{ pods: [running('j', { owner: 'Job', cpu: '1900m', ageMs: 0 })] }];
+    const question = { pods: [running('a')], elsewhere };
+    expect(verdict(question)).toBeUndefined();
+    expect(verdict({ ...question, placed: { 'other-0': ['a'] } })?.text).toMatch(
+      /^saves \$0\.1000\/h for an expected 120 min = \$0\.2000; .*, nodes kept \$0\.2000\)$/,
+    );
   });
 
   it('counts the pods of a Job that earlier moves will evict as failures', () => {
