@@ -1,5 +1,7 @@
 /** Constructs the parts of the provider and connects them. */
+
 import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
+import { packingPolicy } from '../api/policy.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { Amis, ssmInvalidation } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
@@ -143,7 +145,7 @@ function wireOffers({ settings, clients, clock, log }: Context): Offers {
   return {
     unavailable: new UnavailableOfferings(clock, log),
     // Packing compatible with Karpenter implies launches compatible with Karpenter.
-    spotRisk: new SpotRisk(settings.packing === 'compatible' ? 0 : settings.spotRisk, clock),
+    spotRisk: new SpotRisk(packingPolicy(settings.packing).expectsCosts ? settings.spotRisk : 0, clock),
     pricing: new Pricing({ ec2, pricing: clients.pricing, region, isolatedVpc: settings.isolatedVpc, clock, log }),
     priceBook: new PriceBookFile({ path: settings.priceBook, region, clock, log }),
     reservations: new Reservations(ec2, clock, log),
@@ -190,7 +192,7 @@ function wireInstanceTypes(
     memoryOverheadPercent: settings.vmMemoryOverheadPercent,
     reservedEnis: settings.reservedEnis,
     // Packing compatible with Karpenter implies prices compatible with Karpenter.
-    cpuUtilization: settings.packing === 'compatible' ? 0 : settings.expectedCpuUtilization,
+    cpuUtilization: packingPolicy(settings.packing).expectsCosts ? settings.expectedCpuUtilization : 0,
     reservedCapacity: settings.featureGates.reservedCapacity,
     nodeClassCel: settings.awsFeatureGates.nodeClassCel,
     pricing,

@@ -1,6 +1,7 @@
 /** Options and interface of the AWS provider. */
 
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { PackingMode } from '../api/policy.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers, KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -39,7 +40,7 @@ interface AwsSettings {
   readonly spotRisk: number;
   /** Expected fraction of the requested CPU that pods use. If it is 0, surplus CPU credits are ignored. */
   readonly expectedCpuUtilization: number;
-  readonly packing: 'cheapest' | 'compatible';
+  readonly packing: PackingMode;
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
   readonly awsFeatureGates: {
     readonly nodeClassCel: boolean;

@@ -1,8 +1,9 @@
 /** Command `karpenter simulate --disruption`. Lists the nodes of manifests that would be removed or replaced. */
+
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
+import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
-import type { ConsolidationMode } from '../engine/disruption/method.ts';
 import { type PassInput, passCluster, passInput, simulateOn } from '../engine/disruption/pass.ts';
 import { enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
@@ -23,7 +24,6 @@ import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
   countedFee,
-  countedTypes,
   defaultConstraintsOf,
   driversFor,
   manifestsOf,
@@ -31,6 +31,7 @@ import {
   type ScenarioOptions,
   type TypesFor,
   typesNoting,
+  typesUnder,
   writeNotes,
 } from './scenario.ts';
 
@@ -96,13 +97,14 @@ interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
 export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
   const { evictionPrice: evictionUsd = DEFAULT_EVICTION_PRICE } = options;
+  const policy = consolidationPolicy(consolidation);
   const manifests = manifestsOf(options);
-  const instanceTypes = countedTypes(consolidation, await options.instanceTypes(manifests, nowMs));
+  const instanceTypes = typesUnder(policy, await options.instanceTypes(manifests, nowMs));
   const { defaultConstraints, priceBook } = options;
   const held = await holdsFor(options.operator);
   const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook, held },
-    ...countedFee(consolidation, options.nodeHourlyFee),
+    ...countedFee(policy, options.nodeHourlyFee),
     drivers: options.drivers,
   });
   const { allPools, notes, unknown } = world;
@@ -111,7 +113,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
     minValuesPolicy,
     reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
     ignoreDraRequests: options.drivers === undefined,
-    freesLimits: consolidation === 'compatible',
+    freesLimits: !policy.limitsLeavingNodes,
   };
   const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
   const staticCapacity = featureGates.StaticCapacity ?? false;
@@ -121,7 +123,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
       nowMs,
       spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
       simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
-      ...(consolidation === 'thorough' && { evictionUsd, showsPrices: true }),
+      ...(policy.steers && { evictionUsd, showsPrices: true }),
       elapsedMs: () => performance.now(),
     });
   const unread = budgetErrors(nodePools, nowMs).map(

@@ -1,10 +1,12 @@
 /** Common options and notes of commands that run the engine on manifests. */
+
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { cpuUtilizationError } from '../api/expected-cpu-utilization.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
-import { withCpuUtilization, withoutExpectedCosts } from '../engine/expected-costs.ts';
+import type { PackingPolicy } from '../api/policy.ts';
+import { countedTypes, withCpuUtilization } from '../engine/expected-costs.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
 import { DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
@@ -45,15 +47,17 @@ export interface ScenarioOptions {
 export const driversFor = ({ dra }: Pick<ScenarioOptions, 'dra'>): WorldOptions['drivers'] =>
   dra ? DRA_DRIVERS : undefined;
 
-type Mode = 'cheapest' | 'thorough' | 'compatible' | undefined;
+type Costs = Pick<PackingPolicy, 'expectsCosts'>;
 
-/** Returns the hourly fee of nodes. Returns no fee if decisions must be the same as in Karpenter. */
-export const countedFee = (mode: Mode, fee: number | undefined): Pick<WorldOptions, 'nodeHourlyFee'> =>
-  mode === 'compatible' ? {} : { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE };
+/** Returns the hourly fee of nodes. Returns no fee if only the prices of instances count. */
+export const countedFee = ({ expectsCosts }: Costs, fee: number | undefined): Pick<WorldOptions, 'nodeHourlyFee'> =>
+  expectsCosts ? { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE } : {};
 
-/** Returns types without spot risks and surplus CPU credits if decisions must be the same as in Karpenter. */
-export const countedTypes = (mode: Mode, types: WorldOptions['instanceTypes']): WorldOptions['instanceTypes'] =>
-  mode === 'compatible' ? (nodePool) => withoutExpectedCosts(types(nodePool)) : types;
+/** Returns the instance types with the costs that count. */
+export const typesUnder =
+  (policy: Costs, types: WorldOptions['instanceTypes']): WorldOptions['instanceTypes'] =>
+  (nodePool) =>
+    countedTypes(policy, types(nodePool));
 
 /** Returns a parser of numbers for which the operator reports no error. */
 const numberBy =

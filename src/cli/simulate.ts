@@ -2,8 +2,10 @@
  * Command `karpenter simulate`. Computes the nodes that would be launched for pods of manifests, without a cluster or
  * an account.
  */
+
 import { Command, Option } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
+import { packingPolicy } from '../api/policy.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
@@ -16,7 +18,6 @@ import { type SimulationAnswer, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
   countedFee,
-  countedTypes,
   defaultConstraintsOf,
   driversFor,
   evictionPriceOption,
@@ -24,6 +25,7 @@ import {
   noneOf,
   type ScenarioOptions,
   typesNoting,
+  typesUnder,
   withScenario,
   writeNotes,
 } from './scenario.ts';
@@ -61,16 +63,17 @@ export async function simulateManifests(
   options: Omit<SimulateOptions, 'filename' | 'whatIf'>,
 ): Promise<SimulateResult> {
   const nowMs = options.nowMs ?? Date.now();
+  const policy = packingPolicy(options.packing);
   const defaultConstraints = defaultConstraintsOf(options);
   const { types, notes: ofTypes, unknown } = typesNoting(options);
-  const instanceTypes = countedTypes(options.packing, await types(manifests, nowMs));
+  const instanceTypes = typesUnder(policy, await types(manifests, nowMs));
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const held = await holdsFor(options.instanceTypes);
   const drivers = driversFor(options);
   const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook, held },
-    ...countedFee(options.packing, options.nodeHourlyFee),
+    ...countedFee(policy, options.nodeHourlyFee),
     drivers,
   });
   const { snapshot, waiting, notes } = world;

@@ -1,7 +1,9 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
+
 import { NODE_POOL, VOLUME_ATTACHMENT } from '../api/kinds.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { poolNameOf } from '../api/object-fields.ts';
+import { consolidationPolicy } from '../api/policy.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
@@ -44,7 +46,7 @@ async function nodeClaimView(
   if (claim === undefined) return undefined;
   const pool = cluster.stores.nodePools.get({ name: poolNameOf(claim) });
   const types = pool && (await cloud.instanceTypes(pool).catch((): readonly InstanceType[] => []));
-  const extras = pool && nodeExtras({ cloud, settings, log }, pool, settings.consolidation).extras;
+  const extras = pool && nodeExtras({ cloud, settings, log }, pool, consolidationPolicy(settings.consolidation)).extras;
   return explainNodeClaim({
     ...{ claim, pool, types: types ?? [], answer: cloud.launchAnswer?.(claim) },
     chargesUsdPerHour: chargesUsdPerHour(extras),

@@ -1,6 +1,8 @@
 /** Computes the extra costs of nodes besides their instances, from settings, annotations and the cloud. */
+
 import { nodeHourlyFee } from '../api/node-hourly-fee.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { PackingPolicy } from '../api/policy.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { PoolInput } from '../engine/model.ts';
 import { NO_CHARGES } from '../engine/node-extras.ts';
@@ -13,25 +15,21 @@ interface Parts {
   readonly log: Logger;
 }
 
-/** Decision mode. `compatible` compares only the prices of instances, as Karpenter does. */
-type Mode = Settings['packing'] | Settings['consolidation'];
-
 /**
- * Returns the extra costs of nodes. Reports always include the charges. Decisions include them only with a fee, which is 0 if the
- * mode is `compatible`. Logs and ignores a fee that cannot be parsed, and charges that cannot be computed.
+ * Returns the extra costs of nodes. Reports always include the charges. Decisions include them only with a fee, which is 0 if
+ * the policy expects no such costs. Logs and ignores a fee that cannot be parsed, and charges that cannot be computed.
  */
 export function nodeExtras(
   { cloud, settings, log }: Parts,
   nodePool: NodePool,
-  mode: Mode,
+  policy: Pick<PackingPolicy, 'expectsCosts'>,
 ): Required<Pick<PoolInput, 'extras'>> {
   const NodePool = { name: nodePool.metadata.name };
-  const feeUsdPerHour =
-    mode === 'compatible'
-      ? 0
-      : nodeHourlyFee(nodePool, settings.nodeHourlyFee, (error) =>
-          log.error('ignoring the node fee of the nodepool', { NodePool, error }),
-        );
+  const feeUsdPerHour = policy.expectsCosts
+    ? nodeHourlyFee(nodePool, settings.nodeHourlyFee, (error) =>
+        log.error('ignoring the node fee of the nodepool', { NodePool, error }),
+      )
+    : 0;
   try {
     return { extras: { feeUsdPerHour, ...(cloud.charges?.(nodePool) ?? NO_CHARGES) } };
   } catch (error) {

@@ -1,4 +1,6 @@
 /** NodePools with the costs of their nodes, for views of existing nodes. */
+
+import { consolidationPolicy } from '../api/policy.ts';
 import type { InstanceType, PoolInput } from '../engine/model.ts';
 import type { Deps } from './deps.ts';
 import { managedPools } from './disruption/snapshots.ts';
@@ -16,6 +18,10 @@ export const poolInputs = ({
   Promise.all(
     managedPools({ cluster }).map(async (nodePool): Promise<PoolInput> => {
       const instanceTypes = await cloud.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
-      return { nodePool, instanceTypes, ...nodeExtras({ cloud, settings, log }, nodePool, settings.consolidation) };
+      return {
+        nodePool,
+        instanceTypes,
+        ...nodeExtras({ cloud, settings, log }, nodePool, consolidationPolicy(settings.consolidation)),
+      };
     }),
   );

@@ -5,6 +5,7 @@
 
 import type { PersistentVolumeClaim, Pod } from '../api/kubernetes.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import { packingPolicy } from '../api/policy.ts';
 import { podsOfLeavingNodes } from '../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../engine/instance-types.ts';
 import type { Plan, Snapshot, StateNode } from '../engine/model.ts';
@@ -133,7 +134,7 @@ export class WhatIf {
       pendingPods: [...scene.pending, ...leaving],
       ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
       commitments: cloud.commitments?.(),
-      keepsLaunches: settings.packing !== 'compatible',
+      keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
     });
     const snapshot: Snapshot = {
       ...taken,

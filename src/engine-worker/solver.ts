@@ -1,5 +1,7 @@
 /** Runs the engine's solver for controllers. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { consolidationPolicy } from '../api/policy.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import type { Settings } from '../process/settings.ts';
@@ -36,7 +38,7 @@ export const solveOptions = (settings: Settings, reservedMode: 'strict' | 'fallb
   minValuesPolicy: settings.minValuesPolicy,
   reservedMode: settings.featureGates.reservedCapacity ? reservedMode : 'off',
   ignoreDraRequests: settings.ignoreDraRequests,
-  freesLimits: reservedMode === 'fallback' && settings.consolidation === 'compatible',
+  freesLimits: reservedMode === 'fallback' && !consolidationPolicy(settings.consolidation).limitsLeavingNodes,
   // a simulation checks if ONE node can replace other nodes, so a solution with several cheaper nodes would be a failure
   packing: reservedMode === 'fallback' ? 'compatible' : settings.packing,
   afterBinding: reservedMode === 'strict',

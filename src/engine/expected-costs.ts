@@ -1,8 +1,16 @@
 /** Removes expected costs of instance types, for decisions that must be the same as in Karpenter. */
+
+import type { PackingPolicy } from '../api/policy.ts';
 import type { InstanceType, Offering } from './model.ts';
 import { sharedType, sharedTypeList } from './shared-types.ts';
 
 const made = new WeakMap<readonly InstanceType[], readonly InstanceType[]>();
+
+/** Returns the types for decisions: without spot risks and surplus CPU credits if only the prices of instances count. */
+export const countedTypes = (
+  { expectsCosts }: Pick<PackingPolicy, 'expectsCosts'>,
+  types: readonly InstanceType[],
+): readonly InstanceType[] => (expectsCosts ? types : withoutExpectedCosts(types));
 
 /**
  * Returns types without spot risk and surplus CPU credits. Returns the list itself if it has none, otherwise one shared object

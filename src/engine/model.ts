@@ -3,6 +3,7 @@
  * structured-cloneable data, so that a solve can run in a worker, and a snapshot can be saved and replayed. Compiled forms
  * (interned labels, bit sets, typed arrays) are private to the solver and never appear here.
  */
+
 import type {
   DeviceClass,
   DeviceTaintRule,
@@ -25,6 +26,7 @@ import type {
 } from '../api/kubernetes.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { PackingMode } from '../api/policy.ts';
 import type { Cause } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
@@ -229,7 +231,7 @@ export interface SolveOptions {
    * `compatible` fills nodes as Karpenter does. `cheapest`, the default, then searches for cheaper nodes for the same pods in
    * the same NodePools and topology domains.
    */
-  readonly packing?: 'cheapest' | 'compatible';
+  readonly packing?: PackingMode;
   /** Work limit of the search for cheaper nodes; see `packing/search.ts`. */
   readonly packingWork?: number | undefined;
   /**

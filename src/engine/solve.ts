@@ -3,6 +3,7 @@
  * gives the same plan.
  */
 
+import { packingPolicy } from '../api/policy.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { interleave } from '../lib/interleave.ts';
 import { withCauses } from './causes/plan-causes.ts';
@@ -177,7 +178,8 @@ class VariationSolve {
     const { packing, reservedMode } = this.#options;
     const { templates } = this.#common;
     // simulations of disruption must be quick
-    if (packing === 'compatible' || reservedMode === 'fallback' || !haveEqualWeights(templates)) return undefined;
+    if (!packingPolicy(packing).packsByPrice || reservedMode === 'fallback' || !haveEqualWeights(templates))
+      return undefined;
     const demand = this.#pods.reduce((total, { podClass }) => sum(total, podClass.amounts), this.#noAmounts);
     const cheapest = new CheapestPools(templates, demand);
     return this.#pods.some(({ podClass }) => cheapest.of(podClass) !== undefined) ? cheapest : undefined;
@@ -277,7 +279,7 @@ class VariationSolve {
 
   /** Returns the packed claims. Packing only saves money, so an unexpected error must not prevent launches for pending pods. */
   #packed(bought: readonly Claim[], topology: Topology, workShare: number): readonly Claim[] {
-    if (this.#options.packing === 'compatible' || this.#areTooDear(bought)) return bought;
+    if (!packingPolicy(this.#options.packing).packsByPrice || this.#areTooDear(bought)) return bought;
     const parts = {
       topology,
       order: this.#order,

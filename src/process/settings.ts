@@ -1,8 +1,10 @@
 /** The operator's process settings: command line flags, environment variables, defaults and their validation. */
+
 import { formatDuration } from '../api/duration.ts';
 import { cpuUtilizationError, DEFAULT_CPU_UTILIZATION } from '../api/expected-cpu-utilization.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
+import { type ConsolidationMode, consolidationPolicy, type PackingMode } from '../api/policy.ts';
 import { quoted } from '../lib/quoted.ts';
 import type { MetricsView } from '../observe/metric-views.ts';
 import { parseTracing, type TracingSettings } from '../observe/traces/settings.ts';
@@ -177,8 +179,8 @@ export interface Settings
   readonly tracing: TracingSettings | undefined;
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
-  readonly packing: 'cheapest' | 'compatible';
-  readonly consolidation: 'thorough' | 'compatible';
+  readonly packing: PackingMode;
+  readonly consolidation: ConsolidationMode;
   readonly steering: boolean;
   readonly featureGates: Open<typeof CORE_GATES>;
   readonly awsFeatureGates: Open<typeof AWS_GATES>;
@@ -204,7 +206,8 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
   const awsGates = parseGates('AWS_FEATURE_GATES', raw.awsFeatureGates);
   const awsFeatureGates = openGates(AWS_GATES, awsGates);
   const { tracing, problems } = parseTracing(env);
-  const steering = isSteering(raw);
+  const consolidation = oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const);
+  const steering = isSteering({ steering: raw.steering, consolidation });
   const { defaultConstraints } = parseSchedulerConfig(raw.schedulerConfig);
   const idleDeletionCost = raw.podDeletionCost ? reasonsOfIdleDeletionCost(steering, defaultConstraints) : [];
   const settings: Settings = {
@@ -221,7 +224,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
-    consolidation: oneOf('CONSOLIDATION', raw.consolidation, ['thorough', 'compatible'] as const),
+    consolidation,
     steering,
     podDeletionCost: raw.podDeletionCost && idleDeletionCost.length === 0,
     featureGates: openGates(CORE_GATES, gates),
@@ -246,10 +249,10 @@ function isSteering({
   consolidation,
 }: {
   readonly steering: string;
-  readonly consolidation: string;
+  readonly consolidation: ConsolidationMode;
 }): boolean {
   const value = oneOf('STEERING', steering, ['auto', 'true', 'false'] as const);
-  return value === 'auto' ? consolidation === 'thorough' : value === 'true';
+  return value === 'auto' ? consolidationPolicy(consolidation).steers : value === 'true';
 }
 
 /** Pods with spread constraints keep their deletion cost, and default constraints apply to all pods of ReplicaSets. */

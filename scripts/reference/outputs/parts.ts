@@ -28,14 +28,15 @@ export const UNKNOWN = texts('Unknown facts on which the result depends; absent 
 export const WORTH = Type.Optional(
   Type.Object(
     {
-      netUsdPerHour: usd('Savings minus the worth of the room that moved pods take on existing nodes, in USD per hour'),
+      netUsdPerHour: usd('Savings in USD per hour, with planning figures'),
       hours: Type.Number({ description: 'Expected duration of the savings' }),
       benefitUsd: usd('Expected savings'),
       evictionsUsd: usd('Price of the evictions'),
       lostWorkUsd: usd('Price of work that Jobs do again'),
       endedJobsUsd: usd('Price of the work of all running pods of Jobs that the evictions end'),
       startUsd: usd('Price of the time in which pods and replacements start'),
-      priceUsd: usd('Sum of the four prices'),
+      keptUsd: usd('Price of other nodes with Jobs, for the time that moved pods keep them after the Jobs'),
+      priceUsd: usd('Sum of these prices'),
       neededUsd: usd('Benefit that the move needs: its price, or twice its price under the policy Balanced'),
       pods: count('Pods that are evicted'),
     },

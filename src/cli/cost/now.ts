@@ -1,4 +1,6 @@
 /** Computes current costs, grouped by one dimension. */
+
+import { packingPolicy } from '../../api/policy.ts';
 import { CostAccount } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums } from '../../engine/cost/report.ts';
@@ -78,7 +80,7 @@ export async function costOfManifests(
     instanceTypes: await types(manifests, nowMs),
     nowMs,
     priceBook,
-    ...countedFee(undefined, nodeHourlyFee),
+    ...countedFee(packingPolicy(), nodeHourlyFee),
   });
   const account = new CostAccount();
   const { nodes } = world.snapshot;

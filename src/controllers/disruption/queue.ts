@@ -5,11 +5,13 @@
  *   started ──replacements initialized, API server read──▶ candidates deleted ──▶ done
  *      └──a replacement is gone, a candidate is protected, or the command timed out──▶ rolled back
  */
+
 import { randomUUID } from 'node:crypto';
 import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { consolidationPolicy } from '../../api/policy.ts';
 import {
   billedSavingsOf,
   type Candidate,
@@ -387,7 +389,7 @@ async function createReplacements(
 
 /** Returns a test for nodes that do not count toward limits. As in Karpenter, replaced nodes do not count with `compatible`. */
 function exemptFromLimits({ candidates }: Command, { settings }: Deps): ((node: StateNode) => boolean) | undefined {
-  if (settings.consolidation !== 'compatible') return undefined;
+  if (consolidationPolicy(settings.consolidation).limitsLeavingNodes) return undefined;
   const replaced = new Set(candidates.map(({ stateNode }) => stateNode.providerId));
   return (node) => node.markedForDeletion || replaced.has(node.providerId);
 }

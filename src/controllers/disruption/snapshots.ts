@@ -10,10 +10,11 @@ import { isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { consolidationPolicy, packingPolicy } from '../../api/policy.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { nextChangeMs } from '../../engine/disruption/next-change.ts';
 import { type PassInput, passCluster } from '../../engine/disruption/pass.ts';
-import { withoutExpectedCosts } from '../../engine/expected-costs.ts';
+import { countedTypes } from '../../engine/expected-costs.ts';
 import type { WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
@@ -144,7 +145,7 @@ export class Snapshots {
         // Silent because hundreds of simulations may run. The decisions report problems of NodePools.
         pools: activePools(this.#deps, silent).flatMap((pool) => byPool.get(pool) ?? []),
         nodes: cluster.nodes(),
-        keepsLaunches: settings.packing !== 'compatible',
+        keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
       }),
       nodePools: cluster.stores.nodePools.list(),
       solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
@@ -166,7 +167,7 @@ export class Snapshots {
           nodePool,
           instanceTypes,
           ...(await this.#deps.devices?.forPool(nodePool, instanceTypes)),
-          ...nodeExtras({ ...this.#deps, log: poolLog }, nodePool, settings.consolidation),
+          ...nodeExtras({ ...this.#deps, log: poolLog }, nodePool, consolidationPolicy(settings.consolidation)),
         };
       }),
     );
@@ -176,7 +177,7 @@ export class Snapshots {
     const NodePool = { name: pool.metadata.name };
     try {
       const types = await this.#deps.cloud.instanceTypes(pool);
-      return this.#deps.settings.consolidation === 'compatible' ? withoutExpectedCosts(types) : types;
+      return countedTypes(consolidationPolicy(this.#deps.settings.consolidation), types);
     } catch (error) {
       if (error instanceof OverlaysNotEvaluated)
         log.debug('skipping, node overlays are not applied', { NodePool, error });
@@ -276,7 +277,7 @@ export class DecisionMemo {
  * or that a PodDisruptionBudget allows, after the search. Such candidates wait for the next change of the cluster.
  */
 function coversNoMoreThan({ candidates, consolidation }: MethodInput): Search['covers'] {
-  if (consolidation === 'compatible') return () => true;
+  if (!consolidationPolicy(consolidation).seesNewCandidates) return () => true;
   const seen = new Set(candidates.map(({ providerId }) => providerId));
   return (input) => input.candidates.every(({ providerId }) => seen.has(providerId));
 }

@@ -1,8 +1,10 @@
 /** Computes the cost of the nodes of a NodePool from the prices of their offerings. */
+
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { labelOf } from '../../api/object-fields.ts';
+import { consolidationPolicy } from '../../api/policy.ts';
 import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import { reportedSurplus } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { InstanceType, Requirement } from '../../engine/model.ts';
@@ -90,11 +92,12 @@ export class CostTracker {
   async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (ClaimPrice | undefined)[]> {
     const { prices, burstable, keys } = await this.#offeringsOf(pool, claims);
     const { cloud, settings, log } = this.#deps;
-    const { extras } = nodeExtras({ cloud, settings, log }, pool, settings.consolidation);
+    const policy = consolidationPolicy(settings.consolidation);
+    const { extras } = nodeExtras({ cloud, settings, log }, pool, policy);
     return claims.map((claim, at) => {
       const usd = prices.get(keys[at] ?? '');
       if (usd === undefined) return undefined;
-      const surplus = settings.consolidation === 'compatible' ? 0 : this.#surplusOf(claim, burstable);
+      const surplus = policy.expectsCosts ? this.#surplusOf(claim, burstable) : 0;
       const chargesUsd = chargesUsdPerHour(extras);
       return {
         usdPerHour: billedUsdPerHour({ usdPerHour: usd, chargesUsdPerHour: chargesUsd }),

@@ -1,8 +1,10 @@
 /** The loop that launches nodes for pending pods. */
+
 import { isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { packingPolicy } from '../../api/policy.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import type { Plan, PlannedClaim, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
@@ -201,7 +203,7 @@ export class Provisioner implements Singleton {
       ...{ nowMs, pools, nodes, overdue, withheld, pendingPods: all },
       ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
       commitments: cloud.commitments?.(),
-      keepsLaunches: settings.packing !== 'compatible',
+      keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
     });
     const options = {
       ...solveOptions(settings, 'strict'),

@@ -1,13 +1,14 @@
 /** Input of a solve: pods that need a node, and NodePools that can launch nodes for them. */
+
 import { getCondition, isTrue, READY } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { withoutExpectedCosts } from '../../engine/expected-costs.ts';
+import { type PackingMode, packingPolicy } from '../../api/policy.ts';
+import { countedTypes } from '../../engine/expected-costs.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
 import { isProvisionable, podKey } from '../../engine/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
-import type { Settings } from '../../process/settings.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
 import { untriedReplicas } from '../../state/untried-replicas.ts';
@@ -77,17 +78,18 @@ export const idleNodePools = ({ cluster }: Pick<Deps, 'cluster'>, idle: readonly
 export async function withInstanceTypes(
   deps: Pick<Deps, 'cloud' | 'settings' | 'devices'>,
   pools: readonly NodePool[],
-  { mode, log }: { readonly mode: Settings['packing'] | Settings['consolidation']; readonly log: Logger },
+  { mode, log }: { readonly mode: PackingMode; readonly log: Logger },
 ): Promise<readonly PoolInput[]> {
   return Promise.all(
     pools.map(async (nodePool): Promise<PoolInput> => {
       const NodePool = { name: nodePool.metadata.name };
       try {
         const listed = await deps.cloud.instanceTypes(nodePool);
-        const instanceTypes = mode === 'compatible' ? withoutExpectedCosts(listed) : listed;
+        const policy = packingPolicy(mode);
+        const instanceTypes = countedTypes(policy, listed);
         if (instanceTypes.length === 0) log.info('skipping, no resolved instance types found', { NodePool });
         const devices = await deps.devices?.forPool(nodePool, instanceTypes);
-        return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, mode), ...devices };
+        return { nodePool, instanceTypes, ...nodeExtras({ ...deps, log }, nodePool, policy), ...devices };
       } catch (error) {
         if (error instanceof OverlaysNotEvaluated) {
           log.debug('skipping, node overlays are not applied', { NodePool, error });

@@ -1,5 +1,7 @@
 /** Contract of the algorithms that decide which nodes to disrupt. */
+
 import type { NodePool } from '../../api/nodepool.ts';
+import type { ConsolidationMode } from '../../api/policy.ts';
 import type { PoolInput } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';
@@ -89,9 +91,6 @@ export interface Validated {
   readonly dropped: number;
   readonly events?: readonly DisruptionEvent[];
 }
-
-/** `compatible` finds the same commands as Karpenter. `thorough`, the default, also searches where Karpenter stops. */
-export type ConsolidationMode = 'thorough' | 'compatible';
 
 /** Input of a method. */
 export interface MethodInput {

@@ -15,6 +15,7 @@ import {
 } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { consolidationPolicy } from '../../api/policy.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
@@ -112,7 +113,7 @@ export const committedUse = (
   pools: readonly PoolInput[],
   consolidation: PassInput['consolidation'],
 ): CommittedUse | undefined =>
-  consolidation === 'compatible' ? undefined : CommittedUse.of(commitments, nodes, pools);
+  consolidationPolicy(consolidation).countsCommitments ? CommittedUse.of(commitments, nodes, pools) : undefined;
 
 /** Result of `prepare`, with the input for the decision of the method. */
 interface Preparation extends Omit<MethodReview, 'result'> {

@@ -1,5 +1,6 @@
 /** Runs the disruption methods on a snapshot, in the same way as the operator runs them on the cluster. */
-import type { ConsolidationMode, Method } from './method.ts';
+import { type ConsolidationMode, consolidationPolicy } from '../../api/policy.ts';
+import type { Method } from './method.ts';
 import { drift } from './methods/drift.ts';
 import { emptiness } from './methods/emptiness.ts';
 import { multiNode } from './methods/multi-node.ts';
@@ -14,7 +15,7 @@ export const METHODS: readonly Method[] = [emptiness, staticDrift, drift, multiN
 
 /** Returns the methods of a consolidation mode, in order. */
 export const methodsOf = (mode: ConsolidationMode): readonly Method[] =>
-  mode === 'compatible' ? METHODS : [...METHODS, swap];
+  consolidationPolicy(mode).swapsNodes ? [...METHODS, swap] : METHODS;
 
 /** Returns the methods that an operator runs in a consolidation mode, in order. */
 export const enabledMethods = (mode: ConsolidationMode, hasStaticCapacity: boolean): readonly Method[] =>

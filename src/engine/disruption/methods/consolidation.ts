@@ -1,7 +1,9 @@
 /** Shared code of the methods that reduce the cost of the cluster. */
+
 import { isTrue } from '../../../api/conditions.ts';
 import { NEVER } from '../../../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import { consolidationPolicy } from '../../../api/policy.ts';
 import { RESERVED } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
@@ -199,7 +201,8 @@ function narrowed(
   }
   const cheaper = filtered(replacement, price);
   if ('code' in cheaper) return cheaper;
-  const one = consolidation === 'compatible' ? cheaper.spotAlone() : cheaper.spotOrOnDemand(price);
+  const { fallsBackToOnDemand } = consolidationPolicy(consolidation);
+  const one = fallsBackToOnDemand ? cheaper.spotOrOnDemand(price) : cheaper.spotAlone();
   return typeof one === 'string' ? tooFew(one) : { cheaper, replacement: one };
 }
 

@@ -1,5 +1,6 @@
 /** Removes several nodes in one command, with at most one replacement. */
 
+import { consolidationPolicy } from '../../../api/policy.ts';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';
@@ -94,7 +95,7 @@ function timeoutOf(found: boolean, lastBatchSize: number): NonNullable<MethodRes
  */
 async function searchAll(candidates: readonly Candidate[], input: MethodInput): Promise<Search> {
   let found = await search(candidates, input);
-  if (input.consolidation === 'compatible') return found;
+  if (!consolidationPolicy(input.consolidation).searchesGroups) return found;
   let moves = MOST_MOVES;
   const { taken: wasteful } = withinBudgets(byWasteRatio(input.candidates, input), input.budgets);
   const isKnown = wasteful.every((candidate, at) => candidate === candidates[at]);

@@ -1,0 +1,69 @@
+/**
+ * Meaning of the modes of packing and consolidation. `compatible` decides as Karpenter does, so it switches everything off that
+ * is listed here. No other part compares modes.
+ */
+
+export type PackingMode = 'cheapest' | 'compatible';
+export type ConsolidationMode = 'thorough' | 'compatible';
+
+interface CostPolicy {
+  /** Node fees, spot risks and surplus CPU credits count in decisions. Otherwise, only the prices of instances count. */
+  readonly expectsCosts: boolean;
+}
+
+/** Decisions about launches. */
+export interface PackingPolicy extends CostPolicy {
+  /** New nodes are chosen by price, and NodePools of equal weight by their prices. Otherwise, nodes are filled one by one. */
+  readonly packsByPrice: boolean;
+  /** Pending pods stay on the nodes that were launched for them. */
+  readonly keepsLaunches: boolean;
+}
+
+/** Decisions about nodes that exist. */
+export interface ConsolidationPolicy extends CostPolicy {
+  /** Several nodes may be replaced by several cheaper nodes. */
+  readonly swapsNodes: boolean;
+  /** Nodes are also searched in groups with a common trait. */
+  readonly searchesGroups: boolean;
+  /** A candidate that an exhausted search has not seen starts another search. */
+  readonly seesNewCandidates: boolean;
+  /** If spot is unavailable for a replacement, a cheaper on-demand node counts. */
+  readonly fallsBackToOnDemand: boolean;
+  /** Savings Plans and reserved instances count. */
+  readonly countsCommitments: boolean;
+  /** Nodes that are being replaced or removed count toward limits until they are gone. */
+  readonly limitsLeavingNodes: boolean;
+  /** By default, nodes are marked before moves, and moves have a price. */
+  readonly steers: boolean;
+}
+
+const PACKING: Readonly<Record<PackingMode, PackingPolicy>> = {
+  cheapest: { expectsCosts: true, packsByPrice: true, keepsLaunches: true },
+  compatible: { expectsCosts: false, packsByPrice: false, keepsLaunches: false },
+};
+
+const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = {
+  thorough: {
+    expectsCosts: true,
+    swapsNodes: true,
+    searchesGroups: true,
+    seesNewCandidates: true,
+    fallsBackToOnDemand: true,
+    countsCommitments: true,
+    limitsLeavingNodes: true,
+    steers: true,
+  },
+  compatible: {
+    expectsCosts: false,
+    swapsNodes: false,
+    searchesGroups: false,
+    seesNewCandidates: false,
+    fallsBackToOnDemand: false,
+    countsCommitments: false,
+    limitsLeavingNodes: false,
+    steers: false,
+  },
+};
+
+export const packingPolicy = (mode: PackingMode = 'cheapest'): PackingPolicy => PACKING[mode];
+export const consolidationPolicy = (mode: ConsolidationMode): ConsolidationPolicy => CONSOLIDATION[mode];
