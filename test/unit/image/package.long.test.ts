@@ -67,6 +67,14 @@ describe('release artifacts', () => {
       )
       .flatMap((source) => /(?:^|\/)(src\/.*)$/.exec(source)?.[1] ?? []);
 
+  it('the bundle of the operator contains the schemas of the requests that it sends only', () => {
+    const texts = filesOf('dist/operator')
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => readFileSync(join(checkout, 'dist/operator', name), 'utf8'));
+    expect(texts.some((text) => text.includes('CreateFleetRequest'))).toBe(true);
+    expect(texts.filter((text) => /TransitGateway|ClientVpn|VerifiedAccess/.test(text))).toEqual([]);
+  });
+
   it('the image contains the bundle of the operator only', () => {
     const stages = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^FROM /m);
     const copied = [...(stages.at(-1) ?? '').matchAll(/^(?:COPY|ADD) (.*)$/gm)].map(([, what]) => what);
