@@ -1,6 +1,7 @@
 /** Queue of keys for reconcilers. It stores that a key needs work, not how often the key was added. */
 
 import { type Clock, monotonicMs } from '../lib/clock.ts';
+import { EarliestFirst } from '../lib/earliest-first.ts';
 import type { Limiter } from '../lib/limiter.ts';
 import { backOffMs } from './backoff.ts';
 import type { QueueMeter } from './queue-metrics.ts';
@@ -25,6 +26,18 @@ interface QueueOptions {
   readonly random?: (() => number) | undefined;
 }
 
+/** End of a key's delay. */
+interface Due {
+  readonly key: string;
+  readonly dueMs: number;
+  /** Number of delays before this one. */
+  readonly serial: number;
+}
+
+const isEarlier = (a: Due, b: Due): boolean => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.serial < b.serial);
+/** Number of outdated ends of delays that are kept besides one for each delayed key. */
+const MOST_OUTDATED = 64;
+
 /**
  * Each key is in one of these states. At most one worker processes a key at a time, and a key never waits twice.
  *
@@ -40,7 +53,13 @@ export class WorkQueue {
   readonly #ready = new Set<string>();
   readonly #running = new Set<string>();
   readonly #dirty = new Set<string>();
-  readonly #delayed = new Map<string, { readonly dueMs: number; readonly cancel: () => void }>();
+  /** Ends of the delays by key. */
+  readonly #delayed = new Map<string, number>();
+  /** Ends of the delays in order. Some may be outdated: their keys are no longer delayed, or have another end. */
+  #dues = new EarliestFirst<Due>(isEarlier);
+  #serial = 0;
+  /** Timer for the first end. One timer for each key would need more memory than the object of the key. */
+  #alarm: { readonly dueMs: number; readonly cancel: () => void } | undefined;
   readonly #failures = new Map<string, number>();
   #isOpen = false;
   #isStopped = false;
@@ -65,7 +84,7 @@ export class WorkQueue {
   /** Starts no further work. Resolves when the work in progress has finished. */
   stop(): Promise<void> {
     this.#isStopped = true;
-    for (const { cancel } of this.#delayed.values()) cancel();
+    this.#alarm?.cancel();
     this.#delayed.clear();
     this.#ready.clear();
     if (this.#running.size === 0) return Promise.resolve();
@@ -76,7 +95,7 @@ export class WorkQueue {
 
   add(key: string): void {
     if (this.#isStopped) return;
-    this.#undelay(key);
+    this.#delayed.delete(key);
     if (this.#running.has(key)) {
       if (!this.#dirty.has(key)) this.#options.meter.added(key);
       this.#dirty.add(key);
@@ -94,16 +113,45 @@ export class WorkQueue {
       return;
     }
     if (this.#isStopped || this.#ready.has(key)) return;
+    const dueMs = monotonicMs(this.#options.clock) + waitMs;
+    const presentMs = this.#delayed.get(key);
+    if (presentMs !== undefined && presentMs <= dueMs) return;
+    this.#delayed.set(key, dueMs);
+    if (this.#dues.size > 2 * this.#delayed.size + MOST_OUTDATED) this.#dropOutdated();
+    else this.#pushDue(key, dueMs);
+    this.#setAlarm();
+  }
+
+  #pushDue(key: string, dueMs: number): void {
+    this.#serial += 1;
+    this.#dues.push({ key, dueMs, serial: this.#serial });
+  }
+
+  #dropOutdated(): void {
+    this.#dues = new EarliestFirst(isEarlier);
+    for (const [key, dueMs] of this.#delayed) this.#pushDue(key, dueMs);
+  }
+
+  #setAlarm(): void {
+    const { first } = this.#dues;
+    if (first === undefined || (this.#alarm !== undefined && this.#alarm.dueMs <= first.dueMs)) return;
+    this.#alarm?.cancel();
     const { clock } = this.#options;
-    const dueMs = monotonicMs(clock) + waitMs;
-    const present = this.#delayed.get(key);
-    if (present && present.dueMs <= dueMs) return;
-    present?.cancel();
-    const cancel = clock.after(waitMs, () => {
-      this.#delayed.delete(key);
-      this.add(key);
+    const cancel = clock.after(first.dueMs - monotonicMs(clock), () => {
+      this.#alarm = undefined;
+      this.#addDue();
     });
-    this.#delayed.set(key, { dueMs, cancel });
+    this.#alarm = { dueMs: first.dueMs, cancel };
+  }
+
+  /** Adds the keys whose delay has ended. */
+  #addDue(): void {
+    const nowMs = monotonicMs(this.#options.clock);
+    for (let { first } = this.#dues; first !== undefined && first.dueMs <= nowMs; { first } = this.#dues) {
+      this.#dues.pop();
+      if (this.#delayed.get(first.key) === first.dueMs) this.add(first.key);
+    }
+    this.#setAlarm();
   }
 
   #retry(key: string, longestMs = Number.POSITIVE_INFINITY): void {
@@ -112,11 +160,6 @@ export class WorkQueue {
     this.#failures.set(key, failures + 1);
     meter.retried();
     this.addAfter(key, Math.max(Math.min(backOffMs(backOff, failures, random), longestMs), retries.reserve()));
-  }
-
-  #undelay(key: string): void {
-    this.#delayed.get(key)?.cancel();
-    this.#delayed.delete(key);
   }
 
   /** Starts work in the next turn of the event loop, after all listeners have received the events of this turn. */

@@ -12,6 +12,10 @@ export class EarliestFirst<T> {
     return this.#items[0];
   }
 
+  get size(): number {
+    return this.#items.length;
+  }
+
   push(item: T): void {
     this.#items.push(item);
     let at = this.#items.length - 1;

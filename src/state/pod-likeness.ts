@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Pod } from '../api/kubernetes.ts';
+import { internString } from '../lib/interned-strings.ts';
 
 /** Likeness by pod object. Specs never change within an object, and some specs are large. */
 const known = new WeakMap<Pod, string>();
@@ -37,9 +38,8 @@ function demandsOf(pod: Pod): unknown {
 export function likenessOf(pod: Pod): string {
   let likeness = known.get(pod);
   if (likeness === undefined) {
-    likeness = createHash('sha256')
-      .update(JSON.stringify(demandsOf(pod)))
-      .digest('base64');
+    const digest = createHash('sha256').update(JSON.stringify(demandsOf(pod)));
+    likeness = internString(digest.digest('base64'));
     known.set(pod, likeness);
   }
   return likeness;

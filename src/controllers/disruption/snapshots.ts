@@ -83,6 +83,10 @@ export class Snapshots {
     this.#deps = deps;
     this.#queue = queue;
     this.#launches = launches;
+    // its pods are outdated while many pods change
+    deps.pressure?.onShort(() => {
+      this.#taken = undefined;
+    });
   }
 
   /** Returns the last snapshot for up to two minutes if no input and no decision has changed since then. */
@@ -210,8 +214,8 @@ interface Search {
 
 /** Results of a method's last run. */
 interface Entry {
-  /** The snapshot if the run found nothing. */
-  snapshot?: DisruptionSnapshot | undefined;
+  /** The snapshot if the run found nothing. It must not keep the pods of an outdated snapshot in memory. */
+  snapshot?: WeakRef<DisruptionSnapshot> | undefined;
   /** The search if it found nothing. */
   search?: Search | undefined;
   /** NodePools that the last search did not reach before its time limit. */
@@ -228,7 +232,7 @@ export class DecisionMemo {
 
   /** Returns the methods that must still run on this snapshot, because no run on it has finished without a command. */
   due(methods: readonly Method[], snapshot: DisruptionSnapshot): readonly Method[] {
-    return methods.filter((method) => this.#entry(method).snapshot !== snapshot);
+    return methods.filter((method) => this.#entry(method).snapshot?.deref() !== snapshot);
   }
 
   /**
@@ -237,7 +241,7 @@ export class DecisionMemo {
    * @param snapshot of the beginning of the pass
    */
   passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionSnapshot): void {
-    for (const [method, over] of isOver) this.#entry(method).snapshot = over ? snapshot : undefined;
+    for (const [method, over] of isOver) this.#entry(method).snapshot = over ? new WeakRef(snapshot) : undefined;
   }
 
   /** Returns true if a search of a consolidation method would find no command. */

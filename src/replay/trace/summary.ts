@@ -4,7 +4,7 @@
  */
 import type { KubeObject, Pod, PodSpec, Workload } from '../../api/kubernetes.ts';
 import { amountIn, podRequests } from '../../engine/resources.ts';
-import { EarliestFirst } from './earliest-first.ts';
+import { EarliestFirst } from '../../lib/earliest-first.ts';
 import { ENDING_KINDS, TEMPLATE_KINDS } from './kinds.ts';
 import type { Apply, ObjectRef, Trace, TraceEvent } from './trace.ts';
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { type QueueResult, WorkQueue } from '../../../src/kube/queue.ts';
 import { limiter } from '../../../src/lib/limiter.ts';
+import { heapUsed } from '../../support/heap.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 
 const meter = { added() {}, started() {}, finished() {}, retried() {} };
@@ -105,6 +107,48 @@ describe('WorkQueue', () => {
     queue.add('a');
     await clock.advance(1_000);
     expect(times).toEqual([200, 1_000]);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('processes delayed keys in order of their times, with one timer for all of them', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(30), fc.integer({ min: 1, max: 500 })), { maxLength: 120 }),
+        async (adds) => {
+          const [processed, expected] = [new Map<string, number>(), new Map<string, number>()];
+          const { queue, clock } = queueWith(async (key) => {
+            processed.set(key, clock.now() - start);
+            return done;
+          });
+          const start = clock.now();
+          queue.start();
+          for (const [number, waitMs] of adds) {
+            queue.addAfter(`${number}`, waitMs);
+            expected.set(`${number}`, Math.min(waitMs, expected.get(`${number}`) ?? waitMs));
+          }
+          await clock.settle();
+          expect(clock.waiting).toBe(Math.min(1, adds.length));
+          await clock.advance(500);
+          expect(processed).toEqual(expected);
+          expect([...processed.values()]).toEqual([...processed.values()].sort((a, b) => a - b));
+          expect(clock.waiting).toBe(0);
+        },
+      ),
+    );
+  });
+
+  it('keeps few outdated delays of keys that are added again and again', async () => {
+    const { queue, clock } = queueWith(async () => done);
+    queue.start();
+    const before = heapUsed();
+    for (let round = 0; round < 100_000; round += 1) {
+      queue.addAfter('a', 3_600_000);
+      queue.add('a');
+      if (round % 1_000 === 0) await clock.settle();
+    }
+    await clock.settle();
+    expect(heapUsed() - before).toBeLessThan(1_000_000);
+    await queue.stop();
     expect(clock.waiting).toBe(0);
   });
 
