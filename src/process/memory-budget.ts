@@ -41,7 +41,7 @@ export interface MemoryBudget {
 }
 
 /** Minimum reserve: code, stacks and connections need this much regardless of the limit. */
-const LEAST_RESERVE_MB = 96;
+const LEAST_RESERVE_MB = 80;
 const RESERVE_SHARE = 0.2;
 /** Share of the limit that the command line of the image gives to the old generation of the main thread. */
 const MAIN_SHARE = 0.26;

@@ -6,7 +6,7 @@
  *
  * | part | stage 1 | stage 2 |
  * |---|---|---|
- * | NodeClaims that are being launched | as many as fit into half of the free heap | the same |
+ * | NodeClaims that are being launched | as many as fit into a quarter of the free heap | an eighth |
  * | batch windows | twice as long | four times as long |
  * | caches that only save time | emptied at the start of the stage | emptied at the start of the stage |
  * | engine workers | one at a time | one at a time |
@@ -38,9 +38,9 @@ const HEAP: Stages = { 1: { from: SHORT_SHARE, until: 0.68 }, 2: { from: 0.8, un
 const RESIDENT: Stages = { 1: { from: 0.92, until: 0.85 }, 2: { from: 0.97, until: 0.92 } };
 
 /** Memory of the main thread for a NodeClaim from its creation until its instance is launched, in bytes. */
-const LAUNCH_BYTES = 30_000;
-/** Share of the free heap that launches in progress may use. */
-const LAUNCHES_SHARE = 0.5;
+const LAUNCH_BYTES = 60_000;
+/** Share of the free heap that launches in progress may use. The nodes of earlier launches also need memory while they join. */
+const LAUNCHES_SHARE: Readonly<Record<PressureStage, number>> = { 0: 0.5, 1: 0.25, 2: 0.125 };
 
 /** Factor for the times of batch windows. */
 const STRETCH: Readonly<Record<PressureStage, number>> = { 0: 1, 1: 2, 2: 4 };
@@ -86,7 +86,7 @@ export class MemoryPressure implements Pressure {
     // the last collection may be older than the pending pods
     const expectedBytes = Math.max(usedBytes, heapBytes({ pods: pending, nodes: 0 }));
     const free = FULL_SHARE * limitBytes - expectedBytes;
-    return Math.max(1, Math.floor((LAUNCHES_SHARE * free) / LAUNCH_BYTES) - launching);
+    return Math.max(1, Math.floor((LAUNCHES_SHARE[this.stage] * free) / LAUNCH_BYTES) - launching);
   }
 
   onShort(empty: () => void): void {

@@ -40,6 +40,7 @@ import type { LocalInstance } from '../../src/local/aws/types.ts';
 import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
 import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
 import { type Operator, startOperator } from '../../src/main.ts';
+import type { Pressure } from '../../src/process/memory-pressure.ts';
 import { catalogueOf } from '../support/catalogue.ts';
 import { collectionPath, connectForPolls, type KubeApi } from '../support/kube-api.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';
@@ -96,6 +97,8 @@ export interface ScenarioOptions extends WorldOptions {
   readonly simulations?: SimulationRunner;
   /** Default: the test's thread. */
   readonly solver?: Solver;
+  /** Memory pressure of the operator's process. Default: memory is never short. */
+  readonly pressure?: Pressure;
   /** Real time between two polls of `until`, in milliseconds. Default: that of the stage. */
   readonly pollMs?: number;
   /** Milliseconds by which the clock of the operator's machine is ahead of the world's. Default 0. */
@@ -209,6 +212,7 @@ export async function startScenario(options: ScenarioOptions = {}): Promise<Scen
       clock: skewedClock(clock, options.skewMs),
       ...(options.simulations === undefined ? {} : { simulations: options.simulations }),
       ...(options.solver === undefined ? {} : { solver: options.solver }),
+      ...(options.pressure === undefined ? {} : { pressure: options.pressure }),
       write: (line) => log.push(JSON.parse(line) as LogLine),
     });
     latest = operator;

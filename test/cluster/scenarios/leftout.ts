@@ -89,6 +89,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'live-page.test.ts', why: 'its answers come from caches of the operator, which all other scenarios fill' },
   { file: 'logs.test.ts', why: 'its log of an hour takes an hour of real time' },
   { file: 'mainjob.test.ts', why: 'mainjob.test.ts in test/cluster covers more' },
+  {
+    file: 'memory-pressure.test.ts',
+    why: 'the test sets the memory in use, and the API server only receives an event',
+  },
   { file: 'metrics.test.ts', why: WAITS },
   { file: 'networks.test.ts', why: 'the addresses and zones of a real control plane are those of the machine' },
   { file: 'node-capacity.test.ts', why: 'a real kubelet reports its own disks' },

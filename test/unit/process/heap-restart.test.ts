@@ -15,7 +15,7 @@ describe('heapOptions', () => {
       limit: 256,
       heap: 78,
       options: ['--inspect', ...IMAGE],
-      is: ['--inspect', '--max-old-space-size=84', '--max-semi-space-size=4'],
+      is: ['--inspect', '--max-old-space-size=100', '--max-semi-space-size=4'],
     },
     {
       when: 'V8 has derived the heap from the machine',
@@ -46,6 +46,6 @@ describe('heapOptions', () => {
 
   it('returns options that are right for the next start', () => {
     const options = heapOptions({ limit: container(256), heapBytes: 78 * MIB, options: IMAGE, nodeOptions: '' }) ?? [];
-    expect(heapOptions({ limit: container(256), heapBytes: 96 * MIB, options, nodeOptions: '' })).toBeUndefined();
+    expect(heapOptions({ limit: container(256), heapBytes: 112 * MIB, options, nodeOptions: '' })).toBeUndefined();
   });
 });

@@ -33,13 +33,13 @@ const heapOf = ({ maxOldGenerationSizeMb, maxYoungGenerationSizeMb }: HeapLimits
 
 describe('memoryBudget', () => {
   it.each([
-    { limit: 256, main: 96, workers: 1, worker: 64, reserve: 96, excess: 0 },
-    { limit: 320, main: 128, workers: 1, worker: 96, reserve: 96, excess: 0 },
-    { limit: 384, main: 128, workers: 2, worker: 80, reserve: 96, excess: 0 },
+    { limit: 256, main: 112, workers: 1, worker: 64, reserve: 80, excess: 0 },
+    { limit: 320, main: 128, workers: 1, worker: 112, reserve: 80, excess: 0 },
+    { limit: 384, main: 128, workers: 2, worker: 88, reserve: 80, excess: 0 },
     { limit: 512, main: 145, workers: 2, worker: 132, reserve: 102, excess: 0 },
     { limit: 1_024, main: 278, workers: 2, worker: 271, reserve: 204, excess: 0 },
     { limit: 2_048, main: 544, workers: 2, worker: 547, reserve: 409, excess: 0 },
-    { limit: 128, main: 76, workers: 1, worker: 64, reserve: 96, excess: 108 },
+    { limit: 128, main: 76, workers: 1, worker: 64, reserve: 80, excess: 92 },
   ])('divides $limit MiB', ({ limit, main, workers, worker, reserve, excess }) => {
     const budget = memoryBudget(limit * MIB);
     expect(heapOf(budget.worker)).toBe(worker);
@@ -47,7 +47,7 @@ describe('memoryBudget', () => {
   });
 
   it.each([
-    { limit: 256, main: 78, workers: 1, worker: 82, excess: 0 },
+    { limit: 256, main: 78, workers: 1, worker: 98, excess: 0 },
     { limit: 512, main: 157, workers: 2, worker: 126, excess: 0 },
     // without the options of the image, V8 derives its limit from the memory of the machine
     { limit: 512, main: 4_288, workers: 1, worker: 64, excess: 3_942 },

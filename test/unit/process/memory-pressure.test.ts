@@ -115,8 +115,19 @@ describe('memory pressure', () => {
         expect(launches(a, pending, launching)).toBeGreaterThanOrEqual(1);
       }),
     );
-    expect(launches(0.5)).toBe(611);
-    expect(launches(0.5, 3_000)).toBeLessThan(350);
-    expect(launches(0.5, 0, 100)).toBe(511);
+    expect(launches(0.5)).toBe(305);
+    expect(launches(0.5, 3_000)).toBeLessThan(160);
+    expect(launches(0.5, 0, 100)).toBe(205);
+  });
+
+  it('allows a smaller share of the free heap for launches in each stage', () => {
+    const pressure = new MemoryPressure();
+    const shares = [0, 1, 2].map((stage) => {
+      pressure.heapUsed({ usedBytes: 0, limitBytes: 20 * LIMIT_BYTES });
+      pressure.resident([0, 0.93, 0.98][stage] ?? 0);
+      return pressure.mostLaunches({ pending: 0, launching: 0 });
+    });
+    expect(shares[1]).toBe(Math.floor((shares[0] ?? 0) / 2));
+    expect(shares[2]).toBe(Math.floor((shares[0] ?? 0) / 4));
   });
 });
