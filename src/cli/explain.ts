@@ -5,6 +5,7 @@ import { blockersCommand } from './blockers.ts';
 import { budgetsCommand } from './budgets.ts';
 import { withExamples } from './describe.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
+import { explainDrainCommand } from './explain-drain.ts';
 import { explainInstanceTypeCommand } from './explain-instance-type.ts';
 import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
 import { explainPod } from './explain-pod.ts';
@@ -100,4 +101,5 @@ export const explainCommand = (): Command =>
     .addCommand(explainNode())
     .addCommand(explainInstanceTypeCommand())
     .addCommand(blockersCommand())
+    .addCommand(explainDrainCommand())
     .addCommand(budgetsCommand());

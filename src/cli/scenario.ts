@@ -7,7 +7,7 @@ import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
 import type { PackingPolicy } from '../api/policy.ts';
 import { countedTypes, withCpuUtilization } from '../engine/expected-costs.ts';
-import type { InstanceType } from '../engine/model.ts';
+import type { InstanceType, SolveOptions } from '../engine/model.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
 import { DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
 import { isOperator } from './holds.ts';
@@ -213,6 +213,23 @@ export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   };
   return { types, notes, unknown };
 }
+
+/** Returns the solve options of launches, with the defaults of the operator. */
+export const launchOptions = ({
+  drivers,
+  isReserved,
+}: {
+  readonly drivers: WorldOptions['drivers'];
+  /** Feature gate ReservedCapacity. */
+  readonly isReserved: boolean;
+}): SolveOptions => ({
+  preferencePolicy: 'Respect',
+  minValuesPolicy: 'Strict',
+  reservedMode: isReserved ? 'strict' : 'off',
+  ignoreDraRequests: drivers === undefined,
+  packing: 'cheapest',
+  afterBinding: true,
+});
 
 /** @throws InputError with the file, or SettingsError with the field */
 export function defaultConstraintsOf({

@@ -8,6 +8,7 @@ import type { Pod } from '../api/kubernetes.ts';
 import { packingPolicy } from '../api/policy.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
+import { defined } from '../lib/defined.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { type Example, withExamples } from './describe.ts';
 import { holdsFor } from './holds.ts';
@@ -21,6 +22,7 @@ import {
   defaultConstraintsOf,
   driversFor,
   evictionPriceOption,
+  launchOptions,
   manifestsOf,
   noneOf,
   type ScenarioOptions,
@@ -66,6 +68,7 @@ export async function simulateManifests(
   const policy = packingPolicy(options.packing);
   const defaultConstraints = defaultConstraintsOf(options);
   const { types, notes: ofTypes, unknown } = typesNoting(options);
+  const { preferencePolicy, minValuesPolicy, packing } = options;
   const instanceTypes = typesUnder(policy, await types(manifests, nowMs));
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
@@ -80,12 +83,8 @@ export async function simulateManifests(
   const plan = solve(
     { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
     {
-      preferencePolicy: options.preferencePolicy ?? 'Respect',
-      minValuesPolicy: options.minValuesPolicy ?? 'Strict',
-      reservedMode: (featureGates.ReservedCapacity ?? true) ? 'strict' : 'off',
-      ignoreDraRequests: drivers === undefined,
-      packing: options.packing ?? 'cheapest',
-      afterBinding: true,
+      ...launchOptions({ drivers, isReserved: featureGates.ReservedCapacity ?? true }),
+      ...defined({ preferencePolicy, minValuesPolicy, packing }),
       explain: true,
     },
   );

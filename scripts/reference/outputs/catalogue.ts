@@ -14,6 +14,7 @@ import type { DisruptionAnswer } from '../../../src/cli/render/commands.ts';
 import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
 import type { SupportReport } from '../../../src/cli/render/support-report.ts';
 import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
+import type { DrainPlan } from '../../../src/engine/blockers/drain-plan.ts';
 import type { NodeClaimExplanation } from '../../../src/engine/causes/nodeclaim-explanation.ts';
 import type { InstanceTypeExplanation } from '../../../src/engine/instance-type-explanation.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
@@ -22,7 +23,7 @@ import type { DescribedOutput } from '../verbs.ts';
 import { COST, COST_HISTORY, REPORT } from './cost.ts';
 import { INSTANCE_TYPE } from './instance-types.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
-import { BLOCKERS, BUDGET_CALENDAR, MOVES, VERDICTS } from './nodes.ts';
+import { BLOCKERS, BUDGET_CALENDAR, DRAIN, MOVES, VERDICTS } from './nodes.ts';
 import { DISRUPTION, FINDINGS, NODECLAIM, OFFERINGS, POD_VERDICT, SIMULATION } from './purchases.ts';
 import { REPLAY } from './replay.ts';
 import { TRACE_SUMMARY } from './trace.ts';
@@ -37,6 +38,7 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'explain-nodeclaim', verb: 'explain nodeclaim', schema: NODECLAIM },
   { name: 'explain-instance-type', verb: 'explain instance-type', schema: INSTANCE_TYPE },
   { name: 'blockers', verb: 'explain blockers', schema: BLOCKERS },
+  { name: 'explain-drain', verb: 'explain drain', schema: DRAIN },
   { name: 'budgets', verb: 'explain budgets', schema: BUDGET_CALENDAR },
   { name: 'moves', verb: 'report moves', schema: MOVES },
   { name: 'cost', verb: 'cost', schema: COST },
@@ -63,6 +65,7 @@ export type Printed =
   | Fitting<typeof NODECLAIM, NodeClaimExplanation>
   | Fitting<typeof INSTANCE_TYPE, readonly InstanceTypeExplanation[]>
   | Fitting<typeof BLOCKERS, readonly NodeBlockers[]>
+  | Fitting<typeof DRAIN, DrainPlan>
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>
   | Fitting<typeof COST_HISTORY, CostHistory>

@@ -77,6 +77,38 @@ export const BLOCKERS = Type.Array(
   { description: 'Nodes whose drain or disruption is blocked; draining nodes first' },
 );
 
+export const DRAIN = Type.Object(
+  {
+    node: text('Name of the Node'),
+    nodeClaim: Type.Optional(Type.String()),
+    nodePool: Type.Optional(Type.String()),
+    canFinish: Type.Boolean({ description: 'False if a pod stays on the node without a time limit' }),
+    terminationGracePeriod: Type.Optional(text('Maximum duration of the drain, from the NodeClaim')),
+    blockers: Type.Array(BLOCKER),
+    pods: Type.Array(
+      Type.Object({
+        pod: text('namespace/name'),
+        node: Type.Optional(text('Existing node to which the pod goes')),
+        newNode: Type.Optional(count('Position in newNodes, from 0')),
+        problem: Type.Optional(text('Reason why the pod stays, stays pending, or is not created again')),
+      }),
+    ),
+    newNodes: Type.Array(
+      Type.Object({
+        nodePool: Type.String(),
+        instanceType: text('Cheapest instance type'),
+        usdPerHour: usd('Price as AWS bills it'),
+        pods: texts('namespace/name of the pods of the drained node'),
+      }),
+      { description: 'Nodes that are launched because of the drain' },
+    ),
+    newNodesWithoutDrain: count('Nodes that are launched for pending pods in any case'),
+    usdPerHour: Type.Optional(usd('Price of the node as AWS bills it; absent if its price is unknown')),
+    usdPerHourAdded: Type.Optional(usd('Price of the new nodes minus the price of the node')),
+  },
+  { description: 'Prediction of the drain of a node' },
+);
+
 const REASON = Type.Enum(['Empty', 'Drifted', 'Underutilized']);
 
 export const BUDGET_CALENDAR = Type.Object(
