@@ -65,7 +65,11 @@ async function verdictInManifests(name: string, flags: Flags): Promise<ShownVerd
   const pod = `${namespace}/${name}`;
   const found = await simulatePod(flags);
   const { snapshot, waiting } = found;
-  const pods = [...snapshot.pendingPods, ...waiting, ...snapshot.nodes.flatMap((node) => node.pods)];
+  const pods = [
+    ...snapshot.pendingPods,
+    ...waiting.map(({ pod: each }) => each),
+    ...snapshot.nodes.flatMap((node) => node.pods),
+  ];
   const known = pods.map(podKey);
   if (!known.includes(pod)) throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
   const verdict = withUnknown(simulatedVerdict(pod, found), found);

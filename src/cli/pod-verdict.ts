@@ -1,6 +1,12 @@
 /** Computes and renders verdicts on pods. */
 
-import { type PodVerdict, refusedVerdict, runningText, waitingText } from '../engine/causes/pod-verdict.ts';
+import {
+  type PodVerdict,
+  refusedVerdict,
+  runningText,
+  type WaitingPod,
+  waitingText,
+} from '../engine/causes/pod-verdict.ts';
 import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
 import { figuresOf } from './render/simulation.ts';
@@ -18,8 +24,8 @@ type Simulated = Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>;
 
 /** Returns the verdict on the pod with the given namespaced name, from a simulation. */
 export function simulatedVerdict(pod: string, { simulation, snapshot, waiting }: Simulated): PodVerdict {
-  const idle = waiting.find((each) => podKey(each) === pod);
-  if (idle) return { pod, code: 'waiting', text: waitingText(idle) };
+  const idle = waiting.find((each) => podKey(each.pod) === pod);
+  if (idle) return waitingVerdict(idle);
   for (const { name, pods } of snapshot.nodes) {
     const found = pods.find((each) => podKey(each) === pod);
     if (found) return { pod, code: 'running', text: runningText(found, name) };
@@ -39,9 +45,15 @@ export function simulatedVerdicts({ simulation, snapshot, waiting }: Simulated):
     for (const pod of claim.pods) decided.set(pod, { pod, code: 'bought', text: launchText(claim) });
   return [
     ...snapshot.pendingPods.map(podKey).map((pod) => decided.get(pod) ?? refusal(pod, simulation)),
-    ...waiting.map((pod): PodVerdict => ({ pod: podKey(pod), code: 'waiting', text: waitingText(pod) })),
+    ...waiting.map(waitingVerdict),
   ];
 }
+
+const waitingVerdict = (waiting: WaitingPod): PodVerdict => ({
+  pod: podKey(waiting.pod),
+  code: 'waiting',
+  text: waitingText(waiting),
+});
 
 function placedVerdict(pod: string, node: string, { nodes, nowMs }: Simulated['snapshot']): PodVerdict {
   const { nodeClaim: claim, initialized = false } = nodes.find(({ name }) => name === node) ?? {};

@@ -6,6 +6,7 @@
 import { Command, Option } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
 import { packingPolicy } from '../api/policy.ts';
+import type { WaitingPod } from '../engine/causes/pod-verdict.ts';
 import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { defined } from '../lib/defined.ts';
@@ -47,7 +48,7 @@ export interface SimulateResult {
   /** Pods of nodes that are being removed. These must also be placed. */
   readonly leaving: readonly Pod[];
   /** Pending pods for which no node is launched now. */
-  readonly waiting: readonly Pod[];
+  readonly waiting: readonly WaitingPod[];
   readonly notes: readonly string[];
 }
 
@@ -199,7 +200,10 @@ export function simulateCommand(): Command {
         ...flags,
         ...(now === undefined ? {} : { nowMs: now }),
       });
-      writeNotes([...notes, ...noneOf('pending pod', [...snapshot.pendingPods, ...leaving, ...waiting])]);
+      writeNotes([
+        ...notes,
+        ...noneOf('pending pod', [...snapshot.pendingPods, ...leaving, ...waiting.map(({ pod }) => pod)]),
+      ]);
       await printAs(flags.output, simulation, async (found) =>
         (await import('./render/simulation.ts')).simulationText(found),
       );

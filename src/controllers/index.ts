@@ -44,6 +44,7 @@ import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
 import { podTemplates } from './pod-templates.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
+import { PodNominations } from './provisioning/pod-nominations.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, PodBatcher, podTrigger, poolTrigger } from './provisioning/triggers.ts';
@@ -99,6 +100,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
     nodeTrigger(batcher),
     poolTrigger(deps, batcher),
     new Provisioner(deps, { batcher, solver, launches, verdicts }),
+    ...(settings.podNomination ? [new PodNominations(deps, verdicts)] : []),
     launches.judge,
     new NodeClaimLifecycle(deps, launches),
     expiration(deps),

@@ -34,13 +34,15 @@ export const isScheduled = (pod: EnginePod): boolean => Boolean(pod.spec.nodeNam
 const isStuckTerminating = (pod: EnginePod, nowMs: number): boolean =>
   pod.metadata.deletionTimestamp !== undefined && nowMs - Date.parse(pod.metadata.deletionTimestamp) > STUCK_MS;
 
-/** Returns true if kube-scheduler found no node for the pod, so that a node may be launched for it. */
-export function isProvisionable(pod: EnginePod): boolean {
+/**
+ * Returns true if kube-scheduler found no node for the pod. A node may be launched, unless the pod waits for a preemption
+ * (`preemption.ts`).
+ */
+export function isUnschedulable(pod: EnginePod): boolean {
   const unschedulable = (pod.status?.conditions ?? []).some(
     ({ type, reason }) => type === 'PodScheduled' && reason === 'Unschedulable',
   );
-  if (!unschedulable || isScheduled(pod) || pod.status?.nominatedNodeName) return false;
-  return !isOwnedByDaemonSet(pod) && !isMirror(pod);
+  return unschedulable && !isScheduled(pod) && !isOwnedByDaemonSet(pod) && !isMirror(pod);
 }
 
 /** Returns true if the pod will need another node after its node is removed. */

@@ -88,6 +88,11 @@ export const OPTIONS = {
     false,
     'Let scale-downs delete pods on marked nodes first (steering); requires the right to patch pods',
   ),
+  podNomination: toggle(
+    'pod-nomination',
+    false,
+    'Write the planned node of pending pods to their status, so that kube-scheduler tries it first; requires the right to patch pods/status',
+  ),
   evictionPrice: decimal(
     'eviction-price',
     DEFAULT_EVICTION_PRICE,

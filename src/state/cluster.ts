@@ -14,8 +14,9 @@ import { nodeNameOf } from '../api/object-fields.ts';
 import type { DefaultSpread } from '../engine/default-spread.ts';
 import type { InstanceType, Resources, StateNode } from '../engine/model.ts';
 import { readableRequests } from '../engine/placement-requests.ts';
-import { podKey } from '../engine/pods.ts';
+import { isUnschedulable, podKey } from '../engine/pods.ts';
 import { countsTowardLimits, largestCapacity, nodeCapacities } from '../engine/pool-usage.ts';
+import { type Preemption, preemptionFor } from '../engine/preemption.ts';
 import { addResources, sameResources } from '../engine/resources.ts';
 import { hasOtherSuccessor, type ResourceTemplate, withSuccessor } from '../engine/successors.ts';
 import type { Informers, Store } from '../kube/client.ts';
@@ -189,6 +190,15 @@ export class ClusterState {
     const providerId = node && providerIdOf(node);
     return providerId === undefined ? undefined : this.nodeByProviderId(providerId);
   }
+
+  /** Returns the preemption on its nominated node that the pod waits for, or undefined. */
+  preemptionFor(pod: Pod): Preemption | undefined {
+    const { nominatedNodeName } = pod.status ?? {};
+    return nominatedNodeName ? preemptionFor(pod, this.nodeByName(nominatedNodeName), this.#clock.now()) : undefined;
+  }
+
+  /** Returns true if a node may be launched for the pod: kube-scheduler found none, and preempts no pods for this pod. */
+  readonly isProvisionable = (pod: Pod): boolean => isUnschedulable(pod) && this.preemptionFor(pod) === undefined;
 
   nodeOfClaim(claim: NodeClaim): StateNode | undefined {
     return claim.status?.providerID ? this.nodeByProviderId(claim.status.providerID) : undefined;

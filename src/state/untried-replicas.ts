@@ -1,7 +1,7 @@
 /** Replicas of unschedulable pods that kube-scheduler has not tried yet (docs/decisions/0031). */
 import type { Pod } from '../api/kubernetes.ts';
 import { controllerOf } from '../api/object-fields.ts';
-import { isActive, isProvisionable, isScheduled } from '../engine/pods.ts';
+import { isActive, isScheduled, isUnschedulable } from '../engine/pods.ts';
 import type { Store } from '../kube/client.ts';
 import { likenessOf } from './pod-likeness.ts';
 
@@ -21,32 +21,32 @@ export function replicatorOf(pod: Pod): string | undefined {
 
 /** Returns true if the pod waits for kube-scheduler's first attempt. */
 export const isUntried = (pod: Pod): boolean =>
-  isActive(pod) &&
-  !isScheduled(pod) &&
-  !pod.status?.nominatedNodeName &&
-  !(pod.status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
+  isActive(pod) && !isScheduled(pod) && !(pod.status?.conditions ?? []).some(({ type }) => type === 'PodScheduled');
 
 /**
  * Returns the unscheduled pods that kube-scheduler has not tried and that are replicas of a provisionable pod.
  * kube-scheduler will find no place for these replicas either. Launching nodes for all replicas together saves the time
  * in which kube-scheduler tries hundreds of replicas one after the other (docs/decisions/0031).
  */
-export function untriedReplicas(unscheduled: readonly Pod[]): readonly Pod[] {
+export function untriedReplicas(
+  unscheduled: readonly Pod[],
+  { isProvisionable }: { readonly isProvisionable: (pod: Pod) => boolean },
+): readonly Pod[] {
   const untried = unscheduled.filter((pod) => isUntried(pod) && replicatorOf(pod) !== undefined);
   if (untried.length === 0) return [];
   const replicators = new Set(untried.map(replicatorOf));
   // pods that were created after an edit of the template have different requirements
   const tried = new Set(
-    unscheduled.filter((pod) => isProvisionable(pod) && replicators.has(replicatorOf(pod))).map(kindOfReplica),
+    unscheduled.filter((pod) => replicators.has(replicatorOf(pod)) && isProvisionable(pod)).map(kindOfReplica),
   );
   return untried.filter((pod) => tried.has(kindOfReplica(pod)));
 }
 
 const kindOfReplica = (pod: Pod): string => `${replicatorOf(pod)} ${likenessOf(pod)}`;
 
-/** Index of controllers that have a provisionable pod. The index follows the store. */
+/** Index of controllers that have an unschedulable pod. The index follows the store. */
 export class UnschedulableReplicators {
-  /** Provisionable pods by the UID of their controller. */
+  /** Unschedulable pods by the UID of their controller. */
   readonly #counts = new Map<string, number>();
 
   constructor(pods: Pick<Store<Pod>, 'subscribe'>) {
@@ -61,7 +61,7 @@ export class UnschedulableReplicators {
   }
 
   #count(pod: Pod, by: number): void {
-    const uid = isProvisionable(pod) ? replicatorOf(pod) : undefined;
+    const uid = isUnschedulable(pod) ? replicatorOf(pod) : undefined;
     if (uid === undefined) return;
     const count = (this.#counts.get(uid) ?? 0) + by;
     if (count > 0) this.#counts.set(uid, count);

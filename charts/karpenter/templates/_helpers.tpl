@@ -167,6 +167,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "CONSOLIDATION" "consolidation" false)
   (list "STEERING" "steering" false)
   (list "POD_DELETION_COST" "podDeletionCost" false)
+  (list "POD_NOMINATION" "podNomination" false)
   (list "EVICTION_PRICE" "evictionPrice" false)
   (list "METRICS" "metrics" false)
   (list "NODE_HOURLY_FEE" "nodeHourlyFee" false)

@@ -165,6 +165,13 @@ export const KNOWN_VALUES = `
       false,
       ""
     ],
+    "podNomination": [
+      "true",
+      "false",
+      true,
+      false,
+      ""
+    ],
     "costHistory": true,
     "metrics": [
       "budget",

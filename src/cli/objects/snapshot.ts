@@ -5,10 +5,11 @@ import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../ap
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import type { StaticDrivers } from '../../aws/dra/static-templates.ts';
+import type { WaitingPod } from '../../engine/causes/pod-verdict.ts';
 import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
-import { isOwnedByDaemonSet, isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
+import { isOwnedByDaemonSet, isScheduled, isUnschedulable, podKey } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
 import { fixedInformers } from '../../kube/fixed-informers.ts';
 import { ClusterState } from '../../state/cluster.ts';
@@ -39,7 +40,7 @@ export interface World {
    */
   readonly allPools: readonly PoolInput[];
   /** Pending pods for which no node is launched now. */
-  readonly waiting: readonly Pod[];
+  readonly waiting: readonly WaitingPod[];
   /** Pods of nodes that are being removed. Nodes are launched for them before they are pending. */
   readonly leaving: readonly Pod[];
   /** Notes for the user about ignored input. */
@@ -104,8 +105,8 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const nodes = cluster.nodes();
   const isIdle = ({ metadata }: NodePool): boolean => idle.some(({ nodePool }) => nodePool === metadata.name);
   const { held = new Map() } = options;
-  const untried = new Set(untriedReplicas(pods));
-  const isPlaced = (pod: Pod): boolean => (isProvisionable(pod) || untried.has(pod)) && !held.has(podKey(pod));
+  const untried = new Set(untriedReplicas(pods, cluster));
+  const isPlaced = (pod: Pod): boolean => (cluster.isProvisionable(pod) || untried.has(pod)) && !held.has(podKey(pod));
   return {
     notes: [
       ...book.notes,
@@ -119,11 +120,13 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...deviceNotes,
       ...manifests.flatMap(workloadNotes),
       ...otherSchedulers(pods),
-      ...pods.filter(isProvisionable).flatMap((pod) => heldNote(pod, held)),
+      ...pods.filter(isUnschedulable).flatMap((pod) => heldNote(pod, held)),
     ],
     unknown: [...unknown, ...notInSnapshot(manifests)],
     allPools,
-    waiting: pods.filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isPlaced(pod)),
+    waiting: pods
+      .filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isPlaced(pod))
+      .map((pod) => ({ pod, preemption: cluster.preemptionFor(pod) })),
     leaving: podsOfLeavingNodes(nodes, cluster.stores.podDisruptionBudgets.list(), options.nowMs),
     snapshot: takeSnapshot(cluster, {
       nowMs: options.nowMs,
@@ -160,7 +163,7 @@ const DEFAULT_SCHEDULER = 'default-scheduler';
 /** Returns a note on each further scheduler of pods that are not from a cluster. */
 function otherSchedulers(pods: readonly Pod[]): readonly string[] {
   const names = pods
-    .filter((pod) => pod.metadata.resourceVersion === undefined && isProvisionable(pod))
+    .filter((pod) => pod.metadata.resourceVersion === undefined && isUnschedulable(pod))
     .map(({ spec }) => spec.schedulerName || DEFAULT_SCHEDULER);
   return [...new Set(names)]
     .filter((name) => name !== DEFAULT_SCHEDULER)

@@ -1,9 +1,8 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
-import type { Pod } from '../../api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
 import { billedUsdPerHour } from '../../engine/billed-price.ts';
 import type { Cause } from '../../engine/causes/cause.ts';
-import { waitingText } from '../../engine/causes/pod-verdict.ts';
+import { type WaitingPod, waitingText } from '../../engine/causes/pod-verdict.ts';
 import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
@@ -95,13 +94,15 @@ const listPriceOf = ({ usdPerHour, listUsdPerHour = usdPerHour }: PlannedClaim):
 const sumOf = (claims: readonly PlannedClaim[], priceOf: (claim: PlannedClaim) => number): number =>
   rounded(claims.reduce((sum, claim) => sum + priceOf(claim), 0));
 
-const waitingIn = (pods: readonly Pod[]): Readonly<Record<string, string>> =>
-  Object.fromEntries(pods.map((pod) => [podKey(pod), waitingText(pod)] as const).sort(([a], [b]) => compareText(a, b)));
+const waitingIn = (waiting: readonly WaitingPod[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    waiting.map((each) => [podKey(each.pod), waitingText(each)] as const).sort(([a], [b]) => compareText(a, b)),
+  );
 
 /** Converts a plan. `explain` adds the structured reason for each pod and NodePool. */
 export function simulationOf(
   plan: Plan,
-  options: { readonly explain: boolean; readonly unknown: readonly string[]; readonly waiting: readonly Pod[] },
+  options: { readonly explain: boolean; readonly unknown: readonly string[]; readonly waiting: readonly WaitingPod[] },
 ): SimulationAnswer {
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   const causes = refused.flatMap(([pod, refusal]) =>

@@ -6,9 +6,9 @@ import { poolNameOf } from '../../api/object-fields.ts';
 import type { Cause } from '../../engine/causes/cause.ts';
 import { type PodVerdict, refusedVerdict, runningText, waitingText } from '../../engine/causes/pod-verdict.ts';
 import { endsByItself } from '../../engine/causes/pool-cause.ts';
-import type { Plan, PodRefusal } from '../../engine/model.ts';
+import type { Plan, PodRefusal, StateNode } from '../../engine/model.ts';
 import { joinProgress } from '../../engine/node-join.ts';
-import { isProvisionable, isScheduled, podKey } from '../../engine/pods.ts';
+import { isScheduled, isUnschedulable, podKey } from '../../engine/pods.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../../lib/times.ts';
 import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
@@ -75,6 +75,22 @@ export class PodVerdicts {
       if (known?.decision.kind === 'launched')
         this.#entries.set(key, { ...known, decision: { ...known.decision, claim } });
     }
+  }
+
+  /** Yields the pods with a latest decision on a node that exists, with this node. Omits pods that have changed their UID. */
+  *placements(): Iterable<{ readonly pod: Pod; readonly node: StateNode }> {
+    for (const [key, { uid, decision }] of this.#entries) {
+      const node = this.#nodeOf(decision);
+      const pod = node && this.#podNamed(key);
+      if (node !== undefined && pod !== undefined && pod.metadata.uid === uid) yield { pod, node };
+    }
+  }
+
+  #nodeOf(decision: Decision): StateNode | undefined {
+    const { cluster } = this.#deps;
+    if (decision.kind === 'placed') return cluster.nodeByProviderId(decision.providerId);
+    const claim = decision.kind === 'launched' && decision.claim ? cluster.claim(decision.claim) : undefined;
+    return claim && cluster.nodeOfClaim(claim);
   }
 
   /** Returns the limit of a NodePool that stops a launch for a pending pod. Omits limits that are expected to have room again. */
@@ -189,7 +205,9 @@ export class PodVerdicts {
   #undecided(pod: Pod): PodVerdict {
     const { cluster, clock } = this.#deps;
     const key = podKey(pod);
-    if (!isProvisionable(pod)) return { pod: key, code: 'waiting', text: waitingText(pod) };
+    const preemption = cluster.preemptionFor(pod);
+    if (preemption !== undefined || !isUnschedulable(pod))
+      return { pod: key, code: 'waiting', text: waitingText({ pod, preemption }) };
     const waitedMs = clock.now() - (cluster.podTimings.get(key).acknowledgedMs ?? clock.now());
     const text = (why: string): string => `the operator has not decided on the pod yet; ${why}`;
     if (cluster.unlaunched.isAwaited)

@@ -7,7 +7,7 @@ import { type PackingMode, packingPolicy } from '../../api/policy.ts';
 import { countedTypes } from '../../engine/expected-costs.ts';
 import { awaitsReadiness, idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool, PoolInput } from '../../engine/model.ts';
-import { isProvisionable, podKey } from '../../engine/pods.ts';
+import { podKey } from '../../engine/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { PODS_BY_NODE } from '../../state/stores.ts';
@@ -20,12 +20,13 @@ import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
 const unscheduledPods = ({ stores }: ClusterState): readonly Pod[] => stores.pods.byIndex(PODS_BY_NODE, '');
 
 /** Returns the pods that wait for a node. */
-export const pendingPods = (cluster: ClusterState): readonly Pod[] => unscheduledPods(cluster).filter(isProvisionable);
+export const pendingPods = (cluster: ClusterState): readonly Pod[] =>
+  unscheduledPods(cluster).filter(cluster.isProvisionable);
 
 /** Returns the pods that wait for a node, and replicas of such pods that kube-scheduler has not tried yet. */
 export function podsToPlace(cluster: ClusterState): readonly Pod[] {
   const unscheduled = unscheduledPods(cluster);
-  return [...unscheduled.filter(isProvisionable), ...untriedReplicas(unscheduled)];
+  return [...unscheduled.filter(cluster.isProvisionable), ...untriedReplicas(unscheduled, cluster)];
 }
 
 /** Removes the pods of NodeClaims with an overdue launch, so that no second node is launched for them in the meantime. */

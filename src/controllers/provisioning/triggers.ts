@@ -7,13 +7,14 @@ import { NODE, NODE_POOL, POD } from '../../api/kinds.ts';
 import type { Node, Pod } from '../../api/kubernetes.ts';
 import { DISRUPTED_TAINT } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { isProvisionable, podKey } from '../../engine/pods.ts';
+import { isUnschedulable, podKey } from '../../engine/pods.ts';
 import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
 import { timeOf } from '../../lib/times.ts';
 import { isUntried, replicatorOf, UnschedulableReplicators } from '../../state/untried-replicas.ts';
 import type { Deps } from '../deps.ts';
+import { nominateNode } from '../nomination.ts';
 import { someAwaitReadiness } from './solve-input.ts';
 
 interface BatchWindow {
@@ -157,7 +158,8 @@ function triedMs({ status }: Pod): number {
  * Opens a window for a pending pod, or extends the open window. Replicas count when they arrive, but not again after
  * kube-scheduler has tried them. Otherwise a window would stay open while kube-scheduler tries hundreds of replicas.
  */
-export function podTrigger({ clock, cluster }: Deps, batcher: PodBatcher): Reconciler<Pod> {
+export function podTrigger(deps: Deps, batcher: PodBatcher): Reconciler<Pod> {
+  const { clock, cluster } = deps;
   const unschedulable = new UnschedulableReplicators(cluster.stores.pods);
   const isLikeUnschedulable = (pod: Pod): boolean => {
     const replicator = replicatorOf(pod);
@@ -174,11 +176,17 @@ export function podTrigger({ clock, cluster }: Deps, batcher: PodBatcher): Recon
     watches: POD,
     concurrency: 1000,
     rateLimit: { qps: 1000, burst: 10_000 },
-    filter: (pod, event) => event !== 'deleted' && (isProvisionable(pod) || isLikeUnschedulable(pod)),
+    filter: (pod, event) => event !== 'deleted' && (isUnschedulable(pod) || isLikeUnschedulable(pod)),
 
     async reconcile(pod) {
-      const isTried = isProvisionable(pod);
+      const isTried = isUnschedulable(pod);
       if (!isTried && !isLikeUnschedulable(pod)) return settled;
+      if (cluster.preemptionFor(pod) !== undefined) {
+        const node = cluster.nodeByName(pod.status?.nominatedNodeName ?? '');
+        // without the preempted pods, the node can look empty
+        if (node !== undefined) nominateNode(deps, node);
+        return after(AGAIN_MS);
+      }
       cluster.podTimings.acknowledge(podKey(pod), clock.now());
       const restMs = trustedMs(pod);
       if (restMs > 0) return after(restMs);

@@ -5,6 +5,7 @@ import { RESIZE_PENDING } from '../../api/resize.ts';
 import { defined } from '../../lib/defined.ts';
 import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
+import type { Preemption } from '../preemption.ts';
 import { misfitText } from '../solver/misfits.ts';
 import { type Cause, causeText, withDetails } from './cause.ts';
 
@@ -43,6 +44,13 @@ export interface PodVerdict {
   readonly unknown?: readonly string[];
 }
 
+/** Pod for which no node is launched now. */
+export interface WaitingPod {
+  readonly pod: Pod;
+  /** Undefined if the pod does not wait for a preemption. */
+  readonly preemption: Preemption | undefined;
+}
+
 /** Returns the text of a refusal for events, logs and the command line: the cause with its remedy, then the reasons. */
 export const refusalMessage = (refusal: PodRefusal): string =>
   refusal.code === 'no-fit' && refusal.cause !== undefined ? withDetails(refusal.cause, refusal.text) : refusal.text;
@@ -77,10 +85,14 @@ export function runningText(pod: Pod, node: string): string {
   return `${text}; its resize ${state}${since}${details}; to move it to a larger node, set the larger request in the template of its controller`;
 }
 
-/** Returns the reason why no node is launched for a pod that kube-scheduler has not marked as unschedulable. */
-export function waitingText({ spec, status, metadata }: Pod): string {
-  if (status?.nominatedNodeName)
-    return `kube-scheduler preempts pods on node ${status.nominatedNodeName} to make room for the pod`;
+const preemptionText = (preemption: Preemption, node: string): string =>
+  preemption === 'running'
+    ? `kube-scheduler preempts pods on node ${node} to make room for the pod`
+    : `kube-scheduler has nominated node ${node} for the pod and may preempt pods there; if it does not, a node is launched within seconds`;
+
+/** Returns the reason why no node is launched for a pod that waits for a preemption or is not marked as unschedulable. */
+export function waitingText({ pod: { spec, status, metadata }, preemption }: WaitingPod): string {
+  if (preemption !== undefined) return preemptionText(preemption, status?.nominatedNodeName ?? '');
   const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
   if (owner) return `no nodes are launched for pods of a ${owner.kind}`;
   const { schedulingGates: gates = [] } = spec;

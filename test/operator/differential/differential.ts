@@ -16,7 +16,7 @@ import { simulate } from '../../../src/cli/simulate.ts';
 import { withDetails } from '../../../src/engine/causes/cause.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { Plan } from '../../../src/engine/model.ts';
-import { isProvisionable, podKey } from '../../../src/engine/pods.ts';
+import { isUnschedulable, podKey } from '../../../src/engine/pods.ts';
 import { localSolver } from '../../../src/engine-worker/solver.ts';
 import { LONGEST_MESSAGE } from '../../../src/kube/recorder.ts';
 import type { Operator } from '../../../src/main.ts';
@@ -145,7 +145,7 @@ export class Differential {
     const solvesBefore = this.#solves.length;
     const logBefore = this.#scenario.log.length;
     await this.#scenario.apply(...pods);
-    await this.#until('unschedulable pods', async () => (await this.#waiting()).every(isProvisionable));
+    await this.#until('unschedulable pods', async () => (await this.#waiting()).every(isUnschedulable));
     const names = new Set((await this.#scenario.pods()).map(({ metadata }) => metadata.name));
     if (!pods.every(({ metadata }) => names.has(metadata.name)))
       throw new Error('some pods are gone before they were seen');

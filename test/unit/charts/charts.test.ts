@@ -103,6 +103,7 @@ describe('values of charts/karpenter', () => {
     ['settings.packing', 'cheapest'],
     ['settings.consolidation', 'thorough'],
     ['settings.podDeletionCost', false],
+    ['settings.podNomination', false],
     ['settings.metrics', 'budget'],
     ['dashboards.enabled', false],
     ['prometheusRule.enabled', false],

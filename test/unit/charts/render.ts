@@ -28,6 +28,7 @@ const VALUES = [
   'priceBook.content.reservedInstances[0].instanceType=m5.large',
   'priceBook.content.reservedInstances[0].count=2',
   'settings.podDeletionCost=true',
+  'settings.podNomination=true',
   'controller.resources.requests.cpu=1',
   'controller.resources.limits.memory=1Gi',
 ];

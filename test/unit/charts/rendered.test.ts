@@ -180,6 +180,7 @@ describe('the rendered chart', () => {
       batchIdleMs: 1000,
       batchMaxMs: 10_000,
       podDeletionCost: true,
+      podNomination: true,
     });
   });
 
@@ -189,6 +190,8 @@ describe('the rendered chart', () => {
     ['', 'pods/eviction', ['create']],
     // patch only with settings.podDeletionCost
     ['', 'pods', ['delete', 'get', 'list', 'patch', 'watch']],
+    // only with settings.podNomination
+    ['', 'pods/status', ['patch']],
     ['', 'nodes', ['delete', 'get', 'list', 'patch', 'update', 'watch']],
     ['policy', 'poddisruptionbudgets', ['get', 'list', 'watch']],
   ])('allows the controller to use %s %s: %p', (group, resource, verbs) => {

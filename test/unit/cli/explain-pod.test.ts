@@ -68,6 +68,39 @@ describe('karpenter explain pod', () => {
     expect(text).toMatch(because);
   });
 
+  describe('for a pod with a nominated node', () => {
+    const nominated = (node: string): string =>
+      `${pod('waits', '500m').replace('{nodeName: "",', '{priority: 10,')}status:
+  phase: Pending
+  nominatedNodeName: ${node}
+  conditions:
+    - {type: PodScheduled, status: "False", reason: Unschedulable, lastTransitionTime: "2026-01-01T00:00:00Z"}
+`;
+    /** A pod that uses the node and is being deleted. */
+    const leaving = (reason: string): string =>
+      `${pod('leaves', '900m', 'node-a').replace('{name: leaves}', `{name: leaves, deletionTimestamp: "${new Date(Date.now() + 20_000).toISOString()}"}`)}status:
+  phase: Running
+  conditions: [{type: DisruptionTarget, status: "True", reason: ${reason}}]
+`;
+    const explainedWith = async (...objects: readonly string[]): Promise<string> => {
+      const path = join(folder, 'nominated.yaml');
+      writeFileSync(path, [POOL, NODE, ...objects].join('---\n'));
+      return asked('waits', '-f', path);
+    };
+
+    it('prints that kube-scheduler preempts pods', async () => {
+      expect(await explainedWith(nominated('node-a'), leaving('PreemptionByScheduler'))).toMatch(
+        /verdict {2}waiting\n {2}because {2}kube-scheduler preempts pods on node node-a to make room for the pod/,
+      );
+    });
+
+    it('prints the new node if pods on the nominated node end for another reason, or if the node does not exist', async () => {
+      const bought = /verdict {2}bought\n {2}because {2}NodePool default launches a node for the pod/;
+      expect(await explainedWith(nominated('node-a'), leaving('EvictionByEvictionAPI'))).toMatch(bought);
+      expect(await explainedWith(nominated('node-z'), pod('stays', '900m', 'node-a'))).toMatch(bought);
+    });
+  });
+
   it('adds the remedy if claims are ignored', async () => {
     const claiming = join(folder, 'claiming.yaml');
     const resourceClaims = '{resourceClaims: [{name: gpu, resourceClaimName: gpu}]';

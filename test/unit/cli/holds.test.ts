@@ -48,7 +48,7 @@ it('simulate omits and reports pods that the operator holds back', async () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const { simulation, waiting, notes } = await simulate({ filename: [file], instanceTypes: url });
     expect(Object.keys(simulation.unschedulable)).toEqual(['default/free']);
-    expect(waiting.map(({ metadata }) => metadata.name)).toEqual(['held']);
+    expect(waiting.map(({ pod: { metadata } }) => metadata.name)).toEqual(['held']);
     expect(notes).toContain(
       'the operator holds pod default/held back until 2026-06-03T10:40:00Z: nodes were bought for such pods in vain',
     );

@@ -5,8 +5,8 @@ import {
   doNotDisrupt,
   evictionCost,
   isEvictable,
-  isProvisionable,
   isReschedulable,
+  isUnschedulable,
   isWaitingForEviction,
 } from '../../../src/engine/pods.ts';
 import { formatTaint, tolerates, untolerated } from '../../../src/engine/taints.ts';
@@ -26,15 +26,15 @@ const annotated = (value: string, startTime?: string): Pod => ({
 const DISRUPTED: Toleration = { key: 'karpenter.sh/disrupted', operator: 'Exists' };
 const leaving = (base: Pod): Pod => meta(base, { deletionTimestamp: '2026-05-31T23:59:50Z' });
 
-describe('isProvisionable', () => {
+describe('isUnschedulable', () => {
   it.each<[string, Pod, boolean]>([
     ['an unschedulable pod', pod('p'), true],
     ['a bound pod', pod('p', { nodeName: 'n' }), false],
     ['a pod that kube-scheduler has not tried', { ...pod('p'), status: { phase: 'Pending' } }, false],
-    ['a preempting pod', { ...pod('p'), status: { ...pod('p').status, nominatedNodeName: 'n' } }, false],
+    ['a pod with a nominated node', { ...pod('p'), status: { ...pod('p').status, nominatedNodeName: 'n' } }, true],
     ['a DaemonSet pod', owned('apps/v1', 'DaemonSet'), false],
     ['a mirror pod', owned('v1', 'Node'), false],
-  ])('evaluates %s', (_, each, verdict) => expect(isProvisionable(each)).toBe(verdict));
+  ])('evaluates %s', (_, each, verdict) => expect(isUnschedulable(each)).toBe(verdict));
 });
 
 describe('isReschedulable', () => {

@@ -5,7 +5,7 @@ import type { NodePool } from '../../../api/nodepool.ts';
 import type { EnginePod } from '../../input.ts';
 import type { EngineNode, EngineSnapshot, Plan, Quiet, SolveOptions } from '../../model.ts';
 import { isHeavy } from '../../pod-bounds.ts';
-import { isProvisionable, podKey } from '../../pods.ts';
+import { isUnschedulable, podKey } from '../../pods.ts';
 import { type Prepared, prepare } from '../../solve.ts';
 import type { RankedNode } from '../../solver/emptiable.ts';
 import { isUnderConsolidateAfter } from '../candidates/consolidate-after.ts';
@@ -174,7 +174,7 @@ export class Simulator {
   #stranded(problems: ReadonlyMap<string, string>, moved: readonly EnginePod[]): ReadonlyMap<string, string> {
     if (problems.size === 0) return problems;
     const pods = [...this.#base.pendingPods, ...moved, ...this.#displacedPods];
-    const running = new Set(pods.filter((pod) => !isProvisionable(pod)).map(podKey));
+    const running = new Set(pods.filter((pod) => !isUnschedulable(pod)).map(podKey));
     return new Map([...problems].filter(([key]) => running.has(key)));
   }
 }

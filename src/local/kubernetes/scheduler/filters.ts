@@ -231,12 +231,17 @@ export type Verdict =
   /** Message in kube-scheduler's words. */
   | { readonly message: string; readonly isParked?: boolean };
 
+/** Chooses the nodes that are checked. */
+export interface Search {
+  find(nodes: readonly NodeView[], fits: (node: NodeView) => boolean): readonly NodeView[];
+}
+
 /** Returns the nodes that can run a pod, or the reason why there are none. */
 export function feasibleNodes(
   pod: Pod,
   cluster: ClusterView,
   filters: readonly Filter[] = FILTERS,
-  search: NodeSearch = new NodeSearch(),
+  search: Search = new NodeSearch(),
 ): Verdict {
   if (cluster.nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const total = cluster.nodes.length;

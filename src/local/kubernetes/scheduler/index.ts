@@ -24,7 +24,7 @@ import { Cluster, isOver } from './cluster.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
 import { DEVICE_KINDS } from './devices/device-cluster.ts';
 import { type Reservation, releaseIdleClaim, reserveDevices } from './devices/reserve.ts';
-import { FILTERS, feasibleNodes, type Verdict } from './filters.ts';
+import { FILTERS, feasibleNodes, type Search, type Verdict } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
 import { bestNodes, type TieBreak } from './scores/index.ts';
@@ -143,7 +143,8 @@ class Scheduler {
   }
 
   #attempt(pod: Pod): void {
-    const verdict = this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
+    const verdict =
+      this.#onNominated(pod) ?? this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
     const chosen = 'fits' in verdict ? this.#choose(pod, bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
     if (chosen) {
       const reservation = reserveDevices(pod, chosen, this.#cluster.devices, this.#parts);
@@ -160,6 +161,15 @@ class Scheduler {
     if ('message' in verdict) this.#refusals.put(pod, verdict);
     void this.#markUnschedulable(pod, 'Unschedulable', message);
     this.#report(pod, 'Warning', 'FailedScheduling', message);
+  }
+
+  /** Returns the nominated node if the pod fits there. kube-scheduler tries this node first. */
+  #onNominated(pod: Pod): Verdict | undefined {
+    const nominated = pod.status?.nominatedNodeName;
+    if (!nominated) return undefined;
+    const search: Search = { find: (nodes, fits) => nodes.filter((node) => node.name === nominated && fits(node)) };
+    const verdict = feasibleNodes(pod, this.#cluster, FILTERS, search);
+    return 'fits' in verdict ? verdict : undefined;
   }
 
   #choose(pod: Pod, best: readonly NodeView[]): NodeView | undefined {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { isUnschedulable } from '../../../../src/engine/pods.ts';
 import { timestamp } from '../../../../src/lib/times.ts';
 import { untriedReplicas } from '../../../../src/state/untried-replicas.ts';
 import { present } from '../../../support/present.ts';
@@ -30,17 +31,22 @@ function waiting(name: string, { owner = 'web', ownerKind = 'ReplicaSet', cpu = 
   } as Pod;
 }
 
+/** Returns the untried replicas. Pods with the nominated node `preempting` wait for a preemption. */
+const untried = (pods: readonly Pod[]): readonly Pod[] =>
+  untriedReplicas(pods, {
+    isProvisionable: (pod) => isUnschedulable(pod) && pod.status?.nominatedNodeName !== 'preempting',
+  });
+
 const names = (pods: readonly Pod[]): readonly string[] => pods.map(({ metadata }) => metadata.name);
 
 describe('replicas that kube-scheduler has not tried', () => {
   it.each<[string, Shape]>([
     ['of a ReplicaSet', {}],
     ['of a Job', { ownerKind: 'Job' }],
+    ['with a nominated node', { status: { nominatedNodeName: 'node-1' } }],
     ['of a ReplicationController', { ownerKind: 'ReplicationController' }],
   ])('count %s with an unschedulable replica', (_, shape) => {
-    expect(names(untriedReplicas([waiting('first', { ...shape, tried: true }), waiting('next', shape)]))).toEqual([
-      'next',
-    ]);
+    expect(names(untried([waiting('first', { ...shape, tried: true }), waiting('next', shape)]))).toEqual(['next']);
   });
 
   it.each<[string, Shape, Shape]>([
@@ -59,15 +65,14 @@ describe('replicas that kube-scheduler has not tried', () => {
       { tried: true },
       { status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }] } },
     ],
-    ['that preempt other pods', { tried: true }, { status: { nominatedNodeName: 'node-1' } }],
     ['that have ended', { tried: true }, { status: { phase: 'Failed' } }],
     [
       'if the unschedulable pod preempts other pods',
-      { tried: true, status: { nominatedNodeName: 'node-1', conditions: [UNSCHEDULABLE] } },
+      { tried: true, status: { nominatedNodeName: 'preempting', conditions: [UNSCHEDULABLE] } },
       {},
     ],
   ])('do not count %s', (_, first, next) => {
-    expect(names(untriedReplicas([waiting('first', first), waiting('next', next)]))).toEqual([]);
+    expect(names(untried([waiting('first', first), waiting('next', next)]))).toEqual([]);
   });
 });
 

@@ -34,7 +34,7 @@ export function bind(core: Core, target: Target, body: unknown, dryRun = false):
   next.spec = { ...record(next.spec), nodeName: node };
   const labels = topologyLabels(pod, node, core.store);
   if (labels) next.metadata.labels = labels;
-  const status = record(next.status);
+  const { nominatedNodeName: _, ...status } = record(next.status);
   const others = records(status.conditions).filter(({ type }) => type !== 'PodScheduled');
   const condition = {
     type: 'PodScheduled',

@@ -63,6 +63,19 @@ describe('the scheduler', () => {
     expect(event.message).toBe('Successfully assigned default/web to a');
   });
 
+  it('tries the nominated node of a pod first, and ignores a nominated node that does not exist', async () => {
+    for (const name of ['a', 'b', 'c']) await cluster.node(name);
+    for (const [name, nominatedNodeName] of Object.entries({ web: 'c', api: 'gone' })) {
+      await create(name, { schedulingGates: [{ name: 'test' }] });
+      const pod = { name, namespace: 'default' };
+      await cluster.client.patch(POD, pod, { status: { nominatedNodeName } }, { subresource: 'status' });
+      await cluster.client.patch(POD, pod, { spec: { schedulingGates: null } });
+    }
+    expect(await bound('web')).toBe('c');
+    expect(await bound('api')).toMatch(/^[ab]$/);
+    expect((await find('web'))?.status?.nominatedNodeName).toBeUndefined();
+  });
+
   it('publishes the reason for an unschedulable pod, and binds it when a node is added', async () => {
     await cluster.node('small', { allocatable: { cpu: '1' } });
     await cluster.node('tainted', { taints: [{ key: 'team', value: 'x', effect: 'NoSchedule' }] });
