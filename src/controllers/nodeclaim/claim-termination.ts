@@ -4,6 +4,7 @@ import { readDurationOrNever } from '../../api/duration.ts';
 import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import {
   CAPACITY_TYPE_LABEL,
+  REGISTERED_LABEL,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
   ZONE_LABEL,
@@ -96,16 +97,19 @@ export class ClaimTermination {
   }
 
   /**
-   * Reads the Node from the API server before the instance is terminated, because the cache may not contain it. Deletes the
-   * Node, which drains it. Returns true if the NodeClaim must wait for the Node.
+   * Reads the Node from the API server before the instance is terminated, because the cache may not contain it, or because the
+   * deletion prevented the write of the condition Registered after the Node was registered. Deletes the Node, which drains it.
+   * Returns true if the NodeClaim must wait for the Node.
    */
   async #deleteUnseenNode(claim: NodeClaim): Promise<boolean> {
-    const { client, informers } = this.#deps;
-    const { nodeName: name, providerID } = claim.status ?? {};
-    if (!name || !isTrue(claim, 'Registered') || isTrue(claim, 'InstanceTerminating')) return false;
+    const { client, cluster, informers } = this.#deps;
+    const isRegistered = isTrue(claim, 'Registered');
+    const name = isRegistered ? claim.status?.nodeName : cluster.nodesOfClaim(claim)[0]?.metadata.name;
+    if (!name || isTrue(claim, 'InstanceTerminating')) return false;
     const node = await client.find(NODE, { name });
-    if (node === undefined || node.spec?.providerID !== providerID) return false;
-    informers.distrust(NODE);
+    if (node === undefined || node.spec?.providerID !== claim.status?.providerID) return false;
+    if (!isRegistered && node.metadata.labels?.[REGISTERED_LABEL] !== 'true') return false;
+    if (isRegistered) informers.distrust(NODE);
     if (node.metadata.deletionTimestamp === undefined) await deleteExactly(client, NODE, node);
     return true;
   }

@@ -1,7 +1,7 @@
 /** Failed writes and cloud provider errors during termination and maintenance of a claim. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
+import { REGISTERED_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
 import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { conditionOf } from '../harness.ts';
@@ -70,6 +70,26 @@ describe('the termination of a claim', () => {
     await world.pass(20);
     expect(world.claims).toEqual([]);
     expect(world.kube.writes).not.toContain('delete nodes');
+  });
+
+  it('drains the Node if the deletion came before the claim was marked as registered', async () => {
+    await world.begin();
+    world.kube.beforeWrite = (at) => {
+      if (at !== 'patch-status nodeclaims' || world.nodes[0]?.metadata.labels?.[REGISTERED_LABEL] !== 'true') return;
+      world.kube.beforeWrite = () => undefined;
+      world.kube.delete(NODE_CLAIM, world.claimRef);
+      throw new ApiError(409, 'Conflict', 'modified');
+    };
+    await world.pass(10);
+    const [claim] = world.claims;
+    const isRunning = (): boolean => world.cloud.instances.has(claim?.status?.providerID ?? '');
+    expect(conditionOf(claim, 'Registered')).not.toBe('True');
+    expect(world.kube.writes).toContain('delete nodes');
+    expect(isRunning()).toBe(true);
+    world.removePods(...world.pods);
+    await world.pass(40);
+    expect(isRunning()).toBe(false);
+    expect(world.claims.map(({ metadata }) => metadata.name)).not.toContain(claim?.metadata.name);
   });
 
   it('expires the claim again if the first deletion fails', async () => {
