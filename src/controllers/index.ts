@@ -44,6 +44,7 @@ import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
 import { podTemplates } from './pod-templates.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
+import { parkedPods } from './provisioning/parked-pods.ts';
 import { PodNominations } from './provisioning/pod-nominations.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
@@ -98,6 +99,7 @@ export function controllers(known: Deps, parts: Parts = {}): readonly Controller
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
+    parkedPods(deps),
     poolTrigger(deps, batcher),
     new Provisioner(deps, { batcher, solver, launches, verdicts }),
     ...(settings.podNomination ? [new PodNominations(deps, verdicts)] : []),

@@ -95,8 +95,19 @@ export function waitingText({ pod: { spec, status, metadata }, preemption }: Wai
   if (preemption !== undefined) return preemptionText(preemption, status?.nominatedNodeName ?? '');
   const owner = (metadata.ownerReferences ?? []).find(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
   if (owner) return `no nodes are launched for pods of a ${owner.kind}`;
-  const { schedulingGates: gates = [] } = spec;
-  return gates.length > 0
-    ? `the pod has scheduling gates: ${gates.map(({ name }) => name).join(', ')}`
-    : 'kube-scheduler has not marked the pod as unschedulable yet; nodes are launched only for unschedulable pods';
+  const { schedulingGates: gates = [], resourceClaims = [] } = spec;
+  if (gates.length > 0) return `the pod has scheduling gates: ${gates.map(({ name }) => name).join(', ')}`;
+  if (resourceClaims.length > 0) {
+    const more = resourceClaims.length > MOST_CLAIMS ? ` and ${resourceClaims.length - MOST_CLAIMS} more` : '';
+    const names = resourceClaims.slice(0, MOST_CLAIMS).map(claimText).join(', ');
+    return `kube-scheduler has not tried the pod yet, and does not try it until its resource claims exist: ${names}${more}`;
+  }
+  return 'kube-scheduler has not marked the pod as unschedulable yet; nodes are launched only for unschedulable pods';
 }
+
+type ResourceClaimOfPod = NonNullable<Pod['spec']['resourceClaims']>[number];
+
+const MOST_CLAIMS = 3;
+
+const claimText = ({ name, resourceClaimName, resourceClaimTemplateName }: ResourceClaimOfPod): string =>
+  resourceClaimName ?? `${name} from the template ${resourceClaimTemplateName}`;

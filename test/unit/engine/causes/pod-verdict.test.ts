@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { runningText } from '../../../../src/engine/causes/pod-verdict.ts';
+import { runningText, waitingText } from '../../../../src/engine/causes/pod-verdict.ts';
 import { pod } from '../build.ts';
 
 const pending = (reason: string) => ({
@@ -29,4 +29,17 @@ describe('runningText', () => {
 
   it('names only the node of a pod without a pending resize', () =>
     expect(runningText(pod('web', { nodeName: 'n' }), 'n')).toBe('the pod is on node n'));
+});
+
+describe('waitingText', () => {
+  it('names the first resource claims of a pod that kube-scheduler may not try without them', () => {
+    const resourceClaims = [
+      { name: 'gpu', resourceClaimName: 'shared' },
+      ...['a', 'b', 'c'].map((name) => ({ name, resourceClaimTemplateName: 'one' })),
+    ];
+    expect(waitingText({ pod: pod('web', { resourceClaims }), preemption: undefined })).toBe(
+      'kube-scheduler has not tried the pod yet, and does not try it until its resource claims exist: ' +
+        'shared, a from the template one, b from the template one and 1 more',
+    );
+  });
 });

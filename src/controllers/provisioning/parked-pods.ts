@@ -1,0 +1,33 @@
+/** Reports pods with resource claims that do not exist. kube-scheduler does not try such pods, and does not report them. */
+import { POD } from '../../api/kinds.ts';
+import type { Pod } from '../../api/kubernetes.ts';
+import { uidOf } from '../../api/object-fields.ts';
+import { waitingText } from '../../engine/causes/pod-verdict.ts';
+import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
+import { timeOf } from '../../lib/times.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { FAILED_SCHEDULING } from '../../observe/events/pods.ts';
+import { isUntried } from '../../state/untried-replicas.ts';
+import type { Deps } from '../deps.ts';
+
+/** kube-scheduler tries a pod, and controllers create its claims, within this time. */
+const PARKED_MS = 30_000;
+const AGAIN_MS = 5 * 60_000;
+
+const mayBeParked = (pod: Pod): boolean => (pod.spec.resourceClaims ?? []).length > 0 && isUntried(pod);
+
+export const parkedPods = ({ clock, events }: Pick<Deps, 'clock' | 'events'>): Reconciler<Pod> => ({
+  name: 'provisioner.parkedpods',
+  watches: POD,
+  filter: (pod, event) => event !== 'deleted' && mayBeParked(pod),
+
+  async reconcile(pod) {
+    if (!mayBeParked(pod)) return settled;
+    const restMs = timeOf(pod.metadata.creationTimestamp) + PARKED_MS - clock.now();
+    // a clock that is behind the API server must not extend the wait
+    if (restMs > 0) return after(Math.min(restMs, PARKED_MS));
+    const message = FAILED_SCHEDULING.message(waitingText({ pod, preemption: undefined }));
+    events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
+    return after(AGAIN_MS);
+  },
+});
