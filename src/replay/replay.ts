@@ -4,7 +4,7 @@ import { withBoundedConcurrency } from '../lib/bounded-concurrency.ts';
 import { defined } from '../lib/defined.ts';
 import { LifeRuns } from './lives/life-runs.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
-import type { ReplayResult } from './result.ts';
+import type { ReplayResult, ReplayRun } from './result.ts';
 import { collectEarly, replayMemory } from './threads/memory.ts';
 import type { RunProgress } from './threads/protocol.ts';
 import { runInThread } from './threads/run-in-thread.ts';
@@ -16,8 +16,8 @@ export type Replay = (options: ReplayOptions) => Promise<ReplayResult>;
 
 /**
  * Plays the trace once for each set and life. The runs are independent of each other, and their worlds use the same
- * seed. Each run has its own thread with a limited heap. If several lives are played, a life that fails is reported,
- * and the other lives go on.
+ * seed. Each run has its own thread with a limited heap. If several lives are played, a life that fails is played once more. If
+ * it fails again, it is reported, and the other lives go on.
  * @throws Error if a run fails and no other life of its set succeeds
  */
 export const replay: Replay = async (options) => {
@@ -33,8 +33,11 @@ export const replay: Replay = async (options) => {
     if (ended.aborted) return;
     const place = { set: set.name, index, runs: planned.length, ...defined({ life }) };
     const progress = (now: RunProgress): void => onProgress?.({ ...place, ...now });
+    const play = () => runInThread({ trace, world, set, life, signal: ended, onProgress: progress }, memory);
     try {
-      runs.add(await runInThread({ trace, world, set, life, signal: ended, onProgress: progress }, memory));
+      const played = life === undefined ? { run: await play() } : await playAtMostTwice(play);
+      runs.add(played.run);
+      if (life !== undefined && played.failure !== undefined) runs.repeated(set, life, played.failure);
     } catch (error) {
       if (runs.failed(set, life, error)) return;
       // the result would be discarded, so the other runs can stop
@@ -49,6 +52,15 @@ export const replay: Replay = async (options) => {
     ...runs.result(),
   };
 };
+
+/** Plays a life again if it fails, for example because other processes used the memory. */
+const playAtMostTwice = (
+  play: () => Promise<ReplayRun>,
+): Promise<{ readonly run: ReplayRun; readonly failure?: unknown }> =>
+  play().then(
+    (run) => ({ run }),
+    async (failure: unknown) => ({ run: await play(), failure }),
+  );
 
 interface PlannedRun {
   readonly set: SettingsSet;

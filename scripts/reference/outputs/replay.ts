@@ -184,7 +184,13 @@ const LIVES = Type.Object(
     failures: Type.Array(
       Type.Object({ set: Type.String(), life: count('Number of the life'), message: Type.String() }),
       {
-        description: 'Lives that ended with an error',
+        description: 'Lives that failed twice',
+      },
+    ),
+    repeated: Type.Array(
+      Type.Object({ set: Type.String(), life: count('Number of the life'), message: Type.String() }),
+      {
+        description: 'Lives that failed and were then played to the end',
       },
     ),
   },

@@ -101,12 +101,18 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 const listText = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
-/** Returns sentences about lives that failed or were stopped. */
-export function missingLives({ count, sets, failures }: LivesSummary): readonly string[] {
+/** Returns sentences about lives that failed, were played again, or were stopped. */
+export function missingLives({ count, sets, failures, repeated }: LivesSummary): readonly string[] {
   const stopped = sets.flatMap(({ name, lives }) => {
     const failed = failures.filter(({ set }) => set === name).length;
     const isWhole = lives.length + failed === count;
     return isWhole ? [] : [`${name} is unfinished: ${lives.length} of ${count} lives were played to the end.`];
   });
-  return [...stopped, ...failures.map(({ set, life, message }) => `Life ${life} of ${set} failed: ${message}`)];
+  return [
+    ...stopped,
+    ...failures.map(({ set, life, message }) => `Life ${life} of ${set} failed twice: ${message}`),
+    ...repeated.map(
+      ({ set, life, message }) => `Life ${life} of ${set} was played again, because it failed: ${message}`,
+    ),
+  ];
 }

@@ -23,6 +23,7 @@ export class LifeRuns {
   readonly #lives: number;
   readonly #sets: ReadonlyMap<string, Collected>;
   readonly #failures: LifeFailure[] = [];
+  readonly #repeated: LifeFailure[] = [];
 
   constructor(sets: readonly SettingsSet[], lives: number) {
     this.#lives = lives;
@@ -45,13 +46,19 @@ export class LifeRuns {
     return set.failures < this.#lives;
   }
 
+  /** Records the failure of a life that was then played to its end. */
+  repeated({ name }: SettingsSet, life: number, error: unknown): void {
+    this.#repeated.push({ set: name, life, message: messageOf(error) });
+  }
+
   result(): Pick<ReplayResult, 'runs' | 'lives'> {
     const collected = [...this.#sets].map(([name, { run, lives }]) => ({ name, run, lives }));
     const runs = collected.flatMap(({ run }) => run ?? []);
     if (this.#lives === 1) return { runs };
     const sets = collected.map(({ name, lives }) => ({ name, lives: lives.toSorted((a, b) => a.life - b.life) }));
     const failures = this.#failures.toSorted((a, b) => a.life - b.life);
-    return { runs, lives: { count: this.#lives, sets: compareLives(sets), failures } };
+    const repeated = this.#repeated.toSorted((a, b) => a.life - b.life);
+    return { runs, lives: { count: this.#lives, sets: compareLives(sets), failures, repeated } };
   }
 }
 

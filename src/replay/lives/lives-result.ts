@@ -60,10 +60,13 @@ export interface LivesSummary {
   readonly count: number;
   /** In the order of the sets. */
   readonly sets: readonly LivesOfSet[];
+  /** Lives that failed twice. Their figures are not part of the result. */
   readonly failures: readonly LifeFailure[];
+  /** Lives that failed and were played again. The figures are from the second time. */
+  readonly repeated: readonly LifeFailure[];
 }
 
-/** Life that ended with an error. Its figures are not part of the result. */
+/** Life that ended with an error. */
 export interface LifeFailure {
   readonly set: string;
   readonly life: number;

@@ -187,10 +187,12 @@ function reportOf(results: Results, { settings, seeds, lives, fixed }: LifeOptio
 function footOf(results: readonly LifeResult[]): string {
   const minutes = results.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0) / 60;
   const failures = results.filter(({ failure }) => failure !== undefined);
+  const repeated = results.filter(({ failure, repeatedAfter }) => failure === undefined && repeatedAfter !== undefined);
   const unfinished = results.filter(({ figures }) => (figures?.unfinishedPods ?? 0) > 0);
   return [
     `${results.length} lives took ${minutes.toFixed(1)} min of CPU time.`,
-    ...failures.map((result) => `Failed: ${progressText(result)}`),
+    ...failures.map((result) => `Failed twice: ${progressText(result)}`),
+    ...repeated.map((result) => `Played again after "${result.repeatedAfter}": ${progressText(result)}`),
     ...unfinished.map((result) => `Jobs failed, so the cost is too low: ${progressText(result)}`),
   ].join('\n');
 }

@@ -19,6 +19,8 @@ export interface LifeJob {
 export interface LifeOutcome {
   readonly figures?: LifeFigures;
   readonly failure?: string;
+  /** Failure after which the life was played again. */
+  readonly repeatedAfter?: string;
   /** Share of the CPUs of nodes over time that no pod requested. */
   readonly idleCpu?: number;
   /** Lower bound of the cost. Missing if prices change or nodes have GPUs. */
@@ -45,19 +47,32 @@ export type PlayLives = (
   onResult: (result: LifeResult) => void,
 ) => Promise<void>;
 
-/** Plays all jobs. If the process of a job exits, the job is a failure, and the next job has a new process. */
+/** Plays all jobs. A job that fails, also because its process exits, is played once more in another process. */
 export const playLives: PlayLives = async (jobs, processes, onResult) => {
   const idle: ChildProcess[] = [];
   try {
     await withBoundedConcurrency(jobs, processes, async (job) => {
-      const child = idle.pop() ?? fork(PROGRAM, { execArgv: [`--max-old-space-size=${HEAP_MB}`] });
-      onResult(resultOf(job, await outcomeFrom(child, job)));
-      if (child.connected) idle.push(child);
+      const play = async (): Promise<LifeOutcome> => {
+        const child = idle.pop() ?? fork(PROGRAM, { execArgv: [`--max-old-space-size=${HEAP_MB}`] });
+        const outcome = await outcomeFrom(child, job);
+        if (child.connected && outcome.failure === undefined) idle.push(child);
+        else if (child.connected) child.disconnect();
+        return outcome;
+      };
+      onResult(resultOf(job, await playAtMostTwice(play)));
     });
   } finally {
     for (const child of idle) child.disconnect();
   }
 };
+
+/** Plays a life again if it fails, for example because other processes used the memory. */
+export async function playAtMostTwice(play: () => Promise<LifeOutcome>): Promise<LifeOutcome> {
+  const first = await play();
+  if (first.failure === undefined) return first;
+  const second = await play();
+  return { ...second, repeatedAfter: first.failure, cpuSeconds: first.cpuSeconds + second.cpuSeconds };
+}
 
 const outcomeFrom = (child: ChildProcess, job: LifeJob): Promise<LifeOutcome> =>
   new Promise((resolve) => {

@@ -13,7 +13,7 @@ import { lowestCostUsd } from '../../bench/life/bound.ts';
 import { KINDS, type Life, lifeOf, type SEEDS, traceOf } from '../../bench/life/kinds.ts';
 import { jobsOf, lifeBenchmark, PAGE, readOptions } from '../../bench/life/life.ts';
 import { ratioFrom } from '../../bench/life/ratios.ts';
-import { type LifeResult, type PlayLives, resultOf } from '../../bench/life/runs.ts';
+import { type LifeResult, type PlayLives, playAtMostTwice, resultOf } from '../../bench/life/runs.ts';
 import { type GpuUse, gpuUseOf, SETTINGS, setsFor } from '../../bench/life/settings.ts';
 import { BEGIN, boundTable, END, lifeTable, Results, verdictLines, withTable } from '../../bench/life/table.ts';
 import { sourcesOf } from '../../bench/life/traces.ts';
@@ -57,6 +57,26 @@ const RESULTS = new Results(
   ],
   NAMES,
 );
+
+describe('a life that fails', () => {
+  const played = (...outcomes: readonly ('ends' | string)[]) => {
+    const left = [...outcomes];
+    return playAtMostTwice(async () => {
+      const outcome = left.shift();
+      return outcome === 'ends' ? { idleCpu: 1, cpuSeconds: 2 } : { failure: outcome ?? 'not planned', cpuSeconds: 3 };
+    });
+  };
+
+  it('is played once more, and the result has the failure', async () => {
+    expect(await played('ends')).toEqual({ idleCpu: 1, cpuSeconds: 2 });
+    expect(await played('memory', 'ends')).toEqual({ idleCpu: 1, cpuSeconds: 5, repeatedAfter: 'memory' });
+    expect(await played('memory', 'again', 'ends')).toEqual({
+      failure: 'again',
+      cpuSeconds: 6,
+      repeatedAfter: 'memory',
+    });
+  });
+});
 
 describe('the report of lives', () => {
   const rows = lifeTable(RESULTS, TITLES).split('\n');

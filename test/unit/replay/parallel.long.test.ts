@@ -85,20 +85,28 @@ describe('replay with several sets at a time', () => {
     });
   });
 
-  it('leaves out a life that fails', async () => {
+  /** Trace that cannot be read at these times. */
+  const failingAt = (failures: readonly number[]): Trace => {
     let reads = 0;
-    const trace: Trace = {
+    return {
       ...TRACE,
       async *events() {
         reads += 1;
-        if (reads === 2) throw new RangeError('week.jsonl was removed');
+        if (failures.includes(reads)) throw new RangeError('week.jsonl was removed');
         yield* TRACE.events();
       },
     };
-    const { runs, lives } = await played({ trace, sets: SETS.slice(0, 1), lives: 2, parallel: 1 });
-    expect(runs.map(({ life }) => life)).toEqual([1]);
-    expect(lives?.failures).toEqual([{ set: 'ours', life: 2, message: 'week.jsonl was removed' }]);
-    expect(lives?.sets[0]?.lives.map(({ life }) => life)).toEqual([1]);
+  };
+
+  it('plays a life again if it fails, and leaves it out if it fails again', async () => {
+    const failure = { set: 'ours', life: 2, message: 'week.jsonl was removed' };
+    const livesOf = async (trace: Trace) => {
+      const { runs, lives } = await played({ trace, sets: SETS.slice(0, 1), lives: 2, parallel: 1 });
+      expect(runs.map(({ life }) => life)).toEqual([1]);
+      return [lives?.sets[0]?.lives.map(({ life }) => life), lives?.failures, lives?.repeated];
+    };
+    expect(await livesOf(failingAt([2]))).toEqual([[1, 2], [], [failure]]);
+    expect(await livesOf(failingAt([2, 3]))).toEqual([[1], [failure], []]);
   });
 
   it('reports how to allow more memory if the limit is exceeded', async () => {

@@ -166,6 +166,6 @@ export function livesResult(figuresOfSecond: Partial<LifeAmounts> = {}): ReplayR
   return {
     ...result,
     runs: runs.map((run) => ({ ...run, life: 1 })),
-    lives: { count: 8, sets: compareLives(sets), failures: [] },
+    lives: { count: 8, sets: compareLives(sets), failures: [], repeated: [] },
   };
 }

@@ -118,9 +118,11 @@ describe('the summary of several lives', () => {
     const { lives, ...result } = livesResult();
     if (lives === undefined) throw new Error('there are lives');
     const failures = [{ set: 'ours', life: 9, message: 'its worker exited' }];
-    expect(unfinishedSentences({ ...result, lives: { ...lives, count: 9, failures } })).toEqual([
+    const repeated = [{ set: 'ours', life: 2, message: 'short of memory' }];
+    expect(unfinishedSentences({ ...result, lives: { ...lives, count: 9, failures, repeated } })).toEqual([
       'compatible is unfinished: 8 of 9 lives were played to the end.',
-      'Life 9 of ours failed: its worker exited',
+      'Life 9 of ours failed twice: its worker exited',
+      'Life 2 of ours was played again, because it failed: short of memory',
     ]);
   });
 
@@ -128,7 +130,12 @@ describe('the summary of several lives', () => {
     const { lives, ...result } = livesResult();
     const alone = {
       ...result,
-      lives: { count: 1, failures: [], sets: (lives?.sets ?? []).map(({ name }) => ({ name, lives: [] })) },
+      lives: {
+        count: 1,
+        failures: [],
+        repeated: [],
+        sets: (lives?.sets ?? []).map(({ name }) => ({ name, lives: [] })),
+      },
     };
     expect(sentences(alone)[0]).toBe('ours and compatible cannot be compared: they finished no life in common.');
     expect(summaryText(alone, PLAIN)).toMatch(/^ {2}evictions +– +–$/m);
