@@ -15,7 +15,8 @@ import type { RewritingProxy } from './rewriting-proxy.ts';
 
 /** Duration on the world's clock of disturbances that are not reported. */
 const SILENT_MS = 10_000;
-const PATIENCE_MS = 120_000;
+/** Longer than the five minutes after which the operator reads the version of the API server again. */
+const PATIENCE_MS = 330_000;
 /** Longer than the operator's maximum pause between two attempts of a list. */
 const MENDED_MS = NODE_MS + 5_500;
 

@@ -110,5 +110,8 @@ export function distribution(sorted: ArrayLike<number>): Distribution {
 /** States of pods that a replay measures. */
 export const phaseOf = ({ status }: Pod): string => status?.phase ?? 'Pending';
 
-/** Returns true if the pod was ended by an eviction, by a taint, or by the deletion of its node. */
-export const hasLostNode = (pod: Pod): boolean => getCondition(pod, 'DisruptionTarget')?.status === 'True';
+/** Returns true if the pod was ended by an eviction, by a taint, or by the deletion of its node, but not by kube-scheduler. */
+export function hasLostNode(pod: Pod): boolean {
+  const condition = getCondition(pod, 'DisruptionTarget');
+  return condition?.status === 'True' && condition.reason !== 'PreemptionByScheduler';
+}

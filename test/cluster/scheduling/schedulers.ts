@@ -1,6 +1,6 @@
 /** kube-scheduler on a real control plane, and the local scheduler's choice for the same pod in the same cluster. */
 import type { AllocationResult } from '../../../src/api/dra/objects.ts';
-import { POD } from '../../../src/api/kinds.ts';
+import { POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { realClock } from '../../../src/lib/clock.ts';
 import type { ObjectClient } from '../../../src/local/client.ts';
@@ -8,7 +8,8 @@ import { cachesInProcess, connectInProcess } from '../../../src/local/in-process
 import { openApi } from '../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../src/local/kubernetes/scheduler/cluster.ts';
 import { reserveDevices } from '../../../src/local/kubernetes/scheduler/devices/reserve.ts';
-import { feasibleNodes } from '../../../src/local/kubernetes/scheduler/filters.ts';
+import { FILTERS, feasibleNodes } from '../../../src/local/kubernetes/scheduler/filters.ts';
+import { findPreemptions } from '../../../src/local/kubernetes/scheduler/preemption.ts';
 import { bestNodes } from '../../../src/local/kubernetes/scheduler/scores/index.ts';
 import type { Parts } from '../../../src/local/parts.ts';
 import type { KubeApi } from '../../support/kube-api.ts';
@@ -62,6 +63,8 @@ export interface LocalScheduler {
   readonly client: ObjectClient;
   /** Chooses for a pod that is not bound. */
   choose(pod: Pod): Choice;
+  /** Returns the equally good nodes for a pod, each with the pods that it preempts. Nodes with enough room have no victims. */
+  preempt(pod: Pod): readonly { readonly node: string; readonly victims: readonly string[] }[];
   /** Returns the allocations that the scheduler would write for a pod on a node. */
   allocate(pod: Pod, nodeName: string): Allocations;
 }
@@ -84,6 +87,15 @@ export function openLocalScheduler(): LocalScheduler {
         fits: fits.map(({ name }) => name),
         best: bestNodes(pod, fits, cluster).map(({ name }) => name),
       };
+    },
+    preempt(pod) {
+      const { best } = this.choose(pod);
+      if (best.length > 0) return best.map((node) => ({ node, victims: [] }));
+      const budgets = caches.of(POD_DISRUPTION_BUDGET).list();
+      return findPreemptions(pod, cluster, FILTERS, budgets).map(({ node, victims }) => ({
+        node: node.name,
+        victims: victims.map(({ metadata }) => metadata.name),
+      }));
     },
     allocate(pod, nodeName) {
       const view = cluster.nodes.find(({ name }) => name === nodeName);

@@ -37,7 +37,7 @@ const isEmpty = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): bo
   matchExpressions.length === 0 && Object.keys(matchLabels).length === 0;
 
 /** Reports whether a pod matches. Terminating pods do not match, and an empty selector matches no pod. */
-const isSpread = ({ namespace, selector }: Spread, { metadata }: Pod): boolean =>
+export const isSpread = ({ namespace, selector }: Spread, { metadata }: Pod): boolean =>
   metadata.namespace === namespace &&
   metadata.deletionTimestamp === undefined &&
   selector !== undefined &&

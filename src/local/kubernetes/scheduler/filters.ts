@@ -229,19 +229,14 @@ export const FILTERS: readonly Filter[] = [
 export type Verdict =
   | { readonly fits: readonly NodeView[] }
   /** Message in kube-scheduler's words. */
-  | { readonly message: string; readonly isParked?: boolean };
-
-/** Chooses the nodes that are checked. */
-export interface Search {
-  find(nodes: readonly NodeView[], fits: (node: NodeView) => boolean): readonly NodeView[];
-}
+  | { readonly message: string };
 
 /** Returns the nodes that can run a pod, or the reason why there are none. */
 export function feasibleNodes(
   pod: Pod,
   cluster: ClusterView,
   filters: readonly Filter[] = FILTERS,
-  search: Search = new NodeSearch(),
+  search: NodeSearch = new NodeSearch(),
 ): Verdict {
   if (cluster.nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const total = cluster.nodes.length;
@@ -250,10 +245,7 @@ export function feasibleNodes(
   for (const filter of filters) {
     const answer = filter(pod, cluster);
     if (answer === undefined) continue;
-    if (isRefusal(answer)) {
-      const { refusal, isParked = false } = answer;
-      return { message: `0/${total} nodes are available: ${refusal}.`, ...(isParked && { isParked }) };
-    }
+    if (isRefusal(answer)) return { message: `0/${total} nodes are available: ${answer.refusal}.` };
     checks.push(answer);
     if (filter !== resourcesFit) besideRoom.push(answer);
   }
@@ -273,6 +265,22 @@ function messageOf(checks: readonly Check[], nodes: readonly NodeView[]): string
     for (const reason of firstRefusal(checks, node) ?? []) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   const counted = [...reasons].map(([reason, count]) => `${count} ${reason}`).sort();
   return `0/${nodes.length} nodes are available: ${counted.join(', ')}.`;
+}
+
+/** Returns the reasons of the first filter that rejects one node, or undefined if the pod fits on the node. */
+export function firstRefusalOn(
+  pod: Pod,
+  node: NodeView,
+  cluster: ClusterView,
+  filters: readonly Filter[],
+): readonly string[] | undefined {
+  for (const filter of filters) {
+    const check = filter(pod, cluster);
+    if (check === undefined) continue;
+    const refused = isRefusal(check) ? [check.refusal] : check(node);
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
 }
 
 function firstRefusal(checks: readonly Check[], node: NodeView): readonly string[] | undefined {

@@ -1,4 +1,4 @@
-/** A scheduler with kube-scheduler's filters, scores, queue and messages. It does not support preemption. */
+/** A scheduler with kube-scheduler's filters, scores, queue, preemption and messages. */
 import { getCondition } from '../../../api/conditions.ts';
 import type { ResourceClaim } from '../../../api/dra/objects.ts';
 import {
@@ -8,27 +8,37 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  POD_DISRUPTION_BUDGET,
   type RESOURCE_CLAIM,
   STORAGE_CLASS,
 } from '../../../api/kinds.ts';
 import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { sameJson } from '../../../lib/json-object.ts';
+import { own } from '../../../lib/own.ts';
 import { timestamp } from '../../../lib/times.ts';
 import type { Caches } from '../../cache.ts';
 import { ApiError, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
+import { podRequests } from './amounts.ts';
 import { bindClaims } from './bind-claims.ts';
 import { Cluster, isOver } from './cluster.ts';
+import { dependsOnChange, mayCount } from './counted-pods.ts';
 import { SELECTING_KINDS } from './default-selectors.ts';
 import { DEVICE_KINDS } from './devices/device-cluster.ts';
 import { type Reservation, releaseIdleClaim, reserveDevices } from './devices/reserve.ts';
-import { FILTERS, feasibleNodes, type Search, type Verdict } from './filters.ts';
+import { FILTERS, feasibleNodes, firstRefusalOn, type Verdict } from './filters.ts';
 import { NodeSearch } from './node-search.ts';
+import { NominatedPods } from './nominated-pods.ts';
+import { antiTerms } from './pod-affinity.ts';
+import { findPreemptions, isWaitingForVictims, mayFit, PREEMPTED, type Preemption } from './preemption.ts';
+import { priorityOf } from './priority.ts';
 import { type Helped, SchedulingQueue } from './queue.ts';
+import { Refusals } from './refusals.ts';
 import { bestNodes, type TieBreak } from './scores/index.ts';
-import type { NodeView } from './view.ts';
+import type { Filter, NodeView } from './view.ts';
+import { usesClaim } from './volumes.ts';
 
 const NAME = 'default-scheduler';
 
@@ -39,14 +49,21 @@ const isWaiting = (pod: Pod): boolean =>
   (pod.spec.schedulerName ?? NAME) === NAME;
 
 /** Reports whether a change of a node can make room for a pod. Heartbeats cannot. */
-function matters(now: Node, before: Node | undefined): boolean {
-  const isSame = (of: (node: Node) => unknown): boolean => sameJson(of(now), before && of(before));
+function makesRoom(now: Node, before: Node): boolean {
+  const isSame = (of: (node: Node) => unknown): boolean => sameJson(of(now), of(before));
   return !(
     isSame(({ metadata }) => metadata.labels) &&
     isSame(({ spec }) => spec?.taints) &&
     isSame(({ spec }) => spec?.unschedulable) &&
     isSame(({ status }) => status?.allocatable)
   );
+}
+
+/** Reports whether a pod requests less of any resource than before, after it was resized in place. */
+function isReduced(now: Pod, before: Pod | undefined): boolean {
+  if (before === undefined || now === before) return false;
+  const [requests, earlier] = [podRequests(now), podRequests(before)];
+  return requests !== earlier && Object.entries(earlier).some(([name, amount]) => (own(requests, name) ?? 0) < amount);
 }
 
 export interface SchedulerOptions {
@@ -68,8 +85,13 @@ class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #refusals: Refusals;
   readonly #search = new NodeSearch();
+  readonly #nominated = new NominatedPods();
+  /** Names of nodes with more room since the last round. */
+  readonly #offered = new Set<string>();
   readonly #tieBreak: SchedulerOptions['tieBreak'];
   readonly #report: Report;
+  /** Pods that are deleting their victims. */
+  readonly #preempting = new Set<string>();
   /** Pods whose binding is in progress. */
   readonly #binding: Set<string>;
   #planned: boolean;
@@ -94,21 +116,26 @@ class Scheduler {
     this.#caches.of(POD).subscribe((now, before) => {
       if (now === undefined) {
         if (before) this.#left(before);
-      } else if (isWaiting(now)) this.#waits(now);
+      } else if (isWaiting(now)) this.#waits(now, before);
       else this.#settled(now, before);
     });
     this.#caches.of(NODE).subscribe((now, before) => {
-      if (now && matters(now, before)) this.#retry();
+      if (now === undefined) this.#nodeLeft(before);
+      else if (before === undefined) this.#offer(now.metadata.name);
+      else if (makesRoom(now, before)) {
+        this.#retry('counting', (pod) => dependsOnChange(pod, now, before));
+        this.#offer(now.metadata.name);
+      }
     });
-    this.#caches
-      .of(PERSISTENT_VOLUME_CLAIM)
-      .subscribe((now: PersistentVolumeClaim | undefined) => now && this.#retry('with-volumes'));
+    this.#caches.of(PERSISTENT_VOLUME_CLAIM).subscribe((now: PersistentVolumeClaim | undefined) => {
+      if (now) this.#retry('with-volumes', (pod) => usesClaim(pod, now));
+    });
     this.#caches.of(PERSISTENT_VOLUME).subscribe(() => this.#retry('with-volumes'));
     this.#caches.of(STORAGE_CLASS).subscribe(() => this.#retry('with-volumes'));
     this.#caches.of(CSI_NODE).subscribe(() => this.#retry('with-volumes'));
     for (const kind of DEVICE_KINDS)
       this.#caches.of<ResourceClaim>(kind as typeof RESOURCE_CLAIM).subscribe(() => this.#retry('with-devices'));
-    this.#caches.of(NAMESPACE).subscribe(() => this.#retry('choosy'));
+    this.#caches.of(NAMESPACE).subscribe(() => this.#retry('counting'));
     this.#signal.addEventListener('abort', () => this.#cancelTimer(), { once: true });
     const kinds = [
       ...SELECTING_KINDS,
@@ -119,6 +146,7 @@ class Scheduler {
       STORAGE_CLASS,
       CSI_NODE,
       NAMESPACE,
+      POD_DISRUPTION_BUDGET,
       ...DEVICE_KINDS,
     ];
     await Promise.all(kinds.map((kind) => this.#caches.of<Pod>(kind as typeof POD).synced));
@@ -135,6 +163,7 @@ class Scheduler {
 
   #round(): void {
     if (this.#signal.aborted) return;
+    this.#retryOnOffered();
     for (const pod of this.#queue.due(this.#clock.now())) this.#attempt(pod);
     this.#cancelTimer();
     const next = this.#queue.nextDue();
@@ -143,10 +172,15 @@ class Scheduler {
   }
 
   #attempt(pod: Pod): void {
-    const verdict =
-      this.#onNominated(pod) ?? this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, FILTERS, this.#search);
+    if (this.#preempting.has(pod.metadata.uid ?? '') || this.#cluster.devices.isParked(pod)) {
+      this.#queue.refuse(pod, this.#clock.now());
+      return;
+    }
+    const filters = this.#nominated.filtersBeside(FILTERS);
+    const verdict = this.#verdictOf(pod, filters);
     const chosen = 'fits' in verdict ? this.#choose(pod, bestNodes(pod, verdict.fits, this.#cluster)) : undefined;
     if (chosen) {
+      this.#nominated.remove(pod);
       const reservation = reserveDevices(pod, chosen, this.#cluster.devices, this.#parts);
       this.#queue.remove(pod);
       this.#binding.add(pod.metadata.uid ?? '');
@@ -155,21 +189,75 @@ class Scheduler {
       return;
     }
     this.#queue.refuse(pod, this.#clock.now());
-    if ('isParked' in verdict) return;
     void this.#release(pod);
     const message = 'message' in verdict ? verdict.message : '';
-    if ('message' in verdict) this.#refusals.put(pod, verdict);
-    void this.#markUnschedulable(pod, 'Unschedulable', message);
+    const isKnown = this.#refusals.of(pod) === verdict && this.#nominated.nodeOf(pod) === undefined;
+    const nominated = isKnown ? '' : this.#preempt(pod, filters);
+    // preemption does not help equal pods either, unless nominated pods are the reason
+    if ('message' in verdict && nominated === '' && this.#nominated.isEmpty) this.#refusals.put(pod, verdict);
+    void this.#markUnschedulable(pod, 'Unschedulable', message, nominated);
     this.#report(pod, 'Warning', 'FailedScheduling', message);
   }
 
-  /** Returns the nominated node if the pod fits there. kube-scheduler tries this node first. */
-  #onNominated(pod: Pod): Verdict | undefined {
-    const nominated = pod.status?.nominatedNodeName;
-    if (!nominated) return undefined;
-    const search: Search = { find: (nodes, fits) => nodes.filter((node) => node.name === nominated && fits(node)) };
-    const verdict = feasibleNodes(pod, this.#cluster, FILTERS, search);
-    return 'fits' in verdict ? verdict : undefined;
+  /** Evaluates the nominated node before all nodes. */
+  #verdictOf(pod: Pod, filters: readonly Filter[]): Verdict {
+    const nominated = this.#nominated.nodeOf(pod);
+    const node = nominated && this.#cluster.nodes.find(({ name }) => name === nominated);
+    if (node && firstRefusalOn(pod, node, this.#cluster, filters) === undefined) return { fits: [node] };
+    return this.#refusals.of(pod) ?? feasibleNodes(pod, this.#cluster, filters, this.#search);
+  }
+
+  /** Deletes pods with lower priority if this makes room. Returns the name of the node, or '' without a node. */
+  #preempt(pod: Pod, filters: readonly Filter[]): string {
+    const before = this.#nominated.nodeOf(pod);
+    if (before !== undefined && isWaitingForVictims(pod, before, this.#cluster)) return before;
+    const budgets = this.#caches.of(POD_DISRUPTION_BUDGET).list();
+    const best = findPreemptions(pod, this.#cluster, filters, budgets);
+    this.#nominated.remove(pod);
+    const node = this.#choose(
+      pod,
+      best.map((each) => each.node),
+    );
+    const preemption = best.find((each) => each.node === node);
+    if (preemption === undefined) return '';
+    const { name } = preemption.node;
+    const lower = this.#nominated.lowerOn(name, pod);
+    this.#nominated.put(pod, name);
+    void this.#deleteVictims(pod, preemption, lower);
+    return name;
+  }
+
+  /** @param lower pods that lose their nomination, so that they are tried on other nodes */
+  async #deleteVictims(pod: Pod, { node, victims }: Preemption, lower: readonly Pod[]): Promise<void> {
+    const { uid = '' } = pod.metadata;
+    this.#preempting.add(uid);
+    for (const other of lower) {
+      this.#nominated.remove(other);
+      const patch = { metadata: { uid: other.metadata.uid }, status: { nominatedNodeName: null } };
+      await this.#patchStatus(other, patch);
+    }
+    const condition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: PREEMPTED,
+      message: `${NAME}: preempting to accommodate a higher priority pod`,
+      lastTransitionTime: timestamp(this.#clock.now()),
+    };
+    for (const victim of victims) {
+      if (victim.metadata.deletionTimestamp !== undefined) continue;
+      try {
+        const patch = { metadata: { uid: victim.metadata.uid }, status: { conditions: [condition] } };
+        await this.#parts.client.patch(POD, victim.metadata, patch, { subresource: 'status', type: 'strategic' });
+        await this.#parts.client.delete(POD, victim.metadata, { uid: victim.metadata.uid ?? '' });
+        this.#report(victim, 'Normal', 'Preempted', `Preempted by pod ${uid} on node ${node.name}`);
+      } catch (error) {
+        if (!this.#signal.aborted && !(error instanceof ApiError))
+          this.#parts.log(`preemption of ${victim.metadata.name}: ${String(error)}`);
+      }
+    }
+    this.#preempting.delete(uid);
+    // events are ignored meanwhile
+    this.#retry('all', ({ metadata }) => metadata.uid === uid);
   }
 
   #choose(pod: Pod, best: readonly NodeView[]): NodeView | undefined {
@@ -195,13 +283,13 @@ class Scheduler {
     } catch (error) {
       if (this.#signal.aborted) return;
       this.#cluster.forget(pod);
+      this.#released({ ...pod, spec: { ...pod.spec, nodeName } });
       const present = this.#caches.of(POD).get(pod.metadata);
-      if (isGone(error) || !present || !isWaiting(present)) return this.#retry();
+      if (isGone(error) || !present || !isWaiting(present)) return;
       if (!(error instanceof ApiError)) this.#parts.log(`binding ${namespace}/${name}: ${String(error)}`);
       this.#report(pod, 'Warning', 'FailedScheduling', error instanceof Error ? error.message : String(error));
-      this.#queue.put(present, this.#clock.now());
-      this.#queue.refuse(present, this.#clock.now());
-      this.#queue.retry();
+      this.#queue.put(present);
+      this.#queue.delay(present, this.#clock.now());
     } finally {
       reservation?.end();
       this.#binding.delete(uid ?? '');
@@ -218,80 +306,97 @@ class Scheduler {
     }
   }
 
-  async #markUnschedulable(pod: Pod, reason: string, message: string): Promise<void> {
+  async #markUnschedulable(pod: Pod, reason: string, message: string, nominated?: string): Promise<void> {
     const before = getCondition(pod, 'PodScheduled');
-    if (before?.status === 'False' && before.reason === reason && before.message === message) return;
+    const isNominated = nominated === undefined || (pod.status?.nominatedNodeName ?? '') === nominated;
+    if (isNominated && before?.status === 'False' && before.reason === reason && before.message === message) return;
     const change = { type: 'PodScheduled', status: 'False', reason, message } as const;
     const conditions = withConditions(pod.status?.conditions, [change], timestamp(this.#clock.now()));
     const condition = conditions.find(({ type }) => type === 'PodScheduled');
+    const nominatedNodeName = nominated === '' ? null : nominated;
+    const status = { conditions: [condition], ...(isNominated ? {} : { nominatedNodeName }) };
+    await this.#patchStatus(pod, { metadata: { uid: pod.metadata.uid }, status });
+  }
+
+  async #patchStatus(pod: Pod, patch: object): Promise<void> {
     try {
-      const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
       await this.#parts.client.patch(POD, pod.metadata, patch, { subresource: 'status', type: 'strategic' });
     } catch (error) {
       if (!this.#signal.aborted && !isGone(error)) this.#parts.log(`status of ${pod.metadata.name}: ${String(error)}`);
     }
   }
 
-  #retry(helped?: Helped): void {
-    this.#queue.retry(helped);
+  #retry(helped?: Helped, isHelped?: (pod: Pod) => boolean): void {
+    this.#queue.retry(helped, isHelped);
     this.#plan();
+  }
+
+  /** Tries refused pods again if they may fit on a node with more room. Attempts of other pods would have the same result. */
+  #retryOnOffered(): void {
+    if (this.#offered.size === 0) return;
+    const offered = this.#cluster.nodes.filter(({ name }) => this.#offered.has(name));
+    this.#offered.clear();
+    this.#queue.retry('all', (pod) => offered.some((node) => mayFit(pod, node, this.#cluster)));
+  }
+
+  /** Marks a node that has more room. */
+  #offer(nodeName: string): void {
+    this.#offered.add(nodeName);
+    this.#plan();
+  }
+
+  /** A bound pod ended or needs less. */
+  #released(pod: Pod): void {
+    this.#offer(pod.spec.nodeName ?? '');
+    if (antiTerms(pod).length > 0) this.#retry();
+    else this.#retry('counting', (other) => mayCount(other, pod));
+  }
+
+  /** Domains of topology rules may have changed, and pods that were nominated for the node need a different node. */
+  #nodeLeft(node: Node | undefined): void {
+    this.#retry('counting');
+    this.#retry('all', (pod) => this.#nominated.nodeOf(pod) === node?.metadata.name);
   }
 
   #left(pod: Pod): void {
     this.#queue.remove(pod);
-    if (pod.spec.nodeName) this.#retry();
+    const wasNominated = this.#nominated.remove(pod);
+    if (pod.spec.nodeName) this.#released(pod);
+    else if (wasNominated) this.#nominationEnded(pod);
+  }
+
+  /** The room of a nominated pod was kept from pods with the same or a lower priority. */
+  #nominationEnded(pod: Pod): void {
+    this.#retry('all', (other) => priorityOf(other) <= priorityOf(pod));
   }
 
   #settled(pod: Pod, before: Pod | undefined): void {
     this.#queue.remove(pod);
-    if (isOver(pod)) this.#retry();
-    // Pods with affinity may depend on a newly bound pod.
-    else if (pod.spec.nodeName && !before?.spec.nodeName) this.#retry('drawn');
+    if (this.#nominated.remove(pod)) this.#nominationEnded(pod);
+    if (!pod.spec.nodeName) return;
+    if (isOver(pod) ? !(before && isOver(before)) : isReduced(pod, before)) this.#released(pod);
+    // affinity and topology spread may depend on a newly bound pod
+    else if (!before?.spec.nodeName) this.#retry('counting', (other) => mayCount(other, pod));
+    else if (!sameJson(pod.metadata.labels, before.metadata.labels)) this.#retry('counting');
   }
 
-  #waits(pod: Pod): void {
+  #waits(pod: Pod, before: Pod | undefined): void {
     const gates = (pod.spec.schedulingGates ?? []).map(({ name }) => name).join(', ');
     if (gates !== '') {
       const message = `Scheduling is blocked due to non-empty scheduling gates: ${gates}`;
       void this.#markUnschedulable(pod, 'SchedulingGated', message);
     } else if (!this.#binding.has(pod.metadata.uid ?? '')) {
-      this.#queue.put(pod, this.#clock.now());
+      this.#nominate(pod, before);
+      this.#queue.put(pod);
       this.#plan();
     }
   }
-}
 
-/** Refusals of pods, so that equal pods are not tried on the same nodes again. */
-type Refusal = Extract<Verdict, { readonly message: string }>;
-
-export class Refusals {
-  readonly #cluster: Pick<Cluster, 'version'>;
-  readonly #found = new Map<string, Refusal>();
-  #version = 0;
-
-  constructor(cluster: Pick<Cluster, 'version'>) {
-    this.#cluster = cluster;
+  /** Follows nominations in the status of pods, because they outlive this process and may come from different components. */
+  #nominate(pod: Pod, before: Pod | undefined): void {
+    const [now, earlier] = [pod, before].map((each) => each?.status?.nominatedNodeName || undefined);
+    if (now !== undefined) this.#nominated.put(pod, now);
+    else if (earlier !== undefined) this.#nominated.remove(pod);
+    if (earlier !== undefined && earlier !== now) this.#nominationEnded(pod);
   }
-
-  /** Returns the refusal of an equal pod, if the cluster has not changed since. */
-  of(pod: Pod): Refusal | undefined {
-    if (this.#version !== this.#cluster.version || this.#found.size === 0) return undefined;
-    const face = faceOf(pod);
-    return face === undefined ? undefined : this.#found.get(face);
-  }
-
-  put(pod: Pod, refusal: Refusal): void {
-    const face = faceOf(pod);
-    if (face === undefined) return;
-    if (this.#version !== this.#cluster.version) this.#found.clear();
-    this.#version = this.#cluster.version;
-    this.#found.set(face, refusal);
-  }
-}
-
-/** Returns all fields that the filters read, or undefined if filters read objects other than nodes and their pods. */
-function faceOf({ metadata, spec }: Pod): string | undefined {
-  const readsOthers = (spec.volumes?.length ?? 0) + (spec.resourceClaims?.length ?? 0) > 0;
-  if (readsOthers || spec.affinity !== undefined) return undefined;
-  return JSON.stringify([metadata.namespace, metadata.labels, spec]);
 }

@@ -55,8 +55,6 @@ export type Check = (node: NodeView) => readonly string[] | undefined;
 /** Reason why the pod fits on no node at all. */
 export interface PodRefusal {
   readonly refusal: string;
-  /** True if kube-scheduler does not attempt the pod, and therefore reports nothing on the pod. */
-  readonly isParked?: boolean;
 }
 
 /**

@@ -22,6 +22,9 @@ export function claimUses(pod: Pod): readonly ClaimUse[] {
   return uses;
 }
 
+export const usesClaim = (pod: Pod, { metadata }: PersistentVolumeClaim): boolean =>
+  pod.metadata.namespace === metadata.namespace && claimUses(pod).some(({ name }) => name === metadata.name);
+
 /** Reports whether the volume can be used from the node. */
 export function reaches(volume: PersistentVolume, node: Node): boolean {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms;

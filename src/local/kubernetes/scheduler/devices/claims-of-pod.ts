@@ -11,14 +11,14 @@ const nameOf = ({ metadata }: Pod | ResourceClaim): string => `${metadata.namesp
 /** Reason why a pod with claims cannot be scheduled on any node. */
 export interface ClaimRefusal {
   readonly refusal: string;
-  /** True if kube-scheduler does not attempt the pod, and therefore reports nothing on the pod. */
-  readonly isParked: boolean;
 }
 
-const park = (refusal: string): ClaimRefusal => ({ refusal, isParked: true });
-const refuse = (refusal: string): ClaimRefusal => ({ refusal, isParked: false });
+const refuse = (refusal: string): ClaimRefusal => ({ refusal });
 
-/** Returns the claims of a pod, or the reason why one of them does not exist yet. */
+/**
+ * Returns the claims of a pod, or the reason why one of them does not exist yet. Until then, kube-scheduler does not try the pod,
+ * and therefore does not report the pod.
+ */
 export function claimsOfPod(
   pod: Pod,
   find: (name: string) => ResourceClaim | undefined,
@@ -28,12 +28,12 @@ export function claimsOfPod(
     const created = pod.status?.resourceClaimStatuses?.find((each) => each.name === name);
     if (resourceClaimName === undefined && created !== undefined && created.resourceClaimName === undefined) continue;
     const claimName = resourceClaimName ?? created?.resourceClaimName;
-    if (claimName === undefined) return park(`pod "${nameOf(pod)}": ResourceClaim not created yet`);
+    if (claimName === undefined) return refuse(`pod "${nameOf(pod)}": ResourceClaim not created yet`);
     const claim = find(claimName);
-    if (claim === undefined) return park(`resourceclaim.resource.k8s.io "${claimName}" not found`);
-    if (claim.metadata.deletionTimestamp) return park(`resourceclaim "${claimName}" is being deleted`);
+    if (claim === undefined) return refuse(`resourceclaim.resource.k8s.io "${claimName}" not found`);
+    if (claim.metadata.deletionTimestamp) return refuse(`resourceclaim "${claimName}" is being deleted`);
     if (resourceClaimName === undefined && controllerOf(claim)?.uid !== pod.metadata.uid)
-      return park(`ResourceClaim ${nameOf(claim)} was not created for pod ${nameOf(pod)} (pod is not owner)`);
+      return refuse(`ResourceClaim ${nameOf(claim)} was not created for pod ${nameOf(pod)} (pod is not owner)`);
     claims.push(claim);
   }
   return claims;

@@ -73,22 +73,29 @@ export class DeviceCluster {
     return this.#classes;
   }
 
+  /** Reports whether a claim of a pod does not exist yet, so that kube-scheduler does not try the pod. */
+  isParked(pod: Pod): boolean {
+    if ((pod.spec.resourceClaims ?? []).length === 0) return false;
+    return 'refusal' in this.#claimsOf(pod);
+  }
+
+  #claimsOf(pod: Pod): ReturnType<typeof claimsOfPod> {
+    const namespace = pod.metadata.namespace ?? 'default';
+    return claimsOfPod(pod, (name) => this.#caches.of(RESOURCE_CLAIM).get({ name, namespace }));
+  }
+
   /** Returns the devices that a pod requests, the reason why it fits on no node, or undefined if it requests none. */
   needsOf(pod: Pod): PodDevices | ClaimRefusal | undefined {
     this.classOf('');
     const extended = extendedRequests(pod, this.#byResource ?? new Map());
     if ((pod.spec.resourceClaims ?? []).length + extended.length === 0) return undefined;
-    const claims = claimsOfPod(pod, (name) => this.#find(pod, name));
+    const claims = this.#claimsOf(pod);
     if ('refusal' in claims) return claims;
     const fault = claimFault(pod, claims, {
       hasClass: (name) => this.classes.has(name),
       isPending: (claim) => this.#assumed.has(keyOf(claim.metadata)),
     });
     return fault ?? { claims, extended };
-  }
-
-  #find({ metadata }: Pod, name: string): ResourceClaim | undefined {
-    return this.#caches.of(RESOURCE_CLAIM).get({ name, namespace: metadata.namespace ?? 'default' });
   }
 
   /** Returns devices for claims on a node, or the reason why the node has none, in kube-scheduler's words. */

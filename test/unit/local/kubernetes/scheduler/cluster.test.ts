@@ -20,7 +20,7 @@ import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { Cluster } from '../../../../../src/local/kubernetes/scheduler/cluster.ts';
 import { DomainCounts, type Place } from '../../../../../src/local/kubernetes/scheduler/domain-counts.ts';
 import { domainsOf } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
-import { Refusals } from '../../../../../src/local/kubernetes/scheduler/index.ts';
+import { Refusals } from '../../../../../src/local/kubernetes/scheduler/refusals.ts';
 import type { ClusterView, NodeView } from '../../../../../src/local/kubernetes/scheduler/view.ts';
 import { podWith } from './fixtures.ts';
 

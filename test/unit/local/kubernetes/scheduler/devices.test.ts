@@ -164,6 +164,17 @@ describe('a pod with a claim template', () => {
 });
 
 describe('a named claim', () => {
+  it('is awaited without a condition, also while there are no nodes', async () => {
+    await withClaim('web', 'later');
+    await createPod('other', {});
+    await refusal('other', 'no nodes available to schedule pods');
+    expect((await find('web'))?.status?.conditions ?? []).toEqual([]);
+    await cluster.node('a');
+    await publish('a', [device('gpu-0')]);
+    await createClaim('later');
+    expect(await bound('web')).toBe('a');
+  });
+
   it('keeps the pods that share it on its node, and is free after the last of them', async () => {
     for (const node of ['a', 'b']) await cluster.node(node);
     for (const node of ['a', 'b']) await publish(node, [device('gpu-0')]);

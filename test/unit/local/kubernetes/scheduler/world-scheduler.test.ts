@@ -1,9 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EVENT, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../../../src/api/kinds.ts';
+import {
+  EVENT,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  PRIORITY_CLASS,
+  STORAGE_CLASS,
+} from '../../../../../src/api/kinds.ts';
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
 import { startVolumes } from '../../../../../src/local/kubernetes/controllers/volumes.ts';
 import { startScheduler } from '../../../../../src/local/kubernetes/scheduler/index.ts';
-import { startCluster, type TestCluster, template } from '../../world-cluster.ts';
+import { markReady, startCluster, type TestCluster, template } from '../../world-cluster.ts';
 
 let cluster: TestCluster;
 
@@ -74,6 +81,74 @@ describe('the scheduler', () => {
     expect(await bound('web')).toBe('c');
     expect(await bound('api')).toMatch(/^[ab]$/);
     expect((await find('web'))?.status?.nominatedNodeName).toBeUndefined();
+  });
+
+  it('deletes a pod with a lower priority for a pod that fits on no node, and binds the pod afterwards', async () => {
+    for (const [name, value] of [
+      ['low', 1],
+      ['high', 2],
+    ] as const)
+      await cluster.client.create(PRIORITY_CLASS, {
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name },
+        value,
+      } as never);
+    await cluster.node('a');
+    await create('old', { priorityClassName: 'low', terminationGracePeriodSeconds: 0 }, '3');
+    await bound('old');
+    const { metadata } = await create('new', { priorityClassName: 'high' }, '3');
+    expect(await bound('new')).toBe('a');
+    expect(await find('old')).toBeUndefined();
+    const event = await cluster.until('the event', async () =>
+      (await cluster.list(EVENT)).find(({ reason }) => reason === 'Preempted'),
+    );
+    expect(event.message).toBe(`Preempted by pod ${metadata.uid} on node a`);
+  });
+
+  it('keeps the room of a preempted pod from pods with a lower priority while the pod terminates', async () => {
+    await cluster.client.create(PRIORITY_CLASS, {
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name: 'high' },
+      value: 1,
+    } as never);
+    await cluster.node('a');
+    // no kubelet runs, so the pod terminates when the test deletes it
+    await create('old', { terminationGracePeriodSeconds: 600 }, '3');
+    await bound('old');
+    await markReady(cluster.client, (await find('old')) as Pod);
+    await create('new', { priorityClassName: 'high' }, '3');
+    await cluster.until('the nomination', async () => (await find('new'))?.status?.nominatedNodeName === 'a');
+    const old = await cluster.until('the deletion', async () => {
+      const found = await find('old');
+      return found?.metadata.deletionTimestamp !== undefined && found;
+    });
+    expect(old.status?.conditions?.find(({ type }) => type === 'DisruptionTarget')).toMatchObject({
+      status: 'True',
+      reason: 'PreemptionByScheduler',
+    });
+    await create('other', {}, '2');
+    await refusal('other');
+    await cluster.client.delete(POD, old.metadata, { gracePeriodSeconds: 0 });
+    expect(await bound('new')).toBe('a');
+    expect((await find('other'))?.spec.nodeName).toBeUndefined();
+  });
+
+  it('releases the room of a nominated pod that is bound to another node', async () => {
+    const high = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'high' }, value: 1 };
+    await cluster.client.create(PRIORITY_CLASS, high as never);
+    await cluster.node('a');
+    await create('old', { terminationGracePeriodSeconds: 600 }, '3');
+    await bound('old');
+    await markReady(cluster.client, (await find('old')) as Pod);
+    const { metadata } = await create('new', { priorityClassName: 'high' }, '3');
+    await cluster.until('the nomination', async () => (await find('new'))?.status?.nominatedNodeName === 'a');
+    const target = { apiVersion: 'v1', kind: 'Node', name: 'elsewhere' };
+    await cluster.client.post(POD, metadata, 'binding', { apiVersion: 'v1', kind: 'Binding', metadata, target });
+    await cluster.client.delete(POD, { name: 'old', namespace: 'default' }, { gracePeriodSeconds: 0 });
+    await create('other', {}, '2');
+    expect(await bound('other')).toBe('a');
   });
 
   it('publishes the reason for an unschedulable pod, and binds it when a node is added', async () => {
