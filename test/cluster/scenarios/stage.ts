@@ -16,10 +16,10 @@ const LONGEST_PASS_MS = 90_000;
 /** Long enough to see that nothing happens: two disruption runs with validation. */
 const ENOUGH_MS = 30_000;
 
-/** For the permissions of default settings, resource claims and deletion costs. */
+/** For the permissions of default settings, resource claims, deletion costs and nominations. */
 const SCENARIO_VALUES: Values = {
   ...VALUES,
-  settings: { ...(VALUES.settings as Values), enableDRA: true, podDeletionCost: true },
+  settings: { ...(VALUES.settings as Values), enableDRA: true, podDeletionCost: true, podNomination: true },
 };
 
 export const realStage: Stage = {
