@@ -1,5 +1,6 @@
 /**
- * Checks plans against kube-scheduler: kube-scheduler binds every pod of a plan, without a second plan.
+ * Checks plans against kube-scheduler: kube-scheduler binds every pod of a plan, without a second plan. It gets the nominations
+ * that the operator writes with POD_NOMINATION if it leaves pods unbound by its own choice.
  *
  * ```sh
  * SOUNDNESS_CLUSTERS=300 npm run test:cluster -- soundness
