@@ -1,6 +1,6 @@
 /**
- * Checks plans against kube-scheduler: kube-scheduler binds every pod of a plan, without a second plan. It gets the nominations
- * that the operator writes with POD_NOMINATION if it leaves pods unbound by its own choice.
+ * Checks plans against kube-scheduler: kube-scheduler binds every pod of a plan, without a second plan. If its own choice leaves
+ * pods unbound, it gets all pods again with their planned nodes, as POD_NOMINATION writes them.
  *
  * ```sh
  * SOUNDNESS_CLUSTERS=300 npm run test:cluster -- soundness
