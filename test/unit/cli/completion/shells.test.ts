@@ -39,7 +39,7 @@ describe('completion of bash', () => {
     [['report', ''], ['moves']],
     [
       ['explain', ''],
-      ['pod', 'nodeclaim', 'node', 'instance-type', 'blockers', 'budgets'],
+      ['pod', 'nodeclaim', 'node', 'instance-type', 'blockers', 'drain', 'budgets'],
     ],
     [['explain', 'budgets', '--ne'], ['--next']],
     [
