@@ -5,7 +5,7 @@ import { type DrainPlan, drainPlan } from '../engine/blockers/drain-plan.ts';
 import { type Example, withExamples } from './describe.ts';
 import { holdsFor } from './holds.ts';
 import { worldOf } from './objects/snapshot.ts';
-import { notAmong } from './render/known.ts';
+import { nodeNamed } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, inShort, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
@@ -49,16 +49,15 @@ export async function explainDrain(name: string, options: ScenarioOptions, types
     ...countedFee(policy, nodeHourlyFee),
   });
   const { snapshot, leaving, allPools: pools, notes, unknown } = world;
-  const found =
-    snapshot.nodes.find((node) => node.name === name) ??
-    snapshot.nodes.find((node) => node.nodeClaim?.metadata.name === name || node.name.startsWith(`${name}.`));
-  if (found === undefined) {
-    const known = snapshot.nodes.map((node) => node.name);
-    throw new Error(notAmong('node', name, { known, where: `in ${options.filename.join(', ')}` }));
-  }
+  const nodes = snapshot.nodes.map((state) => ({
+    state,
+    node: state.name,
+    nodeClaim: state.nodeClaim?.metadata.name,
+  }));
+  const { state } = nodeNamed(name, nodes, `in ${options.filename.join(', ')}`);
   const solving = launchOptions({ drivers, isReserved: true });
   return {
-    drain: drainPlan(found, { snapshot, leaving, pools, options: solving }),
+    drain: drainPlan(state, { snapshot, leaving, pools, options: solving }),
     notes: [...notes, ...notKnown(unknown)],
   };
 }

@@ -10,7 +10,7 @@ import { explainInstanceTypeCommand } from './explain-instance-type.ts';
 import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
 import { explainPod } from './explain-pod.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
-import { notAmong } from './render/known.ts';
+import { nodeNamed } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
 import { evictionPriceOption, notKnown, type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
@@ -53,19 +53,6 @@ async function verdictsFor(flags: ExplainFlags): Promise<readonly ExplainedVerdi
     : verdicts.map(({ unknown = [], ...verdict }) => ({ ...verdict, unknown: [...unknown, ...ofSales] }));
 }
 
-/**
- * Finds a node by its name, by its NodeClaim's name, or by the part of its name before the first dot.
- *
- * @throws Error with the known names
- */
-function verdictOn(name: string, verdicts: readonly ExplainedVerdict[], where: string): ExplainedVerdict {
-  const found =
-    verdicts.find(({ node }) => node === name) ??
-    verdicts.find(({ node, nodeClaim }) => nodeClaim === name || node.startsWith(`${name}.`));
-  if (found) return found;
-  throw new Error(notAmong('node', name, { known: verdicts.map(({ node }) => node), where }));
-}
-
 function explainNode(): Command {
   const command = new Command('node')
     .description('Explain why a node, or each node, would be disrupted or not')
@@ -84,7 +71,7 @@ function explainNode(): Command {
       refuseTwoSources(command, flags);
       const { now } = flags;
       const verdicts = await verdictsFor({ ...flags, ...(now === undefined ? {} : { nowMs: now }) });
-      const chosen = name === undefined ? verdicts : verdictOn(name, verdicts, sourceOf(flags));
+      const chosen = name === undefined ? verdicts : nodeNamed(name, verdicts, sourceOf(flags));
       await printAs(flags.output, chosen, (found) =>
         'code' in found ? verdictText(found, now ?? Date.now()) : verdictsText(found, now ?? Date.now()),
       );

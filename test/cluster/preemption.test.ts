@@ -127,7 +127,7 @@ describe('the local scheduler beside kube-scheduler', () => {
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(CASES / 20);
   }, 600_000);
 
-  it('tries a refused pod again when another pod ends, and reports nothing on a pod without its claim', async () => {
+  it('tries a refused pod again when another pod ends, and does not report a pod without its claim', async () => {
     const { client } = plane;
     const pod = (name: string, cpu: string, spec: Partial<Pod['spec']> = {}): Pod => ({
       apiVersion: 'v1',

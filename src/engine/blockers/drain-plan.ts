@@ -76,7 +76,10 @@ export function drainPlan(node: StateNode, context: DrainContext): DrainPlan {
   const moving = own.filter((pod) => !lost.includes(pod) && currentlyReschedulable(pod, podDisruptionBudgets, nowMs));
   const leavingNow = new Set(waiting.map(podKey));
   const before = solve({ ...snapshot, pendingPods: waiting }, options);
-  const nodes = snapshot.nodes.filter(({ providerId }) => providerId !== node.providerId);
+  // the node counts toward the limits of its NodePool until it is gone
+  const nodes = snapshot.nodes.map((each) =>
+    each.providerId === node.providerId ? { ...each, markedForDeletion: true } : each,
+  );
   const pendingPods = [...waiting, ...moving.filter((pod) => !leavingNow.has(podKey(pod)))];
   const after = solve({ ...snapshot, nodes, pendingPods }, { ...options, explain: true });
   const moved = new Set(moving.map(podKey));

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { consolidationPolicy, packingPolicy } from '../../../src/api/policy.ts';
 
 describe('the modes of decisions', () => {
-  it('switch off everything beyond Karpenter if they are compatible, and nothing by default', () => {
+  it('switch off every addition to Karpenter if they are compatible, and are complete by default', () => {
     for (const policy of [packingPolicy('compatible'), consolidationPolicy('compatible')])
       expect(new Set(Object.values(policy))).toEqual(new Set([false]));
     for (const policy of [packingPolicy(), consolidationPolicy('thorough')])

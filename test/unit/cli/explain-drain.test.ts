@@ -89,7 +89,8 @@ describe('explain drain', () => {
 
   async function planOf(name: string, ...documents: readonly string[]): Promise<DrainPlan> {
     const path = join(folder, 'now.yaml');
-    writeFileSync(path, [POOL, ...documents].join('---'));
+    const hasPool = documents.some((text) => text.includes('kind: NodePool\n'));
+    writeFileSync(path, [...(hasPool ? [] : [POOL]), ...documents].join('---'));
     const options = { filename: [path], nowMs: NOW };
     const { drain } = await explainDrain(name, options, (manifests, nowMs) => typesFor({}, manifests, nowMs));
     expect(strictly(DRAIN, drain)).toEqual([]);
@@ -145,7 +146,7 @@ describe('explain drain', () => {
     expect(drain).toMatchObject({ canFinish: true, blockers: [{ until: '2026-06-03T11:00:00Z' }] });
   });
 
-  it('shows pods that nothing creates again, and pods that stay pending', async () => {
+  it('shows pods that are not created again, and pods that stay pending', async () => {
     const huge = pod('huge', { on: 'a', cpu: '500' });
     const { pods } = await planOf('a', node('a'), pod('bare', { on: 'a', isBare: true }), huge);
     expect(Object.fromEntries(pods.map((each) => [each.pod, each.problem]))).toEqual({
@@ -154,7 +155,15 @@ describe('explain drain', () => {
     });
   });
 
-  it('names the known nodes if there is no such node', async () => {
+  it('shows pods that stay pending because of a limit, to which the node counts until it is gone', async () => {
+    const limited = POOL.replace('spec:\n', 'spec:\n  limits: {cpu: "16"}\n');
+    const pods = [pod('web', { on: 'a', cpu: '6' }), pod('db', { on: 'b', cpu: '7' })];
+    const drain = await planOf('a', node('a'), node('b'), ...pods, limited);
+    expect(drain.newNodes).toEqual([]);
+    expect(drain.pods).toEqual([{ pod: 'default/web', problem: expect.stringContaining('limit') }]);
+  });
+
+  it('names the known nodes if the node does not exist', async () => {
     await expect(planOf('c', node('a'), node('b'))).rejects.toThrow(
       /node "c" not found in .*; existing names: a\.internal, b\.internal/,
     );
