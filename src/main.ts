@@ -6,7 +6,7 @@
  * A replica stays ready after its start is complete, even if AWS fails later. A start can be interrupted at any point.
  */
 
-import { EC2_NODE_CLASS, NODE, POD } from './api/kinds.ts';
+import { EC2_NODE_CLASS, NODE, NODE_POOL, POD } from './api/kinds.ts';
 import type { NodeClaim } from './api/nodeclaim.ts';
 import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
 import { openClusterState } from './controllers/cluster-state.ts';
@@ -121,7 +121,11 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   closers.add(() => client.close());
   closers.add(() => closing.abort());
   const informers = startInformers({ client, clock, log, signal: closing.signal });
-  metrics.watchSeries({ nodes: () => informers.store(NODE).list().length, scraped: reportSeries(log) });
+  const size = () => ({
+    nodes: informers.store(NODE).list().length,
+    nodePools: informers.store(NODE_POOL).list().length,
+  });
+  metrics.watchSeries({ size, scraped: reportSeries(log) });
   metrics.readAtScrape(WATCH_AGE_SECONDS, () => watchAges(informers));
   const debug: Debug = {
     '/debug/metrics': { page: (query) => metricPage(metrics, query) },

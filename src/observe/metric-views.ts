@@ -9,8 +9,13 @@ import type { Labels, Series } from './samples.ts';
 
 export type MetricsView = 'budget' | 'karpenter';
 
-/** Returns the maximum number of series in the default view for a number of nodes: 3,000 at 3 nodes, 19,949 at 1,000. */
-export const seriesBudget = (nodes: number): number => 2_949 + 17 * nodes;
+export interface MeasuredSize {
+  readonly nodes: number;
+  readonly nodePools: number;
+}
+
+/** Returns the maximum number of series in the default view: 3,000 for 3 nodes of one NodePool, 19,949 for 1,000. */
+export const seriesBudget = ({ nodes, nodePools }: MeasuredSize): number => 2_699 + 17 * nodes + 250 * nodePools;
 
 /** Yielded if there is no output yet. The caller pauses before it reads on. */
 export const PAUSE: unique symbol = Symbol('pause');

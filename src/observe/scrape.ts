@@ -1,7 +1,7 @@
 /** A scrape: all metrics of the view in Prometheus' text format, written in small steps. */
 
 import type { Logger } from './logger.ts';
-import { isServed, type MetricsView, PAUSE, seriesBudget, viewSeries } from './metric-views.ts';
+import { isServed, type MeasuredSize, type MetricsView, PAUSE, seriesBudget, viewSeries } from './metric-views.ts';
 import type { GaugeDeclaration, Share } from './metrics/declaration.ts';
 import { METRICS_SERIES, METRICS_SERIES_BUDGET } from './metrics/process.ts';
 import { helpText, lineText, type Series } from './samples.ts';
@@ -25,8 +25,8 @@ interface ScrapeCount {
 }
 
 export interface SeriesWatch {
-  /** Number of nodes in the cluster. The budget depends on it. */
-  readonly nodes: () => number;
+  /** Objects in the cluster. The budget depends on them. */
+  readonly size: () => MeasuredSize;
   readonly scraped: (count: ScrapeCount) => void;
 }
 
@@ -58,8 +58,8 @@ export async function* scrape({ view, names, state, updates, watch }: ScrapeOpti
 }
 
 /** Returns the metrics about the number of series. They come last, because they count all other series. */
-function ownText(view: MetricsView, { nodes, scraped }: SeriesWatch, byMetric: ReadonlyMap<string, number>): string {
-  const budget = view === 'budget' ? seriesBudget(nodes()) : undefined;
+function ownText(view: MetricsView, { size, scraped }: SeriesWatch, byMetric: ReadonlyMap<string, number>): string {
+  const budget = view === 'budget' ? seriesBudget(size()) : undefined;
   const others = [...byMetric.values()].reduce((sum, count) => sum + count, 0);
   const series = others + (budget === undefined ? 1 : 2);
   scraped({ series, budget, byMetric });

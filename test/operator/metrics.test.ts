@@ -4,7 +4,7 @@ import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { type RecordedMetric, recordedMetrics } from '../conformance/recorded-metrics.ts';
 import { wholeCatalogue } from '../support/catalogue.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
-import { apart } from './pools.ts';
+import { apart, pool } from './pools.ts';
 
 /** Documented limit with three nodes. The operator reports a scrape with more series. */
 const MOST_SERIES = 3_000;
@@ -13,6 +13,9 @@ const MOST_SERIES = 3_000;
  * Some AWS error codes have 15 series, and one of them can occur here on a busy machine.
  */
 const NOT_HERE = 60;
+/** Documented number of series of a further NodePool. */
+const FOR_NODE_POOL = 250;
+const FOR_NODE = 17;
 
 interface Scraped {
   readonly type: string;
@@ -163,6 +166,27 @@ describe('a cluster with 3 nodes', () => {
     expect(text).toMatch(/^karpenter_interruption_received_messages_total\{/m);
     expect(seriesOf(text).length).toBeLessThan(MOST_SERIES - NOT_HERE);
     expect(seriesOf(text).length).toBeGreaterThan(2_400);
+  });
+
+  it('stays within a budget that counts NodePools', async () => {
+    const { started } = world;
+    const named = ['batch', 'tools'];
+    for (const name of named) {
+      await started.apply(pool({ name, labels: { [`example.com/${name}`]: 'true' } }));
+      await started.apply(deployment(name, 2, { ...apart(name), nodeSelector: { [`example.com/${name}`]: 'true' } }));
+    }
+    for (const name of named)
+      await started.until(`pods of ${name}`, async () => (await started.running(name)).length === 2);
+    await started.pass(120_000);
+    for (const name of named) await started.scale(name, 0);
+    await started.pass(120_000);
+    const text = await started.metrics();
+    const others = (await started.nodes()).length - 3;
+    const budget = MOST_SERIES + 2 * FOR_NODE_POOL + others * FOR_NODE;
+    expect(text).toContain(`\nkarpenter_metrics_series_budget ${budget}\n`);
+    expect(seriesOf(text).length).toBeLessThan(budget - NOT_HERE);
+    // the first limit is too low for three NodePools
+    expect(seriesOf(text).length).toBeGreaterThan(MOST_SERIES);
   });
 });
 

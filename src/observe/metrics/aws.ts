@@ -116,6 +116,7 @@ export const CLOUDPROVIDER_BATCHER_BATCH_TIME_SECONDS = histogram({
   name: 'karpenter_cloudprovider_batcher_batch_time_seconds',
   help: 'Time for which a batching window was open',
   labels: ['batcher'],
+  share: { kind: 'buckets', buckets: [0.1, 1, 10] },
 });
 
 export const CLOUDPROVIDER_BATCHER_BATCH_SIZE = histogram({

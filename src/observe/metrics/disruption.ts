@@ -5,6 +5,7 @@ export const VOLUNTARY_DISRUPTION_DECISION_EVALUATION_DURATION_SECONDS = histogr
   name: 'karpenter_voluntary_disruption_decision_evaluation_duration_seconds',
   help: 'Duration of one run of a disruption method',
   labels: ['reason', 'consolidation_type'],
+  share: { kind: 'buckets', buckets: [0.1, 1, 5, 10, 60] },
 });
 
 export const VOLUNTARY_DISRUPTION_ELIGIBLE_NODES = gauge({

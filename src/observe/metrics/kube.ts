@@ -110,6 +110,8 @@ export const CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS = counter({
   name: 'controller_runtime_reconcile_timeouts_total',
   help: 'Failed reconciles because of a time-out of AWS or the API server',
   labels: ['controller'],
+  // `client_go_request_duration_seconds` and `aws_sdk_go_request_duration_seconds` show the slow calls
+  share: { kind: 'sum', over: ['controller'] },
 });
 
 export const CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS = counter({

@@ -99,25 +99,26 @@ describe('the Karpenter view', () => {
 });
 
 describe('the series budget', () => {
+  const SMALL = { nodes: 3, nodePools: 1 };
   const watched = async (view: View, series: number) => {
     const metrics = createMetrics(view);
     const seen: { readonly series: number; readonly budget: number | undefined }[] = [];
-    metrics.watchSeries({ nodes: () => 3, scraped: (count) => seen.push(count) });
+    metrics.watchSeries({ size: () => SMALL, scraped: (count) => seen.push(count) });
     for (let index = 0; index < series; index++) metrics.gauge(PLAIN).set({ node: String(index) }, 1);
     return { text: await metrics.text(), seen };
   };
 
   it('allows 3,000 series at 3 nodes and 20,000 at 1,000', () => {
-    expect(seriesBudget(3)).toBeLessThanOrEqual(3_000);
-    expect(seriesBudget(1_000)).toBeLessThanOrEqual(20_000);
+    expect(seriesBudget(SMALL)).toBeLessThanOrEqual(3_000);
+    expect(seriesBudget({ nodes: 1_000, nodePools: 1 })).toBeLessThanOrEqual(20_000);
   });
 
   it('is served with the number of series, and does not drop series', async () => {
     const { text, seen } = await watched({ view: 'budget' }, 4_000);
     expect(text.match(/^test_plain\{/gm)).toHaveLength(4_000);
     expect(text).toContain('\nkarpenter_metrics_series 4002\n');
-    expect(text).toContain(`\nkarpenter_metrics_series_budget ${seriesBudget(3)}\n`);
-    expect(seen).toMatchObject([{ series: 4_002, budget: seriesBudget(3) }]);
+    expect(text).toContain(`\nkarpenter_metrics_series_budget ${seriesBudget(SMALL)}\n`);
+    expect(seen).toMatchObject([{ series: 4_002, budget: seriesBudget(SMALL) }]);
     expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toHaveLength(4_002);
   });
 
