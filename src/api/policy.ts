@@ -6,7 +6,7 @@
 export type PackingMode = 'cheapest' | 'compatible';
 export type ConsolidationMode = 'thorough' | 'compatible';
 
-interface CostPolicy {
+export interface CostPolicy {
   /** Node fees, spot risks and surplus CPU credits count in decisions. Otherwise, only the prices of instances count. */
   readonly expectsCosts: boolean;
 }

@@ -3,7 +3,6 @@
 import { NODE_POOL, VOLUME_ATTACHMENT } from '../api/kinds.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { poolNameOf } from '../api/object-fields.ts';
-import { consolidationPolicy } from '../api/policy.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
@@ -14,6 +13,8 @@ import type { InstanceType } from '../engine/model.ts';
 import { chargesUsdPerHour } from '../engine/node-extras.ts';
 import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
 import type { Solver } from '../engine-worker/solver.ts';
+import { managedPools } from '../planner/node-pools.ts';
+import { pendingPods } from '../planner/pods.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView } from '../process/history-view.ts';
 import type { ClusterState } from '../state/cluster.ts';
@@ -23,15 +24,12 @@ import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';
 import { movePrices } from './disruption/move-prices.ts';
 import type { MoveHistory } from './disruption/moves.ts';
-import { managedPools } from './disruption/snapshots.ts';
 import { instanceTypeExplanations } from './instance-type-explanations.ts';
-import { nodeExtras } from './node-extras.ts';
-import { poolInputs } from './pool-inputs.ts';
+import { viewedExtras, viewedPoolInputs } from './pool-inputs.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
-import { pendingPods } from './provisioning/solve-input.ts';
 
-type ViewDeps = Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings' | 'log'>;
+type ViewDeps = Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings'>;
 
 /** Returns the names of all NodeClaims. */
 const nodeClaimNames = ({ cluster }: Pick<Deps, 'cluster'>): readonly string[] =>
@@ -39,14 +37,14 @@ const nodeClaimNames = ({ cluster }: Pick<Deps, 'cluster'>): readonly string[] =
 
 /** Returns the explanation of a NodeClaim by its name or the name of its node, or undefined if it does not exist. */
 async function nodeClaimView(
-  { cloud, clock, cluster, settings, log }: ViewDeps,
+  { cloud, clock, cluster, settings }: ViewDeps,
   name: string,
 ): Promise<NodeClaimExplanation | undefined> {
   const claim = cluster.claim(name) ?? cluster.nodeByName(name)?.nodeClaim;
   if (claim === undefined) return undefined;
   const pool = cluster.stores.nodePools.get({ name: poolNameOf(claim) });
   const types = pool && (await cloud.instanceTypes(pool).catch((): readonly InstanceType[] => []));
-  const extras = pool && nodeExtras({ cloud, settings, log }, pool, consolidationPolicy(settings.consolidation)).extras;
+  const extras = pool && viewedExtras({ cloud, settings }, pool);
   return explainNodeClaim({
     ...{ claim, pool, types: types ?? [], answer: cloud.launchAnswer?.(claim) },
     chargesUsdPerHour: chargesUsdPerHour(extras),
@@ -207,7 +205,7 @@ export async function instanceTypeView({
 
 /** Views at `/debug/budgets` and `/debug/blockers`: the reasons why nodes wait for disruption. */
 const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
-  poolBudgets(cluster.nodes(), managedPools({ cluster }), clock.now());
+  poolBudgets(cluster.nodes(), managedPools(cluster), clock.now());
 
 /** Finds the blockers of each node when the iterator reaches it. Keeps no history, so blockers have no start time. */
 async function blockerViews({
@@ -216,10 +214,9 @@ async function blockerViews({
   cloud,
   informers,
   settings,
-  log,
-}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings' | 'log'>): Promise<Iterable<NodeBlockers>> {
+}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings'>): Promise<Iterable<NodeBlockers>> {
   const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
-  const pools = await poolInputs({ cluster, cloud, settings, log });
+  const pools = await viewedPoolInputs({ cluster, cloud, settings });
   return blockersIn({
     nowMs: clock.now(),
     nodes: cluster.nodes(),

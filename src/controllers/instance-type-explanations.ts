@@ -1,14 +1,14 @@
 /** Explains the resources of new nodes of an instance type, with the input of the next solve. */
 import { explainInstanceType, type InstanceTypeExplanation } from '../engine/instance-type-explanation.ts';
-import { takeSnapshot } from '../state/snapshot.ts';
+import { takeSnapshot } from '../planner/snapshot.ts';
 import type { Deps } from './deps.ts';
-import { poolInputs } from './pool-inputs.ts';
+import { viewedPoolInputs } from './pool-inputs.ts';
 
 export async function instanceTypeExplanations(
-  { cloud, clock, cluster, settings, log }: Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings' | 'log'>,
+  { cloud, clock, cluster, settings }: Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings'>,
   name: string,
 ): Promise<readonly InstanceTypeExplanation[]> {
-  const pools = await poolInputs({ cloud, cluster, settings, log });
+  const pools = await viewedPoolInputs({ cloud, cluster, settings });
   const parts = { nowMs: clock.now(), pools, nodes: cluster.nodes(), overdue: [], pendingPods: [] };
   return explainInstanceType(name, takeSnapshot(cluster, parts), {
     termsOf: (nodePool, type) => cloud.typeTerms?.(nodePool, type),

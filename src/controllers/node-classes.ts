@@ -3,6 +3,7 @@ import { type Conditioned, type ConditionSet, EC2NODECLASS_RESERVED_CONDITIONS, 
 import { EC2_NODE_CLASS, type Kind } from '../api/kinds.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import type { Informers } from '../kube/client.ts';
+import type { NodeClassOf } from '../planner/node-pools.ts';
 
 interface NodeClassReference {
   readonly group: string;
@@ -24,6 +25,12 @@ export const isSame = (a: NodeClassReference, b: NodeClassReference): boolean =>
 
 /** Returns the label on NodeClaims and nodes that contains the name of their NodeClass. */
 export const nodeClassLabel = ({ group, kind }: NodeClassReference): string => `${group}/${kind.toLowerCase()}`;
+
+/** Returns a function that finds the NodeClasses of NodePools. */
+export const nodeClassesOf =
+  (informers: Informers): NodeClassOf =>
+  ({ spec }) =>
+    findNodeClass(informers, spec.template.spec.nodeClassRef);
 
 /** Returns the NodeClass of a reference, or undefined if it does not exist or no provider serves its kind. */
 export function findNodeClass(

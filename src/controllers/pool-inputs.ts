@@ -1,27 +1,74 @@
-/** NodePools with the costs of their nodes, for views of existing nodes. */
+/** Inputs of NodePools from the provider. Facts that cannot be read are logged. */
 
-import { consolidationPolicy } from '../api/policy.ts';
-import type { InstanceType, PoolInput } from '../engine/model.ts';
+import { isTrue, READY } from '../api/conditions.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import { type CostPolicy, consolidationPolicy } from '../api/policy.ts';
+import type { PoolInput } from '../engine/model.ts';
+import type { NodeExtras } from '../engine/node-extras.ts';
+import { type Logger, silent } from '../observe/logger.ts';
+import { managedPools } from '../planner/node-pools.ts';
+import { nodeExtras, type PoolProblem, poolInputs } from '../planner/pool-inputs.ts';
 import type { Deps } from './deps.ts';
-import { managedPools } from './disruption/snapshots.ts';
-import { nodeExtras } from './node-extras.ts';
+import { OverlaysNotEvaluated } from './nodeoverlay/overlays.ts';
 
-/**
- * Returns every managed NodePool with its instance types. The list of types is empty if the types are not available now.
- */
-export const poolInputs = ({
+type PoolDeps = Pick<Deps, 'cloud' | 'settings'> & Partial<Pick<Deps, 'devices'>>;
+
+interface Reading {
+  readonly policy: CostPolicy;
+  readonly logOf: (nodePool: NodePool) => Logger;
+  /** Decisions that the inputs are for, which have different messages in the log. */
+  readonly purpose: 'launches' | 'disruption';
+}
+
+/** Returns the inputs of NodePools. If the instance types of a NodePool cannot be listed, its input has none. */
+export const readPoolInputs = (
+  { cloud, settings, devices }: PoolDeps,
+  pools: readonly NodePool[],
+  { policy, logOf, purpose }: Reading,
+): Promise<readonly PoolInput[]> =>
+  poolInputs(pools, {
+    catalogue: cloud,
+    policy,
+    nodeHourlyFee: settings.nodeHourlyFee,
+    devices,
+    onProblem: (problem) => logProblem(logOf(problem.nodePool), problem, purpose),
+  });
+
+function logProblem(log: Logger, { of, nodePool, error }: PoolProblem, purpose: Reading['purpose']): void {
+  const NodePool = { name: nodePool.metadata.name };
+  const isLaunch = purpose === 'launches';
+  if (of === 'empty') {
+    if (isLaunch) log.info('skipping, no resolved instance types found', { NodePool });
+  } else if (of === 'fee') log.error('ignoring the node fee of the nodepool', { NodePool, error });
+  else if (of === 'charges') log.debug('charges of nodes are unknown', { NodePool, error });
+  else if (error instanceof OverlaysNotEvaluated)
+    log.debug('skipping, node overlays are not applied', { NodePool, error });
+  // this error is expected for a NodePool that is not ready
+  else if (isTrue(nodePool, READY))
+    log.error(isLaunch ? 'skipping, unable to resolve instance types' : 'failed listing instance types', {
+      NodePool,
+      error,
+    });
+  else log.debug('skipping, the nodepool is not ready', { NodePool, error });
+}
+
+/** Returns the inputs of all managed NodePools for views of existing nodes. The controllers that decide log problems. */
+export const viewedPoolInputs = ({
   cloud,
   cluster,
   settings,
-  log,
-}: Pick<Deps, 'cloud' | 'cluster' | 'settings' | 'log'>): Promise<readonly PoolInput[]> =>
-  Promise.all(
-    managedPools({ cluster }).map(async (nodePool): Promise<PoolInput> => {
-      const instanceTypes = await cloud.instanceTypes(nodePool).catch((): readonly InstanceType[] => []);
-      return {
-        nodePool,
-        instanceTypes,
-        ...nodeExtras({ cloud, settings, log }, nodePool, consolidationPolicy(settings.consolidation)),
-      };
-    }),
-  );
+}: Pick<Deps, 'cloud' | 'cluster' | 'settings'>): Promise<readonly PoolInput[]> =>
+  readPoolInputs({ cloud, settings }, managedPools(cluster), {
+    policy: consolidationPolicy(settings.consolidation),
+    logOf: () => silent,
+    purpose: 'disruption',
+  });
+
+/** Returns the costs of the nodes of a NodePool besides their instances, for views of existing nodes. */
+export const viewedExtras = ({ cloud, settings }: Pick<Deps, 'cloud' | 'settings'>, nodePool: NodePool): NodeExtras =>
+  nodeExtras(nodePool, {
+    catalogue: cloud,
+    policy: consolidationPolicy(settings.consolidation),
+    nodeHourlyFee: settings.nodeHourlyFee,
+    onProblem: () => undefined,
+  });

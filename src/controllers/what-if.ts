@@ -5,7 +5,6 @@
 
 import type { PersistentVolumeClaim, Pod } from '../api/kubernetes.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { packingPolicy } from '../api/policy.ts';
 import { podsOfLeavingNodes } from '../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../engine/instance-types.ts';
 import type { Plan, Snapshot, StateNode } from '../engine/model.ts';
@@ -21,19 +20,16 @@ import {
 import { changedNodePool } from '../engine/what-if/node-pool-change.ts';
 import { copiesOf } from '../engine/what-if/pod-copies.ts';
 import { inOrderOfRemoval } from '../engine/what-if/removal-order.ts';
-import { type Solver, solveOptions } from '../engine-worker/solver.ts';
+import type { Solver } from '../engine-worker/solver.ts';
 import { monotonicMs } from '../lib/clock.ts';
 import { silent } from '../observe/logger.ts';
-import { takeSnapshot } from '../state/snapshot.ts';
+import { launchSnapshot } from '../planner/inputs.ts';
+import { activePools } from '../planner/node-pools.ts';
+import { launchOptions } from '../planner/options.ts';
+import { podsToPlace, withoutPodsOfOverdueClaims } from '../planner/pods.ts';
 import type { Deps } from './deps.ts';
-import {
-  activePools,
-  idleNodePools,
-  idlePools,
-  podsToPlace,
-  withInstanceTypes,
-  withoutPodsOfOverdueClaims,
-} from './provisioning/solve-input.ts';
+import { nodeClassesOf } from './node-classes.ts';
+import { readLaunchPools } from './provisioning/solve-input.ts';
 
 /** Time limit of a solve. Pending pods may have to wait for it. */
 const DEADLINE_MS = 5_000;
@@ -115,32 +111,27 @@ export class WhatIf {
   }
 
   async #solve(scene: Scene): Promise<Plan> {
-    const { cluster, clock, cloud, settings } = this.#deps;
-    const listed = await withInstanceTypes(this.#deps, activePools(this.#deps, silent), {
-      mode: settings.packing,
-      log: silent,
-    });
+    const { cluster, clock, cloud, informers, settings } = this.#deps;
+    const listed = await readLaunchPools(this.#deps, activePools(cluster), silent);
     const { from, to } = scene.changed ?? {};
     const pools = listed.map((pool) => (to && pool.nodePool === from ? { ...pool, nodePool: to } : pool));
-    const idle = idlePools(this.#deps);
     const nowMs = clock.now();
     const budgets = cluster.stores.podDisruptionBudgets.list();
     const leaving = withoutPodsOfOverdueClaims(
       cluster,
       podsOfLeavingNodes(scene.nodes, budgets, nowMs) as readonly Pod[],
     );
-    const taken = takeSnapshot(cluster, {
-      ...{ nowMs, pools, nodes: scene.nodes, overdue: cluster.unlaunched.overdue() },
-      pendingPods: [...scene.pending, ...leaving],
-      ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
-      commitments: cloud.commitments?.(),
-      keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
-    });
+    const workload = {
+      ...{ nowMs, nodes: scene.nodes, overdue: cluster.unlaunched.overdue() },
+      ...{ pending: scene.pending, leaving, virtual: [] },
+    };
+    const input = { cluster, settings, workload, commitments: cloud.commitments?.() };
+    const taken = launchSnapshot(input, pools, nodeClassesOf(informers));
     const snapshot: Snapshot = {
       ...taken,
       persistentVolumeClaims: [...taken.persistentVolumeClaims, ...scene.volumeClaims],
     };
-    return this.#solver(snapshot, { ...solveOptions(settings, 'strict'), deadlineMs: DEADLINE_MS, explain: true });
+    return this.#solver(snapshot, { ...launchOptions(settings), deadlineMs: DEADLINE_MS, explain: true });
   }
 
   #sceneAfter(text: string): Scene {

@@ -1,22 +1,12 @@
 /** Interface of disruption's simulations. They run in this thread or in an engine worker (`worker-simulation-runner.ts`). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { NodePool } from '../api/nodepool.ts';
 import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import { TriedSets } from '../engine/disruption/tried-sets.ts';
-import type { Snapshot, SolveOptions } from '../engine/model.ts';
 import type { RankedNode } from '../engine/solver/emptiable.ts';
+import type { SimulationInput } from '../planner/inputs.ts';
 import type { Reports } from './supervision.ts';
-
-/** State of the cluster at one time, for simulations. */
-export interface SimulationInput {
-  /** Its pending pods are the currently pending pods. */
-  readonly snapshot: Snapshot;
-  /** All NodePools, including NodePools that launch no nodes for pods. */
-  readonly nodePools: readonly NodePool[];
-  readonly solve: Omit<SolveOptions, 'elapsedMs' | 'working'>;
-}
 
 export interface SimulationRunner {
   /**

@@ -1,10 +1,8 @@
 /** Runs the engine's solver for controllers. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { consolidationPolicy } from '../api/policy.ts';
 import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
-import type { Settings } from '../process/settings.ts';
 import type { HoldOf } from '../state/pod-holds.ts';
 import type { Reports } from './supervision.ts';
 
@@ -31,15 +29,3 @@ export const localSolver =
     const startedMs = now();
     return solve(snapshot, { ...options, elapsedMs: () => now() - startedMs });
   };
-
-/** Returns the solve options from the process settings. */
-export const solveOptions = (settings: Settings, reservedMode: 'strict' | 'fallback'): SolveOptions => ({
-  preferencePolicy: settings.preferencePolicy,
-  minValuesPolicy: settings.minValuesPolicy,
-  reservedMode: settings.featureGates.reservedCapacity ? reservedMode : 'off',
-  ignoreDraRequests: settings.ignoreDraRequests,
-  freesLimits: reservedMode === 'fallback' && !consolidationPolicy(settings.consolidation).limitsLeavingNodes,
-  // a simulation checks if ONE node can replace other nodes, so a solution with several cheaper nodes would be a failure
-  packing: reservedMode === 'fallback' ? 'compatible' : settings.packing,
-  afterBinding: reservedMode === 'strict',
-});

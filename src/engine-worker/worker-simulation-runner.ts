@@ -7,9 +7,10 @@ import type { Method, MethodInput, MethodResult } from '../engine/disruption/met
 import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
 import type { RankedNode } from '../engine/solver/emptiable.ts';
 import { remembering } from '../lib/remembering.ts';
+import type { SimulationInput } from '../planner/inputs.ts';
 import { type EngineWorker, SupervisedWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';
-import type { SimulationInput, SimulationRunner } from './simulation-runner.ts';
+import type { SimulationRunner } from './simulation-runner.ts';
 
 /** Additional time for a simulation or a search beyond its own time limit, in milliseconds. */
 const MARGIN_MS = 30_000;

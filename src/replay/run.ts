@@ -4,7 +4,7 @@ import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS } from '../api/kinds.ts';
 import type { KubeObject } from '../api/kubernetes.ts';
 import type { Deps } from '../controllers/deps.ts';
-import { poolInputs } from '../controllers/pool-inputs.ts';
+import { viewedPoolInputs } from '../controllers/pool-inputs.ts';
 import { billedPriceOf } from '../engine/cost/account.ts';
 import { nodePrices } from '../engine/cost/node-prices.ts';
 import { chargesUsdPerHour } from '../engine/node-extras.ts';
@@ -156,7 +156,7 @@ const playEvent = (client: ObjectClient, event: TraceEvent): Promise<void> =>
 async function paidShare(deps: Deps): Promise<number> {
   const { cloud, cluster, settings } = deps;
   if (settings.priceBook === '') return 1;
-  const pools = await poolInputs(deps);
+  const pools = await viewedPoolInputs(deps);
   let [listed, paid] = [0, 0];
   for (const price of nodePrices(cluster.nodes(), pools, cloud.commitments?.()).values()) {
     const { usdPerHour, listUsdPerHour = usdPerHour, extras } = price;

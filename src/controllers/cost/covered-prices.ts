@@ -3,7 +3,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
-import { poolInputs } from '../pool-inputs.ts';
+import { viewedPoolInputs } from '../pool-inputs.ts';
 
 /** Age after which the parts are computed again, because they depend on all nodes and all offerings. */
 const FRESH_MS = 30_000;
@@ -46,7 +46,7 @@ export class CoveredPrices {
     const { cluster, cloud } = this.#deps;
     const commitments = cloud.commitments?.() ?? [];
     if (commitments.length === 0) return NOTHING;
-    const prices = nodePrices(cluster.nodes(), await poolInputs(this.#deps), commitments);
+    const prices = nodePrices(cluster.nodes(), await viewedPoolInputs(this.#deps), commitments);
     return new Map(
       [...prices].map(([id, { usdPerHour, coveredUsdPerHour = 0 }]) => [id, Math.min(usdPerHour, coveredUsdPerHour)]),
     );

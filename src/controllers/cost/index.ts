@@ -19,7 +19,7 @@ import {
 import { NODEPOOLS_COST_USD_PER_HOUR } from '../../observe/metrics/nodepools.ts';
 import { OwnedSeries } from '../../observe/owned-series.ts';
 import type { Deps } from '../deps.ts';
-import { poolInputs } from '../pool-inputs.ts';
+import { viewedPoolInputs } from '../pool-inputs.ts';
 
 /** History, and the controller that saves it across restarts. The controller is undefined if no namespace is known. */
 export interface KeptHistory extends OperatorHistory {
@@ -111,7 +111,7 @@ export async function readCost(
   deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
 ): Promise<CostReport> {
   const { cluster, clock, cloud } = deps;
-  const pools = await poolInputs(deps);
+  const pools = await viewedPoolInputs(deps);
   const nodes = cluster.nodes();
   const prices = nodePrices(nodes, pools, cloud.commitments?.());
   const account = new CostAccount();

@@ -2,6 +2,7 @@
  * The loop that removes or replaces nodes. A pass runs the disruption methods in order: it prepares a method on the current
  * snapshot, decides, validates the commands again after a delay, and starts them.
  */
+
 import { getCondition, READY } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
@@ -17,6 +18,7 @@ import { monotonicMs } from '../../lib/clock.ts';
 import { rejections } from '../../lib/rejections.ts';
 import { yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { managedPools } from '../../planner/node-pools.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
@@ -33,7 +35,7 @@ import {
 import { movePrices } from './move-prices.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { reportBlocks, reportDeclined, reportResult } from './reports.ts';
-import { DecisionMemo, managedPools, type Snapshots } from './snapshots.ts';
+import { DecisionMemo, type Snapshots } from './snapshots.ts';
 
 const POLL_MS = 10_000;
 const UNSYNCED_MS = 1000;
@@ -112,7 +114,7 @@ export class DisruptionLoop implements Singleton {
   async #pass(context: ReconcileContext): Promise<Outcome> {
     const { cluster, clock, pressure } = this.#deps;
     const { methods: all, snapshots, queue } = this.#parts;
-    const pools = managedPools(this.#deps);
+    const pools = managedPools(this.#deps.cluster);
     this.#forgetGone(pools);
     const errors = budgetErrors(pools, clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });

@@ -16,11 +16,11 @@ import {
   INVALID_DO_NOT_DISRUPT_ANNOTATION,
 } from '../../observe/events/pods.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { managedPools } from '../../planner/node-pools.ts';
 import type { Deps } from '../deps.ts';
 import { publishBlocked, publishBlockedPool, publishEvents, publishUnconsolidatable } from './disruption-events.ts';
 import { countTimeout, observeEvaluations, setAllowance } from './measures.ts';
 import { describe } from './queue.ts';
-import { managedPools } from './snapshots.ts';
 
 type Reporter = Pick<Deps, 'cluster' | 'events' | 'metrics'>;
 
@@ -51,7 +51,7 @@ export async function reportDeclined(
   }
   // without candidates, budgets block no node
   if (candidates.length === 0) return;
-  for (const pool of managedPools({ cluster })) {
+  for (const pool of managedPools(cluster)) {
     const allowance = allowances.get(pool.metadata.name);
     if (allowance === undefined) continue;
     setAllowance(metrics, pool.metadata.name, method.reason, allowance);

@@ -6,41 +6,28 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { isTrue, READY } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { consolidationPolicy, packingPolicy } from '../../api/policy.ts';
+import { consolidationPolicy } from '../../api/policy.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import { nextChangeMs } from '../../engine/disruption/next-change.ts';
-import { type PassInput, passCluster } from '../../engine/disruption/pass.ts';
-import { countedTypes } from '../../engine/expected-costs.ts';
+import type { PassInput } from '../../engine/disruption/pass.ts';
 import type { WithheldLaunch } from '../../engine/launch-causes.ts';
-import type { InstanceType, PoolInput, StateNode } from '../../engine/model.ts';
+import type { PoolInput, StateNode } from '../../engine/model.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
-import type { SimulationInput } from '../../engine-worker/simulation-runner.ts';
-import { solveOptions } from '../../engine-worker/solver.ts';
 import { sameItems } from '../../lib/same-items.ts';
 import { EVENT_WINDOW_MS } from '../../observe/events/declaration.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
+import { type DisruptionInput, disruptionInput, simulationSnapshot } from '../../planner/inputs.ts';
+import { managedPools } from '../../planner/node-pools.ts';
+import { type Workload, workloadOf } from '../../planner/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
-import { takeSnapshot } from '../../state/snapshot.ts';
-import type { OverdueClaim } from '../../state/unlaunched.ts';
 import type { Deps } from '../deps.ts';
-import { nodeExtras } from '../node-extras.ts';
-import { OverlaysNotEvaluated } from '../nodeoverlay/overlays.ts';
+import { readPoolInputs } from '../pool-inputs.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
-import { activePools, podsToPlace, withoutPodsOfOverdueClaims } from '../provisioning/solve-input.ts';
 import type { DisruptionQueue } from './queue.ts';
 
 /** Time limit of one simulation. A pod without a place at the limit counts as stranded. */
 const DEADLINE_MS = 60_000;
-
-/** Immutable state of the cluster, from which disruption methods decide. */
-export interface DisruptionSnapshot extends ReturnType<typeof passCluster> {
-  /** Input of simulations. */
-  readonly simulation: SimulationInput;
-}
 
 /** Inputs of a snapshot besides the time. */
 interface Sources {
@@ -49,24 +36,18 @@ interface Sources {
   /** Every managed NodePool. */
   readonly pools: readonly PoolInput[];
   readonly commitments: readonly Commitment[] | undefined;
-  readonly overdue: readonly OverdueClaim[];
+  readonly workload: Workload;
   readonly withheld: readonly WithheldLaunch[];
-  readonly pendingPods: readonly Pod[];
 }
 
 interface Taken extends Sources {
-  readonly snapshot: DisruptionSnapshot;
+  readonly snapshot: DisruptionInput;
   readonly takenMs: number;
   readonly changesAtMs: number;
 }
 
-const NO_TYPES: readonly InstanceType[] = [];
-
 const poolsInUse = (nodes: readonly StateNode[]): ReadonlySet<string | undefined> =>
   new Set(nodes.map(({ labels }) => labels[NODEPOOL_LABEL]));
-
-export const managedPools = ({ cluster }: Pick<Deps, 'cluster'>): readonly NodePool[] =>
-  cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
 
 export class Snapshots {
   readonly #deps: Deps;
@@ -90,31 +71,29 @@ export class Snapshots {
   }
 
   /** Returns the last snapshot for up to two minutes if no input and no decision has changed since then. */
-  async current(log: Logger): Promise<DisruptionSnapshot> {
+  async current(log: Logger): Promise<DisruptionInput> {
     const pools = await this.#poolInputs(log);
-    const { cluster, cloud } = this.#deps;
-    const pods = [...podsToPlace(cluster), ...cluster.virtualPods.list()];
-    const pendingPods = withoutPodsOfOverdueClaims(cluster, pods);
+    const { cluster, cloud, clock } = this.#deps;
+    const workload = workloadOf(cluster, clock.now());
     const sources: Sources = {
       revision: cluster.revision,
       pools,
-      pendingPods,
+      workload,
       commitments: cloud.commitments?.(),
-      overdue: cluster.unlaunched.overdue(),
-      withheld: this.#launches?.withheldFromSimulations(pendingPods) ?? [],
+      withheld: this.#launches?.withheldFromSimulations([...workload.pending, ...workload.virtual]) ?? [],
     };
     if (this.#taken === undefined || !this.#holds(this.#taken, sources)) this.#taken = this.#take(sources);
     return this.#taken.snapshot;
   }
 
   #holds(taken: Taken, now: Sources): boolean {
-    const nowMs = this.#deps.clock.now();
+    const { nowMs, overdue } = now.workload;
     return (
       taken.revision === now.revision &&
       taken.commitments === now.commitments &&
       taken.takenMs <= nowMs &&
       nowMs < taken.changesAtMs &&
-      taken.overdue.length === now.overdue.length &&
+      taken.workload.overdue.length === overdue.length &&
       sameItems(taken.withheld, now.withheld) &&
       taken.pools.length === now.pools.length &&
       taken.pools.every((pool, at) => isSamePool(pool, now.pools[at]))
@@ -122,38 +101,19 @@ export class Snapshots {
   }
 
   #take(sources: Sources): Taken {
-    const { cluster, clock, settings } = this.#deps;
-    const { providerIds: inProgress } = this.#queue;
-    const [nodes, nowMs] = [cluster.nodes(), clock.now()];
-    const { commitments } = sources;
-    const podDisruptionBudgets = cluster.stores.podDisruptionBudgets.list();
-    const { consolidation } = settings;
-    const pass = passCluster({ nodes, podDisruptionBudgets, commitments }, sources.pools, {
-      inProgress,
-      consolidation,
-    });
-    const claims = this.#withReserved(pass.claims);
-    const snapshot: DisruptionSnapshot = { ...pass, claims, simulation: this.#simulationInput(sources, nowMs) };
+    const { cluster, settings } = this.#deps;
+    const { pools, workload } = sources;
+    const { nodes, nowMs } = workload;
     const nodePools = cluster.stores.nodePools.list();
+    const input = disruptionInput(simulationSnapshot({ cluster, settings, ...sources }, pools), {
+      ...{ pools, settings, nodePools, nodes },
+      inProgress: this.#queue.providerIds,
+      deadlineMs: DEADLINE_MS,
+    });
+    const snapshot = { ...input, claims: this.#withReserved(input.claims) };
     // An event about a node may be dropped, because an earlier event has the same key. The next snapshot publishes it again.
     const changesAtMs = Math.min(nextChangeMs({ nodes, nodePools }, nowMs), nowMs + EVENT_WINDOW_MS);
     return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
-  }
-
-  #simulationInput({ pools, revision: _, ...parts }: Sources, nowMs: number): SimulationInput {
-    const { cluster, settings } = this.#deps;
-    const byPool = new Map(pools.map((pool) => [pool.nodePool, pool]));
-    return {
-      snapshot: takeSnapshot(cluster, {
-        ...{ ...parts, nowMs },
-        // Silent because hundreds of simulations may run. The decisions report problems of NodePools.
-        pools: activePools(this.#deps, silent).flatMap((pool) => byPool.get(pool) ?? []),
-        nodes: cluster.nodes(),
-        keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
-      }),
-      nodePools: cluster.stores.nodePools.list(),
-      solve: { ...solveOptions(settings, 'fallback'), deadlineMs: DEADLINE_MS },
-    };
   }
 
   /**
@@ -163,32 +123,11 @@ export class Snapshots {
   #poolInputs(log: Logger): Promise<readonly PoolInput[]> {
     const { cluster, settings } = this.#deps;
     const inUse = poolsInUse(cluster.nodes());
-    return Promise.all(
-      managedPools(this.#deps).map(async (nodePool) => {
-        const poolLog = inUse.has(nodePool.metadata.name) ? log : silent;
-        const instanceTypes = await this.#typesOf(nodePool, poolLog);
-        return {
-          nodePool,
-          instanceTypes,
-          ...(await this.#deps.devices?.forPool(nodePool, instanceTypes)),
-          ...nodeExtras({ ...this.#deps, log: poolLog }, nodePool, consolidationPolicy(settings.consolidation)),
-        };
-      }),
-    );
-  }
-
-  async #typesOf(pool: NodePool, log: Logger): Promise<readonly InstanceType[]> {
-    const NodePool = { name: pool.metadata.name };
-    try {
-      const types = await this.#deps.cloud.instanceTypes(pool);
-      return countedTypes(consolidationPolicy(this.#deps.settings.consolidation), types);
-    } catch (error) {
-      if (error instanceof OverlaysNotEvaluated)
-        log.debug('skipping, node overlays are not applied', { NodePool, error });
-      else if (isTrue(pool, READY)) log.error('failed listing instance types', { NodePool, error });
-      else log.debug('skipping, the nodepool is not ready', { NodePool, error });
-      return NO_TYPES;
-    }
+    return readPoolInputs(this.#deps, managedPools(cluster), {
+      policy: consolidationPolicy(settings.consolidation),
+      logOf: ({ metadata }) => (inUse.has(metadata.name) ? log : silent),
+      purpose: 'disruption',
+    });
   }
 
   /** Adds NodeClaims that are about to be created, because they count towards the node limit of their NodePool. */
@@ -215,7 +154,7 @@ interface Search {
 /** Results of a method's last run. */
 interface Entry {
   /** The snapshot if the run found nothing. It must not keep the pods of an outdated snapshot in memory. */
-  snapshot?: WeakRef<DisruptionSnapshot> | undefined;
+  snapshot?: WeakRef<DisruptionInput> | undefined;
   /** The search if it found nothing. */
   search?: Search | undefined;
   /** NodePools that the last search did not reach before its time limit. */
@@ -231,7 +170,7 @@ export class DecisionMemo {
   }
 
   /** Returns the methods that must still run on this snapshot, because no run on it has finished without a command. */
-  due(methods: readonly Method[], snapshot: DisruptionSnapshot): readonly Method[] {
+  due(methods: readonly Method[], snapshot: DisruptionInput): readonly Method[] {
     return methods.filter((method) => this.#entry(method).snapshot?.deref() !== snapshot);
   }
 
@@ -240,7 +179,7 @@ export class DecisionMemo {
    * @param isOver false for each method that found a command, or may find one if it runs again on the same snapshot
    * @param snapshot of the beginning of the pass
    */
-  passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionSnapshot): void {
+  passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionInput): void {
     for (const [method, over] of isOver) this.#entry(method).snapshot = over ? new WeakRef(snapshot) : undefined;
   }
 

@@ -2,6 +2,7 @@
  * Marks nodes that can become empty with a soft taint, so that kube-scheduler fills the remaining nodes first. Nothing is
  * evicted. Nodes whose room is needed again lose the mark.
  */
+
 import { emptyingSinceMs, isEmptying } from '../../engine/disruption/candidates/emptying.ts';
 import { worstFirst } from '../../engine/disruption/steering.ts';
 import type { StateNode } from '../../engine/model.ts';
@@ -9,10 +10,11 @@ import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts'
 import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { VOLUNTARY_DISRUPTION_EMPTYING_NODES } from '../../observe/metrics/disruption.ts';
+import type { DisruptionInput } from '../../planner/inputs.ts';
 import type { Deps } from '../deps.ts';
 import { publishEmptying } from './disruption-events.ts';
 import { setEmptying } from './marks.ts';
-import type { DisruptionSnapshot, Snapshots } from './snapshots.ts';
+import type { Snapshots } from './snapshots.ts';
 
 const INTERVAL_MS = 30_000;
 const UNSYNCED_MS = 1000;
@@ -35,7 +37,7 @@ export class Steering implements Singleton {
   readonly singleton = true;
   readonly #deps: Deps;
   readonly #parts: SteeringParts;
-  #last: { readonly snapshot: DisruptionSnapshot; readonly wanted: Wanted } | undefined;
+  #last: { readonly snapshot: DisruptionInput; readonly wanted: Wanted } | undefined;
   /** Time of the last release by provider id. The time of a mark is in its taint. */
   readonly #releasedMs = new Map<string, number>();
 
@@ -67,7 +69,7 @@ export class Steering implements Singleton {
     return this.#last.wanted;
   }
 
-  async #wantedIn({ nodes, pools, simulation }: DisruptionSnapshot): Promise<Wanted> {
+  async #wantedIn({ nodes, pools, simulation }: DisruptionInput): Promise<Wanted> {
     const ranked = worstFirst(nodes, pools, this.#deps.clock.now());
     const isPossible = ranked.some(({ mayEmpty }) => mayEmpty);
     const emptiable = new Set(isPossible ? await this.#parts.simulations.emptiable(simulation, ranked) : []);

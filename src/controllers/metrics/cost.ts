@@ -12,7 +12,7 @@ import { chargesUsdPerHour } from '../../engine/node-extras.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { nodeExtras } from '../node-extras.ts';
+import { viewedExtras } from '../pool-inputs.ts';
 
 /**
  * Prices are read again after one hour, or after one minute if a price was missing. Prices of new offerings are read
@@ -59,7 +59,7 @@ export function pricesOf(types: readonly InstanceType[]): ReadonlyMap<string, nu
 const valuesOf = (requirements: readonly Requirement[], key: string): readonly string[] =>
   requirements.find((requirement) => requirement.key === key)?.values ?? [];
 
-interface CostDeps extends Pick<Deps, 'cloud' | 'settings' | 'log'> {
+interface CostDeps extends Pick<Deps, 'cloud' | 'settings'> {
   readonly cluster: Pick<ClusterState, 'nodeOfClaim'>;
   readonly clock: Timepiece;
 }
@@ -91,9 +91,8 @@ export class CostTracker {
   /** Returns the price of each NodeClaim, or undefined if it is unknown. @throws errors of the cloud */
   async pricesOf(pool: NodePool, claims: readonly NodeClaim[]): Promise<readonly (ClaimPrice | undefined)[]> {
     const { prices, burstable, keys } = await this.#offeringsOf(pool, claims);
-    const { cloud, settings, log } = this.#deps;
-    const policy = consolidationPolicy(settings.consolidation);
-    const { extras } = nodeExtras({ cloud, settings, log }, pool, policy);
+    const policy = consolidationPolicy(this.#deps.settings.consolidation);
+    const extras = viewedExtras(this.#deps, pool);
     return claims.map((claim, at) => {
       const usd = prices.get(keys[at] ?? '');
       if (usd === undefined) return undefined;

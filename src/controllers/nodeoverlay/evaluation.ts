@@ -4,6 +4,7 @@ import { NODE_OVERLAY, NODE_POOL } from '../../api/kinds.ts';
 import type { KubeObject } from '../../api/kubernetes.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { packingPolicy } from '../../api/policy.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import { evaluationSteps, MOST_OVERLAYS, type OverlayEvaluation } from '../../engine/overlays.ts';
 import type { StoreListener } from '../../kube/client.ts';
@@ -12,6 +13,8 @@ import { after, type KeyedWorker } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { inSlices } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { managedPools } from '../../planner/node-pools.ts';
+import { poolInputs } from '../../planner/pool-inputs.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';
@@ -30,15 +33,16 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
   const { client, clock, cloud, cluster, informers } = deps;
   const store = informers.store(NODE_OVERLAY, {}, { optional: true });
 
-  async function inputOf(nodePool: NodePool, log: Logger): Promise<readonly PoolInput[]> {
-    try {
-      const instanceTypes = await cloud.instanceTypes(nodePool);
-      return instanceTypes.length === 0 ? [] : [{ nodePool, instanceTypes }];
-    } catch (error) {
-      log.debug('unable to resolve instance types', { NodePool: { name: nodePool.metadata.name }, error });
-      return [];
-    }
-  }
+  const inputsOf = async (pools: readonly NodePool[], log: Logger): Promise<readonly PoolInput[]> => {
+    const inputs = await poolInputs(pools, {
+      catalogue: { instanceTypes: (pool) => cloud.instanceTypes(pool) },
+      policy: packingPolicy(),
+      nodeHourlyFee: 0,
+      onProblem: ({ nodePool, error }) =>
+        log.debug('unable to resolve instance types', { NodePool: { name: nodePool.metadata.name }, error }),
+    });
+    return inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
+  };
 
   async function writeCondition(overlay: NodeOverlay, { problems }: OverlayEvaluation): Promise<void> {
     const problem = problems.get(overlay.metadata.name);
@@ -68,12 +72,8 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
 
     async reconcile(_, { log }) {
       const present = store.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-      const pools = cluster.stores.nodePools
-        .list()
-        .filter(
-          ({ metadata, spec }) => !metadata.deletionTimestamp && cluster.manages(spec.template.spec.nodeClassRef),
-        );
-      const inputs = (await Promise.all(pools.map((pool) => inputOf(pool, log)))).flat();
+      const pools = managedPools(cluster).filter(({ metadata }) => !metadata.deletionTimestamp);
+      const inputs = await inputsOf(pools, log);
       const evaluation = await inSlices(evaluationSteps(present, inputs), clock);
       if (present.length > MOST_OVERLAYS)
         log.error('ignoring node overlays that exceed the limit', {

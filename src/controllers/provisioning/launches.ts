@@ -2,6 +2,7 @@
  * Watches the outcome of every launch of every origin: pending pods, pods of leaving nodes, capacity buffers, static
  * NodePools and replacements. See docs/decisions/0050.
  */
+
 import { LRUCache } from 'lru-cache';
 import { isTrue } from '../../api/conditions.ts';
 import type { Pod } from '../../api/kubernetes.ts';
@@ -17,11 +18,11 @@ import { causeKey } from '../../engine/withheld-launches.ts';
 import { refOf } from '../../kube/store.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { timeOf } from '../../lib/times.ts';
+import { pendingPods } from '../../planner/pods.ts';
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { affects, type Unproductive } from './pool-budget.ts';
-import { pendingPods } from './solve-input.ts';
 import { publishBoughtInVain, publishNotBound } from './unbound-pods.ts';
 import { volumeReader } from './volume-reader.ts';
 

@@ -1,4 +1,5 @@
 /** Latest decision on each pending pod, and the verdicts at `/debug/pods`. The format is public. */
+
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -11,9 +12,9 @@ import { joinProgress } from '../../engine/node-join.ts';
 import { isScheduled, isUnschedulable, podKey } from '../../engine/pods.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../../lib/times.ts';
+import { pendingPods } from '../../planner/pods.ts';
 import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
-import { pendingPods } from './solve-input.ts';
 
 type Decision =
   | { readonly kind: 'refused'; readonly refusal: PodRefusal }

@@ -4,11 +4,10 @@ import { isTrue } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { packingPolicy } from '../../api/policy.ts';
-import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
+import type { WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { Plan, PlannedClaim, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
-import { type Solver, solveOptions } from '../../engine-worker/solver.ts';
+import type { Solver } from '../../engine-worker/solver.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
@@ -16,12 +15,16 @@ import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { NODECLAIMS_SECOND_ROUND } from '../../observe/metrics/nodeclaims.ts';
+import { launchSnapshot } from '../../planner/inputs.ts';
+import { activePools, idlePools, someAwaitReadiness } from '../../planner/node-pools.ts';
+import { launchOptions } from '../../planner/options.ts';
+import { type Workload, workloadOf } from '../../planner/pods.ts';
 import { wallTimeOf } from '../../state/pod-holds.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
-import { type SnapshotParts, takeSnapshot } from '../../state/snapshot.ts';
 import { recordBuffers } from '../capacitybuffer/resolution.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
+import { nodeClassesOf } from '../node-classes.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
@@ -36,15 +39,7 @@ import {
   recordResults,
   type Solved,
 } from './results.ts';
-import {
-  activePools,
-  idleNodePools,
-  idlePools,
-  podsToPlace,
-  someAwaitReadiness,
-  withInstanceTypes,
-  withoutPodsOfOverdueClaims,
-} from './solve-input.ts';
+import { logUnready, readLaunchPools } from './solve-input.ts';
 import type { PodBatcher } from './triggers.ts';
 import { UnboundPods } from './unbound-pods.ts';
 
@@ -66,12 +61,12 @@ interface ProvisionerParts {
   readonly verdicts: PodVerdicts;
 }
 
-/** Pods that a run must place, and the matching state of the cluster. */
-interface Workload extends Pick<SnapshotParts, 'nowMs' | 'nodes' | 'overdue' | 'withheld'> {
-  readonly pending: readonly Pod[];
-  readonly deleting: readonly Pod[];
-  /** Includes the virtual pods of capacity buffers. */
+/** Pods that a run must place. */
+interface Run {
+  readonly workload: Workload;
+  /** Pods of the workload, including virtual pods. */
   readonly all: readonly Pod[];
+  readonly withheld: readonly WithheldLaunch[];
 }
 
 export class Provisioner implements Singleton {
@@ -139,74 +134,63 @@ export class Provisioner implements Singleton {
   /** Prepares the solver while no pods wait. Tries once, because a failure must not cause requests to AWS in each idle second. */
   async #warmUp({ signal }: ReconcileContext): Promise<void> {
     if (this.#isWarm || this.#solver.warmUp === undefined || signal.aborted || !this.#deps.cluster.synced()) return;
-    const active = activePools(this.#deps, silent);
+    const active = activePools(this.#deps.cluster);
     if (active.length === 0) return;
     this.#isWarm = true;
-    const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log: silent });
+    const pools = await readLaunchPools(this.#deps, active, silent);
     if (pools.every(({ instanceTypes }) => instanceTypes.length === 0)) return;
-    await this.#solver.warmUp(...this.#problem(this.#workload([]), pools));
+    await this.#solver.warmUp(...this.#problem(this.#runFor([]), pools));
   }
 
   async #schedule(virtual: readonly Pod[], { log }: ReconcileContext): Promise<Solved | undefined> {
-    const { clock, settings } = this.#deps;
-    const work = this.#workload(virtual);
-    if (work.all.length === 0) return undefined;
+    const { clock, cluster, informers, settings } = this.#deps;
+    const run = this.#runFor(virtual);
+    if (run.all.length === 0) return undefined;
+    const { pending, leaving } = run.workload;
     log.debug('computing scheduling decision for provisionable pod(s)', {
-      'pending-pods': work.pending.length,
-      'deleting-pods': work.deleting.length,
+      'pending-pods': pending.length,
+      'deleting-pods': leaving.length,
     });
-    const real = [...work.pending, ...work.deleting];
+    const real = [...pending, ...leaving];
     const pods = new Map(real.map((pod) => [podKey(pod), pod]));
-    const active = activePools(this.#deps, log);
+    logUnready(cluster, log);
+    const active = activePools(cluster);
     if (active.length === 0) {
       log.info(NO_POOLS);
-      const idle = someAwaitReadiness(this.#deps) ? [] : idlePools(this.#deps);
+      const nodeClassOf = nodeClassesOf(informers);
+      const idle = someAwaitReadiness(cluster, nodeClassOf) ? [] : idlePools(cluster, nodeClassOf);
       this.#verdicts.refused(recordNoPools(this.#deps, pods, idle), pods);
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
-    const pools = await withInstanceTypes(this.#deps, active, { mode: this.#deps.settings.packing, log });
+    const pools = await readLaunchPools(this.#deps, active, log);
     const fromMs = clock.now();
-    const plan = await this.#solve(work, pools);
+    const plan = await this.#solve(run, pools);
     return { plan, pods, solve: { fromMs, toMs: clock.now() } };
   }
 
-  #workload(virtual: readonly Pod[]): Workload {
+  #runFor(virtualPods: readonly Pod[]): Run {
     const { cluster, clock } = this.#deps;
-    // Reads nodes before pods: a pod that is bound in between then appears once, as bound, or not at all.
-    const nodes = cluster.nodes();
-    const overdue = cluster.unlaunched.overdue();
-    const nowMs = clock.now();
-    const pending = withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster));
-    const budgets = cluster.stores.podDisruptionBudgets.list();
-    const deleting = withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, budgets, nowMs));
-    const all = [...pending, ...deleting, ...withoutPodsOfOverdueClaims(cluster, virtual)];
-    return { nowMs, nodes, overdue, pending, deleting, all, withheld: this.#launches.withheld(all) };
+    const workload = workloadOf(cluster, clock.now(), virtualPods);
+    const all = [...workload.pending, ...workload.leaving, ...workload.virtual];
+    return { workload, all, withheld: this.#launches.withheld(all) };
   }
 
-  async #solve(work: Workload, pools: readonly PoolInput[]): Promise<Plan> {
-    const finished = this.#measures.solving(work.all.length);
+  async #solve(run: Run, pools: readonly PoolInput[]): Promise<Plan> {
+    const finished = this.#measures.solving(run.all.length);
     try {
-      return await this.#solver(...this.#problem(work, pools));
+      return await this.#solver(...this.#problem(run, pools));
     } finally {
       finished();
     }
   }
 
-  #problem(
-    { nowMs, nodes, overdue, all, withheld = [] }: Workload,
-    pools: readonly PoolInput[],
-  ): [snapshot: Snapshot, options: SolveOptions] {
-    const { cluster, cloud, settings } = this.#deps;
-    const idle = idlePools(this.#deps);
-    const snapshot = takeSnapshot(cluster, {
-      ...{ nowMs, pools, nodes, overdue, withheld, pendingPods: all },
-      ...{ idlePools: idle, idleNodePools: idleNodePools(this.#deps, idle) },
-      commitments: cloud.commitments?.(),
-      keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
-    });
+  #problem({ workload, all, withheld }: Run, pools: readonly PoolInput[]): [snapshot: Snapshot, options: SolveOptions] {
+    const { cluster, cloud, informers, settings } = this.#deps;
+    const input = { cluster, settings, workload, withheld, commitments: cloud.commitments?.() };
+    const snapshot = launchSnapshot(input, pools, nodeClassesOf(informers));
     const options = {
-      ...solveOptions(settings, 'strict'),
+      ...launchOptions(settings),
       deadlineMs: DEADLINE_MS,
       placementMs: PLACEMENT_MS,
       first: this.#first,

@@ -1,4 +1,5 @@
 /** Measures provisioning runs, and reports their results to users and to the cluster state. */
+
 import { randomUUID } from 'node:crypto';
 import { isTrue } from '../../api/conditions.ts';
 import type { KubeObject, Pod } from '../../api/kubernetes.ts';
@@ -27,10 +28,11 @@ import {
   SCHEDULER_UNPACKED_NODEPOOLS,
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
 } from '../../observe/metrics/scheduler.ts';
+import { idleNodePools } from '../../planner/node-pools.ts';
+import { pendingPods } from '../../planner/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 import { nominateNode, publishNominated } from '../nomination.ts';
-import { idleNodePools, pendingPods } from './solve-input.ts';
 
 export interface Solved {
   readonly plan: Plan;
@@ -146,7 +148,7 @@ export function recordNoPools(
   idle: readonly IdlePool[],
 ): ReadonlyMap<string, PodRefusal> {
   const refusal = noPools(idle);
-  const input = { pools: [], nodes: [], idleNodePools: idleNodePools(deps, idle) };
+  const input = { pools: [], nodes: [], idleNodePools: idleNodePools(deps.cluster, idle) };
   const refusals = withCauses(new Map([...pods.keys()].map((key) => [key, refusal])), [...pods.values()], input);
   recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
   // a cluster without NodePools does not expect events about them

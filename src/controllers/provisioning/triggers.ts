@@ -2,6 +2,7 @@
  * Triggers of provisioning runs: pending pods, nodes with pods that need another place, and NodePools that can launch nodes
  * again. A batcher collects triggers that arrive close together into one run.
  */
+
 import { isTrue, READY } from '../../api/conditions.ts';
 import { NODE, NODE_POOL, POD } from '../../api/kinds.ts';
 import type { Node, Pod } from '../../api/kubernetes.ts';
@@ -12,10 +13,11 @@ import { sameTaint } from '../../engine/taints.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
 import { timeOf } from '../../lib/times.ts';
+import { someAwaitReadiness } from '../../planner/node-pools.ts';
 import { isUntried, replicatorOf, UnschedulableReplicators } from '../../state/untried-replicas.ts';
 import type { Deps } from '../deps.ts';
+import { nodeClassesOf } from '../node-classes.ts';
 import { nominateNode } from '../nomination.ts';
-import { someAwaitReadiness } from './solve-input.ts';
 
 interface BatchWindow {
   /** Time without a trigger after which a window closes, in milliseconds. */
@@ -233,7 +235,8 @@ export function poolTrigger(deps: Deps, batcher: PodBatcher): Reconciler<NodePoo
     filter: (pool, event, before) => event !== 'deleted' && mayTakeMore(pool, before),
 
     async reconcile(pool) {
-      if (someAwaitReadiness(deps)) batcher.triggerUnsettled(pool.metadata.uid ?? pool.metadata.name);
+      if (someAwaitReadiness(deps.cluster, nodeClassesOf(deps.informers)))
+        batcher.triggerUnsettled(pool.metadata.uid ?? pool.metadata.name);
       else batcher.settled();
       return settled;
     },

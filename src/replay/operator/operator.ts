@@ -1,4 +1,5 @@
 /** Controllers of the operator, for a cluster and an AWS in the same process. */
+
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
 import { isTrue } from '../../api/conditions.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
@@ -10,7 +11,7 @@ import { debugViews } from '../../controllers/debug-views.ts';
 import type { Deps } from '../../controllers/deps.ts';
 import { recordInterrupted } from '../../controllers/disrupted.ts';
 import { MoveHistory } from '../../controllers/disruption/moves.ts';
-import { DecisionMemo, type DisruptionSnapshot } from '../../controllers/disruption/snapshots.ts';
+import { DecisionMemo } from '../../controllers/disruption/snapshots.ts';
 import { controllers } from '../../controllers/index.ts';
 import { LaunchBudget } from '../../controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from '../../controllers/provisioning/pod-verdicts.ts';
@@ -33,6 +34,7 @@ import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
 import type { Logger } from '../../observe/logger.ts';
 import type { Metrics } from '../../observe/metrics.ts';
+import type { DisruptionInput } from '../../planner/inputs.ts';
 import type { Look } from '../../process/health.ts';
 import { parseSettings, type Settings } from '../../process/settings.ts';
 import type { ClusterState } from '../../state/cluster.ts';
@@ -256,14 +258,14 @@ export class PacedMemo extends DecisionMemo {
   /** Number of all methods. */
   #count = 0;
   /** Snapshot of the last pass in which no method found a command. */
-  #seen: DisruptionSnapshot | undefined;
+  #seen: DisruptionInput | undefined;
 
   constructor(cluster: Pick<ClusterState, 'consolidationState'>, now: () => number) {
     super(cluster);
     this.#now = now;
   }
 
-  override due(methods: readonly Method[], snapshot: DisruptionSnapshot): readonly Method[] {
+  override due(methods: readonly Method[], snapshot: DisruptionInput): readonly Method[] {
     this.#spared = [];
     if (this.#seen === snapshot) return [];
     const nowMs = this.#now();
@@ -274,7 +276,7 @@ export class PacedMemo extends DecisionMemo {
     return open.filter(isAsked);
   }
 
-  override passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionSnapshot): void {
+  override passed(isOver: ReadonlyMap<Method, boolean>, snapshot: DisruptionInput): void {
     super.passed(isOver, snapshot);
     const nowMs = this.#now();
     const all = new Map([...this.#spared.map((method) => [method, true] as const), ...isOver]);
@@ -284,7 +286,7 @@ export class PacedMemo extends DecisionMemo {
     if (all.size === this.#count && [...all.values()].every(Boolean)) this.#seen = snapshot;
   }
 
-  #putOff(method: Method, { nodes }: DisruptionSnapshot, nowMs: number): void {
+  #putOff(method: Method, { nodes }: DisruptionInput, nowMs: number): void {
     this.#searchFromMs.set(method.name, nowMs + pauseMs(method, nodes.length));
   }
 }

@@ -23,8 +23,8 @@ import { consolidatableIn } from '../../../src/engine/disruption/candidates/cons
 import { lifetimeRemaining } from '../../../src/engine/disruption/candidates/disruption-cost.ts';
 import { evaluateOverlays, overlaid } from '../../../src/engine/overlays.ts';
 import { templateClaim } from '../../../src/engine/static-pools.ts';
+import { overdueNodes } from '../../../src/planner/snapshot.ts';
 import { stateNode } from '../../../src/state/node.ts';
-import { overdueNodes } from '../../../src/state/snapshot.ts';
 import { extremesOf } from '../../support/extremes.ts';
 import { nodePool, planOf, pod, TYPES } from '../engine/build.ts';
 

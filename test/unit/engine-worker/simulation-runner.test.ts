@@ -1,4 +1,5 @@
 /** Disruption simulations in an engine worker. */
+
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
@@ -11,12 +12,9 @@ import { described } from '../../../src/engine/disruption/pass.ts';
 import { poolTotals } from '../../../src/engine/disruption/pricing/balance.ts';
 import type { PoolInput } from '../../../src/engine/model.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
-import {
-  localSimulationRunner,
-  type SimulationInput,
-  type SimulationRunner,
-} from '../../../src/engine-worker/simulation-runner.ts';
+import { localSimulationRunner, type SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
+import type { SimulationInput } from '../../../src/planner/inputs.ts';
 import { NOW_MS } from '../../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../../support/clusters.ts';
 

@@ -21,8 +21,8 @@ import {
 } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { placementRequests } from '../../../src/engine/placement-requests.ts';
+import { takeSnapshot } from '../../../src/planner/snapshot.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
-import { takeSnapshot } from '../../../src/state/snapshot.ts';
 import { handFed } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 

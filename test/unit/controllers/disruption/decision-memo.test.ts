@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
 import { DecisionMemo } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import type { MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
+import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { methodInputOf } from '../../engine/disruption/objects.ts';
 
 const METHODS = [emptiness, singleNode];
-const snapshotNamed = (name: string): DisruptionSnapshot => ({ name }) as unknown as DisruptionSnapshot;
+const snapshotNamed = (name: string): DisruptionInput => ({ name }) as unknown as DisruptionInput;
 const [first, second] = [snapshotNamed('first'), snapshotNamed('second')];
 
 let state: number;

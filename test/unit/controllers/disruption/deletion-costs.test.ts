@@ -10,12 +10,12 @@ import {
 import { openClusterState } from '../../../../src/controllers/cluster-state.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DeletionCosts } from '../../../../src/controllers/disruption/deletion-costs.ts';
-import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
 import { Steering } from '../../../../src/controllers/disruption/steering.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { remembering } from '../../../../src/lib/remembering.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { recordingLog } from '../../kube/fakes.ts';
@@ -214,7 +214,7 @@ describe('marks in a cluster of 1,000 nodes and 20,000 pods', () => {
     const deps: Deps = { ...common, events: { publish: () => undefined } };
     const pools = new Map([['default', { nodePool: pool(), instanceTypes: [instanceType('m.large', 2, 0.1)] }]]);
     const snapshotOf = remembering(
-      (_: readonly string[]) => ({ nodes: cluster.nodes(), pools }) as unknown as DisruptionSnapshot,
+      (_: readonly string[]) => ({ nodes: cluster.nodes(), pools }) as unknown as DisruptionInput,
     );
     const steering = new Steering(deps, {
       snapshots: { current: async () => snapshotOf(emptiable) },

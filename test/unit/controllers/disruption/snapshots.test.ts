@@ -18,7 +18,7 @@ import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
 import { MoveHistory } from '../../../../src/controllers/disruption/moves.ts';
 import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
-import { DecisionMemo, type DisruptionSnapshot, Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
+import { DecisionMemo, Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Method, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
@@ -30,6 +30,7 @@ import type { Commitment } from '../../../../src/engine/price-book/commitment.ts
 import { localSimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
 import { present } from '../../../support/present.ts';
@@ -253,7 +254,7 @@ class Passes {
   readonly #world: World;
   readonly #snapshots: Snapshots;
   readonly #memo: DecisionMemo;
-  #last: DisruptionSnapshot | undefined;
+  #last: DisruptionInput | undefined;
   /** Number of passes on the snapshot of the previous pass. */
   kept = 0;
   /** Number of commands. */

@@ -41,7 +41,6 @@ function tracking(...args: readonly string[]) {
     nodes,
     tracker: new CostTracker({
       ...{ cloud, clock, cluster: { nodeOfClaim: ({ metadata }) => nodes.get(metadata.name) } },
-      log: silent,
       settings: parseSettings(['--cluster-name=test', '--node-hourly-fee=0', ...args], {}),
     }),
     asked: () => asked,

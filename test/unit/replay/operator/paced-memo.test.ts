@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
-import type { DisruptionSnapshot } from '../../../../src/controllers/disruption/snapshots.ts';
 import type { Method } from '../../../../src/engine/disruption/method.ts';
 import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
+import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { FEW_NODES, PacedMemo } from '../../../../src/replay/operator/operator.ts';
 import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
 
@@ -18,7 +18,7 @@ const busy = (name: string, ...conditions: readonly object[]): StateNode =>
 const withConditions = (name: string, pods: readonly Pod[], conditions: readonly object[]): StateNode =>
   stateNode(name, { pods, claim: claim(name, { status: { conditions } as never }) });
 /** A snapshot with unique nodes. */
-const snapshotOf = (...more: readonly StateNode[]): DisruptionSnapshot =>
+const snapshotOf = (...more: readonly StateNode[]): DisruptionInput =>
   ({ nodes: [...Array.from({ length: FEW_NODES + 5 }, (_, at) => busy(`${at}`)), ...more] }) as never;
 
 let nowMs: number;

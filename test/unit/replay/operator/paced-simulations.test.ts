@@ -3,7 +3,8 @@ import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
 import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
-import type { SimulationInput, SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
+import type { SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
+import type { SimulationInput } from '../../../../src/planner/inputs.ts';
 import { FEW_NODES, pacedSimulations } from '../../../../src/replay/operator/operator.ts';
 import { methodInputOf, NOW, pod } from '../../engine/disruption/objects.ts';
 

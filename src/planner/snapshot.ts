@@ -12,10 +12,10 @@ import { defaultRequests, readableResources } from '../engine/resources.ts';
 import { type ResourceTemplate, resourceTemplateOf, withSuccessor } from '../engine/successors.ts';
 import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
-import type { ClusterState } from './cluster.ts';
-import { deviceLists } from './devices/device-stores.ts';
-import { PODS_BY_DAEMON_SET, type Stores } from './stores.ts';
-import type { OverdueClaim } from './unlaunched.ts';
+import type { ClusterState } from '../state/cluster.ts';
+import { deviceLists } from '../state/devices/device-stores.ts';
+import { PODS_BY_DAEMON_SET, type Stores } from '../state/stores.ts';
+import type { OverdueClaim } from '../state/unlaunched.ts';
 
 export interface SnapshotParts {
   readonly nowMs: number;

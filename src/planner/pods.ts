@@ -1,0 +1,59 @@
+/** Pods of a cluster that need a node. */
+
+import type { Pod } from '../api/kubernetes.ts';
+import { podsOfLeavingNodes } from '../engine/disruption/candidates/pod-blocks.ts';
+import type { StateNode } from '../engine/model.ts';
+import { podKey } from '../engine/pods.ts';
+import type { ClusterState } from '../state/cluster.ts';
+import { PODS_BY_NODE } from '../state/stores.ts';
+import type { OverdueClaim } from '../state/unlaunched.ts';
+import { untriedReplicas } from '../state/untried-replicas.ts';
+
+const unscheduledPods = ({ stores }: ClusterState): readonly Pod[] => stores.pods.byIndex(PODS_BY_NODE, '');
+
+/** Returns the pods that wait for a node. */
+export const pendingPods = (cluster: ClusterState): readonly Pod[] =>
+  unscheduledPods(cluster).filter(cluster.isProvisionable);
+
+/** Returns the pods that wait for a node, and replicas of such pods that kube-scheduler has not tried yet. */
+export function podsToPlace(cluster: ClusterState): readonly Pod[] {
+  const unscheduled = unscheduledPods(cluster);
+  return [...unscheduled.filter(cluster.isProvisionable), ...untriedReplicas(unscheduled, cluster)];
+}
+
+/** Removes the pods of NodeClaims with an overdue launch, so that no second node is launched for them in the meantime. */
+export function withoutPodsOfOverdueClaims({ unlaunched }: ClusterState, pods: readonly Pod[]): readonly Pod[] {
+  const staying = unlaunched.podsOfOverdueClaims();
+  return staying.size === 0 ? pods : pods.filter((pod) => !staying.has(podKey(pod)));
+}
+
+/** Pods that need a node, and the nodes at the same time. */
+export interface Workload {
+  readonly nowMs: number;
+  readonly nodes: readonly StateNode[];
+  readonly overdue: readonly OverdueClaim[];
+  readonly pending: readonly Pod[];
+  /** Pods of nodes that are being removed. Nodes are launched for them before they are pending. */
+  readonly leaving: readonly Pod[];
+  /** Virtual pods of capacity buffers. */
+  readonly virtual: readonly Pod[];
+}
+
+/** @param virtual virtual pods that were read before; by default, the current ones */
+export function workloadOf(
+  cluster: ClusterState,
+  nowMs: number,
+  virtual: readonly Pod[] = cluster.virtualPods.list(),
+): Workload {
+  const { podDisruptionBudgets } = cluster.stores;
+  // Reads nodes before pods: a pod that is bound in between then appears once, as bound, or not at all.
+  const nodes = cluster.nodes();
+  return {
+    nowMs,
+    nodes,
+    overdue: cluster.unlaunched.overdue(),
+    pending: withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)),
+    leaving: withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, podDisruptionBudgets.list(), nowMs)),
+    virtual: withoutPodsOfOverdueClaims(cluster, virtual),
+  };
+}

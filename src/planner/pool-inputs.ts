@@ -1,0 +1,86 @@
+/** Input of decisions about NodePools: instance types, costs and devices of their nodes. */
+
+import { nodeHourlyFee } from '../api/node-hourly-fee.ts';
+import type { NodePool } from '../api/nodepool.ts';
+import type { CostPolicy } from '../api/policy.ts';
+import { countedTypes } from '../engine/expected-costs.ts';
+import type { InstanceType, PoolInput } from '../engine/model.ts';
+import { NO_CHARGES, type NodeCharges, type NodeExtras } from '../engine/node-extras.ts';
+import type { DeviceSources } from '../state/devices/sources.ts';
+
+/** Instance types of NodePools and charges of their nodes, from the provider or from files. */
+export interface Catalogue {
+  /** Rejects if the instance types of the NodePool are not known now. */
+  instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
+  /** Returns the charges of each node besides its instance. If absent, there are none. @throws Error if they are not known */
+  charges?(nodePool: NodePool): NodeCharges;
+}
+
+/**
+ * Fact about a NodePool that could not be read, or an empty list of instance types. If a fact cannot be read, the input has no
+ * instance types or no charges, and the fee of the setting.
+ */
+export interface PoolProblem {
+  readonly of: 'types' | 'empty' | 'fee' | 'charges';
+  readonly nodePool: NodePool;
+  /** Undefined for an empty list. */
+  readonly error?: unknown;
+}
+
+interface ExtrasOptions {
+  readonly catalogue: Pick<Catalogue, 'charges'>;
+  readonly policy: CostPolicy;
+  /** Setting of the operator, in USD per hour. Annotations of NodePools take precedence. */
+  readonly nodeHourlyFee: number;
+  readonly onProblem: (problem: PoolProblem) => void;
+}
+
+interface PoolOptions extends ExtrasOptions {
+  readonly catalogue: Catalogue;
+  /** Undefined while dynamic resources are ignored. */
+  readonly devices?: Pick<DeviceSources, 'forPool'> | undefined;
+}
+
+/** Returns the inputs of the NodePools, in the same order. */
+export const poolInputs = (pools: readonly NodePool[], options: PoolOptions): Promise<readonly PoolInput[]> =>
+  Promise.all(pools.map((nodePool) => poolInput(nodePool, options)));
+
+async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<PoolInput> {
+  const instanceTypes = await typesOf(nodePool, options);
+  const devices = instanceTypes === NO_TYPES ? undefined : await options.devices?.forPool(nodePool, instanceTypes);
+  return { nodePool, instanceTypes, extras: nodeExtras(nodePool, options), ...devices };
+}
+
+async function typesOf(
+  nodePool: NodePool,
+  { catalogue, policy, onProblem }: PoolOptions,
+): Promise<readonly InstanceType[]> {
+  try {
+    const types = await catalogue.instanceTypes(nodePool);
+    if (types.length === 0) onProblem({ of: 'empty', nodePool });
+    return countedTypes(policy, types);
+  } catch (error) {
+    onProblem({ of: 'types', nodePool, error });
+    return NO_TYPES;
+  }
+}
+
+/** A shared list, because results are cached by list. */
+const NO_TYPES: readonly InstanceType[] = [];
+
+/**
+ * Returns the costs of each node besides its instance. Reports always include the charges. Decisions include them only with a
+ * fee, which is 0 if the policy expects no such costs.
+ */
+export function nodeExtras(nodePool: NodePool, options: ExtrasOptions): NodeExtras {
+  const { catalogue, policy, nodeHourlyFee: fee, onProblem } = options;
+  const feeUsdPerHour = policy.expectsCosts
+    ? nodeHourlyFee(nodePool, fee, (error) => onProblem({ of: 'fee', nodePool, error }))
+    : 0;
+  try {
+    return { feeUsdPerHour, ...(catalogue.charges?.(nodePool) ?? NO_CHARGES) };
+  } catch (error) {
+    onProblem({ of: 'charges', nodePool, error });
+    return { feeUsdPerHour, ...NO_CHARGES };
+  }
+}
