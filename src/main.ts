@@ -22,6 +22,7 @@ import { CostTracker } from './controllers/metrics/cost.ts';
 import { LaunchBudget } from './controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from './controllers/provisioning/pod-verdicts.ts';
 import { NodeTraces } from './controllers/traces/node-traces.ts';
+import { WhatIf } from './controllers/what-if.ts';
 import { VerdictHistory } from './engine/disruption/verdicts.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from './engine-worker/solver.ts';
@@ -347,9 +348,10 @@ async function wireControllers(
     ...{ history: new VerdictHistory(), moves: new MoveHistory() },
     ...{ launches: new LaunchBudget(deps), verdicts: new PodVerdicts(deps) },
   };
-  const viewed = { deps, aws, costHistory, history: histories.history };
+  const whatIf = new WhatIf(deps, solver ?? localSolver());
+  const viewed = { deps, aws, costHistory, history: histories.history, whatIf };
   const views = debugViews({
-    ...{ deps, ...histories, costHistory, solver },
+    ...{ deps, ...histories, costHistory, solver, whatIf },
     offerings: () => aws.offerings(),
     isLeading: () => leadership.isOpen,
     leaseNamespace: () => leaseNamespace(parts),
@@ -389,20 +391,19 @@ interface Viewed {
   readonly aws: AwsProvider;
   readonly history: VerdictHistory;
   readonly costHistory: KeptHistory | undefined;
+  readonly whatIf: WhatIf;
 }
 
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
-  { settings, clock, log, metrics, leadership, closing, solver }: Parts,
-  { deps, history, costHistory }: Viewed,
+  { settings, clock, log, metrics, leadership, closing }: Parts,
+  { deps, history, costHistory, whatIf }: Viewed,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
   const { openLive } = await import('./live/index.ts');
   const prices = new CostTracker(deps);
   const covered = new CoveredPrices(deps);
-  const { WhatIf } = await import('./controllers/what-if.ts');
-  const whatIf = new WhatIf(deps, solver ?? localSolver());
   const page = await openLive({
     ...settings.livePage,
     clusterName: settings.clusterName,

@@ -17,3 +17,11 @@ function resolveAmount(value: number | string, total: number): number {
   const percent = Number.parseInt(value, 10);
   return Number.isNaN(percent) ? 0 : Math.ceil((percent * total) / 100);
 }
+
+/** Returns true if the budget cannot allow an eviction even if all expected pods are healthy. */
+export function neverAllowsEvictions({ spec, status }: Pick<PodDisruptionBudget, 'spec' | 'status'>): boolean {
+  const { maxUnavailable, minAvailable } = spec;
+  if (maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%') return true;
+  const expected = status?.expectedPods ?? 0;
+  return expected > 0 && desiredHealthy(spec, expected) >= expected;
+}

@@ -19,7 +19,7 @@ import { isFromCluster, type Manifest, readManifests, readText } from './objects
 import type { WorldOptions } from './objects/snapshot.ts';
 import { askOperator } from './operator.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
-import { applyChanges, CHANGES } from './what-if/changes.ts';
+import { applyChanges, CHANGES, type ChangedManifests } from './what-if/changes.ts';
 import { atOtherPrices, priceChangeOf } from './what-if/prices.ts';
 
 export interface ScenarioOptions {
@@ -139,18 +139,24 @@ export const withScenario = (command: Command): Command =>
     .addOption(nodeFeeOption())
     .addOption(cpuUtilizationOption());
 
+type Sources = Pick<ScenarioOptions, 'filename' | 'whatIf' | 'nowMs'>;
+
+/** Manifests with and without the changes of `--what-if`. */
+export interface ManifestChange extends Pick<ChangedManifests, 'manifests' | 'drained'> {
+  readonly before: readonly Manifest[];
+}
+
 /** @throws InputError with the document */
-export const manifestsOf = ({
-  filename,
-  whatIf = [],
-  nowMs = Date.now(),
-}: Pick<ScenarioOptions, 'filename' | 'whatIf' | 'nowMs'>): readonly Manifest[] => {
-  const now = readManifests(filename);
-  refuseOldVersions(now);
-  const { manifests, added } = applyChanges(now, whatIf, nowMs);
+export function manifestChangeOf({ filename, whatIf = [], nowMs = Date.now() }: Sources): ManifestChange {
+  const before = readManifests(filename);
+  refuseOldVersions(before);
+  const { manifests, added, drained } = applyChanges(before, whatIf, nowMs);
   refuseOldVersions(added);
-  return manifests;
-};
+  return { before, manifests, drained };
+}
+
+/** @throws InputError with the document */
+export const manifestsOf = (options: Sources): readonly Manifest[] => manifestChangeOf(options).manifests;
 
 /** Returns the instance types. Loads the local world's catalogue only if it is needed. */
 export async function typesFor(

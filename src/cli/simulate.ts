@@ -5,41 +5,35 @@
 
 import { Command, Option } from 'commander';
 import type { Pod } from '../api/kubernetes.ts';
-import { packingPolicy } from '../api/policy.ts';
 import type { WaitingPod } from '../engine/causes/pod-verdict.ts';
-import type { Snapshot, SolveOptions } from '../engine/model.ts';
-import { solve } from '../engine/solve.ts';
+import type { Snapshot } from '../engine/model.ts';
 import { defined } from '../lib/defined.ts';
-import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { type Example, withExamples } from './describe.ts';
-import { holdsFor } from './holds.ts';
 import type { Manifest } from './objects/read.ts';
-import { worldOf } from './objects/snapshot.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { type SimulationAnswer, simulationOf } from './render/plan.ts';
 import {
   CHANGES_EXIT_CODE,
-  countedFee,
-  defaultConstraintsOf,
-  driversFor,
   evictionPriceOption,
-  launchOptions,
-  manifestsOf,
+  manifestChangeOf,
   noneOf,
-  type ScenarioOptions,
-  typesNoting,
-  typesUnder,
   withScenario,
   writeNotes,
 } from './scenario.ts';
+import {
+  compareManifests,
+  type ManifestSolveOptions,
+  type SolvedManifests,
+  solveManifests,
+} from './solve-manifests.ts';
 
-export interface SimulateOptions extends ScenarioOptions {
+interface ResultOptions extends ManifestSolveOptions {
   readonly explain?: boolean;
-  readonly preferencePolicy?: SolveOptions['preferencePolicy'];
-  readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
-  readonly packing?: SolveOptions['packing'];
-  /** Operator setting, such as `Name=true,Other=false`. */
-  readonly featureGates?: string;
+}
+
+export interface SimulateOptions extends ResultOptions {
+  /** Files, folders, or `-` for standard input. */
+  readonly filename: readonly string[];
 }
 
 export interface SimulateResult {
@@ -52,54 +46,36 @@ export interface SimulateResult {
   readonly notes: readonly string[];
 }
 
-/** @throws InputError with the document and the field */
-export const simulate = (options: SimulateOptions): Promise<SimulateResult> =>
-  simulateManifests(manifestsOf(options), options);
+/**
+ * Simulates manifests. With `--what-if`, also simulates the manifests without the changes, and compares the results.
+ *
+ * @throws InputError with the document and the field
+ */
+export async function simulate(options: SimulateOptions): Promise<SimulateResult> {
+  const { whatIf = [] } = options;
+  const change = manifestChangeOf(options);
+  if (whatIf.length === 0) return simulateManifests(change.manifests, options);
+  const { effect, after } = await compareManifests(change, options);
+  const found = resultOf(after, options);
+  return { ...found, simulation: { ...found.simulation, ...defined({ effect }) } };
+}
 
 /**
  * Simulates manifests that were already read or created.
  *
  * @throws InputError with the document and the field
  */
-export async function simulateManifests(
+export const simulateManifests = async (
   manifests: readonly Manifest[],
-  options: Omit<SimulateOptions, 'filename' | 'whatIf'>,
-): Promise<SimulateResult> {
-  const nowMs = options.nowMs ?? Date.now();
-  const policy = packingPolicy(options.packing);
-  const defaultConstraints = defaultConstraintsOf(options);
-  const { types, notes: ofTypes, unknown } = typesNoting(options);
-  const { preferencePolicy, minValuesPolicy, packing } = options;
-  const instanceTypes = typesUnder(policy, await types(manifests, nowMs));
-  const gates = parseGates('--feature-gates', options.featureGates ?? '');
-  const featureGates = Object.fromEntries(gates);
-  const held = await holdsFor(options.instanceTypes);
-  const drivers = driversFor(options);
-  const world = await worldOf(manifests, {
-    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook: options.priceBook, held },
-    ...countedFee(policy, options.nodeHourlyFee),
-    drivers,
-  });
-  const { snapshot, waiting, notes } = world;
-  const plan = solve(
-    { ...snapshot, pendingPods: [...snapshot.pendingPods, ...world.leaving] },
-    {
-      ...launchOptions({ drivers, isReserved: featureGates.ReservedCapacity ?? true }),
-      ...defined({ preferencePolicy, minValuesPolicy, packing }),
-      explain: true,
-    },
-  );
-  return {
-    simulation: simulationOf(plan, {
-      explain: options.explain ?? false,
-      waiting,
-      unknown: [...world.unknown, ...unknown],
-    }),
-    snapshot,
-    waiting,
-    leaving: world.leaving,
-    notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...notes],
-  };
+  options: ResultOptions,
+): Promise<SimulateResult> => resultOf(await solveManifests(manifests, options), options);
+
+function resultOf(
+  { world, plan, notes, unknown }: SolvedManifests,
+  { explain = false }: ResultOptions,
+): SimulateResult {
+  const { snapshot, waiting, leaving } = world;
+  return { simulation: simulationOf(plan, { explain, waiting, unknown }), snapshot, waiting, leaving, notes };
 }
 
 interface Flags extends SimulateOptions {
@@ -207,6 +183,8 @@ export function simulateCommand(): Command {
       await printAs(flags.output, simulation, async (found) =>
         (await import('./render/simulation.ts')).simulationText(found),
       );
-      if (flags.exitCode && simulation.nodeClaims.length > 0) process.exitCode = CHANGES_EXIT_CODE;
+      const { nodeClaims, effect } = simulation;
+      const drains = effect?.drains ?? [];
+      if (flags.exitCode && nodeClaims.length + drains.length > 0) process.exitCode = CHANGES_EXIT_CODE;
     });
 }

@@ -17,6 +17,7 @@ import { managedPools } from '../planner/node-pools.ts';
 import { pendingPods } from '../planner/pods.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView } from '../process/history-view.ts';
+import { BadQuery } from '../process/http-server.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import { type KeptHistory, readCost } from './cost/index.ts';
@@ -28,6 +29,7 @@ import { instanceTypeExplanations } from './instance-type-explanations.ts';
 import { viewedExtras, viewedPoolInputs } from './pool-inputs.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
+import { type WhatIf, type WhatIfAnswer, WhatIfError } from './what-if.ts';
 
 type ViewDeps = Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings'>;
 
@@ -118,6 +120,7 @@ interface DebugViewParts {
   readonly verdicts: PodVerdicts;
   readonly costHistory: KeptHistory | undefined;
   readonly solver: Solver | undefined;
+  readonly whatIf: WhatIf;
   /** Returns true if this replica is the leader. */
   readonly isLeading: () => boolean;
   /** Returns the namespace of the lease, which names the leader. */
@@ -131,7 +134,7 @@ const NO_POD = 'the operator has no pod of this name in its cluster';
  * leader.
  */
 export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
-  const { deps, offerings, history, moves, launches, verdicts, costHistory, solver } = parts;
+  const { deps, offerings, history, moves, launches, verdicts, costHistory, solver, whatIf } = parts;
   const { clock } = deps;
   const leading =
     <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
@@ -180,7 +183,17 @@ export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>
       }),
     },
     '/debug/launches': leading(() => launchViews(deps, launches)),
+    '/debug/what-if': { page: leading((query: URLSearchParams) => whatIfView(whatIf, query.get('change') ?? '')) },
   };
+}
+
+/** @throws BadQuery if the change is not valid, or Unavailable while another effect is being computed */
+async function whatIfView(whatIf: WhatIf, change: string): Promise<WhatIfAnswer> {
+  const found = await whatIf.ask(change.trim()).catch((error: unknown) => {
+    throw error instanceof WhatIfError ? new BadQuery(error.message) : error;
+  });
+  if (found === undefined) throw new Unavailable('the operator is computing the effect of another change; try again');
+  return found;
 }
 
 /**

@@ -3,35 +3,28 @@
  * Changes copies of objects only. The results match `karpenter simulate --what-if`.
  */
 
-import type { PersistentVolumeClaim, Pod } from '../api/kubernetes.ts';
+import { VOLUME_ATTACHMENT } from '../api/kinds.ts';
+import type { KubeObject, PersistentVolumeClaim, Pod, PodDisruptionBudget } from '../api/kubernetes.ts';
 import type { NodePool } from '../api/nodepool.ts';
-import { podsOfLeavingNodes } from '../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../engine/instance-types.ts';
-import type { Plan, Snapshot, StateNode } from '../engine/model.ts';
-import { isActive, isScheduled, podKey } from '../engine/pods.ts';
-import {
-  CHANGE_FORMS,
-  isReplicaSetName,
-  type NodePoolChange,
-  parseChange,
-  type ScaleChange,
-  workloadKindOf,
-} from '../engine/what-if/change.ts';
-import { changedNodePool } from '../engine/what-if/node-pool-change.ts';
-import { copiesOf } from '../engine/what-if/pod-copies.ts';
-import { inOrderOfRemoval } from '../engine/what-if/removal-order.ts';
+import type { Plan, StateNode } from '../engine/model.ts';
+import { isScheduled, podKey } from '../engine/pods.ts';
+import { applyChange, ChangeError, type ObjectChanges } from '../engine/what-if/apply.ts';
+import { CHANGE_FORMS, parseChange } from '../engine/what-if/change.ts';
+import { type ChangeEffect, effectOf, podsToSolve, type Situation, withFewerPods } from '../engine/what-if/effect.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { monotonicMs } from '../lib/clock.ts';
 import { silent } from '../observe/logger.ts';
 import { launchSnapshot } from '../planner/inputs.ts';
 import { activePools } from '../planner/node-pools.ts';
 import { launchOptions } from '../planner/options.ts';
-import { podsToPlace, withoutPodsOfOverdueClaims } from '../planner/pods.ts';
+import { workloadOf } from '../planner/pods.ts';
 import type { Deps } from './deps.ts';
 import { nodeClassesOf } from './node-classes.ts';
+import { viewedPoolInputs } from './pool-inputs.ts';
 import { readLaunchPools } from './provisioning/solve-input.ts';
 
-/** Time limit of a solve. Pending pods may have to wait for it. */
+/** Time limit of each of the two solves. Pending pods may have to wait for one of them. */
 const DEADLINE_MS = 5_000;
 /** Inverse share of the solver's time for this work, which is a fifth. */
 const SHARE = 5;
@@ -39,12 +32,16 @@ const SHARE = 5;
 const MOST_ADDED = 2_000;
 /** Maximum number of pods with a reason in a result. Further pods are only counted. */
 const MOST_REFUSED = 50;
+/** Maximum number of pods with their places in a result. Further pods are only counted. */
+const MOST_MOVED = 500;
 
 export interface WhatIfAnswer {
   readonly change: string;
   readonly addedPods: number;
   readonly removedPods: number;
-  /** New nodes, by NodePool and cheapest instance type. */
+  /** Difference to the cluster without the change. */
+  readonly effect: ChangeEffect;
+  /** New nodes, by NodePool and cheapest instance type, also for pods that wait without the change. */
   readonly launches: readonly {
     readonly nodePool: string;
     readonly instanceType: string;
@@ -64,21 +61,11 @@ export interface WhatIfAnswer {
 }
 
 /** The change is invalid. The message names the object and the remedy. */
-class WhatIfError extends Error {
+export class WhatIfError extends Error {
   override readonly name = 'WhatIfError';
 }
 
-/** State of the cluster after a change. */
-interface Scene {
-  readonly nodes: readonly StateNode[];
-  readonly pending: readonly Pod[];
-  /** Volume claims of added pods. */
-  readonly volumeClaims: readonly PersistentVolumeClaim[];
-  readonly addedPods: number;
-  readonly removedPods: number;
-  /** Replacement for a NodePool. */
-  readonly changed?: { readonly from: NodePool; readonly to: NodePool };
-}
+const NONE: ReadonlySet<string> = new Set();
 
 export class WhatIf {
   readonly #deps: Deps;
@@ -97,12 +84,13 @@ export class WhatIf {
    */
   async ask(change: string): Promise<WhatIfAnswer | undefined> {
     const { clock } = this.#deps;
-    const scene = this.#sceneAfter(change);
+    // a change that is not valid is refused even while another effect is being computed
+    this.#changesOf(change);
     const startedMs = monotonicMs(clock);
     if (this.#isBusy || startedMs < this.#freeAtMs) return undefined;
     this.#isBusy = true;
     try {
-      return answerOf(change, scene, await this.#solve(scene));
+      return await this.#answer(change);
     } finally {
       this.#isBusy = false;
       const nowMs = monotonicMs(clock);
@@ -110,107 +98,103 @@ export class WhatIf {
     }
   }
 
-  async #solve(scene: Scene): Promise<Plan> {
-    const { cluster, clock, cloud, informers, settings } = this.#deps;
-    const listed = await readLaunchPools(this.#deps, activePools(cluster), silent);
-    const { from, to } = scene.changed ?? {};
-    const pools = listed.map((pool) => (to && pool.nodePool === from ? { ...pool, nodePool: to } : pool));
-    const nowMs = clock.now();
-    const budgets = cluster.stores.podDisruptionBudgets.list();
-    const leaving = withoutPodsOfOverdueClaims(
-      cluster,
-      podsOfLeavingNodes(scene.nodes, budgets, nowMs) as readonly Pod[],
-    );
-    const workload = {
-      ...{ nowMs, nodes: scene.nodes, overdue: cluster.unlaunched.overdue() },
-      ...{ pending: scene.pending, leaving, virtual: [] },
-    };
-    const input = { cluster, settings, workload, commitments: cloud.commitments?.() };
-    const taken = launchSnapshot(input, pools, nodeClassesOf(informers));
-    const snapshot: Snapshot = {
-      ...taken,
-      persistentVolumeClaims: [...taken.persistentVolumeClaims, ...scene.volumeClaims],
-    };
-    return this.#solver(snapshot, { ...launchOptions(settings), deadlineMs: DEADLINE_MS, explain: true });
-  }
-
-  #sceneAfter(text: string): Scene {
-    const { cluster } = this.#deps;
-    const now: Scene = {
-      nodes: cluster.nodes(),
-      pending: withoutPodsOfOverdueClaims(cluster, [...podsToPlace(cluster), ...cluster.virtualPods.list()]),
-      ...{ volumeClaims: [], addedPods: 0, removedPods: 0 },
-    };
+  #changesOf(text: string): ObjectChanges {
+    const { cluster, clock } = this.#deps;
     const change = parseChange(text);
-    if (change?.verb === 'drain') return withDrain(now, change.node);
-    if (change?.verb === 'scale') return this.#scaled(now, change);
-    if (change !== undefined) return { ...now, changed: this.#changed(change) };
-    throw new WhatIfError(`expected ${CHANGE_FORMS}`);
-  }
-
-  #scaled(scene: Scene, change: ScaleChange): Scene {
-    const kind = workloadKindOf(change.kind);
-    if (kind === undefined)
-      throw new WhatIfError(`"${change.kind}" cannot be scaled; use deploy, statefulset or replicaset`);
-    const { pods: stored, persistentVolumeClaims } = this.#deps.cluster.stores;
-    const isOwn = ({ metadata }: Pod): boolean =>
-      (metadata.namespace ?? 'default') === change.namespace &&
-      (metadata.ownerReferences ?? []).some((owner) =>
-        kind === 'Deployment'
-          ? owner.kind === 'ReplicaSet' && isReplicaSetName(owner.name, change.name)
-          : owner.kind === kind && owner.name === change.name,
-      );
-    const pods = stored.list().filter((pod) => isActive(pod) && isOwn(pod));
-    if (pods.length === 0)
-      throw new WhatIfError(
-        `${kind} "${change.namespace}/${change.name}" has no pods, so the operator does not know their requests; ` +
-          'use karpenter simulate with the manifest of the workload',
-      );
-    const count = Math.max(0, change.replicas - pods.length);
-    if (count > MOST_ADDED)
-      throw new WhatIfError(
-        `the change adds ${count} pods, but at most ${MOST_ADDED} can be added here; use karpenter simulate`,
-      );
-    const least = inOrderOfRemoval(pods, kind).slice(0, Math.max(0, pods.length - change.replicas));
-    const gone = new Set(least.map(podKey));
-    const manifests = persistentVolumeClaims.list().map((object) => ({ object }));
-    const made = copiesOf(pods, { kind, name: change.name, count, where: 'what-if', manifests });
-    const added = made.flatMap(({ object }) => (object.kind === 'Pod' ? [asPending(object as Pod)] : []));
-    return {
-      nodes: scene.nodes.map((node) => withoutPods(node, gone)),
-      pending: [...scene.pending.filter((pod) => !gone.has(podKey(pod))), ...added],
-      volumeClaims: made.flatMap(({ object }) =>
-        object.kind === 'PersistentVolumeClaim' ? [object as PersistentVolumeClaim] : [],
-      ),
-      addedPods: added.length,
-      removedPods: gone.size,
+    if (change === undefined) throw new WhatIfError(`expected ${CHANGE_FORMS}`);
+    const { pods, nodePools, nodeClaims, persistentVolumeClaims, podDisruptionBudgets } = cluster.stores;
+    const objects = {
+      nodes: cluster.nodes().flatMap(({ node }) => node ?? []),
+      nodeClaims: nodeClaims.list(),
+      nodePools: nodePools.list(),
+      pods: pods.list(),
+      workloads: [],
+      persistentVolumeClaims: persistentVolumeClaims.list(),
+      podDisruptionBudgets: podDisruptionBudgets.list(),
     };
+    try {
+      return applyChange(objects, change, { nowMs: clock.now(), mostAdded: MOST_ADDED });
+    } catch (error) {
+      if (!(error instanceof ChangeError)) throw error;
+      const { kind, name } = error.missing ?? {};
+      throw new WhatIfError(
+        change.verb === 'scale' && kind !== undefined
+          ? `${kind} "${name}" has no pods, so the operator does not know their requests; use karpenter simulate with the manifest of the workload`
+          : error.message,
+      );
+    }
   }
 
-  #changed(change: NodePoolChange): NonNullable<Scene['changed']> {
-    const from = this.#deps.cluster.stores.nodePools.get({ name: change.nodePool });
-    if (from === undefined) throw new WhatIfError(notFound('NodePool', change.nodePool));
-    const to = changedNodePool(from, change);
-    if (typeof to === 'string') throw new WhatIfError(to);
-    return { from, to };
+  async #answer(change: string): Promise<WhatIfAnswer> {
+    const { informers } = this.#deps;
+    const before = await this.#situation();
+    // the objects of the snapshot, which may have changed since the request
+    const changes = this.#changesOf(change);
+    const drained = changes.drained === undefined ? NONE : new Set([changes.drained]);
+    const after = situationAfter(before, changes);
+    const basePlan = await this.#solve(before, NONE);
+    const plan = await this.#solve(after, drained);
+    const effect = effectOf({
+      before: { situation: before, plan: basePlan },
+      after: { situation: after, plan },
+      drained,
+      volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
+    });
+    const { added, removed } = changes;
+    const counts = { addedPods: added.filter(isPod).length, removedPods: removed.size };
+    return { change, ...counts, effect: withFewerPods(effect, MOST_MOVED), ...totalsOf(plan) };
+  }
+
+  /** Returns the cluster without the change. */
+  async #situation(): Promise<Situation> {
+    const { cluster, clock, cloud, informers, settings } = this.#deps;
+    const launching = await readLaunchPools(this.#deps, activePools(cluster), silent);
+    const pools = await viewedPoolInputs(this.#deps);
+    const { leaving, ...workload } = workloadOf(cluster, clock.now());
+    const input = { cluster, settings, workload: { ...workload, leaving: [] }, commitments: cloud.commitments?.() };
+    return { snapshot: launchSnapshot(input, launching, nodeClassesOf(informers)), leaving, pools };
+  }
+
+  #solve(situation: Situation, drained: ReadonlySet<string>): Promise<Plan> {
+    const snapshot = { ...situation.snapshot, pendingPods: podsToSolve(situation, drained) };
+    const options = launchOptions(this.#deps.settings);
+    return this.#solver(snapshot, { ...options, deadlineMs: DEADLINE_MS, explain: true });
   }
 }
 
-const notFound = (kind: string, name: string): string => `${kind} "${name}" does not exist; check its name`;
+/** Objects of a list in the API have no kind. Only pods are removed, and added objects have a kind. */
+const isPod = (object: KubeObject): object is Pod => object.kind !== 'PersistentVolumeClaim';
 
-function withDrain(scene: Scene, name: string): Scene {
-  const drained = scene.nodes.find(
-    (node) => node.name === name || node.nodeClaim?.metadata.name === name || node.name.startsWith(`${name}.`),
-  );
-  if (drained === undefined) throw new WhatIfError(notFound('Node', name));
-  const nodes = scene.nodes.map((node) => (node === drained ? { ...node, markedForDeletion: true } : node));
-  return { ...scene, nodes };
+/** Applies changed objects to the state of the cluster. */
+function situationAfter({ snapshot, leaving, pools }: Situation, changes: ObjectChanges): Situation {
+  const { replaced, removed, added, drained, nodePool } = changes;
+  const withPool = <T extends { readonly nodePool: NodePool }>(pool: T): T =>
+    nodePool?.metadata.name === pool.nodePool.metadata.name ? { ...pool, nodePool } : pool;
+  const gone = new Set([...removed].filter(isPod).map(podKey));
+  const isKept = (pod: Pod): boolean => !gone.has(podKey(pod));
+  const nodeAfter = (node: StateNode): StateNode => ({
+    ...node,
+    pods: node.pods.every(isKept) ? node.pods : node.pods.filter(isKept),
+    markedForDeletion: node.markedForDeletion || node.providerId === drained,
+  });
+  return {
+    leaving: leaving.filter(isKept),
+    pools: pools.map(withPool),
+    snapshot: {
+      ...snapshot,
+      pools: snapshot.pools.map(withPool),
+      nodes: snapshot.nodes.map(nodeAfter),
+      pendingPods: [...snapshot.pendingPods.filter(isKept), ...added.filter(isPod).map(asPending)],
+      podDisruptionBudgets: snapshot.podDisruptionBudgets.map(
+        (budget) => (replaced.get(budget) as PodDisruptionBudget | undefined) ?? budget,
+      ),
+      persistentVolumeClaims: [
+        ...snapshot.persistentVolumeClaims,
+        ...added.filter((object): object is PersistentVolumeClaim => object.kind === 'PersistentVolumeClaim'),
+      ],
+    },
+  };
 }
-
-const withoutPods = (node: StateNode, gone: ReadonlySet<string>): StateNode => {
-  const pods = node.pods.filter((pod) => !gone.has(podKey(pod)));
-  return pods.length === node.pods.length ? node : { ...node, pods };
-};
 
 /** Adds the status of a pod for which kube-scheduler finds no node. */
 const asPending = (pod: Pod): Pod =>
@@ -224,7 +208,7 @@ const asPending = (pod: Pod): Pod =>
         },
       };
 
-function answerOf(change: string, { addedPods, removedPods }: Scene, plan: Plan): WhatIfAnswer {
+function totalsOf(plan: Plan): Omit<WhatIfAnswer, 'change' | 'addedPods' | 'removedPods' | 'effect'> {
   const groups = Map.groupBy(plan.claims, ({ nodePool, cheapest }) => `${nodePool} ${cheapest}`);
   const launches = [...groups.values()].map((claims) => ({
     nodePool: claims[0]?.nodePool ?? '',
@@ -235,7 +219,6 @@ function answerOf(change: string, { addedPods, removedPods }: Scene, plan: Plan)
   }));
   const refused = [...plan.refusals].sort(([a], [b]) => compareText(a, b));
   return {
-    ...{ change, addedPods, removedPods },
     launches: launches.sort((a, b) => b.usdPerHour - a.usdPerHour || compareText(a.instanceType, b.instanceType)),
     existing: plan.placements
       .filter(({ pods }) => pods.length > 0)

@@ -82,6 +82,30 @@ const WHAT_IF = {
   launches: [{ nodePool: 'default', instanceType: 'm7i.2xlarge', nodes: 3, pods: 40, usdPerHour: 0.75 }],
   existing: [{ node: 'node-0.internal', pods: 7 }],
   unschedulable: [{ pod: 'default/web-1', reason: 'no room' }],
+  effect: {
+    before: { nodes: 3, newNodes: 1, usdPerHour: 0.75, unschedulable: 0 },
+    after: { nodes: 5, newNodes: 3, usdPerHour: 1.25, unschedulable: 1 },
+    usdPerHourAdded: 0.5,
+    drains: [
+      {
+        node: 'node-0.internal',
+        canFinish: false,
+        blockers: [
+          {
+            code: 'pdb',
+            text: 'PodDisruptionBudget default/web allows 0 evictions',
+            pods: ['default/web-1'],
+            ends: 'never',
+          },
+        ],
+      },
+    ],
+    pods: [
+      { pod: 'default/web-1', problem: 'no room' },
+      { pod: 'default/web-2', newNode: 0 },
+    ],
+    newNodes: [{ nodePool: 'default', instanceType: 'm7i.2xlarge', usdPerHour: 0.25, pods: ['default/web-2'] }],
+  },
 };
 const VIEWS = [
   ['nodepools', 'NodePools'],
@@ -215,6 +239,10 @@ describe('the live page', () => {
     await page.keyboard.press('Enter');
     await page.getByText('48 pods would be added. 3 nodes would be launched for $0.7500 an hour.').waitFor();
     await page.getByRole('row', { name: /default.*m7i.2xlarge.*3.*40/s }).waitFor();
+    await page.getByText('The change adds $0.5000 an hour.').waitFor();
+    await page.getByText('The drain of node-0.internal cannot finish without a change.').waitFor();
+    await page.getByRole('row', { name: /pdb.*default\/web allows 0 evictions.*default\/web-1.*never/s }).waitFor();
+    await page.getByRole('row', { name: /default\/web-2.*new node 1, m7i.2xlarge/s }).waitFor();
     expect(await page.getByLabel('Replicas', { exact: true }).inputValue()).toBe('50');
 
     await page.getByLabel('Name', { exact: true }).fill('nobody');

@@ -58,6 +58,7 @@ describe('the ports handle', () => {
     '/debug/launches',
     '/debug/budgets',
     '/debug/blockers',
+    '/debug/what-if?change=scale%20deploy/web%3D3',
   ])('25 clients that request %s repeatedly', async (path) => {
     const client = async (): Promise<void> => {
       for (let i = 0; i < 4; i += 1)

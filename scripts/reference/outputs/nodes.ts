@@ -1,5 +1,6 @@
 /** Schemas of output about existing nodes. */
 import { Type } from 'typebox';
+import { BLOCKER_ENDS } from '../../../src/engine/blockers/blocker.ts';
 import { count, OBJECT_NAME, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 
 const reason = {
@@ -54,6 +55,11 @@ const BLOCKER = Type.Object({
       { description: 'For a PodDisruptionBudget: healthy pods, required healthy pods, and allowed evictions' },
     ),
   ),
+  ends: Type.Optional(
+    Type.Enum([...BLOCKER_ENDS], {
+      description: 'Condition that ends the blocker without intervention; absent if unknown',
+    }),
+  ),
   since: Type.Optional(time('Start of the blocker')),
   until: Type.Optional(time('Time at which the blocker ends without intervention')),
 });
@@ -77,34 +83,65 @@ export const BLOCKERS = Type.Array(
   { description: 'Nodes whose drain or disruption is blocked; draining nodes first' },
 );
 
+const TOTALS = Type.Object({
+  nodes: count('Nodes that are not being removed, and new nodes'),
+  newNodes: count('New nodes of these, for pending pods'),
+  usdPerHour: usd('Price of these nodes as AWS bills them; nodes with an unknown price do not count'),
+  unschedulable: count('Pods that stay pending'),
+});
+
+const DRAINED = {
+  node: text('Name of the Node'),
+  nodeClaim: Type.Optional(Type.String()),
+  nodePool: Type.Optional(Type.String()),
+  canFinish: Type.Boolean({ description: 'False if a pod stays on the node without a time limit' }),
+  terminationGracePeriod: Type.Optional(text('Maximum duration of the drain, from the NodeClaim')),
+  earliestEnd: Type.Optional(time('Earliest end of the drain, if protections of pods end at a known time')),
+  podTerminationSeconds: Type.Optional(count('Longest time for which an evicted pod may take to end, in seconds')),
+  blockers: Type.Array(BLOCKER),
+  usdPerHour: Type.Optional(usd('Price of the node as AWS bills it; absent if its price is unknown')),
+};
+
+const PLACES = {
+  pods: Type.Array(
+    Type.Object({
+      pod: text('namespace/name'),
+      node: Type.Optional(text('Existing node to which the pod goes')),
+      newNode: Type.Optional(count('Position in newNodes, from 0')),
+      problem: Type.Optional(text('Reason why the pod stays, stays pending, or is not created again')),
+    }),
+    { description: 'Pods with another place than without the change' },
+  ),
+  morePods: Type.Optional(count('Further such pods, which the list does not contain')),
+  newNodes: Type.Array(
+    Type.Object({
+      nodePool: Type.String(),
+      instanceType: text('Cheapest instance type'),
+      usdPerHour: usd('Price as AWS bills it'),
+      pods: texts('namespace/name of the pods of the list; other pods may share the node'),
+    }),
+    { description: 'New nodes with at least one of these pods' },
+  ),
+  before: TOTALS,
+  after: TOTALS,
+};
+
+const ADDED = Type.Optional(
+  usd('Difference of the prices before and after; absent if the price of a drained node is unknown'),
+);
+
+/** Difference to the cluster without a change. */
+export const EFFECT = Type.Object(
+  { ...PLACES, usdPerHourAdded: ADDED, drains: Type.Array(Type.Object(DRAINED), { description: 'Drained nodes' }) },
+  { description: 'Difference to the manifests without the changes of --what-if' },
+);
+
 export const DRAIN = Type.Object(
   {
-    node: text('Name of the Node'),
-    nodeClaim: Type.Optional(Type.String()),
-    nodePool: Type.Optional(Type.String()),
-    canFinish: Type.Boolean({ description: 'False if a pod stays on the node without a time limit' }),
-    terminationGracePeriod: Type.Optional(text('Maximum duration of the drain, from the NodeClaim')),
-    blockers: Type.Array(BLOCKER),
-    pods: Type.Array(
-      Type.Object({
-        pod: text('namespace/name'),
-        node: Type.Optional(text('Existing node to which the pod goes')),
-        newNode: Type.Optional(count('Position in newNodes, from 0')),
-        problem: Type.Optional(text('Reason why the pod stays, stays pending, or is not created again')),
-      }),
-    ),
-    newNodes: Type.Array(
-      Type.Object({
-        nodePool: Type.String(),
-        instanceType: text('Cheapest instance type'),
-        usdPerHour: usd('Price as AWS bills it'),
-        pods: texts('namespace/name of the pods of the drained node'),
-      }),
-      { description: 'Nodes that are launched because of the drain' },
-    ),
+    ...DRAINED,
+    ...PLACES,
     newNodesWithoutDrain: count('Nodes that are launched for pending pods in any case'),
-    usdPerHour: Type.Optional(usd('Price of the node as AWS bills it; absent if its price is unknown')),
-    usdPerHourAdded: Type.Optional(usd('Price of the new nodes minus the price of the node')),
+    usdPerHourAdded: ADDED,
   },
   { description: 'Prediction of the drain of a node' },
 );

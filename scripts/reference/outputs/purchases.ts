@@ -1,6 +1,7 @@
 /** Schemas of output about planned launches and disruption. */
 import { Type } from 'typebox';
 import { CAUSE_CODES } from '../../../src/engine/causes/cause.ts';
+import { EFFECT } from './nodes.ts';
 import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 
 const MISFIT = Type.Object(
@@ -80,6 +81,7 @@ export const SIMULATION = Type.Object(
         { description: 'With --explain: reasons for each NodePool by namespace/name of the pod' },
       ),
     ),
+    effect: Type.Optional(EFFECT),
     unknown: Type.Optional(UNKNOWN),
   },
   { description: 'Nodes that would be launched for pending pods' },

@@ -7,6 +7,7 @@ import { compareText } from '../../engine/instance-types.ts';
 import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
 import { podKey } from '../../engine/pods.ts';
 import { quantityList } from '../../engine/resources.ts';
+import type { ChangeEffect } from '../../engine/what-if/effect.ts';
 
 export interface SimulatedClaim {
   readonly nodePool: string;
@@ -45,6 +46,8 @@ export interface SimulationAnswer {
   /** Sum of the billed prices, in USD per hour. */
   readonly totalBilledPrice: number;
   readonly explanations?: Readonly<Record<string, PodRefusal>>;
+  /** Difference to the manifests without the changes of `--what-if`. Undefined without changes. */
+  readonly effect?: ChangeEffect;
   /** Unknown facts that affect the result. Undefined if the list is empty. */
   readonly unknown?: readonly string[];
 }

@@ -4,6 +4,7 @@ import { withDetails } from '../../engine/causes/cause.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
 import { own } from '../../lib/own.ts';
+import { effectSummary, effectText } from './effect.ts';
 import type { PlanningFigures, SimulatedClaim, SimulationAnswer } from './plan.ts';
 import { counted, planningPart, planningText, table, unknownText, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
@@ -95,7 +96,8 @@ export function totalPlanning(nodes: readonly { readonly planning?: PlanningFigu
 }
 
 export function simulationText(answer: SimulationAnswer): string {
-  const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations, unknown } = answer;
+  const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations } = answer;
+  const { effect, unknown } = answer;
   const planning = totalPlanning(nodeClaims);
   // the fee is the same for most nodes, so only the total has it
   const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
@@ -110,7 +112,9 @@ export function simulationText(answer: SimulationAnswer): string {
     waits === 0 ? '' : ['WAITING', ...waitingLines(waiting)].join('\n'),
     explanations === undefined || refused === 0 ? '' : ['WHY', ...explanationLines(explanations)].join('\n'),
     unknownText(unknown),
+    effect === undefined ? '' : effectText(effect),
     `${counted(nodeClaims.length, 'new node')} for ${usdPerHour(totalBilledPrice)}${planningPart(figuresOf(planning))}, ${counted(refused, 'pod')} unschedulable${waits === 0 ? '' : `, ${waits} waiting`}`,
+    effect === undefined ? '' : effectSummary(effect),
   ];
   return `${sections.filter((section) => section !== '').join('\n\n')}\n`;
 }

@@ -14,9 +14,17 @@ type BlockerCode =
   | 'pod-terminating'
   | 'pod-eviction'
   | 'volume-attached'
+  | 'no-controller'
   | 'instance'
   | 'node-finalizer'
   | 'nodeclaim-finalizer';
+
+/**
+ * Condition that ends an obstacle without intervention. `never`: only a change of the object helps. `does-not-block`: the drain
+ * continues, but has an effect that its user should know.
+ */
+export const BLOCKER_ENDS = ['never', 'pods-ready', 'time', 'detached', 'does-not-block'] as const;
+type BlockerEnd = (typeof BLOCKER_ENDS)[number];
 
 interface BlockingObject {
   readonly kind: string;
@@ -34,6 +42,8 @@ export interface Blocker {
   readonly healthy?: { readonly current: number; readonly desired: number; readonly allowed: number };
   /** RFC 3339. */
   readonly since?: string;
+  /** Absent if it is unknown. */
+  readonly ends?: BlockerEnd;
   /** RFC 3339. Time at which the obstacle ends without intervention. */
   readonly until?: string;
 }

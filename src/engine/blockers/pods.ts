@@ -1,7 +1,9 @@
 /** Finds pods that must stay on their node because of their annotation or of PodDisruptionBudgets. */
 
 import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
+import { neverAllowsEvictions } from '../../api/pod-disruption-budget.ts';
 import { timestamp } from '../../lib/times.ts';
+import { isReadable } from '../disruption/candidates/pdb-index.ts';
 import { blockingBudgets } from '../disruption/candidates/pod-blocks.ts';
 import { protectionOf } from '../disruption/candidates/protection.ts';
 import { compareText } from '../instance-types.ts';
@@ -25,7 +27,7 @@ function protectedPod(pod: Pod, nowMs: number): Blocker {
     object: { kind: 'Pod', namespace, name },
     pods: [podKey(pod)],
     ...(since === undefined ? {} : { since }),
-    ...(protection.kind === 'until' ? { until: timestamp(protection.ms) } : {}),
+    ...(protection.kind === 'until' ? { ends: 'time', until: timestamp(protection.ms) } : { ends: 'never' }),
   };
 }
 
@@ -62,7 +64,7 @@ function budgetBlocker(
   const [key = '', ...others] = keys;
   if (others.length > 0) {
     const text = `eviction does not support several PodDisruptionBudgets on a pod: ${keys.join(', ')}`;
-    return { code: 'several-pdbs', text, pods: podKeys(pods) };
+    return { code: 'several-pdbs', text, pods: podKeys(pods), ends: 'never' };
   }
   const [namespace = '', name = ''] = key.split('/');
   const budget = budgets.find(
@@ -73,11 +75,30 @@ function budgetBlocker(
     desiredHealthy: desired = 0,
     disruptionsAllowed: allowed = 0,
   } = budget?.status ?? {};
+  const isEndless = budget === undefined || !isReadable(budget) || neverAllowsEvictions(budget);
   return {
     code: 'pdb',
-    text: `PodDisruptionBudget ${key} allows ${allowed} evictions: ${current} pods are healthy, ${desired} are required`,
+    text: `PodDisruptionBudget ${key} allows ${allowed} evictions: ${current} pods are healthy, ${desired} are required; ${budgetEnd(budget, isEndless)}`,
     object: { kind: 'PodDisruptionBudget', namespace, name },
     pods: podKeys(pods),
     healthy: { current, desired, allowed },
+    ends: isEndless ? 'never' : 'pods-ready',
   };
+}
+
+/** Returns the condition for the next allowed eviction. */
+function budgetEnd(budget: PodDisruptionBudget | undefined, isEndless: boolean): string {
+  const { spec = {}, status } = budget ?? {};
+  const { maxUnavailable, minAvailable } = spec;
+  if (!isEndless) {
+    if (status === undefined) return 'waits until its pods are counted';
+    const missing = (status.desiredHealthy ?? 0) + 1 - (status.currentHealthy ?? 0);
+    return missing > 0
+      ? `waits until ${missing} more pod${missing === 1 ? ' is' : 's are'} ready`
+      : 'waits until pods that are being evicted are ready again';
+  }
+  const field = maxUnavailable === undefined ? `minAvailable ${minAvailable ?? 1}` : `maxUnavailable ${maxUnavailable}`;
+  return budget === undefined || !isReadable(budget)
+    ? `${field} or the selector is not valid, so it allows no eviction`
+    : `${field} can never allow an eviction${status?.expectedPods === undefined ? '' : ` of its ${status.expectedPods} pods`}`;
 }

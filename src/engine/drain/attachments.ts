@@ -23,7 +23,7 @@ export function pendingAttachments({ attachments, pods, claim, nowMs }: Attached
 }
 
 /** Returns the names of the persistent volumes of a pod. Claims that do not exist or are not bound have no volume. */
-function volumesOf(pod: Pod, claim: AttachedVolumes['claim']): readonly string[] {
+export function volumesOf(pod: Pod, claim: AttachedVolumes['claim']): readonly string[] {
   const namespace = pod.metadata.namespace ?? '';
   return (pod.spec.volumes ?? []).flatMap((volume) => {
     const generated = volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;

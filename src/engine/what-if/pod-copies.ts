@@ -1,27 +1,20 @@
 /** Adds pending pods to a workload by copying its existing pods. */
-import type { KubeObject, PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
+import type { PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
 import { timeOf } from '../../lib/times.ts';
 import { ordinalOf } from './removal-order.ts';
-
-/** Object with its place in messages. */
-interface Located {
-  readonly object: KubeObject;
-  readonly where: string;
-}
 
 interface Copies {
   readonly kind: string;
   readonly name: string;
   readonly count: number;
-  readonly where: string;
-  /** Objects that contain the volume claims of the pods. */
-  readonly manifests: readonly Pick<Located, 'object'>[];
+  /** Volume claims of the pods. */
+  readonly persistentVolumeClaims: readonly PersistentVolumeClaim[];
 }
 
 /**
  * Copies the youngest pod. This pod has the latest template. Also copies the volume claims that a StatefulSet creates.
  */
-export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Located[] {
+export function copiesOf(pods: readonly Pod[], copies: Copies): readonly (Pod | PersistentVolumeClaim)[] {
   const [youngest] = pods.toSorted(
     (a, b) => (timeOf(b.metadata.creationTimestamp) || 0) - (timeOf(a.metadata.creationTimestamp) || 0),
   );
@@ -33,18 +26,18 @@ export function copiesOf(pods: readonly Pod[], copies: Copies): readonly Located
   }).flat();
 }
 
-function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly Located[] {
+function copyOf(pod: Pod, name: string, copies: Copies): readonly (Pod | PersistentVolumeClaim)[] {
   const { nodeName: _, volumes = [], ...spec } = pod.spec;
   const { namespace, labels, annotations, ownerReferences } = pod.metadata;
-  const claims: Located[] = [];
+  const claims: PersistentVolumeClaim[] = [];
   const own = volumes.flatMap((volume): readonly PodVolume[] => {
     const claimName = volume.persistentVolumeClaim?.claimName;
     if (claimName === undefined || !claimName.endsWith(`-${pod.metadata.name}`)) return [volume];
     const renamed = `${claimName.slice(0, -pod.metadata.name.length)}${name}`;
-    const claim = copyOfClaim(claimName, renamed, pod, manifests);
+    const claim = copyOfClaim(claimName, renamed, pod, copies);
     // the requests of a volume claim are unknown if the dump does not contain it
     if (claim === undefined) return [];
-    claims.push({ object: claim, where: `${where}, PersistentVolumeClaim ${renamed}` });
+    claims.push(claim);
     return [{ ...volume, persistentVolumeClaim: { ...volume.persistentVolumeClaim, claimName: renamed } }];
   });
   const copy: Pod = {
@@ -59,7 +52,7 @@ function copyOf(pod: Pod, name: string, { where, manifests }: Copies): readonly 
     },
     spec: { ...spec, ...(own.length > 0 && { volumes: own }) },
   };
-  return [{ object: copy, where: `${where}, Pod ${name}` }, ...claims];
+  return [copy, ...claims];
 }
 
 /** Copies an unbound volume claim for a new pod. */
@@ -67,14 +60,12 @@ function copyOfClaim(
   name: string,
   renamed: string,
   pod: Pod,
-  manifests: Copies['manifests'],
+  { persistentVolumeClaims }: Pick<Copies, 'persistentVolumeClaims'>,
 ): PersistentVolumeClaim | undefined {
-  const found = manifests.find(
-    ({ object }) =>
-      object.kind === 'PersistentVolumeClaim' &&
-      object.metadata.name === name &&
-      (object.metadata.namespace ?? 'default') === (pod.metadata.namespace ?? 'default'),
-  )?.object as PersistentVolumeClaim | undefined;
+  const found = persistentVolumeClaims.find(
+    ({ metadata }) =>
+      metadata.name === name && (metadata.namespace ?? 'default') === (pod.metadata.namespace ?? 'default'),
+  );
   if (found === undefined) return undefined;
   const { volumeName: _, ...spec } = found.spec;
   const { namespace, labels } = found.metadata;

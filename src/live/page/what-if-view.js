@@ -125,6 +125,7 @@ function fieldFor({ name, label, value, options, type = 'text', optional = false
 function answerContent(answer) {
   const { addedPods, removedPods, launches, existing, unschedulable, moreUnschedulable, notEvaluated, usdPerHour } =
     answer;
+  const { effect } = answer;
   const nodes = launches.reduce((sum, launch) => sum + launch.nodes, 0);
   const placed = existing.reduce((sum, { pods }) => sum + pods, 0);
   const refused = unschedulable.length + moreUnschedulable;
@@ -134,6 +135,8 @@ function answerContent(answer) {
     nodes > 0
       ? `${counted(nodes, 'node')} would be launched for ${usdText(usdPerHour)} an hour.`
       : 'No node would be launched.',
+    effect.before.newNodes > 0 && `${counted(effect.before.newNodes, 'node')} would be launched without the change.`,
+    ...effectSentences(effect),
     placed > 0 && `${counted(placed, 'pod')} would find room on ${counted(existing.length, 'existing node')}.`,
     refused > 0 && `${counted(refused, 'pod')} would stay pending.`,
     notEvaluated > 0 &&
@@ -142,6 +145,7 @@ function answerContent(answer) {
   return [
     el('h3', {}, 'Effect'),
     el('p', {}, sentences.filter(Boolean).join(' ')),
+    ...effectTables(effect),
     table(
       'New nodes',
       ['NodePool', 'Cheapest instance type', 'Nodes', 'Pods', 'USD/h'],
@@ -166,4 +170,58 @@ function answerContent(answer) {
     ),
     moreUnschedulable > 0 ? el('p', { class: 'soft' }, `and ${counted(moreUnschedulable, 'pod')} more`) : undefined,
   ].filter(Boolean);
+}
+
+function effectTables({ before, after, drains, pods, morePods = 0, newNodes }) {
+  return [
+    table(
+      'Cluster',
+      ['', 'Nodes', 'New nodes', 'USD/h', 'Pods that stay pending'],
+      [
+        ['Without the change', before],
+        ['With the change', after],
+      ].map(([name, { nodes, newNodes: launched, usdPerHour, unschedulable: pending }]) => [
+        name,
+        String(nodes),
+        String(launched),
+        usdText(usdPerHour),
+        String(pending),
+      ]),
+    ),
+    table(
+      'Obstacles to the drain',
+      ['Code', 'Obstacle', 'Pods', 'Ends'],
+      drains.flatMap(({ blockers }) =>
+        blockers.map(({ code, text, pods: held = [], ends = '', until }) => [
+          code,
+          text,
+          held.join(', '),
+          until ?? ends,
+        ]),
+      ),
+    ),
+    table(
+      'Pods with another place',
+      ['Pod', 'Place'],
+      pods.map(({ pod, node, newNode, problem }) => [
+        pod,
+        problem ??
+          (node === undefined ? `new node ${newNode + 1}, ${newNodes[newNode].instanceType}` : link('node', node)),
+      ]),
+    ),
+    morePods > 0 ? el('p', { class: 'soft' }, `and ${counted(morePods, 'pod')} more`) : undefined,
+  ];
+}
+
+function effectSentences({ usdPerHourAdded: added = 0, drains }) {
+  const cost = added === 0 ? [] : [`The change ${added < 0 ? 'saves' : 'adds'} ${usdText(Math.abs(added))} an hour.`];
+  return [...cost, ...drains.map(drainSentence)];
+}
+
+function drainSentence({ node, canFinish, terminationGracePeriod, blockers }) {
+  if (!canFinish) return `The drain of ${node} cannot finish without a change.`;
+  const isHeld = terminationGracePeriod !== undefined && blockers.some(({ ends }) => ends === 'never');
+  return isHeld
+    ? `The drain of ${node} is blocked for at most ${terminationGracePeriod}.`
+    : `The drain of ${node} can finish.`;
 }

@@ -15,6 +15,7 @@ import { DecisionMemo } from '../../controllers/disruption/snapshots.ts';
 import { controllers } from '../../controllers/index.ts';
 import { LaunchBudget } from '../../controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from '../../controllers/provisioning/pod-verdicts.ts';
+import { WhatIf } from '../../controllers/what-if.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { Candidate } from '../../engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
@@ -187,6 +188,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   const views = debugViews({
     ...{ deps, ...parts, offerings: () => aws.offerings(), costHistory: undefined, solver: undefined },
     ...{ isLeading: () => true, leaseNamespace: () => settings.leaderElectionNamespace },
+    whatIf: new WhatIf(deps, localSolver(now)),
   });
   return { deps, views, done };
 }

@@ -18,8 +18,10 @@ import { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import { controllers } from '../../../src/controllers/index.ts';
 import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from '../../../src/controllers/provisioning/pod-verdicts.ts';
+import { WhatIf } from '../../../src/controllers/what-if.ts';
 import { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
 import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
+import { localSolver } from '../../../src/engine-worker/solver.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import type { Controller } from '../../../src/kube/reconciler.ts';
 import type { ObjectStore } from '../../../src/kube/store.ts';
@@ -216,6 +218,7 @@ function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): rea
     verdicts: new PodVerdicts(deps),
     costHistory: undefined,
     solver: undefined,
+    whatIf: new WhatIf(deps, localSolver()),
   };
   const views = debugViews({ ...parts, offerings: () => [], isLeading: () => true, leaseNamespace: () => 'x' });
   const live = new LiveView({

@@ -85,10 +85,11 @@ describe('a node that is draining', () => {
       blockers: [
         {
           code: 'pdb',
-          text: 'PodDisruptionBudget default/web allows 0 evictions: 2 pods are healthy, 2 are required',
+          text: 'PodDisruptionBudget default/web allows 0 evictions: 2 pods are healthy, 2 are required; waits until 1 more pod is ready',
           object: { kind: 'PodDisruptionBudget', namespace: 'default', name: 'web' },
           pods: ['default/a', 'default/b'],
           healthy: { current: 2, desired: 2, allowed: 0 },
+          ends: 'pods-ready',
         },
       ],
     });

@@ -1,0 +1,113 @@
+/** Solves manifests, and compares the results with and without a change. */
+
+import type { VolumeAttachment } from '../api/kubernetes.ts';
+import { packingPolicy } from '../api/policy.ts';
+import type { Plan, SolveOptions } from '../engine/model.ts';
+import { solve } from '../engine/solve.ts';
+import { type ChangeEffect, effectOf, podsToSolve, type Situation } from '../engine/what-if/effect.ts';
+import { defined } from '../lib/defined.ts';
+import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
+import { holdsFor } from './holds.ts';
+import { InputError } from './objects/errors.ts';
+import type { Manifest } from './objects/read.ts';
+import { type World, worldOf } from './objects/snapshot.ts';
+import {
+  countedFee,
+  defaultConstraintsOf,
+  driversFor,
+  launchOptions,
+  type ManifestChange,
+  type ScenarioOptions,
+  typesNoting,
+  typesUnder,
+} from './scenario.ts';
+
+export interface ManifestSolveOptions extends Omit<ScenarioOptions, 'filename'> {
+  readonly preferencePolicy?: SolveOptions['preferencePolicy'];
+  readonly minValuesPolicy?: SolveOptions['minValuesPolicy'];
+  readonly packing?: SolveOptions['packing'];
+  /** Operator setting, such as `Name=true,Other=false`. */
+  readonly featureGates?: string;
+}
+
+export interface SolvedManifests {
+  readonly world: World;
+  readonly plan: Plan;
+  readonly notes: readonly string[];
+  /** Unknown facts that affect the plan. */
+  readonly unknown: readonly string[];
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * @param drained provider ids of nodes whose drain is assumed to finish
+ * @throws InputError with the document and the field
+ */
+export async function solveManifests(
+  manifests: readonly Manifest[],
+  options: ManifestSolveOptions,
+  drained: ReadonlySet<string> = NONE,
+): Promise<SolvedManifests> {
+  const { nowMs = Date.now(), preferencePolicy, minValuesPolicy, packing, priceBook } = options;
+  const policy = packingPolicy(packing);
+  const { types, notes: ofTypes, unknown } = typesNoting(options);
+  const gates = parseGates('--feature-gates', options.featureGates ?? '');
+  const featureGates = Object.fromEntries(gates);
+  const drivers = driversFor(options);
+  const world = await worldOf(manifests, {
+    instanceTypes: typesUnder(policy, await types(manifests, nowMs)),
+    defaultConstraints: defaultConstraintsOf(options),
+    held: await holdsFor(options.instanceTypes),
+    ...{ nowMs, featureGates, priceBook, drivers },
+    ...countedFee(policy, options.nodeHourlyFee),
+  });
+  const plan = solve(
+    { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) },
+    {
+      ...launchOptions({ drivers, isReserved: featureGates.ReservedCapacity ?? true }),
+      ...defined({ preferencePolicy, minValuesPolicy, packing }),
+      explain: true,
+    },
+  );
+  return {
+    ...{ world, plan },
+    notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...world.notes],
+    unknown: [...world.unknown, ...unknown],
+  };
+}
+
+const situationOf = ({ snapshot, leaving, allPools: pools }: World): Situation => ({ snapshot, leaving, pools });
+
+interface Comparison {
+  /** Undefined if the manifests are complete only with the change. */
+  readonly effect: ChangeEffect | undefined;
+  readonly after: SolvedManifests;
+}
+
+/**
+ * Solves manifests with and without a change.
+ *
+ * @param options changes of prices in `whatIf` count only after the change
+ * @throws InputError with the document and the field
+ */
+export async function compareManifests(
+  { before, manifests, drained }: ManifestChange,
+  { whatIf = [], ...options }: ManifestSolveOptions,
+): Promise<Comparison> {
+  const after = await solveManifests(manifests, { ...options, whatIf }, drained);
+  const base = await solveManifests(before, options).catch((error: unknown) => {
+    if (error instanceof InputError) return undefined;
+    throw error;
+  });
+  if (base === undefined) return { effect: undefined, after };
+  const effect = effectOf({
+    before: { situation: situationOf(base.world), plan: base.plan },
+    after: { situation: situationOf(after.world), plan: after.plan },
+    drained,
+    volumeAttachments: manifests.flatMap(({ object }) =>
+      object.kind === 'VolumeAttachment' ? [object as VolumeAttachment] : [],
+    ),
+  });
+  return { effect, after };
+}
