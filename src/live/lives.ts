@@ -6,6 +6,7 @@ import { labelOf, poolNameOf } from '../api/object-fields.ts';
 import type { Timepiece } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
 import { timeOf } from '../lib/times.ts';
+import { hoursIn } from '../observe/history/cost-hours.ts';
 import type { Bought } from '../observe/history/decision-log.ts';
 import type { OperatorHistory } from '../observe/history/document.ts';
 import type { ClusterState } from '../state/cluster.ts';
@@ -134,8 +135,8 @@ function spanOf(query: URLSearchParams): number {
 interface CostTimeline {
   /** Names of the NodePools, in the order of the costs of each hour. */
   readonly nodePools: readonly string[];
-  /** Oldest first. Costs are USD per hour, as an average over the hour. */
-  readonly hours: readonly { readonly hourMs: number; readonly usd: readonly number[] }[];
+  /** Oldest first. Costs are USD per hour, as an average over the observed part of the hour, from 0 to 1. */
+  readonly hours: readonly { readonly hourMs: number; readonly observed: number; readonly usd: readonly number[] }[];
   /** True if the setting COST_HISTORY disables the history. */
   readonly isDisabled: boolean;
 }
@@ -150,6 +151,7 @@ export function costTimeline(history: OperatorHistory | undefined): CostTimeline
     nodePools,
     hours: hours.map((hour) => ({
       hourMs: hour.hourMs,
+      observed: Number(hoursIn(hour.minutes).toFixed(4)),
       usd: nodePools.map((name) => Number((hour.nodePools.get(name)?.effective ?? 0).toFixed(6))),
     })),
     isDisabled: history === undefined,

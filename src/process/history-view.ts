@@ -16,7 +16,7 @@ export interface HourView {
   /** Start of this hour in RFC 3339. */
   readonly at: string;
   /**
-   * Number of samples in the averages: 60, unless the operator was not active all the time or this hour has not ended.
+   * Number of observed minutes: 60, unless the operator was not active all the time or this hour has not ended.
    */
   readonly samples: number;
   /** Average cost in USD per hour, by NodePool. */
@@ -40,8 +40,8 @@ export const historySince = ({ hours, decisions }: OperatorHistory, sinceMs: num
   decisions: decisions.entries.filter(({ at }) => Date.parse(at) >= sinceMs),
 });
 
-const hourView = ({ hourMs, samples, nodePools }: CostHour): HourView => ({
+const hourView = ({ hourMs, minutes, nodePools }: CostHour): HourView => ({
   at: timestamp(hourMs),
-  samples,
+  samples: Math.round(minutes),
   nodePools: Object.fromEntries(nodePools),
 });

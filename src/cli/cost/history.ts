@@ -1,5 +1,6 @@
 /** Computes the costs of past hours or days. */
 import { timeOf, timestamp } from '../../lib/times.ts';
+import { hoursIn } from '../../observe/history/cost-hours.ts';
 import type { HistoryView, HourView } from '../../process/history-view.ts';
 
 export type Per = 'hour' | 'day';
@@ -20,7 +21,7 @@ interface Spent {
 interface Point extends Spent {
   /** Start of this period, RFC 3339. */
   readonly at: string;
-  /** Number of hours with data. Hours without data do not contribute to the amounts. */
+  /** Number of observed hours. Other time does not contribute to the amounts. */
   readonly hours: number;
 }
 
@@ -41,7 +42,6 @@ export interface CostHistory {
 export const STEPS_MS: Readonly<Record<Per, number>> = { hour: 3_600_000, day: 86_400_000 };
 
 const NOTHING: Spent = { usd: 0, listUsd: 0, idleUsd: 0, daemonSetsUsd: 0, surplusCreditsUsd: 0 };
-const SAMPLES_PER_HOUR = 60;
 
 const plus = (a: Spent, b: Spent): Spent => ({
   usd: a.usd + b.usd,
@@ -65,13 +65,6 @@ const rounded = <T extends Spent>(spent: T): T => {
   };
 };
 
-/**
- * Returns the length of an hour's data. A past hour counts as a full hour, even if the operator observed only a part
- * of it. The latest hour counts up to the current time.
- */
-const lengthOf = ({ samples }: HourView, isLatest: boolean): number =>
-  isLatest ? Math.min(1, samples / SAMPLES_PER_HOUR) : 1;
-
 /** Returns the costs of the NodePools in an hour, by name. */
 const spendingIn = ({ nodePools }: HourView, hours: number): readonly (readonly [string, Spent])[] =>
   Object.entries(nodePools).map(([name, { effective, list, idle, daemonSets, surplusCredits = 0 }]) => [
@@ -92,9 +85,8 @@ export function costHistory(
 ): CostHistory {
   const points = new Map<number, Spent & { readonly hours: number }>();
   const pools = new Map<string, Spent>();
-  const latest = views.at(-1);
   for (const view of views) {
-    const hours = lengthOf(view, view === latest);
+    const hours = hoursIn(view.samples);
     const stepMs = Math.floor(timeOf(view.at) / STEPS_MS[per]) * STEPS_MS[per];
     const known = points.get(stepMs) ?? { ...NOTHING, hours: 0 };
     const spent = spendingIn(view, hours);

@@ -30,10 +30,10 @@ const OTHERS = '__others__';
 
 /**
  * Returns an area for each NodePool in a box of 100 by 100, stacked on each other, with the largest at the bottom.
- * @param {readonly { hourMs: number, usd: readonly number[] }[]} hours @param {readonly string[]} nodePools
+ * @param {readonly { hourMs: number, observed: number, usd: readonly number[] }[]} hours @param {readonly string[]} nodePools
  */
 export const costAreas = (hours, nodePools) => {
-  const totals = nodePools.map((name, at) => ({ name, at, usd: hours.reduce((sum, hour) => sum + hour.usd[at], 0) }));
+  const totals = nodePools.map((name, at) => ({ name, at, usd: usdIn(hours, at) }));
   const sorted = totals.sort((a, b) => Number(a.name === OTHERS) - Number(b.name === OTHERS) || b.usd - a.usd);
   const kept = sorted.filter(
     ({ name }, rank) => name !== OTHERS && rank < (sorted.length > MOST_AREAS ? MOST_AREAS - 1 : MOST_AREAS),
@@ -57,5 +57,8 @@ export const costAreas = (hours, nodePools) => {
   });
   return { areas, most };
 };
+
+/** Returns the USD of a NodePool. Only the observed part of an hour counts. */
+const usdIn = (hours, at) => hours.reduce((sum, { usd, observed }) => sum + usd[at] * observed, 0);
 
 const point = (x, part) => `${x.toFixed(2)} ${(100 - part * 100).toFixed(2)}`;

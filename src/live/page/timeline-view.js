@@ -37,10 +37,11 @@ function costContent({ hours, nodePools, isDisabled }) {
     { class: 'stack', viewBox: '0 0 100 100', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
     ...areas.map(({ d }, at) => tint(svg('path', { d }), `pool-${at}`)),
   );
+  const observed = hours.reduce((sum, hour) => sum + hour.observed, 0);
   const rows = areas.map(({ name, usd }, at) => [
     el('span', {}, tint(el('i', { class: 'swatch' }), `pool-${at}`), ' ', name),
     usdText(usd),
-    usdText(usd / hours.length),
+    usdText(usd / observed),
   ]);
   return [
     title,

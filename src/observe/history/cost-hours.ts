@@ -1,6 +1,6 @@
 /** Hourly cost of each NodePool, for 35 days. */
 
-/** USD per hour, as an average over the samples of an hour. */
+/** USD per hour, as an average over the observed part of an hour. */
 export interface PoolCost {
   readonly effective: number;
   readonly list: number;
@@ -13,12 +13,15 @@ export interface PoolCost {
 export interface CostHour {
   /** Start of this hour, in milliseconds since the epoch. */
   readonly hourMs: number;
-  /** Number of samples in the averages. One sample is taken per minute. */
-  readonly samples: number;
+  /** Observed part of the hour, in minutes. The averages are those of this part. */
+  readonly minutes: number;
   readonly nodePools: ReadonlyMap<string, PoolCost>;
 }
 
 export const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** Maximum time that a sample stands for. The cost is unknown if a longer time has passed since the last sample. */
+const LONGEST_MS = 10 * MINUTE_MS;
 /** Number of hours that are kept: 35 days. This is a month and some days for comparison. */
 export const MOST_HOURS = 35 * 24;
 /** Maximum number of NodePools in one hour. The NodePools with the highest cost are kept separately; all others are summed up. */
@@ -36,10 +39,15 @@ const combineCosts = (a: PoolCost, b: PoolCost, by: (a: number, b: number) => nu
   surplusCredits: by(a.surplusCredits, b.surplusCredits),
 });
 
+/** Returns the observed part of an hour, from 0 to 1. Two processes may have observed the same time. */
+export const hoursIn = (minutes: number): number => Math.min(1, minutes / 60);
+
 export class CostHours {
   /** Oldest hour first. */
   #hours: CostHour[] = [];
   #changes = 0;
+  /** Time of the last sample. */
+  #lastMs: number | undefined;
 
   /** Increases with each change. */
   get changes(): number {
@@ -51,12 +59,21 @@ export class CostHours {
     return this.#hours;
   }
 
-  /** Adds a sample of the current cost of the NodePools. */
+  /**
+   * Adds a sample of the current cost of the NodePools. It stands for the time since the last sample, so the first sample counts
+   * for nothing.
+   */
   sample(nowMs: number, nodePools: ReadonlyMap<string, PoolCost>): void {
-    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
-    // if the time was set back, later hours make room for the present hour
-    while (this.#hours.length >= MOST_HOURS && (this.#hours.at(-1)?.hourMs ?? 0) > hourMs) this.#hours.pop();
-    this.#add({ hourMs, samples: 1, nodePools });
+    let fromMs = Math.max(this.#lastMs ?? nowMs, nowMs - LONGEST_MS);
+    this.#lastMs = nowMs;
+    while (fromMs < nowMs) {
+      const hourMs = Math.floor(fromMs / HOUR_MS) * HOUR_MS;
+      const toMs = Math.min(nowMs, hourMs + HOUR_MS);
+      // if the time was set back, later hours make room for the present hour
+      while (this.#hours.length >= MOST_HOURS && (this.#hours.at(-1)?.hourMs ?? 0) > hourMs) this.#hours.pop();
+      this.#add({ hourMs, minutes: (toMs - fromMs) / MINUTE_MS, nodePools });
+      fromMs = toMs;
+    }
     this.#changes += 1;
   }
 
@@ -75,9 +92,9 @@ export class CostHours {
   }
 }
 
-/** Averages two records of an hour, weighted by their samples. A NodePool that is missing from a record has zero cost in it. */
+/** Averages two records of an hour, weighted by their length. A NodePool that is missing from a record has zero cost in it. */
 function mergeHours(a: CostHour, b: CostHour): CostHour {
-  const samples = a.samples + b.samples;
+  const minutes = a.minutes + b.minutes;
   const names = new Set([...a.nodePools.keys(), ...b.nodePools.keys()]);
   const nodePools = new Map(
     [...names].map((name) => [
@@ -85,11 +102,11 @@ function mergeHours(a: CostHour, b: CostHour): CostHour {
       combineCosts(
         a.nodePools.get(name) ?? FREE,
         b.nodePools.get(name) ?? FREE,
-        (one, other) => (one * a.samples + other * b.samples) / samples,
+        (one, other) => (one * a.minutes + other * b.minutes) / minutes,
       ),
     ]),
   );
-  return { hourMs: a.hourMs, samples, nodePools: dearest(nodePools) };
+  return { hourMs: a.hourMs, minutes, nodePools: dearest(nodePools) };
 }
 
 function dearest(nodePools: ReadonlyMap<string, PoolCost>): ReadonlyMap<string, PoolCost> {

@@ -44,9 +44,10 @@ export function* historyTexts({ decisions, hours }: OperatorHistory): Generator<
 const latest = <T>(list: readonly T[], part: number): readonly T[] =>
   list.slice(list.length - Math.ceil(list.length * part));
 
-const storedHour = ({ hourMs, samples, nodePools }: CostHour): Stored['hours'][number] => ({
+const storedHour = ({ hourMs, minutes, nodePools }: CostHour): Stored['hours'][number] => ({
   hour: hourMs / HOUR_MS,
-  samples,
+  // earlier versions read whole numbers only
+  samples: Math.max(1, Math.round(minutes)),
   nodePools: Object.fromEntries(
     [...nodePools].map(([name, cost]) => {
       const parts = cost.surplusCredits > 0 ? [...PARTS, 'surplusCredits' as const] : PARTS;
@@ -71,7 +72,7 @@ export function restoreHistory({ decisions, hours }: OperatorHistory, text: stri
   decisions.restore(stored.decisions.filter(isDecision).filter(({ at }) => timeOf(at) <= mostMs));
 }
 
-/** Maximum number of samples of one hour: one per second, although one per minute is usual. */
+/** Maximum number of samples of one hour. Earlier versions counted each, although one per minute is usual. */
 const MOST_SAMPLES = 3_600;
 
 function readHour(stored: Stored['hours'][number] | null): readonly CostHour[] {
@@ -84,7 +85,7 @@ function readHour(stored: Stored['hours'][number] | null): readonly CostHour[] {
     const cost = readCost(values);
     return cost === undefined ? [] : [[name, cost] as const];
   });
-  return [{ hourMs: hour * HOUR_MS, samples, nodePools: new Map(costs) }];
+  return [{ hourMs: hour * HOUR_MS, minutes: samples, nodePools: new Map(costs) }];
 }
 
 function readCost(values: unknown): PoolCost | undefined {

@@ -318,25 +318,25 @@ describe('karpenter cost --history', () => {
   it('prints JSON that matches its schema', async () => {
     const history = JSON.parse(await ofOperator('cost', '--history', ...AT, '-o', 'json'));
     expect(strictly(schemaOf('cost-history'), history)).toEqual([]);
-    // 1.1 + 2.1 of one day; 3.1 + 4.1 and the half of 4.1 of the next
+    // 1.1 and a third of 2.1 of one day; 3.1 + 4.1 and the half of 4.1 of the next
     expect(history.points.map(({ usd, hours }: { usd: number; hours: number }) => [usd, hours])).toEqual([
-      [3.2, 2],
+      [1.8, 1.3],
       [9.25, 2.5],
     ]);
     expect(history.total).toEqual({
-      usd: 12.45,
-      listUsd: 24.45,
-      idleUsd: 6,
-      daemonSetsUsd: 1.2,
+      usd: 11.05,
+      listUsd: 21.716667,
+      idleUsd: 5.333333,
+      daemonSetsUsd: 1.066667,
       surplusCreditsUsd: 0,
-      hours: 4.5,
+      hours: 3.8,
     });
   });
 
   it('names the part for surplus CPU credits if there is one', async () => {
     ANSWERS['/debug/history'] = BURSTABLE;
     expect(await ofOperator('cost', '--history', ...AT)).toContain(
-      '; $24.45 at list prices; planning, not included: $2.49 of surplus CPU credits\n',
+      '; $21.72 at list prices; planning, not included: $2.21 of surplus CPU credits\n',
     );
     ANSWERS['/debug/history'] = HISTORY;
     written = '';

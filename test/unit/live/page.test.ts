@@ -251,22 +251,22 @@ describe('the timeline', () => {
     expect(parts({ createdMs: 100, launchedMs: 200, endedMs: 300 })).toEqual([]);
   });
 
-  it('stacks the costs of the NodePools, the largest at the bottom', () => {
+  it('stacks the costs of the NodePools, the largest at the bottom, and sums up the observed time', () => {
     const hours = [
-      { hourMs: 0, usd: [1, 3] },
-      { hourMs: 1, usd: [1, 1] },
+      { hourMs: 0, observed: 1, usd: [1, 3] },
+      { hourMs: 1, observed: 0.25, usd: [1, 1] },
     ];
     const { areas, most } = costAreas(hours, ['web', 'gpu']);
     expect(most).toBe(4);
     expect(areas).toEqual([
-      { name: 'gpu', usd: 4, d: 'M0.00 25.00L100.00 75.00L100.00 100.00L0.00 100.00Z' },
-      { name: 'web', usd: 2, d: 'M0.00 0.00L100.00 50.00L100.00 75.00L0.00 25.00Z' },
+      { name: 'gpu', usd: 3.25, d: 'M0.00 25.00L100.00 75.00L100.00 100.00L0.00 100.00Z' },
+      { name: 'web', usd: 1.25, d: 'M0.00 0.00L100.00 50.00L100.00 75.00L0.00 25.00Z' },
     ]);
   });
 
   it('has one area for all NodePools beyond the limit, and accepts one hour', () => {
     const names = Array.from({ length: 12 }, (_, at) => `pool-${at}`);
-    const { areas } = costAreas([{ hourMs: 0, usd: [...names.keys()] }], names);
+    const { areas } = costAreas([{ hourMs: 0, observed: 1, usd: [...names.keys()] }], names);
     expect(areas.map(({ name, usd }: { name: string; usd: number }) => [name, usd]).slice(-2)).toEqual([
       ['pool-5', 5],
       ['other NodePools', 10],

@@ -276,13 +276,16 @@ describe('the live page', () => {
   it('shows the hourly costs of the NodePools of the last week', async () => {
     const cost = (effective: number): PoolCost => ({ effective, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 });
     for (let hour = 0; hour < 200; hour += 1)
-      live.history.hours.sample(hour * 3_600_000, new Map(hour < 199 ? [['default', cost(2)]] : [['gpu', cost(1.5)]]));
+      live.history.hours.sample(
+        (hour + 0.5) * 3_600_000,
+        new Map(hour < 199 ? [['default', cost(2)]] : [['gpu', cost(1.5)]]),
+      );
     const { hours, ...rest } = (await (await get('/api/costs')).json()) as { hours: unknown[] };
     expect(rest).toEqual({ nodePools: ['default', 'gpu'], isDisabled: false });
     expect(hours).toHaveLength(168);
     expect(hours.slice(-2)).toEqual([
-      { hourMs: 198 * 3_600_000, usd: [2, 0] },
-      { hourMs: 199 * 3_600_000, usd: [0, 1.5] },
+      { hourMs: 198 * 3_600_000, observed: 0.1667, usd: [2, 0] },
+      { hourMs: 199 * 3_600_000, observed: 0.1667, usd: [0, 1.5] },
     ]);
   });
 

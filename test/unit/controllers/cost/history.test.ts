@@ -79,7 +79,7 @@ describe('the cost of nodes', () => {
       );
     const amounts = ['list', 'effective', 'idle', 'daemonsets', 'surplus'].map(part);
     expect(amounts).toEqual([0.16, 0.16, total.idleUsdPerHour, 0, 0]);
-    expect(hours.hours[0]?.samples).toBeGreaterThan(1);
+    expect(hours.hours[0]?.minutes).toBeGreaterThan(1);
     expect(hours.hours[0]?.nodePools.get('default')?.idle).toBeLessThanOrEqual(total.idleUsdPerHour);
   });
 
@@ -197,7 +197,7 @@ describe('a history', () => {
     world.deploy('web', 0);
     await world.pass(6 * MINUTE);
     expect(view(second).decisions.map(({ kind }) => kind)).toEqual(['bought', 'disrupted']);
-    expect(second.hours.hours[0]?.samples).toBeGreaterThan(first.hours.hours[0]?.samples ?? 0);
+    expect(second.hours.hours[0]?.minutes).toBeGreaterThan(first.hours.hours[0]?.minutes ?? 0);
   });
 
   it('is written at most every five minutes, and only if it changed', async () => {

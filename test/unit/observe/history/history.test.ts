@@ -1,7 +1,14 @@
 /** The history that the operator records. It is bounded, and it survives a restart. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CostHours, HOUR_MS, MOST_HOURS, MOST_POOLS, OTHER_POOLS } from '../../../../src/observe/history/cost-hours.ts';
+import {
+  CostHours,
+  HOUR_MS,
+  hoursIn,
+  MOST_HOURS,
+  MOST_POOLS,
+  OTHER_POOLS,
+} from '../../../../src/observe/history/cost-hours.ts';
 import { type Bought, type Disrupted, MOST_DECISIONS } from '../../../../src/observe/history/decision-log.ts';
 import { historyTexts, newHistory, restoreHistory } from '../../../../src/observe/history/document.ts';
 
@@ -36,20 +43,46 @@ const disrupted = (id: string): Disrupted => ({
 const texts = (history: ReturnType<typeof newHistory>): readonly string[] => [...historyTexts(history)];
 
 describe('costs', () => {
-  it('are averages of the samples in an hour, with zero for samples before a NodePool existed', () => {
+  it('are averages over the observed part of an hour, with zero for the time before a NodePool existed', () => {
     const hours = new CostHours();
-    hours.sample(at(0), pools({ web: 1 }));
-    hours.sample(at(59), pools({ web: 3, batch: 4 }));
-    hours.sample(at(60), pools({ web: 5 }));
+    hours.sample(at(54), pools({ web: 9 }));
+    hours.sample(at(55), pools({ web: 1 }));
+    hours.sample(at(56), pools({ web: 3, batch: 4 }));
+    hours.sample(at(64), pools({ web: 5 }));
+    hours.sample(at(100), pools({ web: 5 }));
     expect(hours.hours).toEqual([
-      { hourMs: START, samples: 2, nodePools: pools({ web: 2, batch: 2 }) },
-      { hourMs: START + HOUR_MS, samples: 1, nodePools: pools({ web: 5 }) },
+      { hourMs: START, minutes: 6, nodePools: pools({ web: (1 + 3 + 4 * 5) / 6, batch: 4 / 6 }) },
+      // ten of the 36 minutes are known
+      { hourMs: START + HOUR_MS, minutes: 14, nodePools: pools({ web: 5 }) },
     ]);
+  });
+
+  it('are the integral of the prices while an operator ran, up to the changes between two samples', () => {
+    const change = fc.record({ seconds: fc.integer({ min: 20, max: 400 }), usd: fc.integer({ min: 0, max: 100 }) });
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 400 }), fc.nat(3_600), (changes, offset) => {
+        const hours = new CostHours();
+        let nowMs = START + offset * 1_000;
+        let spent = 0;
+        for (const [index, { seconds, usd }] of changes.entries()) {
+          const elapsedMs = index === 0 ? 0 : seconds * 1_000;
+          nowMs += elapsedMs;
+          hours.sample(nowMs, pools({ web: usd }));
+          spent += (usd * elapsedMs) / HOUR_MS;
+        }
+        const found = hours.hours.reduce(
+          (sum, { minutes, nodePools }) => sum + hoursIn(minutes) * (nodePools.get('web')?.effective ?? 0),
+          0,
+        );
+        expect(found).toBeCloseTo(spent, 6);
+      }),
+      { numRuns: 100 },
+    );
   });
 
   it('are kept for 35 days', () => {
     const hours = new CostHours();
-    for (let hour = 0; hour < MOST_HOURS + 10; hour += 1) hours.sample(at(hour * 60), pools({ web: hour }));
+    for (let hour = -1; hour < MOST_HOURS + 10; hour += 1) hours.sample(at(hour * 60 + 30), pools({ web: hour }));
     expect(hours.hours).toHaveLength(MOST_HOURS);
     expect(hours.hours[0]?.hourMs).toBe(at(600));
   });
@@ -57,38 +90,38 @@ describe('costs', () => {
   it('list the most expensive NodePools, and sum up the remaining NodePools', () => {
     const hours = new CostHours();
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`pool-${index}`, index]));
-    for (const minute of [0, 1, 2]) hours.sample(at(minute), pools(many));
+    for (const minute of [1, 2, 3, 4]) hours.sample(at(minute), pools(many));
     const [hour] = hours.hours;
     expect(hour?.nodePools.size).toBe(MOST_POOLS);
     expect(hour?.nodePools.get(OTHER_POOLS)?.effective).toBeCloseTo(210, 9);
     expect([...(hour?.nodePools.values() ?? [])].reduce((sum, { effective }) => sum + effective, 0)).toBeCloseTo(1_225);
   });
 
-  it('of an hour with a restart include the samples of both processes', () => {
+  it('of an hour with a restart include the time of both processes', () => {
     const before = newHistory();
-    for (let minute = 0; minute < 30; minute += 1) before.hours.sample(at(minute), pools({ web: 1 }));
+    for (let minute = 0; minute <= 30; minute += 1) before.hours.sample(at(minute), pools({ web: 1 }));
     const history = newHistory();
-    history.hours.sample(at(30), pools({ web: 32 }));
+    for (const minute of [31, 32]) history.hours.sample(at(minute), pools({ web: 32 }));
     restoreHistory(history, texts(before)[0] ?? '', NOW);
-    expect(history.hours.hours).toEqual([{ hourMs: START, samples: 31, nodePools: pools({ web: 2 }) }]);
+    expect(history.hours.hours).toEqual([{ hourMs: START, minutes: 31, nodePools: pools({ web: 2 }) }]);
   });
 
   it('make room for the present hour if the clock is set back from a distant future', () => {
     const hours = new CostHours();
-    for (let hour = 0; hour < MOST_HOURS; hour += 1) hours.sample(at((9_000 + hour) * 60), pools({ web: 1 }));
-    for (let hour = 0; hour < 3; hour += 1) hours.sample(at(hour * 60), pools({ web: 2 }));
+    for (let hour = 0; hour < MOST_HOURS; hour += 1) hours.sample(at((9_000 + hour) * 60 + 30), pools({ web: 1 }));
+    for (let hour = -1; hour < 3; hour += 1) hours.sample(at(hour * 60 + 30), pools({ web: 2 }));
     expect(hours.hours).toHaveLength(MOST_HOURS);
     expect(hours.hours.slice(0, 3).map(({ hourMs }) => hourMs)).toEqual([at(0), at(60), at(120)]);
   });
 
   it('stay in order if the clock is set back', () => {
     const hours = new CostHours();
-    for (const minute of [120, 0, 180, 60, 61]) hours.sample(at(minute), pools({ web: 1 }));
-    expect(hours.hours.map(({ hourMs, samples }) => [(hourMs - START) / HOUR_MS, samples])).toEqual([
+    for (const minute of [130, 131, 10, 11, 190, 70, 71, 72]) hours.sample(at(minute), pools({ web: 1 }));
+    expect(hours.hours.map(({ hourMs, minutes }) => [(hourMs - START) / HOUR_MS, minutes])).toEqual([
       [0, 1],
       [1, 2],
       [2, 1],
-      [3, 1],
+      [3, 10],
     ]);
   });
 });
@@ -121,15 +154,16 @@ describe('a history', () => {
         fc.nat(20),
         (samples, count) => {
           const before = newHistory();
-          for (const { hour, usd } of samples) before.hours.sample(at(hour * 60), pools({ web: usd, [`p${hour}`]: 1 }));
+          for (const { hour, usd } of samples)
+            before.hours.sample(at(hour * 60 + 30), pools({ web: usd, [`p${hour}`]: 1 }));
           for (let index = 0; index < count; index += 1) before.decisions.record(bought(`claim-${index}`));
           before.decisions.record(disrupted('x'));
           const after = newHistory();
           restoreHistory(after, texts(before)[0] ?? '', NOW);
           expect(after.decisions.entries).toEqual(before.decisions.entries);
           expect(texts(after)[0]).toBe(texts(before)[0]);
-          expect(after.hours.hours.map(({ hourMs, samples: seen }) => [hourMs, seen])).toEqual(
-            before.hours.hours.map(({ hourMs, samples: seen }) => [hourMs, seen]),
+          expect(after.hours.hours.map(({ hourMs, minutes }) => [hourMs, minutes])).toEqual(
+            before.hours.hours.map(({ hourMs, minutes }) => [hourMs, minutes]),
           );
         },
       ),
@@ -143,7 +177,7 @@ describe('a history', () => {
       ['burstable', cost(2, 0.5)],
       ['plain', cost(1)],
     ] as const);
-    history.hours.sample(at(0), sampled);
+    for (const minute of [0, 1]) history.hours.sample(at(minute), sampled);
     const [text = ''] = texts(history);
     expect(JSON.parse(text).hours[0].nodePools).toEqual({
       burstable: [2e6, 4e6, 1e6, 0, 0.5e6],
@@ -158,7 +192,8 @@ describe('a history', () => {
     const history = newHistory();
     for (let index = 0; index < 100; index += 1) {
       history.decisions.record(bought(`claim-${index}`));
-      history.hours.sample(at(index * 60), pools({ web: 1 }));
+      history.hours.sample(at(index * 60 + 30), pools({ web: 1 }));
+      history.hours.sample(at(index * 60 + 31), pools({ web: 1 }));
     }
     const forms = texts(history).map((text) => JSON.parse(text) as { decisions: Bought[]; hours: unknown[] });
     expect(forms.map(({ decisions, hours }) => [decisions.length, hours.length]).slice(0, 3)).toEqual([
@@ -183,15 +218,15 @@ describe('a history', () => {
 
   it('skips the future, which would keep the present out', () => {
     const before = newHistory();
-    for (let hour = 0; hour < MOST_HOURS; hour += 1) before.hours.sample(at(hour * 60), pools({ web: 1 }));
+    for (let hour = -1; hour < MOST_HOURS; hour += 1) before.hours.sample(at(hour * 60 + 30), pools({ web: 1 }));
     before.decisions.record(bought('now'));
     before.decisions.record(bought('later', { at: new Date(at(600)).toISOString() }));
     const history = newHistory();
     restoreHistory(history, texts(before)[0] ?? '', at(0));
-    history.hours.sample(at(0), pools({ web: 3 }));
-    expect(history.hours.hours.map(({ hourMs, samples }) => [hourMs, samples])).toEqual([
-      [START, 2],
-      [START + HOUR_MS, 1],
+    for (const minute of [40, 42]) history.hours.sample(at(minute), pools({ web: 3 }));
+    expect(history.hours.hours.map(({ hourMs, minutes }) => [hourMs, minutes])).toEqual([
+      [START, 12],
+      [START + HOUR_MS, 10],
     ]);
     expect(history.decisions.entries.map((entry) => entry.kind === 'bought' && entry.nodeClaim)).toEqual(['now']);
   });
@@ -220,7 +255,7 @@ describe('a history', () => {
     ];
     const history = newHistory();
     restoreHistory(history, JSON.stringify({ version: 1, hours, decisions }), NOW);
-    expect(history.hours.hours).toEqual([{ hourMs: 7 * HOUR_MS, samples: 1, nodePools: new Map([['fine', cost(1)]]) }]);
+    expect(history.hours.hours).toEqual([{ hourMs: 7 * HOUR_MS, minutes: 1, nodePools: new Map([['fine', cost(1)]]) }]);
     expect(history.decisions.entries).toEqual([bought('fine')]);
   });
 });
