@@ -216,7 +216,7 @@ export function nodeOf({ index, type, pool, zone, capacityType, pods, isQuiet }:
       providerID: `aws:///${name}`,
       lastPodEventTime: at,
       conditions: [
-        { type: 'Initialized', status: 'True', lastTransitionTime: new Date(NOW_MS - 80 * MINUTE).toISOString() },
+        { type: 'Initialized', status: 'True', lastTransitionTime: new Date(NOW_MS - 89.5 * MINUTE).toISOString() },
         { type: 'Consolidatable', status: isQuiet ? 'False' : 'True', lastTransitionTime: at },
       ],
     },

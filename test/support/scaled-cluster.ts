@@ -1,4 +1,5 @@
-/** The same cluster with other units of size and of money. */
+/** The same cluster with other units of size, of money and of time. */
+import { formatDuration, readDurationOrNever } from '../../src/api/duration.ts';
 import type { PodSpec } from '../../src/api/kubernetes.ts';
 import type { InstanceType, InstanceTypeOverhead, Resources, StateNode } from '../../src/engine/model.ts';
 import { amountOf, quantityList, quantityOf } from '../../src/engine/resources.ts';
@@ -9,6 +10,8 @@ interface Factors {
   readonly size: number;
   /** Factor for the prices of offerings. */
   readonly price: number;
+  /** Factor for ages, start-up times, `consolidateAfter` and `expireAfter`. Default: 1. */
+  readonly time?: number;
 }
 
 const isSize = (name: string): boolean => name === 'cpu' || name === 'memory';
@@ -45,21 +48,40 @@ function nodeScaled(size: number, { node, ...state }: StateNode): StateNode {
   return { ...state, capacity, allocatable, pods, ...(node !== undefined && { node: { ...node, status } }) };
 }
 
-/** Returns the cluster with all sizes and prices multiplied by these factors. Ages, counts and names stay the same. */
-export function scaledCluster({ snapshot, pools }: Cluster, factors: Factors): Cluster {
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
+const DURATIONS: ReadonlySet<string> = new Set(['consolidateAfter', 'expireAfter']);
+
+/** Returns the value with all durations, and the time from each timestamp until now, multiplied by the factor. */
+function slower<T>(time: number, value: T, nowMs: number): T {
+  const text = JSON.stringify(value, (key, part: unknown) => {
+    if (typeof part !== 'string') return part;
+    if (DURATIONS.has(key)) return formatDuration(time * (readDurationOrNever(part) ?? 0));
+    return TIMESTAMP.test(part) ? new Date(nowMs - time * (nowMs - Date.parse(part))).toISOString() : part;
+  });
+  return JSON.parse(text) as T;
+}
+
+/** Returns the cluster with all sizes, prices and times multiplied by these factors. Counts and names stay the same. */
+export function scaledCluster({ snapshot, pools }: Cluster, { time = 1, ...factors }: Factors): Cluster {
   const typed = new Map<readonly InstanceType[], readonly InstanceType[]>();
   const typesOf = (types: readonly InstanceType[]): readonly InstanceType[] => {
     const known = typed.get(types) ?? types.map((type) => typeScaled(factors, type));
     typed.set(types, known);
     return known;
   };
-  const inputs = [...pools.values()].map((pool) => ({ ...pool, instanceTypes: typesOf(pool.instanceTypes) }));
+  const inputs = [...pools.values()].map((pool) => {
+    return {
+      ...pool,
+      nodePool: slower(time, pool.nodePool, snapshot.nowMs),
+      instanceTypes: typesOf(pool.instanceTypes),
+    };
+  });
   return {
     pools: new Map(inputs.map((pool) => [pool.nodePool.metadata.name, pool])),
     snapshot: {
       ...snapshot,
       pools: inputs,
-      nodes: snapshot.nodes.map((node) => nodeScaled(factors.size, node)),
+      nodes: snapshot.nodes.map((node) => nodeScaled(factors.size, slower(time, node, snapshot.nowMs))),
       daemonPods: snapshot.daemonPods.map((pod) => larger(factors.size, pod)),
     },
   };

@@ -37,8 +37,8 @@ spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: defaul
 status:
   providerID: aws:///us-west-2a/i-1
   conditions:
-    - {type: Initialized, status: "True", lastTransitionTime: 2026-06-03T08:32:00Z}
-    - {type: Consolidatable, status: "True", lastTransitionTime: 2026-06-03T08:32:00Z}
+    - {type: Initialized, status: "True", lastTransitionTime: 2026-06-03T08:30:30Z}
+    - {type: Consolidatable, status: "True", lastTransitionTime: 2026-06-03T08:30:30Z}
 ---
 apiVersion: v1
 kind: Node

@@ -21,23 +21,22 @@ import { unitPricesIn, worthOf } from './worth.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Limit of the expected time of savings if a node was just launched. This time was derived from replays. */
-const LEAST_HORIZON_MS = 3 * HOUR_MS;
+/**
+ * Expected lifetime of new nodes and of new pods of services, in start-up times of a node. Later, their age is added to it.
+ * Replays with half and twice the factor have the same costs.
+ */
+const LIFE_IN_STARTS = 120;
 
-/** Expected lifetime of new nodes and of new pods of services. Later, their age is added to this time. Derived from replays. */
-export const LIFE_AT_START_MS = HOUR_MS;
-
-/** Start-up time of pods and nodes that were not observed. */
-const USUAL_START_MS = MINUTE_MS;
+/** Start-up time of nodes that were not observed. */
+const USUAL_START_MS = MINUTE_MS / 2;
 /** Maximum start-up time. If readiness changes later, this looks like a long start. */
 const LONGEST_START_MS = 10 * MINUTE_MS;
 
 /** Expectations about the nodes of a NodePool. */
 export interface Forecast {
   /**
-   * Expected duration of savings: the mean age of the nodes plus an hour. Nodes that end at a steady rate should last as long
-   * again, but young nodes do not show this yet. A launch shows that the demand changes, so the time since the last launch is
-   * a limit, but at least three hours.
+   * Expected duration of savings: the mean age of the nodes plus the lifetime of new nodes. Nodes that end at a steady rate
+   * should last as long again, but young nodes do not show this yet.
    */
   readonly hours: number;
   /** Worth of the resources of its pods, at the best prices of new nodes. */
@@ -46,7 +45,7 @@ export interface Forecast {
   readonly evictionUsd: number;
   /** Time from the launch of a node until it is initialized, in milliseconds. */
   readonly nodeStartMs: number;
-  /** Time from the placement of a pod until it is ready, in milliseconds, by workload. Other workloads take the usual time. */
+  /** Time from the placement of a pod until it is ready, in milliseconds, by workload. */
   readonly podStartMs: ReadonlyMap<string, number>;
   /** Jobs with running pods, in all NodePools, by UID. */
   readonly jobs: ReadonlyMap<string, RunningJob>;
@@ -91,12 +90,15 @@ function partOf(requests: Resources, allocatable: Resources, name: string): numb
 /** Returns the start of a pod in milliseconds, or infinity if the pod has not started. */
 export const startedMs = (pod: EnginePod): number => timeOf(pod.status?.startTime) || Number.POSITIVE_INFINITY;
 
-/** Returns the start-up time of a workload's pods in milliseconds. */
+/** Returns the start-up time of a workload's pods in milliseconds. If it was not observed, returns the time of a node. */
 export const startMsOf = (workload: string, forecast: Forecast | undefined): number =>
-  forecast?.podStartMs.get(workload) ?? USUAL_START_MS;
+  forecast?.podStartMs.get(workload) ?? nodeStartMsOf(forecast);
 
 /** Returns the start-up time of a node in milliseconds. */
 export const nodeStartMsOf = (forecast: Forecast | undefined): number => forecast?.nodeStartMs ?? USUAL_START_MS;
+
+/** Returns the expected lifetime of nodes and of pods of services that have just started, in milliseconds. */
+export const newLifeMsOf = (forecast: Forecast | undefined): number => LIFE_IN_STARTS * nodeStartMsOf(forecast);
 
 /** Returns the forecasts for the NodePools, by name. */
 export function forecastsOf(
@@ -115,12 +117,10 @@ export function forecastsOf(
   return new Map(
     known.map(({ name, members, unitPrices }) => {
       const ages = members.map(({ nodeClaim }) => nowMs - timeOf(nodeClaim?.metadata.creationTimestamp) || 0);
-      const expectedMs = sum(ages) / ages.length + LIFE_AT_START_MS;
-      const limitMs = Math.max(LEAST_HORIZON_MS, Math.min(...ages));
+      const nodeStartMs = usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS;
       const forecast: Forecast = {
-        hours: Math.min(expectedMs, limitMs) / HOUR_MS,
-        ...{ evictionUsd, unitPrices, jobs, ending },
-        nodeStartMs: usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS,
+        hours: (sum(ages) / ages.length + LIFE_IN_STARTS * nodeStartMs) / HOUR_MS,
+        ...{ evictionUsd, unitPrices, jobs, ending, nodeStartMs },
         podStartMs: podStarts(members),
       };
       return [name, forecast];
@@ -181,10 +181,11 @@ const jobPodsOn = remembering((pods: StateNode['pods']) =>
   }),
 );
 
+/** A node cannot start in no time, so such a duration is not an observation. */
 function nodeStart({ nodeClaim }: StateNode): readonly number[] {
   const initialized = nodeClaim && getCondition(nodeClaim, 'Initialized');
   return initialized?.status === 'True'
-    ? durationOf(nodeClaim?.metadata.creationTimestamp, initialized.lastTransitionTime)
+    ? durationOf(nodeClaim?.metadata.creationTimestamp, initialized.lastTransitionTime).filter((ms) => ms > 0)
     : [];
 }
 
@@ -196,7 +197,7 @@ function podStarts(nodes: readonly StateNode[]): ReadonlyMap<string, number> {
       if (known === undefined) observed.set(workload, [ms]);
       else known.push(ms);
     }
-  return new Map([...observed].map(([workload, all]) => [workload, usualOf(all) ?? USUAL_START_MS]));
+  return new Map([...observed].map(([workload, all]) => [workload, usualOf(all) ?? 0]));
 }
 
 /** Returns the workload and the start-up time of each pod that is ready. */

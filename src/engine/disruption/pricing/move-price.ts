@@ -15,7 +15,7 @@ import type { DeclineCode, Reason } from '../reasons.ts';
 import { isBalanced, K } from './balance.ts';
 import {
   type Forecast,
-  LIFE_AT_START_MS,
+  newLifeMsOf,
   nodeStartMsOf,
   type RunningJob,
   shareOf,
@@ -30,10 +30,11 @@ const HOUR_MS = 60 * MINUTE_MS;
 const LOST_WORK = 2;
 
 /**
- * Price of the eviction of a pod that loses no work: this time at the share of the pod in the price of its node. It is not an
- * amount, because the decision should be the same if all pods, nodes and prices are ten times as large.
+ * Price of the eviction of a pod that loses no work, as a part of the price of its share for the lifetime of a new node. A move
+ * that halves the price of a half-full node should pay from the start: it saves 1/2 for this lifetime, and its evictions cost
+ * 3/4 × 1/2. The remaining 1/8 is for the starts of pods and nodes.
  */
-const EVICTION_MS = 45 * MINUTE_MS;
+const EVICTION_PART = 0.75;
 
 /** Failure that ends a Job with the default `backoffLimit` of 6. An eviction counts as a failure. */
 const LAST_FAILURE = 7;
@@ -88,13 +89,7 @@ function nearestMiss([candidate, ...others]: readonly Candidate[], nowMs: number
   return { nearestMiss };
 }
 
-/** Part of a move's price and benefit that depends only on the node and its pods. */
-interface Load {
-  readonly pods: readonly PodLoad[];
-  /** Earliest `lifeStartOf` of a pod; infinite if no pod has started. */
-  readonly lifeStartMs: number;
-}
-
+/** Part of a move's price and benefit that depends only on a pod and its node. */
 interface PodLoad {
   readonly key: string;
   readonly workload: string;
@@ -109,59 +104,53 @@ interface PodLoad {
 }
 
 /** Candidates stay the same until their node changes, and every pass reads each of them several times. */
-const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candidate): Load => {
-  const pods = reschedulablePods.map(
-    (pod): PodLoad => ({
-      key: podKey(pod),
-      workload: workloadOf(pod),
-      job: jobOf(pod),
-      startMs: startedMs(pod),
-      losesWork: losesWork(pod),
-      usdPerMs: (shareOf(pod, stateNode.allocatable) * usdPerHour) / HOUR_MS,
-    }),
-  );
-  const lifeStartMs = pods.reduce((earliest, pod) => Math.min(earliest, lifeStartOf(pod)), Number.POSITIVE_INFINITY);
-  return { pods, lifeStartMs };
-});
+const loadOf = remembering(({ reschedulablePods, stateNode, usdPerHour }: Candidate): readonly PodLoad[] =>
+  reschedulablePods.map((pod) => ({
+    key: podKey(pod),
+    workload: workloadOf(pod),
+    job: jobOf(pod),
+    startMs: startedMs(pod),
+    losesWork: losesWork(pod),
+    usdPerMs: (shareOf(pod, stateNode.allocatable) * usdPerHour) / HOUR_MS,
+  })),
+);
+
+const forecastOf = ({ nodePool }: Candidate, forecasts: Forecasts): Forecast | undefined =>
+  forecasts.get(nodePool.metadata.name);
 
 /**
- * Returns the start of a pod's life for this estimate. If a pod of a service ends, another pod takes its place, so this node
- * should be needed for longer than the age of the pod suggests. Its life therefore counts from an earlier time.
+ * Returns how long a pod should need a node. If a pod has run for some time, it should run for as long again on average. This
+ * also damps repeated moves, because a pod that was just moved is young. If a pod of a service ends, another pod takes its place,
+ * so the node should be needed for the lifetime of a new node longer.
  */
-const lifeStartOf = ({ startMs, losesWork }: PodLoad): number => startMs - (losesWork ? 0 : LIFE_AT_START_MS);
+const needMs = ({ startMs, losesWork }: PodLoad, forecast: Forecast | undefined, nowMs: number): number =>
+  ageMs(startMs - (losesWork ? 0 : newLifeMsOf(forecast)), nowMs);
 
 /**
  * Returns the expected duration of the savings. This is the time until the nodes would end without the move: an average, weighted
  * by their prices. A replacement is planned for all pods, so its savings must end when the first node would end.
  */
 function expectedHours({ candidates, replacements }: Move, forecasts: Forecasts, nowMs: number): number {
-  const hours = candidates.map((candidate) =>
-    Math.min(
-      forecasts.get(candidate.nodePool.metadata.name)?.hours ?? 0,
-      msUntilEmpty(loadOf(candidate), nowMs) / HOUR_MS,
-      replacements.length > 0 ? steadyMs(candidate, nowMs) / HOUR_MS : Number.POSITIVE_INFINITY,
-    ),
-  );
+  const hours = candidates.map((candidate) => {
+    const forecast = forecastOf(candidate, forecasts);
+    const untilEmptyMs = loadOf(candidate).reduce((most, pod) => Math.max(most, needMs(pod, forecast, nowMs)), 0);
+    const sizeMs = replacements.length > 0 ? steadyMs(candidate, forecast, nowMs) : Number.POSITIVE_INFINITY;
+    return Math.min(forecast?.hours ?? 0, untilEmptyMs / HOUR_MS, sizeMs / HOUR_MS);
+  });
   if (replacements.length > 0) return Math.min(...hours);
   const total = sum(candidates.map(({ usdPerHour }) => usdPerHour));
   return sum(candidates.map(({ usdPerHour }, at) => usdPerHour * (hours[at] ?? 0))) / total;
 }
 
 /**
- * Returns the expected time until the pods have ended. If a pod has run for some time, it should run for as long again on
- * average. This also damps repeated moves, because a pod that was just moved is young.
+ * Returns how long a replacement should have the right size: as long as the node's pods have not changed, and the lifetime of a
+ * new node. If the node has Jobs or bare pods, this is unlimited, because they come and go without a trend.
  */
-const msUntilEmpty = ({ lifeStartMs }: Load, nowMs: number): number => ageMs(lifeStartMs, nowMs);
-
-/**
- * Returns how long a replacement should have the right size: an hour longer than the node's pods have not changed. If the node
- * has Jobs or bare pods, this is unlimited, because they come and go without a trend.
- */
-function steadyMs(candidate: Candidate, nowMs: number): number {
-  if (loadOf(candidate).pods.some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
+function steadyMs(candidate: Candidate, forecast: Forecast | undefined, nowMs: number): number {
+  if (loadOf(candidate).some((pod) => pod.losesWork)) return Number.POSITIVE_INFINITY;
   const { metadata, status } = candidate.nodeClaim;
   const sinceMs = timeOf(status?.lastPodEventTime) || timeOf(metadata.creationTimestamp) || nowMs;
-  return LIFE_AT_START_MS + Math.max(0, nowMs - sinceMs);
+  return newLifeMsOf(forecast) + Math.max(0, nowMs - sinceMs);
 }
 
 /** Returns 0 for a pod that has not started. */
@@ -176,9 +165,10 @@ function priceParts(
   let [evictionsUsd, lostWorkUsd, startUsd] = [0, 0, 0];
   const evicted = new Map<RunningJob, number>();
   for (const candidate of candidates) {
-    const forecast = forecasts.get(candidate.nodePool.metadata.name);
-    for (const pod of loadOf(candidate).pods) {
-      evictionsUsd += (pod.losesWork ? 0 : EVICTION_MS * pod.usdPerMs) + (forecast?.evictionUsd ?? 0);
+    const forecast = forecastOf(candidate, forecasts);
+    for (const pod of loadOf(candidate)) {
+      evictionsUsd +=
+        (pod.losesWork ? 0 : EVICTION_PART * newLifeMsOf(forecast) * pod.usdPerMs) + (forecast?.evictionUsd ?? 0);
       lostWorkUsd += pod.losesWork ? LOST_WORK * ageMs(pod.startMs, nowMs) * pod.usdPerMs : 0;
       startUsd += startMsOf(pod.workload, forecast) * pod.usdPerMs;
       const job = pod.job === undefined ? undefined : forecast?.jobs.get(pod.job);
@@ -208,10 +198,12 @@ function keptUsdOf(
     return part === undefined ? [] : [{ ...part, pods: new Set(pods) }];
   });
   if (kept.length === 0) return 0;
-  const moved = candidates.flatMap((candidate) => loadOf(candidate).pods);
+  const moved = candidates.flatMap((candidate) =>
+    loadOf(candidate).map((pod) => ({ key: pod.key, ms: needMs(pod, forecastOf(candidate, forecasts), nowMs) })),
+  );
   const usd = kept.map(({ usdPerHour, startMs, pods }) => {
-    const lifeMs = moved.filter(({ key }) => pods.has(key)).map((pod) => ageMs(lifeStartOf(pod), nowMs));
-    const addedMs = Math.min(Math.max(0, ...lifeMs), hours * HOUR_MS) - ageMs(startMs, nowMs);
+    const neededMs = moved.filter(({ key }) => pods.has(key)).map(({ ms }) => ms);
+    const addedMs = Math.min(Math.max(0, ...neededMs), hours * HOUR_MS) - ageMs(startMs, nowMs);
     return (usdPerHour * Math.max(0, addedMs)) / HOUR_MS;
   });
   return sum(usd);

@@ -229,7 +229,7 @@ describe('a node that is not disrupted', () => {
     const nodes = [stateNode('a', { pods: [running] }), stateNode('b', { ready: false })];
     const [node] = nodes as [StateNode];
     expect(found(node, { nodes, evictionUsd: 0.005 })?.worth).toMatchObject({
-      ...{ pods: 1, hours: 1, evictionsUsd: 0.005, lostWorkUsd: 0.010526, priceUsd: 0.015614 },
+      ...{ pods: 1, hours: 1, evictionsUsd: 0.005, lostWorkUsd: 0.010526, priceUsd: 0.016404 },
     });
     expect(found(node, { nodes })).not.toHaveProperty('worth');
   });

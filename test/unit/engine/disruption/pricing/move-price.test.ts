@@ -59,6 +59,10 @@ interface Shape {
   readonly gpus?: number;
 }
 
+/** Nodes need half a minute to start. */
+const started = (ageMs: number) =>
+  ({ type: 'Initialized', status: 'True', lastTransitionTime: at(NOW - (ageMs || 0) + MINUTE / 2) }) as const;
+
 function node(name: string, { pods, ageMs = HOUR, taints = [], conditions = [], ...shape }: Shape): StateNode {
   const { lastPodEventTime, markedForDeletion = false, gpus } = shape;
   const base = stateNode(name);
@@ -67,7 +71,7 @@ function node(name: string, { pods, ageMs = HOUR, taints = [], conditions = [], 
   const allocatable = { cpu: 2000, memory: 8 * GI, pods: 58, ...(gpus !== undefined && { 'nvidia.com/gpu': gpus }) };
   const status = {
     ...nodeClaim.status,
-    conditions: [...conditions, ...(nodeClaim.status?.conditions ?? [])],
+    conditions: [...conditions, started(ageMs), ...(nodeClaim.status?.conditions ?? [])],
     ...(lastPodEventTime !== undefined && { lastPodEventTime }),
   };
   const state = { taints, allocatable, markedForDeletion };
@@ -143,11 +147,11 @@ describe('a move', () => {
   });
 
   it('has a reason with the calculation', () => {
-    // the node costs $0.1 an hour for 90 minutes; a minute of a fifth of the node, and 45 minutes of it besides $0.14
+    // the node costs $0.1 an hour for 90 minutes; half a minute of a fifth of the node, and 45 minutes of it besides $0.14
     const pods = [running('a', { cpu: '400m' })];
     expect(verdict({ pods, ageMs: 30 * MINUTE, evictionUsd: 0.14 })).toEqual({
       code: 'not-worth-moving',
-      text: 'saves $0.1000/h for an expected 90 min = $0.1500; moving 1 pod costs $0.1553 (evictions $0.1550, start $0.0003)',
+      text: 'saves $0.1000/h for an expected 90 min = $0.1500; moving 1 pod costs $0.1552 (evictions $0.1550, start $0.0002)',
     });
   });
 
@@ -155,7 +159,7 @@ describe('a move', () => {
     const job = { owner: 'Job', cpu: '1200m', ageMs: HOUR } as const;
     // 60 % of the node for two hours: $0.12; the saving of $0.1 an hour lasts for an hour
     expect(verdict({ pods: [running('a', job)] })?.text).toMatch(
-      /= \$0\.1000; moving 1 pod costs \$0\.1230 \(evictions \$0\.0020, lost work \$0\.1200, start \$0\.0010\)/,
+      /= \$0\.1000; moving 1 pod costs \$0\.1225 \(evictions \$0\.0020, lost work \$0\.1200, start \$0\.0005\)/,
     );
     expect(verdict({ pods: [running('a', { ...job, owner: 'ReplicaSet' })] })).toBeUndefined();
   });
@@ -235,15 +239,7 @@ describe('a move', () => {
     expect(lost(ofJob('d'))).toBeCloseTo(0.2, 10);
   });
 
-  it('saves for at most three hours if its NodePool has launched a node within that time', () => {
-    const hours = (launchedMs: number): number => {
-      const elsewhere = [{ pods: [], ageMs: launchedMs }];
-      return Math.round(worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 40 * HOUR, elsewhere }).hours);
-    };
-    expect([MINUTE, 2 * HOUR, 5 * HOUR, 30 * HOUR].map(hours)).toEqual([3, 3, 5, 30]);
-  });
-
-  it('saves for an hour longer than the nodes are old on average', () => {
+  it('saves for 120 starts of a node longer than the nodes are old on average', () => {
     const hours = (...ages: readonly number[]) => {
       const elsewhere = ages.map((ageMs) => ({ pods: [], ageMs }));
       return worth({ pods: [running('a', { ageMs: 40 * HOUR })], ageMs: 0, elsewhere }).hours;
@@ -306,7 +302,7 @@ describe('a move', () => {
     };
     // half of the node
     const usdPerMinute = 0.05 / 60;
-    expect(price()).toBeCloseTo(usdPerMinute, 10);
+    expect(price()).toBeCloseTo(usdPerMinute / 2, 10);
     expect(price(2 * MINUTE, 9 * MINUTE, 2 * MINUTE)).toBeCloseTo(2 * usdPerMinute, 10);
     // readiness that changed hours later does not count as a start
     expect(price(5 * HOUR)).toBeCloseTo(10 * usdPerMinute, 10);
@@ -319,7 +315,29 @@ describe('a move', () => {
       const conditions = [{ type: 'Initialized', status: 'True' as const, lastTransitionTime }];
       return worth({ pods: [running('a')], replacements, conditions }).startUsd;
     };
-    expect(price(3 * MINUTE) - price(MINUTE)).toBeCloseTo(0.06 * (2 / 60), 10);
+    // the start of the pod, which was not observed, counts as that of a node
+    expect(price(3 * MINUTE) - price(MINUTE)).toBeCloseTo((0.06 + 0.005) * (2 / 60), 10);
+  });
+
+  it('of services counts the lifetime of new nodes in the starts that were observed', () => {
+    const found = (...startsMs: readonly number[]) => {
+      const starts = startsMs.map((startMs) => {
+        const lastTransitionTime = at(NOW - HOUR + startMs);
+        return { pods: [], conditions: [{ type: 'Initialized', status: 'True' as const, lastTransitionTime }] };
+      });
+      const [own, ...elsewhere] = starts;
+      const pods = [running('a', { cpu: '1000m' })];
+      const { hours, evictionsUsd } = worth({ ...own, pods, elsewhere, evictionUsd: 0 });
+      return [hours, evictionsUsd].map((each) => Number(each.toFixed(9)));
+    };
+    // half of a node for three quarters of an hour, or of the same number of starts
+    expect(found(MINUTE / 2)).toEqual([2, 0.0375]);
+    expect(found(MINUTE / 4)).toEqual([1.5, 0.01875]);
+    expect(found(2 * MINUTE, MINUTE / 4, MINUTE)).toEqual([3, 0.075]);
+    // neither a start in no time nor a change of the condition after hours is a start
+    expect(found(0)).toEqual([2, 0.0375]);
+    expect(found(0, -MINUTE, MINUTE)).toEqual([3, 0.075]);
+    expect(found(HOUR / 2)).toEqual(found(10 * MINUTE));
   });
 
   it('to a replacement pays from the start if it halves the price of a node that is half full or a little more', () => {
@@ -336,7 +354,7 @@ describe('a move', () => {
   it('costs more the more pods are evicted', () => {
     const pods = ['a', 'b', 'c', 'd'].map((name) => running(name));
     expect(verdict({ pods })).toBeUndefined();
-    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.2153 (evictions $0.2150, ');
+    expect(verdict({ pods, evictionUsd: 0.05 })?.text).toContain('moving 4 pods costs $0.2152 (evictions $0.2150, ');
   });
 
   it('needs twice the benefit if a NodePool has the policy Balanced', () => {
@@ -344,7 +362,7 @@ describe('a move', () => {
     const of = (evictionUsd: number) => verdict({ pods: [running('a')], evictionUsd, nodePool: balanced });
     expect(of(0.09)).toBeUndefined();
     expect(of(0.115)?.text).toMatch(
-      / = \$0\.2000; moving 1 pod costs \$0\.1188 .*; the policy Balanced needs \$0\.2377$/,
+      / = \$0\.2000; moving 1 pod costs \$0\.1188 .*; the policy Balanced needs \$0\.2376$/,
     );
     expect(verdict({ pods: [running('a')], evictionUsd: 0.115 })).toBeUndefined();
   });
