@@ -1,14 +1,18 @@
 /** Command `karpenter top`. Shows nodes, pending pods and decisions of a live cluster in a terminal. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { StringMap } from '../api/kubernetes.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
 import type { ForwardedPort } from '../kube/port-forward.ts';
 import { realClock } from '../lib/clock.ts';
+import { messageOf } from '../lib/error-message.ts';
+import { labelSelector } from '../local/kubernetes/apiserver/selectors.ts';
 import { reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { forwardToOperator, type OperatorFlags } from './operator-pod.ts';
 import { terminalWidth } from './render/wrap.ts';
 import { instanceTypesOption, type TypesFor, typesFor } from './scenario.ts';
 import { operatorNamespaceOption } from './source.ts';
+import { type Choices, columnsToSort, groupsOf, INITIAL } from './top/choices.ts';
 
 /** Address of the operator's metrics port: the given one, or a port that is forwarded to the leader. */
 class OperatorAddress {
@@ -45,6 +49,10 @@ interface Flags extends OperatorFlags {
   readonly server?: string;
   readonly instanceTypes?: string;
   readonly once?: boolean;
+  readonly selector?: (labels: StringMap) => boolean;
+  readonly labelColumns?: readonly string[];
+  readonly sort?: string;
+  readonly group?: string;
 }
 
 const HELP = `
@@ -52,7 +60,8 @@ Nodes are grouped by NodePool, with requested CPU and memory, pods, price, age, 
 disruption. Below are pending pods with the operator's reason, and its latest decisions. Prices are what AWS bills: instances,
 surplus CPU credits, volumes and public addresses, without Savings Plans and reserved instances, which karpenter cost subtracts.
 
-Keys: arrows or j and k select a row, Enter explains it, s changes the order, g the groups, / filters, Esc goes back, q quits.
+Keys: arrows or j and k select a row, Enter explains it, s changes the order, r reverses it, g changes the groups, / filters, Esc goes
+back, q quits.
 
 The kubeconfig needs get, list and watch for pods, nodes, events, NodePools, NodeClaims and EC2NodeClasses. If it may forward ports,
 and list ClusterRoles and ClusterRoleBindings, verdicts and prices are those of the operator. Otherwise, verdicts come from the events of the nodes, and prices from the built-in
@@ -69,6 +78,7 @@ export const topCommand = (version: string): Command =>
     [
       { what: 'the cluster of the kubeconfig', command: 'karpenter top' },
       { what: 'with an operator outside the cluster', command: 'karpenter top --server http://127.0.0.1:8080' },
+      { what: 'labels as columns', command: 'karpenter top -L topology.kubernetes.io/zone,example.com/team' },
       { what: 'print the view once', command: 'karpenter top --once' },
     ],
   )
@@ -80,9 +90,22 @@ export const topCommand = (version: string): Command =>
     )
     .addOption(operatorNamespaceOption())
     .addOption(instanceTypesOption())
+    .addOption(
+      new Option('-l, --selector <selector>', 'show only nodes with these labels, for example team=web').argParser(
+        selectorOf,
+      ),
+    )
+    .addOption(
+      new Option('-L, --label-columns <keys>', 'labels that are columns, separated by commas').argParser(
+        (text: string, known: readonly string[] = []) => [...known, ...keysIn(text)],
+      ),
+    )
+    .option('--sort <column>', 'column that orders the nodes (default: price)')
+    .option('--group <property>', 'property that groups the nodes (default: NodePool)')
     .option('--once', 'print the view once and exit (default if the output is not a terminal)')
     .addHelpText('after', HELP)
-    .action(async ({ server, instanceTypes, once, ...cluster }: Flags) => {
+    .action(async ({ server, instanceTypes, once, selector, labelColumns = [], sort, group, ...cluster }: Flags) => {
+      const choices = choicesOf({ labels: labelColumns, sort, group });
       await reading(cluster, `karpenter-top/${version}`, async (client) => {
         const ended = new AbortController();
         const operator = new OperatorAddress(client, cluster, server);
@@ -95,21 +118,62 @@ export const topCommand = (version: string): Command =>
             types: typesWithin(instanceTypes, operator),
             operator: (isLost) => operator.url(isLost),
             signal: ended.signal,
+            selects: selector,
           });
           if (!once && process.stdout.isTTY && process.stdin.isTTY) {
-            await (await import('./top/screen.ts')).show(watched);
+            await (await import('./top/screen.ts')).show(watched, process, choices);
             return;
           }
           const { printFrame } = await import('./top/frame.ts');
           const columns = Math.min(WIDE, terminalWidth());
           const { verdictOf } = watched;
-          process.stdout.write(printFrame({ state: watched.state(), columns, verdictOf, problem: watched.problem() }));
+          const state = watched.state();
+          process.stdout.write(printFrame({ state, choices, columns, verdictOf, problem: watched.problem() }));
         } finally {
           ended.abort();
           await operator.close();
         }
       });
     });
+
+/** @throws InvalidArgumentError if the selector cannot be parsed */
+function selectorOf(text: string): (labels: StringMap) => boolean {
+  try {
+    return labelSelector(text) ?? (() => true);
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error));
+  }
+}
+
+const keysIn = (text: string): readonly string[] =>
+  text.split(',').map((key) => {
+    if (key.trim() === '') throw new InvalidArgumentError('a label has an empty key');
+    return key.trim();
+  });
+
+/** @throws Error if no column or property has this name */
+function choicesOf({
+  labels,
+  sort = INITIAL.sort,
+  group = INITIAL.group,
+}: {
+  readonly labels: readonly string[];
+  readonly sort?: string | undefined;
+  readonly group?: string | undefined;
+}): Choices {
+  return {
+    ...INITIAL,
+    labels,
+    sort: oneOf('--sort', sort, columnsToSort(labels)),
+    group: oneOf('--group', group, groupsOf(labels)),
+  };
+}
+
+function oneOf(flag: string, given: string, names: readonly string[]): string {
+  const found = names.find((name) => name.toLowerCase() === given.toLowerCase());
+  if (found === undefined) throw new Error(`${flag} "${given}" is not one of ${names.join(', ')}; -L adds labels`);
+  return found;
+}
 
 /** Returns the instance types of `--instance-types`, of the operator, or of the built-in catalogue. */
 const typesWithin =

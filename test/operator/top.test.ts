@@ -44,9 +44,15 @@ it('shows the cluster with the kubeconfig alone, and more with the address of th
   const text = await printed();
   expect(text).toMatch(/1 node {2}3 pods {2}1 pending {2}\$0\.\d\d\/h/);
   expect(text).toMatch(/^default {2}1 node {2}\$0\.\d\d\/h {2}cpu/m);
-  expect(text).toMatch(/^ {2}\S+ +\S+\.large .* 2 {3} 0\.\d{3} .* ready/m);
+  expect(text).toMatch(/^ {2}\S+ +\S+\.large .* 2 +0\.\d{3} .* ready/m);
+  expect(await printed('-L', 'kubernetes.io/arch', '--sort', 'zone', '--group', 'instance type')).toMatch(
+    /^ {2}\S+ +\S+\.large .* (amd64|arm64) /m,
+  );
+  expect(await printed('-l', 'karpenter.sh/nodepool=default')).toContain('default  1 node');
+  expect(await printed('-l', 'karpenter.sh/nodepool notin (default)')).toContain('no nodes');
+  await expect(printed('--group', 'team')).rejects.toThrow(/--group "team" is not one of NodePool, zone/);
   const url = `http://127.0.0.1:${port}`;
-  await scenario.until('a verdict', async () => /ready {6}\S/.test(await printed('--server', url)));
+  await scenario.until('a verdict', async () => /ready +[a-z]/.test(await printed('--server', url)));
   expect(await printed('--server', 'http://127.0.0.1:9')).toContain(
     'operator: http://127.0.0.1:9/debug/verdicts cannot',
   );

@@ -1,14 +1,25 @@
 /** Choices of the user in `karpenter top`: sort order, groups, filter, and the selected row. */
+import { own } from '../../lib/own.ts';
 import type { LiveNode, LiveState, PendingPod } from '../../live/model.ts';
 
-const SORTS = ['price', 'cpu', 'memory', 'pods', 'age', 'name'] as const;
-const GROUPS = ['NodePool', 'zone', 'capacity type', 'instance type', 'none'] as const;
-type Sort = (typeof SORTS)[number];
-type Group = (typeof GROUPS)[number];
+/** Node with the labels that the view shows. */
+export interface TopNode extends LiveNode {
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface TopState extends LiveState {
+  readonly nodes: readonly TopNode[];
+}
 
 export interface Choices {
-  readonly sort: Sort;
-  readonly group: Group;
+  /** Name of a column of `columnsToSort`. */
+  readonly sort: string;
+  /** True if the order is from the end. */
+  readonly isReversed: boolean;
+  /** Name of a property of `groupsOf`. */
+  readonly group: string;
+  /** Keys of labels that are columns. */
+  readonly labels: readonly string[];
   readonly filter: string;
   /** True while the user types the filter. */
   readonly isTyping: boolean;
@@ -18,7 +29,9 @@ export interface Choices {
   readonly isOpen: boolean;
 }
 
-export const INITIAL: Choices = { sort: 'price', group: 'NodePool', filter: '', isTyping: false, isOpen: false };
+export const INITIAL: Choices = {
+  ...{ sort: 'price', isReversed: false, group: 'NodePool', labels: [], filter: '', isTyping: false, isOpen: false },
+};
 
 /** Fraction of the allocatable amount that is requested, or 0 if the node has none. */
 export function shareOf({ shares }: LiveNode, resource: string): number {
@@ -26,27 +39,48 @@ export function shareOf({ shares }: LiveNode, resource: string): number {
   return allocatable > 0 ? requested / allocatable : 0;
 }
 
-const KEYS: Readonly<Record<Sort, (node: LiveNode) => number>> = {
-  price: ({ usdPerHour = 0 }) => -usdPerHour,
-  cpu: (node) => -shareOf(node, 'cpu'),
-  memory: (node) => -shareOf(node, 'memory'),
-  pods: ({ pods }) => -pods,
-  age: ({ createdMs }) => createdMs,
-  name: () => 0,
+const byText = (text: (node: TopNode) => string) => (a: TopNode, b: TopNode) => compareTexts(text(a), text(b));
+const byNumber = (value: (node: TopNode) => number) => (a: TopNode, b: TopNode) => value(a) - value(b);
+const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Orders by column: numbers from the largest, ages from the oldest, texts from A to Z. */
+const ORDERS: Readonly<Record<string, (a: TopNode, b: TopNode) => number>> = {
+  price: byNumber(({ usdPerHour = 0 }) => -usdPerHour),
+  cpu: byNumber((node) => -shareOf(node, 'cpu')),
+  memory: byNumber((node) => -shareOf(node, 'memory')),
+  pods: byNumber(({ pods }) => -pods),
+  age: byNumber(({ createdMs }) => createdMs),
+  name: byText(({ name }) => name),
+  'instance type': byText(({ instanceType }) => instanceType),
+  'capacity type': byText(({ capacityType }) => capacityType),
+  zone: byText(({ zone }) => zone),
+  state: byText(({ state }) => state),
+  verdict: byText(({ verdict }) => verdict?.code ?? ''),
 };
 
-const GROUP_OF: Readonly<Record<Group, (node: LiveNode) => string>> = {
+const GROUPS: Readonly<Record<string, (node: TopNode) => string>> = {
   NodePool: ({ nodePool }) => nodePool || 'no NodePool',
   zone: ({ zone }) => zone || 'no zone',
   'capacity type': ({ capacityType }) => capacityType || 'no capacity type',
   'instance type': ({ instanceType }) => instanceType || 'no instance type',
+  state: ({ state }) => state,
+  verdict: ({ verdict }) => verdict?.code ?? 'no verdict',
   none: () => '',
 };
+
+/** Returns the names of all columns that can order the nodes. Keys of labels are such names. */
+export const columnsToSort = (labels: readonly string[]): readonly string[] => [...Object.keys(ORDERS), ...labels];
+
+/** Returns the names of all properties that can group the nodes. */
+export const groupsOf = (labels: readonly string[]): readonly string[] => [...Object.keys(GROUPS), ...labels];
+
+const orderBy = (name: string) => own(ORDERS, name) ?? byText(({ labels }) => own(labels, name) ?? '');
+const groupBy = (name: string) => own(GROUPS, name) ?? (({ labels }: TopNode) => own(labels, name) ?? `no ${name}`);
 
 export interface NodeGroup {
   /** Empty if nodes are not grouped. */
   readonly name: string;
-  readonly nodes: readonly LiveNode[];
+  readonly nodes: readonly TopNode[];
 }
 
 export interface Rows {
@@ -55,15 +89,26 @@ export interface Rows {
 }
 
 /** Applies filter, groups and order. The filter is a part of any column, regardless of case. */
-export function rowsOf({ nodes, pending }: LiveState, { sort, group, filter }: Choices): Rows {
+export function rowsOf({ nodes, pending }: TopState, { sort, isReversed, group, labels: keys, filter }: Choices): Rows {
   const wanted = filter.toLowerCase();
   const has = (...texts: readonly string[]): boolean => texts.some((text) => text.toLowerCase().includes(wanted));
-  const shown = nodes.filter(({ name, nodePool, instanceType, zone, capacityType, state, verdict }) =>
-    has(name, nodePool, instanceType, zone, capacityType, state, verdict?.text ?? ''),
+  const shown = nodes.filter(({ name, nodePool, instanceType, zone, capacityType, state, verdict, labels }) =>
+    has(
+      name,
+      nodePool,
+      instanceType,
+      zone,
+      capacityType,
+      state,
+      verdict?.code ?? '',
+      verdict?.text ?? '',
+      ...keys.map((key) => own(labels, key) ?? ''),
+    ),
   );
-  const key = KEYS[sort];
-  const inOrder = shown.toSorted((a, b) => key(a) - key(b) || (a.name < b.name ? -1 : 1));
-  const groups = [...Map.groupBy(inOrder, GROUP_OF[group])].map(([name, own]) => ({ name, nodes: own }));
+  const order = orderBy(sort);
+  const direction = isReversed ? -1 : 1;
+  const inOrder = shown.toSorted((a, b) => direction * order(a, b) || compareTexts(a.name, b.name));
+  const groups = [...Map.groupBy(inOrder, groupBy(group))].map(([name, own]) => ({ name, nodes: own }));
   return {
     groups: groups.sort((a, b) => priceOf(b.nodes) - priceOf(a.nodes) || (a.name < b.name ? -1 : 1)),
     pending: pending.filter(({ pod, reason = '' }) => has(pod, reason)),
@@ -95,15 +140,16 @@ const PAGE = 10;
 const STEPS: Readonly<Record<string, number>> = { up: -1, down: 1, 'page up': -PAGE, 'page down': PAGE };
 
 /** Returns the choices after a key, or undefined if the view must close. */
-export function press(choices: Choices, key: Key, state: LiveState): Choices | undefined {
+export function press(choices: Choices, key: Key, state: TopState): Choices | undefined {
   if (choices.isTyping) return type(choices, key);
   const letter = typeof key === 'string' ? key : key.text;
   if (letter === 'q') return undefined;
   if (letter === 'escape') return choices.isOpen ? { ...choices, isOpen: false } : { ...choices, filter: '' };
   if (letter === 'enter') return { ...choices, isOpen: !choices.isOpen && choices.selected !== undefined };
   if (letter === '/') return { ...choices, isTyping: true, isOpen: false };
-  if (letter === 's') return { ...choices, sort: after(SORTS, choices.sort) };
-  if (letter === 'g') return { ...choices, group: after(GROUPS, choices.group) };
+  if (letter === 's') return { ...choices, sort: after(columnsToSort(choices.labels), choices.sort) };
+  if (letter === 'r') return { ...choices, isReversed: !choices.isReversed };
+  if (letter === 'g') return { ...choices, group: after(groupsOf(choices.labels), choices.group) };
   const step = STEPS[letter === 'k' ? 'up' : letter === 'j' ? 'down' : letter];
   return step === undefined ? choices : move(choices, step, state);
 }
@@ -117,7 +163,7 @@ function type(choices: Choices, key: Key): Choices {
 
 const after = <T>(values: readonly T[], value: T): T => values[(values.indexOf(value) + 1) % values.length] ?? value;
 
-function move(choices: Choices, step: number, state: LiveState): Choices {
+function move(choices: Choices, step: number, state: TopState): Choices {
   const names = selectable(rowsOf(state, choices));
   const at = choices.selected === undefined ? -1 : names.indexOf(choices.selected);
   const next = at === -1 ? 0 : Math.min(names.length - 1, Math.max(0, at + step));

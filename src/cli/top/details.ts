@@ -1,13 +1,13 @@
 /** Details of the selected node or pod in `karpenter top`. */
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { LiveNode, LiveState } from '../../live/model.ts';
+import type { LiveNode } from '../../live/model.ts';
 import { verdictText } from '../render/verdicts.ts';
 import { wrapped } from '../render/wrap.ts';
-import type { Choices } from './choices.ts';
+import type { Choices, TopState } from './choices.ts';
 import { ageText, bar, type Line } from './spans.ts';
 
 interface DetailsInput {
-  readonly state: LiveState;
+  readonly state: TopState;
   readonly choices: Choices;
   readonly columns: number;
   readonly verdictOf: (node: string) => Verdict | undefined;

@@ -1,15 +1,17 @@
 /** Renders one frame of `karpenter top` as lines of styled text. */
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { LiveDecision, LiveNode, LiveState, PendingPod } from '../../live/model.ts';
+import type { LiveDecision, LiveNode, PendingPod } from '../../live/model.ts';
 import { HOURS_PER_MONTH } from '../cost/now.ts';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
-import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, shareOf } from './choices.ts';
+import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, type TopState } from './choices.ts';
+import { type Columns, columnsFor, MARK } from './columns.ts';
 import { details } from './details.ts';
+import { paneRows } from './panes.ts';
 import { ageText, bar, cell, firstLine, type Line, type Span } from './spans.ts';
 
 export interface FrameInput {
-  readonly state: LiveState;
+  readonly state: TopState;
   readonly choices: Choices;
   readonly columns: number;
   /** Height of the terminal. Undefined prints every row. */
@@ -20,8 +22,6 @@ export interface FrameInput {
 
 /** Number of cost samples that the header shows, the last 15 minutes. */
 const SPARKS = 30;
-const MOST_PENDING = 6;
-const MOST_DECISIONS = 6;
 const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = {
   bought: 'green',
   'given-back': 'blue',
@@ -32,8 +32,8 @@ const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = 
 };
 
 /** Returns a frame with every row, as plain text. */
-export function printFrame(input: Omit<FrameInput, 'choices' | 'rows'>): string {
-  const lines = frame({ ...input, choices: INITIAL });
+export function printFrame(input: Omit<FrameInput, 'choices' | 'rows'> & { readonly choices?: Choices }): string {
+  const lines = frame({ choices: INITIAL, ...input });
   return `${lines
     .map((line) =>
       line
@@ -52,12 +52,12 @@ export function frame(input: FrameInput): readonly Line[] {
     : overview(input, rows === undefined ? undefined : rows - head.length - 2);
   const shown = rows === undefined ? body : body.slice(0, rows - head.length - 2);
   const blank = Array.from({ length: Math.max(0, (rows ?? 0) - head.length - shown.length - 2) }, (): Line => []);
-  const foot = rows === undefined ? [] : [...blank, selection(choices, state), footer(choices, state)];
+  const foot = rows === undefined ? [] : [...blank, selection(choices, state), footer(choices, input)];
   return [...head, ...shown, ...foot].map((line) => cut(line, columns));
 }
 
-/** Returns the verdict on the selected node. In a narrow terminal, the rows have no column for it. */
-function selection({ selected, isOpen }: Choices, { nodes }: LiveState): Line {
+/** Returns the verdict on the selected node. In a narrow terminal, its row has only the code. */
+function selection({ selected, isOpen }: Choices, { nodes }: TopState): Line {
   const { verdict } = (isOpen ? undefined : nodes.find(({ name }) => name === selected)) ?? {};
   return verdict === undefined ? [] : [{ text: `▶ ${firstLine(verdict.text)}`, color: 'cyan' }];
 }
@@ -92,69 +92,27 @@ function totalShare(nodes: readonly LiveNode[], resource: string): number {
   return sum(1) > 0 ? sum(0) / sum(1) : 0;
 }
 
-interface Column {
-  readonly title: string;
-  readonly width: number;
-  readonly cell: (node: LiveNode, nowMs: number) => readonly Span[];
-  /** Minimum width of the terminal in columns for this column. */
-  readonly from: number;
-}
-
-const STATE_COLORS: Readonly<Record<LiveNode['state'], Span['color']>> = {
-  launching: 'cyan',
-  starting: 'yellow',
-  ready: 'green',
-  leaving: 'magenta',
-};
-
-const COLUMNS: readonly Column[] = [
-  { title: 'NODE', width: 22, from: 0, cell: ({ name, nodeClaim }) => cell(shortName(name, nodeClaim), 22) },
-  { title: 'TYPE', width: 16, from: 60, cell: ({ instanceType }) => cell(instanceType, 16) },
-  { title: 'CAPACITY', width: 9, from: 130, cell: ({ capacityType }) => cell(capacityType, 9) },
-  { title: 'ZONE', width: 11, from: 150, cell: ({ zone }) => cell(zone, 11) },
-  { title: 'CPU', width: 14, from: 0, cell: (node) => bar(shareOf(node, 'cpu'), 8) },
-  { title: 'MEMORY', width: 14, from: 80, cell: (node) => bar(shareOf(node, 'memory'), 8) },
-  { title: 'PODS', width: 4, from: 70, cell: ({ pods }) => cell(String(pods), 4, true) },
-  {
-    title: '$/H',
-    width: 7,
-    from: 0,
-    cell: ({ usdPerHour }) => cell(usdPerHour === undefined ? '–' : usdPerHour.toFixed(3), 7, true),
-  },
-  { title: 'AGE', width: 6, from: 76, cell: ({ createdMs }, nowMs) => cell(ageText(createdMs, nowMs), 6, true) },
-  {
-    title: 'STATE',
-    width: 9,
-    from: 0,
-    cell: ({ state }) => cell(state, 9).map((span) => ({ ...span, color: STATE_COLORS[state] })) as readonly Span[],
-  },
-];
-
-/** Returns the node's name up to the first dot, or the NodeClaim's name before the node exists. */
-const shortName = (name: string, nodeClaim: string | undefined): string =>
-  (name || nodeClaim || '').split('.')[0] ?? '';
-
-const NEXT: ReadonlySet<string> = new Set(['chosen', 'next']);
-const MOST_VERDICT_COLUMNS = 20;
-
 function overview(input: FrameInput, height: number | undefined): readonly Line[] {
   const { state, choices, columns } = input;
   const { groups, pending } = rowsOf(state, choices);
-  const present = COLUMNS.filter(({ from }) => columns >= from);
-  const used = present.reduce((sum, { width }) => sum + width + 2, 2);
-  const left = columns - used;
-  const heading: Line = [
-    {
-      text: `  ${present.map(({ title, width }) => title.padEnd(width)).join('  ')}${left >= MOST_VERDICT_COLUMNS ? '  DISRUPTION' : ''}`,
-      bold: true,
-    },
+  const { labels } = choices;
+  const nowMs = state.summary.atMs;
+  const chosen = columnsFor(
+    groups.flatMap(({ nodes }) => nodes),
+    { columns, labels, nowMs },
+  );
+  const titles = chosen.shown.map(({ title, width, isRight }) =>
+    isRight ? title.padStart(width) : title.padEnd(width),
+  );
+  const { lines, selectedAt } = nodeLines(groups, choices, chosen);
+  const wanted = { nodes: lines.length, pending: pending.length, decisions: state.decisions.length };
+  const rows = paneRows(wanted, height === undefined ? undefined : height - 1);
+  return [
+    [{ text: `${' '.repeat(MARK)}${titles.join(chosen.gap)}`, bold: true }],
+    ...window(lines, selectedAt, rows.nodes),
+    ...pendingLines(pending, input, rows.pending),
+    ...decisionLines(state.decisions, rows.decisions),
   ];
-  const { lines, selectedAt } = nodeLines(groups, input, present, left);
-  const waiting = pendingLines(pending, input);
-  const decided = decisionLines(state.decisions);
-  const rest = [...waiting, ...decided];
-  const space = height === undefined ? lines.length : Math.max(3, height - rest.length - 1);
-  return [heading, ...window(lines, selectedAt, space), ...rest];
 }
 
 /** Returns the part of the lines around the selected line that fits. */
@@ -167,11 +125,9 @@ function window(lines: readonly Line[], selectedAt: number, space: number): read
 
 function nodeLines(
   groups: readonly NodeGroup[],
-  { state, choices }: FrameInput,
-  present: readonly Column[],
-  left: number,
+  choices: Choices,
+  { shown, gap }: Columns,
 ): { readonly lines: readonly Line[]; readonly selectedAt: number } {
-  const nowMs = state.summary.atMs;
   const lines: Line[] = [];
   let selectedAt = 0;
   for (const { name, nodes } of groups) {
@@ -187,12 +143,11 @@ function nodeLines(
       const isSelected = node.name === choices.selected;
       if (isSelected) selectedAt = lines.length;
       lines.push([
-        { text: isSelected ? '▶ ' : '  ', ...(isSelected && { color: 'cyan' as const }) },
-        ...present.flatMap(({ cell }, at): readonly Span[] => [
-          ...(at > 0 ? [{ text: '  ' }] : []),
-          ...cell(node, nowMs).map((span) => (isSelected && at === 0 ? { ...span, inverse: true } : span)),
+        { text: isSelected ? '▶ ' : ' '.repeat(MARK), ...(isSelected && { color: 'cyan' as const }) },
+        ...shown.flatMap(({ spans }, at): readonly Span[] => [
+          ...(at > 0 ? [{ text: gap }] : []),
+          ...spans(node).map((span) => (isSelected && at === 0 ? { ...span, inverse: true } : span)),
         ]),
-        ...verdictSpans(node, left),
       ]);
     }
   }
@@ -201,40 +156,39 @@ function nodeLines(
   return { lines, selectedAt };
 }
 
-function verdictSpans({ verdict }: LiveNode, left: number): readonly Span[] {
-  if (verdict === undefined || left < MOST_VERDICT_COLUMNS) return [];
-  const isNext = NEXT.has(verdict.code);
-  const said = firstLine(verdict.text);
-  return [{ text: `  ${said}`, ...(isNext ? { color: 'magenta' as const } : { dim: true }) }];
-}
-
-function pendingLines(pending: readonly PendingPod[], { state, choices }: FrameInput): readonly Line[] {
-  if (pending.length === 0) return [];
+function pendingLines(
+  pending: readonly PendingPod[],
+  { state, choices, columns }: FrameInput,
+  rows: number,
+): readonly Line[] {
+  if (rows === 0) return [];
   const { atMs, pendingPods } = state.summary;
   const at = pending.findIndex(({ pod }) => pod === choices.selected);
-  const from = Math.max(0, Math.min(at - MOST_PENDING + 1, pending.length - MOST_PENDING));
+  const from = Math.max(0, Math.min(at - rows + 1, pending.length - rows));
+  // leaves more than half of a narrow terminal to the reason
+  const width = Math.min(34, Math.floor(columns * 0.4), Math.max(...pending.map(({ pod }) => pod.length)));
   return [
     [],
     [{ text: `PENDING PODS (${pendingPods})`, bold: true, color: 'yellow' }],
-    ...pending.slice(from, from + MOST_PENDING).map(({ pod, sinceMs, reason }): Line => {
+    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason }): Line => {
       const isSelected = pod === choices.selected;
       return [
         { text: isSelected ? '▶ ' : '  ', ...(isSelected && { color: 'cyan' as const }) },
-        ...cell(pod, 34).map((span) => ({ ...span, ...(isSelected && { inverse: true }) })),
-        ...cell(ageText(sinceMs, atMs), 8, true),
+        ...cell(pod, width).map((span) => ({ ...span, ...(isSelected && { inverse: true }) })),
+        ...cell(ageText(sinceMs, atMs), 6, true),
         { text: `  ${firstLine(reason ?? 'waits for kube-scheduler or for the first attempt of the operator')}` },
       ];
     }),
   ];
 }
 
-function decisionLines(decisions: readonly LiveDecision[]): readonly Line[] {
-  if (decisions.length === 0) return [];
+function decisionLines(decisions: readonly LiveDecision[], rows: number): readonly Line[] {
+  if (rows === 0) return [];
   return [
     [],
     [{ text: 'DECISIONS', bold: true }],
     ...decisions
-      .slice(-MOST_DECISIONS)
+      .slice(-rows)
       .reverse()
       .map(({ atMs, topic, object, text: said, usdPerHour, times }): Line => {
         const color = DECISION_COLORS[topic];
@@ -249,16 +203,24 @@ function decisionLines(decisions: readonly LiveDecision[]): readonly Line[] {
   ];
 }
 
-function footer({ sort, group, filter, isTyping, isOpen }: Choices, { summary }: LiveState): Line {
+/** Width of the terminal from which the last line lists all keys. */
+const LONG_KEYS = 120;
+
+function footer(
+  { sort, isReversed, group, filter, isTyping, isOpen }: Choices,
+  { state: { summary }, columns }: FrameInput,
+): Line {
   if (isTyping)
     return [
       { text: `filter: ${filter}█`, color: 'cyan' },
       { text: '  Enter: apply  Esc: clear', dim: true },
     ];
   const time = new Date(summary.atMs).toISOString().slice(11, 19);
-  const keys = isOpen ? 'Esc: back' : `↑↓: select  Enter: explain  s: sort (${sort})  g: group (${group})  /: filter`;
+  const order = `${sort}${isReversed ? ', reversed' : ''}`;
+  const choosing = `s: sort (${order})  r: reverse  g: group (${group})  /: filter`;
+  const keys = isOpen ? 'Esc: back' : columns < LONG_KEYS ? choosing : `↑↓: select  Enter: explain  ${choosing}`;
   return [
-    { text: `${keys}  q: quit  ${time} UTC`, dim: true },
+    { text: `${keys}  q: quit${columns < LONG_KEYS ? '' : `  ${time} UTC`}`, dim: true },
     ...(filter === '' ? [] : [{ text: `  filter: ${filter} (Esc clears)`, color: 'cyan' as const }]),
   ];
 }

@@ -2,7 +2,7 @@
 import { Box, render, Text, useApp, useInput, useWindowSize } from 'ink';
 import { createElement, type ReactElement, useEffect, useReducer, useState } from 'react';
 import { escapeControls, withoutFilter } from '../../observe/control-characters.ts';
-import { INITIAL, type Key, press } from './choices.ts';
+import { type Choices, INITIAL, type Key, press } from './choices.ts';
 import { frame } from './frame.ts';
 import type { Line } from './spans.ts';
 import type { WatchedCluster } from './watch.ts';
@@ -46,10 +46,10 @@ const lineElement = (line: Line, at: number): ReactElement =>
         ),
   );
 
-function Screen({ cluster }: { readonly cluster: WatchedCluster }): ReactElement {
+function Screen({ cluster, initial }: { readonly cluster: WatchedCluster; readonly initial: Choices }): ReactElement {
   const { exit } = useApp();
   const { columns, rows } = useWindowSize();
-  const [choices, choose] = useState(INITIAL);
+  const [choices, choose] = useState(initial);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     const timer = setInterval(redraw, REDRAW_MS);
@@ -72,7 +72,11 @@ interface Terminal {
 }
 
 /** Shows the view until the user closes it. */
-export async function show(cluster: WatchedCluster, { stdin, stdout }: Terminal = process): Promise<void> {
+export async function show(
+  cluster: WatchedCluster,
+  { stdin, stdout }: Terminal = process,
+  initial: Choices = INITIAL,
+): Promise<void> {
   const options = { alternateScreen: true, interactive: true, stdin, stdout: withoutFilter(stdout) };
-  await render(createElement(Screen, { cluster }), options).waitUntilExit();
+  await render(createElement(Screen, { cluster, initial }), options).waitUntilExit();
 }

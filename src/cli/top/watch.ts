@@ -2,7 +2,7 @@
 
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { EC2_NODE_CLASS, EVENT, POD } from '../../api/kinds.ts';
-import type { KubeEvent, Pod } from '../../api/kubernetes.ts';
+import type { KubeEvent, Pod, StringMap } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { familyOf } from '../../aws/amis/families.ts';
 import { nodeCharges } from '../../aws/pricing/node-charges.ts';
@@ -18,7 +18,6 @@ import { messageOf } from '../../lib/error-message.ts';
 import { timeOf } from '../../lib/times.ts';
 import { tryRun } from '../../lib/try-run.ts';
 import type { PricesOf } from '../../live/costs.ts';
-import type { LiveState } from '../../live/model.ts';
 import { LiveView } from '../../live/view.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { ClusterState } from '../../state/cluster.ts';
@@ -26,6 +25,7 @@ import type { Manifest } from '../objects/read.ts';
 import { askOperator } from '../operator.ts';
 import type { TypesFor } from '../scenario.ts';
 import { OPERATOR_EVENTS } from '../snapshot/kinds.ts';
+import type { TopNode, TopState } from './choices.ts';
 
 const INTERVAL_MS = 5_000;
 /** Wait for the first lists. Kinds that are not readable must not delay the view for ever. */
@@ -42,10 +42,12 @@ export interface WatchOptions {
    */
   readonly operator: (isLost: boolean) => Promise<string | undefined>;
   readonly signal: AbortSignal;
+  /** Returns true if nodes with these labels are shown. Default: all nodes. */
+  readonly selects?: ((labels: StringMap) => boolean) | undefined;
 }
 
 export interface WatchedCluster {
-  state(): LiveState;
+  state(): TopState;
   /** Returns the verdict on a node with the results of all methods, if they are known. */
   verdictOf(node: string): Verdict | undefined;
   /** Returns the last failure of a request, until the request succeeds again. */
@@ -84,11 +86,18 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
   await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
   await Promise.all([refresh(), view.refreshPrices()]);
   void view.run(signal);
+  const { nodes, nodeClaims } = cluster.stores;
+  const nodesWithLabels = (): readonly TopNode[] =>
+    view.nodes().flatMap((node) => {
+      const object = nodes.get({ name: node.name }) ?? nodeClaims.get({ name: node.nodeClaim ?? '' });
+      const labels = object?.metadata.labels ?? {};
+      return options.selects?.(labels) === false ? [] : [{ ...node, labels }];
+    });
   void repeat(refresh, { clock, signal });
   return {
     state: () => ({
       summary: view.summary(),
-      nodes: view.nodes(),
+      nodes: nodesWithLabels(),
       pending: view.pending(),
       decisions: view.decisions.list(),
       costs: view.costs,

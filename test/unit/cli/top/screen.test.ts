@@ -1,10 +1,10 @@
 /** The terminal of `karpenter top`, with the streams of a terminal that this test controls. */
 import { PassThrough } from 'node:stream';
 import { expect, it } from '@jest/globals';
+import type { TopState } from '../../../../src/cli/top/choices.ts';
 import { show } from '../../../../src/cli/top/screen.ts';
-import type { LiveState } from '../../../../src/live/model.ts';
 
-const STATE: LiveState = {
+const STATE: TopState = {
   summary: {
     clusterName: 'prod',
     atMs: Date.parse('2026-06-01T12:00:00Z'),
@@ -28,6 +28,7 @@ const STATE: LiveState = {
       pods: 0,
       shares: {},
       blocks: [],
+      labels: {},
     },
   ],
   pending: [],

@@ -1,15 +1,26 @@
 /** Keys and frames of `karpenter top`, without a terminal. */
 import { describe, expect, it } from '@jest/globals';
-import { type Choices, INITIAL, type Key, press, rowsOf } from '../../../../src/cli/top/choices.ts';
+import fc from 'fast-check';
+import {
+  type Choices,
+  columnsToSort,
+  groupsOf,
+  INITIAL,
+  type Key,
+  press,
+  rowsOf,
+  type TopNode,
+  type TopState,
+} from '../../../../src/cli/top/choices.ts';
 import { type FrameInput, frame, printFrame } from '../../../../src/cli/top/frame.ts';
+import { PANE_HEAD, paneRows } from '../../../../src/cli/top/panes.ts';
 import type { Line } from '../../../../src/cli/top/spans.ts';
 import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
-import type { LiveNode, LiveState } from '../../../../src/live/model.ts';
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const GIB = 2 ** 30;
 
-const node = (name: string, more: Partial<LiveNode> = {}): LiveNode => ({
+const node = (name: string, more: Partial<TopNode> = {}): TopNode => ({
   name: `${name}.us-west-2.compute.internal`,
   nodeClaim: `default-${name}`,
   nodePool: 'default',
@@ -22,10 +33,11 @@ const node = (name: string, more: Partial<LiveNode> = {}): LiveNode => ({
   pods: 3,
   shares: { cpu: [1_000, 2_000], memory: [4 * GIB, 8 * GIB] },
   blocks: [],
+  labels: {},
   ...more,
 });
 
-const STATE: LiveState = {
+const STATE: TopState = {
   summary: {
     clusterName: 'prod',
     atMs: NOW,
@@ -61,7 +73,7 @@ const STATE: LiveState = {
   ],
 };
 
-const short = (nodes: readonly LiveNode[]): string => nodes.map(({ name }) => name[0]).join('');
+const short = (nodes: readonly TopNode[]): string => nodes.map(({ name }) => name[0]).join('');
 const textOf = (lines: readonly Line[]): string =>
   lines.map((line) => line.map(({ text }) => text).join('')).join('\n');
 const input = (choices: Partial<Choices> = {}, more: Partial<FrameInput> = {}): FrameInput => ({
@@ -88,6 +100,28 @@ describe('the order of nodes', () => {
     expect(groups.map(({ name, nodes }) => [name, short(nodes)])).toEqual([
       ['gpu', 'c'],
       ['default', order],
+    ]);
+  });
+
+  it('is by every column, and by labels that are columns, in both directions', () => {
+    const labels = ['team'];
+    const state = {
+      ...STATE,
+      nodes: [
+        node('a', { zone: 'z2', capacityType: 'spot', instanceType: 'b.large', state: 'ready', labels: { team: 'x' } }),
+        node('b', { zone: 'z1', capacityType: 'on-demand', instanceType: 'a.large', state: 'leaving', labels: {} }),
+      ],
+    };
+    const orderBy = (sort: string, isReversed = false): string =>
+      short(rowsOf(state, { ...INITIAL, sort, isReversed, labels }).groups.flatMap(({ nodes }) => nodes));
+    for (const sort of ['zone', 'capacity type', 'instance type', 'state', 'team']) {
+      expect([sort, orderBy(sort)]).toEqual([sort, 'ba']);
+      expect([sort, orderBy(sort, true)]).toEqual([sort, 'ab']);
+    }
+    expect(columnsToSort(labels).at(-1)).toBe('team');
+    expect(rowsOf(state, { ...INITIAL, group: 'team', labels }).groups.map(({ name }) => name)).toEqual([
+      'no team',
+      'x',
     ]);
   });
 
@@ -125,7 +159,65 @@ describe('keys', () => {
 
   it('change order and groups in a circle', () => {
     expect(pressing({ text: 's' }).sort).toBe('cpu');
-    expect(pressing(...typed('ggggg')).group).toBe('NodePool');
+    expect(pressing({ text: 'r' }).isReversed).toBe(true);
+    expect(pressing(...typed('g'.repeat(groupsOf([]).length))).group).toBe('NodePool');
+  });
+});
+
+describe('the columns', () => {
+  const many = (count: number): TopState => ({
+    ...STATE,
+    nodes: Array.from({ length: count }, (_, at) =>
+      node(`ip-10-0-${100 + (at % 100)}-${at}`, {
+        instanceType: at % 2 === 0 ? 'c6g.12xlarge' : 'm6g.large',
+        verdict: { code: 'not-worth-moving', text: 'saves $0.0478/h for an expected 72 min = $0.0571; moving costs' },
+        labels: { 'example.com/team': at % 2 === 0 ? 'web' : 'data' },
+      }),
+    ),
+  });
+  const rowsIn = (columns: number, rows: number, labels: readonly string[] = []): readonly string[] =>
+    textOf(frame(input({ labels }, { state: many(506), columns, rows })))
+      .split('\n')
+      .filter((line) => line.includes('ip-10-0'));
+
+  it('have name, type, capacity type, use, price and the word of the verdict at 80 columns', () => {
+    const rows = rowsIn(80, 24);
+    expect(rows.length).toBeGreaterThanOrEqual(8);
+    for (const row of rows)
+      expect(row).toMatch(
+        /^ {2}ip-10-0-\d+-\d+ +(c6g\.12xlarge|m6g\.large) +on-demand 50 % 50 % 0\.100 90s not-worth-moving *$/,
+      );
+  });
+
+  it('have the sentence of the verdict where it has room', () => {
+    expect(rowsIn(120, 24)[0]).not.toContain('saves');
+    expect(rowsIn(200, 24)[0]).toContain('saves $0.0478/h for an expected 72 min = $0.0571; moving costs');
+  });
+
+  it('contain labels at any width', () => {
+    for (const columns of [80, 120, 200])
+      expect(rowsIn(columns, 24, ['example.com/team']).every((row) => / (web|data) /.test(row))).toBe(true);
+  });
+});
+
+describe('the panes', () => {
+  const counts = fc.record({ nodes: fc.integer({ min: 1, max: 600 }), pending: fc.nat(40), decisions: fc.nat(40) });
+
+  it('fit into the height, and leave at least half of it to the nodes', () => {
+    fc.assert(
+      fc.property(counts, fc.integer({ min: 1, max: 60 }), (wanted, height) => {
+        const { nodes, pending, decisions } = paneRows(wanted, height);
+        const used = [pending, decisions].reduce((sum, rows) => sum + (rows > 0 ? rows + PANE_HEAD : 0), 0);
+        expect(nodes + used).toBeLessThanOrEqual(Math.max(1, height));
+        expect(nodes).toBeGreaterThanOrEqual(Math.min(wanted.nodes, Math.ceil(height / 2)));
+        expect(pending).toBeLessThanOrEqual(wanted.pending);
+        expect(decisions).toBeLessThanOrEqual(wanted.decisions);
+      }),
+    );
+  });
+
+  it('show pending pods and a decision in a terminal of 24 lines', () => {
+    expect(paneRows({ nodes: 506, pending: 12, decisions: 30 }, 18)).toEqual({ nodes: 9, pending: 4, decisions: 1 });
   });
 });
 
@@ -144,7 +236,7 @@ describe('a frame', () => {
           .map(({ length }) => length),
       ),
     ).toBeLessThanOrEqual(columns);
-    expect(textOf(lines)).toContain('q: quit'.slice(0, columns > 90 ? 7 : 0));
+    expect(textOf(lines)).toContain('q: quit'.slice(0, columns >= 80 ? 7 : 0));
   });
 
   it('shows the rows around the selected node of a long list', () => {

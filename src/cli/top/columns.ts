@@ -1,0 +1,161 @@
+/** Columns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
+import { own } from '../../lib/own.ts';
+import type { LiveNode } from '../../live/model.ts';
+import { shareOf, type TopNode } from './choices.ts';
+import { ageText, bar, cell, firstLine, type Span } from './spans.ts';
+
+export interface Column {
+  readonly title: string;
+  readonly width: number;
+  readonly isRight: boolean;
+  readonly spans: (node: TopNode) => readonly Span[];
+}
+
+export interface Columns {
+  readonly shown: readonly Column[];
+  /** Blanks between columns. */
+  readonly gap: string;
+}
+
+interface Field {
+  readonly id: string;
+  readonly title: string;
+  readonly text: (node: TopNode) => string;
+  /** Maximum width of the column, in characters. */
+  readonly widest: number;
+  readonly isRight?: boolean;
+  readonly style?: (node: TopNode) => Partial<Span>;
+}
+
+const STATE_COLORS: Readonly<Record<LiveNode['state'], Span['color']>> = {
+  launching: 'cyan',
+  starting: 'yellow',
+  ready: 'green',
+  leaving: 'magenta',
+};
+const NEXT: ReadonlySet<string> = new Set(['chosen', 'next']);
+
+/** Returns the node's name up to the first dot, or the NodeClaim's name before the node exists. */
+const shortName = ({ name, nodeClaim }: LiveNode): string => (name || nodeClaim || '').split('.')[0] ?? '';
+
+const percent = (node: LiveNode, resource: string): string => `${Math.round(100 * shareOf(node, resource))} %`;
+const styleOfState = ({ state }: TopNode): Partial<Span> => {
+  const color = STATE_COLORS[state];
+  return color === undefined ? {} : { color };
+};
+const styleOfVerdict = ({ verdict }: TopNode): Partial<Span> =>
+  NEXT.has(verdict?.code ?? '') ? { color: 'magenta' } : { dim: true };
+
+function fieldsAt(nowMs: number, labels: readonly string[]): readonly Field[] {
+  return [
+    { id: 'node', title: 'NODE', text: shortName, widest: 40 },
+    { id: 'type', title: 'TYPE', text: ({ instanceType }) => instanceType, widest: 20 },
+    { id: 'capacity', title: 'CAPACITY', text: ({ capacityType }) => capacityType, widest: 9 },
+    { id: 'zone', title: 'ZONE', text: ({ zone }) => zone, widest: 16 },
+    ...labels.map((key): Field => {
+      const title = key.slice(key.lastIndexOf('/') + 1).toUpperCase();
+      return { id: `label ${key}`, title, text: ({ labels: all }) => own(all, key) ?? '', widest: 30 };
+    }),
+    { id: 'cpu', title: 'CPU', text: (node) => percent(node, 'cpu'), widest: 5, isRight: true },
+    { id: 'memory', title: 'MEM', text: (node) => percent(node, 'memory'), widest: 5, isRight: true },
+    { id: 'pods', title: 'PODS', text: ({ pods }) => String(pods), widest: 5, isRight: true },
+    { id: 'price', title: '$/H', text: ({ usdPerHour }) => usdPerHour?.toFixed(3) ?? '–', widest: 8, isRight: true },
+    { id: 'age', title: 'AGE', text: ({ createdMs }) => ageText(createdMs, nowMs), widest: 6, isRight: true },
+    { id: 'state', title: 'STATE', text: ({ state }) => state, widest: 9, style: styleOfState },
+    {
+      id: 'verdict',
+      title: 'DISRUPTION',
+      text: ({ verdict }) => verdict?.code ?? '',
+      widest: 24,
+      style: styleOfVerdict,
+    },
+  ];
+}
+
+/** Stands for state and verdict where both do not fit: the verdict of a ready node, the state of each other node. */
+const SHORT_STATE: Field = {
+  id: 'state',
+  title: 'STATE',
+  text: ({ state, verdict }) => (state === 'ready' ? (verdict?.code ?? state) : state),
+  widest: 20,
+  style: (node) => (node.state === 'ready' && node.verdict ? styleOfVerdict(node) : styleOfState(node)),
+};
+
+const ESSENTIAL: readonly string[] = ['node', 'type', 'capacity', 'cpu', 'memory', 'price', 'state'];
+/** Further columns, the most important first. */
+const OPTIONAL: readonly string[] = ['age', 'pods', 'verdict', 'zone'];
+const BAR = 8;
+const BAR_WIDTH = BAR + ' 100 %'.length;
+/** Minimum width for the sentence of a verdict instead of its code. */
+const SENTENCE = 40;
+/** Width of the terminal in columns from which columns are two blanks apart. */
+const WIDE = 100;
+/** Characters before the first column, for the mark of the selected row. */
+export const MARK = 2;
+const SHORTEST_NAME = 8;
+
+/** Chooses the columns for the nodes. Label columns always have a place. */
+export function columnsFor(
+  nodes: readonly TopNode[],
+  {
+    columns: terminal,
+    labels,
+    nowMs,
+  }: { readonly columns: number; readonly labels: readonly string[]; readonly nowMs: number },
+): Columns {
+  const gap = terminal < WIDE ? ' ' : '  ';
+  const all = fieldsAt(nowMs, labels).map((field) => columnOf(field, nodes));
+  const short = columnOf(SHORT_STATE, nodes);
+  const asked = labels.map((key) => `label ${key}`);
+  const pick = (ids: readonly string[]): readonly Sized[] =>
+    all
+      .filter(({ id }) => ids.includes(id))
+      .map((column) => (column.id === 'state' && !ids.includes('verdict') ? short : column));
+  const room = (shown: readonly Sized[]): number =>
+    terminal - MARK - shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
+
+  let ids = [...ESSENTIAL, ...asked];
+  for (const id of OPTIONAL) if (room(pick([...ids, id])) >= 0) ids = [...ids, id];
+  let shown = pick(ids);
+  const missing = Math.max(0, -room(shown));
+  shown = shown.map((column) =>
+    column.id === 'node' ? { ...column, width: Math.max(SHORTEST_NAME, column.width - missing) } : column,
+  );
+  for (const id of ['cpu', 'memory']) {
+    const wider = shown.map((column) => (column.id === id ? barOf(column) : column));
+    if (room(wider) >= 0) shown = wider;
+  }
+  const left = room(shown);
+  const last = shown.at(-1);
+  if (last?.id === 'verdict' && last.width + left >= SENTENCE)
+    shown = [
+      ...shown.slice(0, -1),
+      { ...last, width: last.width + left, text: ({ verdict }) => firstLine(verdict?.text ?? '') },
+    ];
+  return { shown: shown.map(toColumn), gap };
+}
+
+interface Sized extends Field {
+  readonly width: number;
+  readonly isBar?: true;
+}
+
+const columnOf = (field: Field, nodes: readonly TopNode[]): Sized => ({
+  ...field,
+  width: Math.min(
+    Math.max(field.widest, field.title.length),
+    nodes.reduce((most, node) => Math.max(most, field.text(node).length), field.title.length),
+  ),
+});
+
+const barOf = (column: Sized): Sized => ({ ...column, width: BAR_WIDTH, isRight: false, isBar: true });
+
+const toColumn = ({ id, title, text, width, isRight = false, style, isBar }: Sized): Column => ({
+  title: id === 'memory' && isBar ? 'MEMORY' : title,
+  width,
+  isRight,
+  spans: (node) =>
+    isBar
+      ? bar(shareOf(node, id), BAR)
+      : cell(text(node), width, isRight).map((span) => ({ ...span, ...style?.(node) })),
+});
