@@ -83,7 +83,7 @@ export async function blockersAmong(
   );
   const found = blockersIn({
     nowMs,
-    nodes: world.snapshot.nodes,
+    nodes: world.nodes,
     pools: world.allPools,
     commitments: world.snapshot.commitments,
     podDisruptionBudgets: world.snapshot.podDisruptionBudgets,

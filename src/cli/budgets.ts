@@ -64,12 +64,12 @@ export async function budgetsIn(
   given: { readonly filename: readonly string[]; readonly whatIf?: readonly string[] },
   nowMs: number,
 ): Promise<{ readonly found: readonly PoolBudgets[]; readonly notes: readonly string[] }> {
-  const { allPools, snapshot, notes } = await worldOf(manifestsOf({ ...given, nowMs }), {
+  const { allPools, nodes, notes } = await worldOf(manifestsOf({ ...given, nowMs }), {
     instanceTypes: () => [],
     nowMs,
   });
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  return { found: poolBudgets(snapshot.nodes, nodePools, nowMs), notes };
+  return { found: poolBudgets(nodes, nodePools, nowMs), notes };
 }
 
 interface Flags extends SourceFlags {

@@ -1,16 +1,18 @@
 /** Command `karpenter simulate --disruption`. Lists the nodes of manifests that would be removed or replaced. */
 
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
+import { type ConsolidationMode, consolidationPolicy, type PackingMode } from '../api/policy.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
-import { type PassInput, passCluster, passInput, simulateOn } from '../engine/disruption/pass.ts';
+import { type PassInput, passInput, simulateOn } from '../engine/disruption/pass.ts';
 import { enabledMethods, review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
+import { disruptionInput } from '../planner/inputs.ts';
+import { launchOptions } from '../planner/options.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
 import { disruptionEnd, type Start } from './disruption-end.ts';
@@ -23,7 +25,7 @@ import { type DisruptionAnswer, disruptionOf, disruptionText } from './render/co
 import { type Format, printAs } from './render/output.ts';
 import {
   CHANGES_EXIT_CODE,
-  countedFee,
+  decisionSettings,
   defaultConstraintsOf,
   driversFor,
   manifestsOf,
@@ -31,7 +33,6 @@ import {
   type ScenarioOptions,
   type TypesFor,
   typesNoting,
-  typesUnder,
   writeNotes,
 } from './scenario.ts';
 
@@ -85,6 +86,7 @@ export interface SceneOptions {
   readonly preferencePolicy: SolveOptions['preferencePolicy'];
   readonly minValuesPolicy: SolveOptions['minValuesPolicy'];
   readonly featureGates: Readonly<Record<string, boolean>>;
+  readonly packing: PackingMode;
   readonly consolidation: ConsolidationMode;
   readonly drivers?: WorldOptions['drivers'];
 }
@@ -95,37 +97,49 @@ interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
 
 /** @throws InputError with the document and the field */
 export async function sceneOf(options: SceneOptions): Promise<Scene> {
-  const { nowMs, featureGates, preferencePolicy, minValuesPolicy, consolidation } = options;
+  const { nowMs, featureGates, preferencePolicy, minValuesPolicy, packing, consolidation, drivers } = options;
+  const settings = decisionSettings({
+    preferencePolicy,
+    minValuesPolicy,
+    packing,
+    consolidation,
+    drivers,
+    featureGates,
+  });
   const { evictionPrice: evictionUsd = DEFAULT_EVICTION_PRICE } = options;
   const policy = consolidationPolicy(consolidation);
   const manifests = manifestsOf(options);
-  const instanceTypes = typesUnder(policy, await options.instanceTypes(manifests, nowMs));
+  const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints, priceBook } = options;
   const held = await holdsFor(options.operator);
   const world = await worldOf(manifests, {
     ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook, held },
-    ...countedFee(policy, options.nodeHourlyFee),
-    drivers: options.drivers,
+    settings: { packing, consolidation, nodeHourlyFee: options.nodeHourlyFee },
+    drivers,
   });
-  const { allPools, notes, unknown } = world;
-  const solving: SolveOptions = {
-    preferencePolicy,
-    minValuesPolicy,
-    reservedMode: (featureGates.ReservedCapacity ?? true) ? 'fallback' : 'off',
-    ignoreDraRequests: options.drivers === undefined,
-    freesLimits: !policy.limitsLeavingNodes,
-  };
-  const snapshot = withPlacements(world, solving, manifests.some(isFromCluster));
+  const { allPools, nodes, notes, unknown } = world;
+  const snapshot = withPlacements(
+    { ...world, snapshot: { ...world.snapshot, nodes } },
+    launchOptions(settings),
+    manifests.some(isFromCluster),
+  );
   const staticCapacity = featureGates.StaticCapacity ?? false;
   const nodePools = allPools.map(({ nodePool }) => nodePool);
-  const passOn = (present: Snapshot): PassInput =>
-    passInput(passCluster(present, allPools, { inProgress: new Set(), consolidation }), {
+  const passOn = (present: Snapshot): PassInput => {
+    const { simulation, ...cluster } = disruptionInput(present, {
+      pools: allPools,
+      settings,
+      inProgress: new Set(),
+      nodePools,
+    });
+    return passInput(cluster, {
       nowMs,
       spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
-      simulate: simulateOn(new Simulator(present, { nodePools, solve: solving })),
+      simulate: simulateOn(new Simulator(present, simulation)),
       ...(policy.steers && { evictionUsd, showsPrices: true }),
       elapsedMs: () => performance.now(),
     });
+  };
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; none of its nodes can be disrupted until this is corrected`,
   );
@@ -148,9 +162,7 @@ function withPlacements({ snapshot, leaving }: World, options: SolveOptions, run
   const virtual = snapshot.pendingPods.filter(isVirtual);
   const waits = runs && snapshot.pendingPods.length + leaving.length > 0;
   if (virtual.length === 0 && !waits) return snapshot;
-  const pendingPods = [...snapshot.pendingPods, ...leaving];
-  const reservedMode = options.reservedMode === 'off' ? 'off' : 'strict';
-  const plan = solve({ ...snapshot, pendingPods }, { ...options, reservedMode });
+  const plan = solve({ ...snapshot, pendingPods: [...snapshot.pendingPods, ...leaving] }, options);
   const { byNode } = bufferOutcomes(plan, virtual);
   const kept = new Set(virtual.map(podKey));
   const forPods = plan.placements.filter(({ pods }) => runs && pods.some((key) => !kept.has(key)));
@@ -220,6 +232,7 @@ export interface DisruptionFlags extends ScenarioOptions {
   readonly options?: string;
   /** For example `Name=true,Other=false`. */
   readonly featureGates?: string;
+  readonly packing?: PackingMode | undefined;
   readonly consolidation?: ConsolidationMode;
   /** Operator setting of the same name, in USD. */
   readonly evictionPrice?: number;
@@ -249,6 +262,7 @@ export function sceneOptions(flags: DisruptionFlags, instanceTypes: TypesFor): S
     preferencePolicy: flags.preferencePolicy ?? file.preferencePolicy ?? 'Respect',
     minValuesPolicy: flags.minValuesPolicy ?? file.minValuesPolicy ?? 'Strict',
     featureGates: { ...file.featureGates, ...Object.fromEntries(gates) },
+    packing: flags.packing ?? 'cheapest',
     consolidation: flags.consolidation ?? 'thorough',
     nodeHourlyFee: flags.nodeHourlyFee,
     evictionPrice: flags.evictionPrice,

@@ -51,13 +51,13 @@ async function explainManifests(
   const nowMs = options.nowMs ?? Date.now();
   const { types, notes: ofTypes, unknown } = typesNoting(options);
   const instanceTypes = await types(manifests, nowMs);
-  const { snapshot, allPools, notes } = await worldOf(manifests, {
+  const { nodes, allPools, notes } = await worldOf(manifests, {
     instanceTypes,
     nowMs,
     priceBook: options.priceBook,
   });
   const claims = manifests.map(({ object }) => object).filter((object) => object.kind === NODE_CLAIM.kind);
-  const host = snapshot.nodes.find((each) => each.name === name || each.nodeClaim?.metadata.name === name);
+  const host = nodes.find((each) => each.name === name || each.nodeClaim?.metadata.name === name);
   const claim = host?.nodeClaim ?? (claims.find(({ metadata }) => metadata.name === name) as NodeClaim | undefined);
   if (claim === undefined) {
     const known = claims.map(({ metadata }) => metadata.name);

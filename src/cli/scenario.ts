@@ -4,16 +4,17 @@ import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { cpuUtilizationError } from '../api/expected-cpu-utilization.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
-import type { PackingPolicy } from '../api/policy.ts';
-import { countedTypes, withCpuUtilization } from '../engine/expected-costs.ts';
-import type { InstanceType, SolveOptions } from '../engine/model.ts';
+import { nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
+import { withCpuUtilization } from '../engine/expected-costs.ts';
+import type { InstanceType } from '../engine/model.ts';
+import type { DecisionSettings } from '../planner/options.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
 import { DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { DRA_DRIVERS } from './objects/devices.ts';
 import { InputError, messageOf } from './objects/errors.ts';
+import type { KnownGates } from './objects/gated-kinds.ts';
 import { refuseOldVersions } from './objects/old-versions.ts';
 import { isFromCluster, type Manifest, readManifests, readText } from './objects/read.ts';
 import type { WorldOptions } from './objects/snapshot.ts';
@@ -46,18 +47,6 @@ export interface ScenarioOptions {
 /** Returns the DRA drivers of nodes, or undefined if resource claims are ignored. */
 export const driversFor = ({ dra }: Pick<ScenarioOptions, 'dra'>): WorldOptions['drivers'] =>
   dra ? DRA_DRIVERS : undefined;
-
-type Costs = Pick<PackingPolicy, 'expectsCosts'>;
-
-/** Returns the hourly fee of nodes. Returns no fee if only the prices of instances count. */
-export const countedFee = ({ expectsCosts }: Costs, fee: number | undefined): Pick<WorldOptions, 'nodeHourlyFee'> =>
-  expectsCosts ? { nodeHourlyFee: fee ?? DEFAULT_NODE_HOURLY_FEE } : {};
-
-/** Returns the instance types with the costs that count. */
-export const typesUnder =
-  (policy: Costs, types: WorldOptions['instanceTypes']): WorldOptions['instanceTypes'] =>
-  (nodePool) =>
-    countedTypes(policy, types(nodePool));
 
 /** Returns a parser of numbers for which the operator reports no error. */
 const numberBy =
@@ -220,21 +209,20 @@ export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   return { types, notes, unknown };
 }
 
-/** Returns the solve options of launches, with the defaults of the operator. */
-export const launchOptions = ({
-  drivers,
-  isReserved,
-}: {
+interface GivenSettings extends Partial<Omit<DecisionSettings, 'ignoreDraRequests' | 'featureGates'>> {
   readonly drivers: WorldOptions['drivers'];
-  /** Feature gate ReservedCapacity. */
-  readonly isReserved: boolean;
-}): SolveOptions => ({
+  readonly featureGates?: KnownGates | undefined;
+}
+
+/** Returns the settings of decisions, with the defaults of the operator. */
+export const decisionSettings = ({ drivers, featureGates = {}, ...given }: GivenSettings): DecisionSettings => ({
   preferencePolicy: 'Respect',
   minValuesPolicy: 'Strict',
-  reservedMode: isReserved ? 'strict' : 'off',
-  ignoreDraRequests: drivers === undefined,
   packing: 'cheapest',
-  afterBinding: true,
+  consolidation: 'thorough',
+  ...given,
+  ignoreDraRequests: drivers === undefined,
+  featureGates: { reservedCapacity: featureGates.ReservedCapacity ?? true },
 });
 
 /** @throws InputError with the file, or SettingsError with the field */

@@ -1,25 +1,23 @@
 /** Solves manifests, and compares the results with and without a change. */
 
 import type { VolumeAttachment } from '../api/kubernetes.ts';
-import { packingPolicy } from '../api/policy.ts';
 import type { Plan, SolveOptions } from '../engine/model.ts';
 import { solve } from '../engine/solve.ts';
 import { type ChangeEffect, effectOf, podsToSolve, type Situation } from '../engine/what-if/effect.ts';
 import { defined } from '../lib/defined.ts';
+import { launchOptions } from '../planner/options.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
 import { holdsFor } from './holds.ts';
 import { InputError } from './objects/errors.ts';
 import type { Manifest } from './objects/read.ts';
 import { type World, worldOf } from './objects/snapshot.ts';
 import {
-  countedFee,
+  decisionSettings,
   defaultConstraintsOf,
   driversFor,
-  launchOptions,
   type ManifestChange,
   type ScenarioOptions,
   typesNoting,
-  typesUnder,
 } from './scenario.ts';
 
 export interface ManifestSolveOptions extends Omit<ScenarioOptions, 'filename'> {
@@ -50,25 +48,25 @@ export async function solveManifests(
   drained: ReadonlySet<string> = NONE,
 ): Promise<SolvedManifests> {
   const { nowMs = Date.now(), preferencePolicy, minValuesPolicy, packing, priceBook } = options;
-  const policy = packingPolicy(packing);
   const { types, notes: ofTypes, unknown } = typesNoting(options);
   const gates = parseGates('--feature-gates', options.featureGates ?? '');
   const featureGates = Object.fromEntries(gates);
   const drivers = driversFor(options);
+  const settings = decisionSettings({
+    drivers,
+    featureGates,
+    ...defined({ preferencePolicy, minValuesPolicy, packing }),
+  });
   const world = await worldOf(manifests, {
-    instanceTypes: typesUnder(policy, await types(manifests, nowMs)),
+    instanceTypes: await types(manifests, nowMs),
     defaultConstraints: defaultConstraintsOf(options),
     held: await holdsFor(options.instanceTypes),
     ...{ nowMs, featureGates, priceBook, drivers },
-    ...countedFee(policy, options.nodeHourlyFee),
+    settings: { packing, nodeHourlyFee: options.nodeHourlyFee },
   });
   const plan = solve(
     { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) },
-    {
-      ...launchOptions({ drivers, isReserved: featureGates.ReservedCapacity ?? true }),
-      ...defined({ preferencePolicy, minValuesPolicy, packing }),
-      explain: true,
-    },
+    { ...launchOptions(settings), explain: true },
   );
   return {
     ...{ world, plan },

@@ -52,7 +52,7 @@ function logProblem(log: Logger, { of, nodePool, error }: PoolProblem, purpose: 
   else log.debug('skipping, the nodepool is not ready', { NodePool, error });
 }
 
-/** Returns the inputs of all managed NodePools for views of existing nodes. The controllers that decide log problems. */
+/** Returns the inputs of all managed NodePools for views of existing nodes. Decisions log the problems. */
 export const viewedPoolInputs = ({
   cloud,
   cluster,

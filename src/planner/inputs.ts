@@ -38,7 +38,7 @@ const snapshotOf = (
   });
 
 /**
- * Returns the snapshot of a solve whose nodes are launched.
+ * Returns the snapshot of a solve for launches.
  * @param pools inputs of the active NodePools
  */
 export function launchSnapshot(input: PlannerInput, pools: readonly PoolInput[], nodeClassOf: NodeClassOf): Snapshot {

@@ -21,7 +21,7 @@ function commonOptions(settings: DecisionSettings, reservedMode: 'strict' | 'fal
   };
 }
 
-/** Returns the options of solves whose nodes are launched. */
+/** Returns the options of solves for launches. */
 export const launchOptions = (settings: DecisionSettings): SolveOptions => ({
   ...commonOptions(settings, 'strict'),
   packing: settings.packing,

@@ -39,11 +39,14 @@ export interface Workload {
   readonly virtual: readonly Pod[];
 }
 
-/** @param virtual virtual pods that were read before; by default, the current ones */
+/** By default, the current virtual pods, and the NodeClaims whose launch failed or takes long. */
 export function workloadOf(
   cluster: ClusterState,
   nowMs: number,
-  virtual: readonly Pod[] = cluster.virtualPods.list(),
+  {
+    virtual = cluster.virtualPods.list(),
+    overdue = cluster.unlaunched.overdue(),
+  }: Partial<Pick<Workload, 'virtual' | 'overdue'>> = {},
 ): Workload {
   const { podDisruptionBudgets } = cluster.stores;
   // Reads nodes before pods: a pod that is bound in between then appears once, as bound, or not at all.
@@ -51,7 +54,7 @@ export function workloadOf(
   return {
     nowMs,
     nodes,
-    overdue: cluster.unlaunched.overdue(),
+    overdue,
     pending: withoutPodsOfOverdueClaims(cluster, podsToPlace(cluster)),
     leaving: withoutPodsOfOverdueClaims(cluster, podsOfLeavingNodes(nodes, podDisruptionBudgets.list(), nowMs)),
     virtual: withoutPodsOfOverdueClaims(cluster, virtual),

@@ -12,7 +12,7 @@ import type { DeviceSources } from '../state/devices/sources.ts';
 export interface Catalogue {
   /** Rejects if the instance types of the NodePool are not known now. */
   instanceTypes(nodePool: NodePool): Promise<readonly InstanceType[]>;
-  /** Returns the charges of each node besides its instance. If absent, there are none. @throws Error if they are not known */
+  /** Returns the charges of each node besides its instance. Absent if nodes have no charges. @throws Error if they are unknown */
   charges?(nodePool: NodePool): NodeCharges;
 }
 

@@ -59,9 +59,12 @@ export class UnlaunchedClaims {
   }
 
   overdue(): readonly OverdueClaim[] {
-    return [...this.#waiting.values()]
-      .filter((waiting) => this.#isOverdue(waiting))
-      .map(({ claim }) => ({ claim, pods: this.#pods.get(claim.metadata.name) }));
+    return [...this.#waiting.values()].filter((waiting) => this.#isOverdue(waiting)).map(this.#withPods);
+  }
+
+  /** Returns all claims without an instance, for decisions that cannot wait for launches in progress. */
+  all(): readonly OverdueClaim[] {
+    return [...this.#waiting.values()].map(this.#withPods);
   }
 
   /** Returns the overdue claims by the pods that stay assigned to them. */
@@ -76,6 +79,11 @@ export class UnlaunchedClaims {
   podsOfOverdueClaims(): ReadonlySet<string> {
     return new Set(this.overdueClaimsByPod().keys());
   }
+
+  readonly #withPods = ({ claim }: { readonly claim: NodeClaim }): OverdueClaim => ({
+    claim,
+    pods: this.#pods.get(claim.metadata.name),
+  });
 
   #isOverdue({ claim, sinceMs }: { readonly claim: NodeClaim; readonly sinceMs: number }): boolean {
     return hasFailed(claim) || monotonicMs(this.#clock) - sinceMs >= LONGEST_WAIT_MS;

@@ -40,7 +40,8 @@ export function burstableCluster(seed: number, withDaemonSets: boolean): Burstab
     snapshot: async ({ nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE, cpuUtilization, burstable = true } = {}) => {
       const manifests = [poolOf(burstable), ...workloads].map((object) => ({ object, where: object.metadata.name }));
       const priced = cpuUtilization === undefined ? types : withCpuUtilization(types, cpuUtilization);
-      return (await worldOf(manifests, { instanceTypes: () => priced, nowMs: NOW_MS, nodeHourlyFee })).snapshot;
+      return (await worldOf(manifests, { instanceTypes: () => priced, nowMs: NOW_MS, settings: { nodeHourlyFee } }))
+        .snapshot;
     },
   };
 }

@@ -106,7 +106,7 @@ function catalogueScenarios(): readonly Scenario[] {
     return {
       name: `catalogue ${seed}`,
       snapshot: async (nodeHourlyFee) =>
-        (await worldOf(manifests, { instanceTypes: types, nowMs: NOW_MS, nodeHourlyFee })).snapshot,
+        (await worldOf(manifests, { instanceTypes: types, nowMs: NOW_MS, settings: { nodeHourlyFee } })).snapshot,
     };
   });
 }

@@ -29,7 +29,7 @@ export function recordedScenarios(suffix = ''): readonly Scenario[] {
       return {
         name,
         snapshot: async (nodeHourlyFee) =>
-          (await worldOf(manifests, { instanceTypes: () => types, nowMs: 0, nodeHourlyFee })).snapshot,
+          (await worldOf(manifests, { instanceTypes: () => types, nowMs: 0, settings: { nodeHourlyFee } })).snapshot,
       };
     });
 }

@@ -164,7 +164,7 @@ export const WIDE_CLUSTERS: readonly WideCluster[] = [
 export async function snapshotOf({ objects }: WideCluster, nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE): Promise<Snapshot> {
   const manifests = objects().map((object) => ({ object, where: object.metadata.name }));
   const instanceTypes = builtInTypes(manifests, 0);
-  return (await worldOf(manifests, { instanceTypes, nowMs: 0, nodeHourlyFee })).snapshot;
+  return (await worldOf(manifests, { instanceTypes, nowMs: 0, settings: { nodeHourlyFee } })).snapshot;
 }
 
 interface WideLine {

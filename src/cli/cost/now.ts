@@ -1,12 +1,11 @@
 /** Computes current costs, grouped by one dimension. */
 
-import { packingPolicy } from '../../api/policy.ts';
 import { CostAccount } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostDimension, CostGroup, CostReport, CostSums } from '../../engine/cost/report.ts';
 import type { Manifest } from '../objects/read.ts';
 import { worldOf } from '../objects/snapshot.ts';
-import { countedFee, type TypesFor } from '../scenario.ts';
+import type { TypesFor } from '../scenario.ts';
 
 /** Hours per month in AWS's pricing calculator. */
 export const HOURS_PER_MONTH = 730;
@@ -80,10 +79,10 @@ export async function costOfManifests(
     instanceTypes: await types(manifests, nowMs),
     nowMs,
     priceBook,
-    ...countedFee(packingPolicy(), nodeHourlyFee),
+    settings: { nodeHourlyFee },
   });
   const account = new CostAccount();
-  const { nodes } = world.snapshot;
+  const { nodes } = world;
   const prices = nodePrices(nodes, world.allPools, world.snapshot.commitments);
   for (const node of nodes) account.add(node, prices.get(node.providerId));
   return {

@@ -9,7 +9,6 @@ import {
   type StaticDrivers,
   staticTemplates,
 } from '../../aws/dra/static-templates.ts';
-import type { PoolInput } from '../../engine/model.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import { DEVICE_TEMPLATES_LABEL, readDeclarations } from '../../state/devices/declared.ts';
 import { DeviceSources } from '../../state/devices/sources.ts';
@@ -76,14 +75,13 @@ interface DeviceParts {
   readonly drivers: StaticDrivers;
 }
 
-interface PoolsWithDevices {
-  readonly pools: readonly PoolInput[];
+interface Devices {
+  readonly sources: DeviceSources;
   readonly notes: readonly string[];
 }
 
-/** Adds the devices of new nodes: declared in ConfigMaps, learned from slices of the manifests, or from static tables. */
-export async function withDevices(pools: readonly PoolInput[], parts: DeviceParts): Promise<PoolsWithDevices> {
-  const { cluster, manifests, nodeClasses, drivers } = parts;
+/** Returns the sources of the devices of new nodes: ConfigMaps, slices of the manifests, or static tables. */
+export function devicesIn({ cluster, manifests, nodeClasses, drivers }: DeviceParts): Devices {
   const declarations = readDeclarations(manifests.filter(isDeclaration).map(({ object }) => object as ConfigMap));
   const sharingOf = ({ spec }: NodePool) =>
     gpuSharing(
@@ -100,10 +98,5 @@ export async function withDevices(pools: readonly PoolInput[], parts: DevicePart
     declared: { current: async () => declarations },
     stableMs: 0,
   });
-  return {
-    pools: await Promise.all(
-      pools.map(async (pool) => ({ ...pool, ...(await sources.forPool(pool.nodePool, pool.instanceTypes)) })),
-    ),
-    notes: declarations.invalid.map(({ configMap, text }) => `ConfigMap ${configMap}: ${text}`),
-  };
+  return { sources, notes: declarations.invalid.map(({ configMap, text }) => `ConfigMap ${configMap}: ${text}`) };
 }

@@ -4,7 +4,6 @@ import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { validationOf } from '../../api/nodepool-readiness.ts';
 import { withHash } from '../../engine/drift.ts';
-import { idleMisfit } from '../../engine/idle-pools.ts';
 import type { IdlePool } from '../../engine/model.ts';
 import { checkQuantities, fieldIn } from './check.ts';
 import { InputError, messageOf } from './errors.ts';
@@ -25,8 +24,8 @@ export interface ReadPool {
 
 export interface ReadPools {
   readonly pools: readonly ReadPool[];
-  /** NodePools that launch no nodes for pods, by name. */
-  readonly idle: readonly IdlePool[];
+  /** NodePools of a cluster that cannot be read. */
+  readonly unreadable: readonly IdlePool[];
   readonly notes: readonly string[];
 }
 
@@ -36,7 +35,7 @@ export interface ReadPools {
  */
 export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClasses, nowMs: number): ReadPools {
   const pools: ReadPool[] = [];
-  const idle: IdlePool[] = [];
+  const unreadable: IdlePool[] = [];
   const notes: string[] = [];
   for (const manifest of manifests.filter(({ object }) => object.kind === 'NodePool')) {
     const { name } = manifest.object.metadata;
@@ -55,14 +54,10 @@ export function readPools(manifests: readonly Manifest[], nodeClasses: NodeClass
     } catch (error) {
       if (!(error instanceof InputError && isFromCluster(manifest))) throw error;
       notes.push(`${messageOf(error)}; it is skipped`);
-      idle.push({ nodePool: name, misfit: { code: 'unreadable', text: messageOf(error) } });
+      unreadable.push({ nodePool: name, misfit: { code: 'unreadable', text: messageOf(error) } });
     }
   }
-  for (const { nodePool } of pools) {
-    const misfit = idleMisfit(nodePool, nodeClasses.judged(nodePool.spec.template.spec.nodeClassRef.name));
-    if (misfit !== undefined) idle.push({ nodePool: nodePool.metadata.name, misfit });
-  }
-  return { pools, idle: idle.sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1)), notes };
+  return { pools, unreadable, notes };
 }
 
 /**

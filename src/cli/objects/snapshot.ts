@@ -2,29 +2,34 @@
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { KubeObject, LabelSelector, Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
 import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '../../api/node-hourly-fee.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { type ConsolidationMode, consolidationPolicy, type PackingMode, packingPolicy } from '../../api/policy.ts';
 import type { StaticDrivers } from '../../aws/dra/static-templates.ts';
 import type { WaitingPod } from '../../engine/causes/pod-verdict.ts';
-import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
 import { compareText } from '../../engine/instance-types.ts';
-import type { InstanceType, PoolInput, Snapshot } from '../../engine/model.ts';
-import { isOwnedByDaemonSet, isScheduled, isUnschedulable, podKey } from '../../engine/pods.ts';
+import type { IdlePool, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
+import { isUnschedulable, podKey } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
 import { fixedInformers } from '../../kube/fixed-informers.ts';
-import { takeSnapshot } from '../../planner/snapshot.ts';
+import { launchSnapshot } from '../../planner/inputs.ts';
+import { activeInputs, managedPools } from '../../planner/node-pools.ts';
+import { workloadOf } from '../../planner/pods.ts';
+import { type Catalogue, poolInputs } from '../../planner/pool-inputs.ts';
 import { ClusterState } from '../../state/cluster.ts';
+import type { DeviceSources } from '../../state/devices/sources.ts';
 import { providerIdOf } from '../../state/node.ts';
-import { untriedReplicas } from '../../state/untried-replicas.ts';
 import { checkNode, checkPodSpec, checkPodStatus, checkQuantities, checkWorkload, fieldIn } from './check.ts';
-import { isDeclaration, withCreatedClaims, withDevices } from './devices.ts';
+import { devicesIn, isDeclaration, withCreatedClaims } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
-import { behindGates, bufferPods, type KnownGates, underOverlays } from './gated-kinds.ts';
+import { behindGates, bufferPods, type KnownGates } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
-import { appliedBook, type ExtrasOptions, ExtrasReader } from './node-extras.ts';
-import { type ReadPool, readPools } from './pools.ts';
-import { identityOf, isFromCluster, type Manifest } from './read.ts';
+import { nominatedClaims } from './nominations.ts';
+import { readPools } from './pools.ts';
+import { appliedBook, providerOf, type TypesOf } from './provider.ts';
+import { identityOf, type Manifest } from './read.ts';
 import { notInSnapshot } from './snapshot-info.ts';
 import { staticClaims } from './static-claims.ts';
 import { unknownFields } from './stored.ts';
@@ -33,7 +38,10 @@ import { createClaims } from './volume-claims.ts';
 import { idleReason, isForeign, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
+  /** Its nodes include the NodeClaims that are not launched yet. */
   readonly snapshot: Snapshot;
+  /** Nodes with an instance. */
+  readonly nodes: readonly StateNode[];
   /**
    * All NodePools, including NodePools that launch no nodes for pods: static NodePools and NodePools that are being
    * deleted.
@@ -49,8 +57,18 @@ export interface World {
   readonly unknown: readonly string[];
 }
 
-export interface WorldOptions extends ExtrasOptions {
-  readonly instanceTypes: (nodePool: NodePool) => readonly InstanceType[];
+/** Settings of the operator that affect the input of decisions. Default: those of an operator without settings. */
+export interface WorldSettings {
+  readonly packing?: PackingMode | undefined;
+  /** Set if disruption methods decide, instead of a solve for launches. */
+  readonly consolidation?: ConsolidationMode;
+  /** USD per hour. */
+  readonly nodeHourlyFee?: number | undefined;
+}
+
+export interface WorldOptions {
+  readonly instanceTypes: TypesOf;
+  readonly settings?: WorldSettings;
   readonly nowMs: number;
   readonly featureGates?: KnownGates;
   /** File of the price book. */
@@ -87,26 +105,34 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const uids = uidsInOrder();
   const given = sortedByName(manifests.filter(standIns(manifests))).flatMap((manifest) => podsIn(manifest, uids));
   const { pods, claims: deviceClaims } = withCreatedClaims(given, options.drivers === undefined ? [] : manifests);
-  const { pools, claims, idle, notes, unknown, nodeClasses } = await poolsIn(manifests, options);
+  const { nodePools, catalogue, claims, unreadable, notes, unknown, nodeClasses } = await poolsIn(manifests, options);
   const volumes = createClaims(pods, manifests);
   const buffered = bufferPods(manifests, options.nowMs);
   const ofNodes = nodeNotes(manifests);
   const cluster = clusterOf(manifests, {
-    pods,
-    claims,
-    created: [...deviceClaims, ...volumes.claims, ...volumes.classes],
+    objects: [...nodePools, ...pods, ...claims, ...deviceClaims, ...volumes.claims, ...volumes.classes],
     options,
   });
-  const { drivers } = options;
-  const { pools: allPools, notes: deviceNotes } =
-    drivers === undefined
-      ? { pools, notes: [] }
-      : await withDevices(pools, { cluster, manifests, nodeClasses, drivers });
-  const nodes = cluster.nodes();
-  const isIdle = ({ metadata }: NodePool): boolean => idle.some(({ nodePool }) => nodePool === metadata.name);
-  const { held = new Map() } = options;
-  const untried = new Set(untriedReplicas(pods, cluster));
-  const isPlaced = (pod: Pod): boolean => (cluster.isProvisionable(pod) || untried.has(pod)) && !held.has(podKey(pod));
+  cluster.virtualPods.replace('', buffered.pods);
+  const nominated = nominatedClaims(manifests);
+  for (const pod of pods) {
+    const claim = nominated.get(pod.metadata.uid ?? '');
+    if (claim !== undefined) cluster.podTimings.assign(podKey(pod), claim);
+  }
+  const { drivers, held = new Map() } = options;
+  const devices = drivers && devicesIn({ cluster, manifests, nodeClasses, drivers });
+  const { allPools, problems } = await poolInputsOf(cluster, { catalogue, devices: devices?.sources, options });
+  const work = workloadOf(cluster, options.nowMs, { overdue: cluster.unlaunched.all() });
+  const pending = work.pending.filter((pod) => !held.has(podKey(pod)));
+  const placed = new Set(pending);
+  const snapshot = launchSnapshot(
+    {
+      ...{ cluster, commitments: book.commitments, workload: { ...work, pending, leaving: [] } },
+      settings: { packing: options.settings?.packing ?? 'cheapest' },
+    },
+    activeInputs(cluster, allPools),
+    ({ spec }) => nodeClasses.judged(spec.template.spec.nodeClassRef.name),
+  );
   return {
     notes: [
       ...book.notes,
@@ -114,10 +140,11 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...gateNotes,
       ...unknownFields(manifests),
       ...notes,
+      ...problems,
       ...ofNodes,
       ...buffered.notes,
       ...volumes.notes,
-      ...deviceNotes,
+      ...(devices?.notes ?? []),
       ...manifests.flatMap(workloadNotes),
       ...otherSchedulers(pods),
       ...pods.filter(isUnschedulable).flatMap((pod) => heldNote(pod, held)),
@@ -125,21 +152,38 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
     unknown: [...unknown, ...notInSnapshot(manifests)],
     allPools,
     waiting: pods
-      .filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isPlaced(pod))
+      .filter((pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !placed.has(pod))
       .map((pod) => ({ pod, preemption: cluster.preemptionFor(pod) })),
-    leaving: podsOfLeavingNodes(nodes, cluster.stores.podDisruptionBudgets.list(), options.nowMs),
-    snapshot: takeSnapshot(cluster, {
-      nowMs: options.nowMs,
-      pools: allPools.filter(({ nodePool }) => !isIdle(nodePool)),
-      ...(idle.length === 0
-        ? {}
-        : { idlePools: idle, idleNodePools: allPools.map(({ nodePool }) => nodePool).filter(isIdle) }),
-      nodes,
-      overdue: [],
-      pendingPods: [...pods.filter(isPlaced), ...buffered.pods],
-      commitments: book.commitments,
-    }),
+    leaving: work.leaving,
+    nodes: work.nodes,
+    snapshot: { ...snapshot, idlePools: [...(snapshot.idlePools ?? []), ...unreadable].sort(byNodePool) },
   };
+}
+
+const byNodePool = (a: IdlePool, b: IdlePool): number => (a.nodePool < b.nodePool ? -1 : 1);
+
+interface PoolParts {
+  readonly catalogue: Catalogue;
+  readonly devices: DeviceSources | undefined;
+  readonly options: Pick<WorldOptions, 'settings'>;
+}
+
+/** Returns the inputs of all managed NodePools, with notes on fees that cannot be parsed. */
+async function poolInputsOf(
+  cluster: ClusterState,
+  { catalogue, devices, options: { settings = {} } }: PoolParts,
+): Promise<Pick<World, 'allPools'> & { readonly problems: readonly string[] }> {
+  const { packing, consolidation, nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE } = settings;
+  const problems: string[] = [];
+  const allPools = await poolInputs(managedPools(cluster), {
+    ...{ catalogue, nodeHourlyFee, devices },
+    policy: consolidation === undefined ? packingPolicy(packing) : consolidationPolicy(consolidation),
+    onProblem: ({ of, nodePool, error }) => {
+      if (of === 'fee')
+        problems.push(`NodePool ${nodePool.metadata.name}: ${error}; the operator uses its own setting instead`);
+    },
+  });
+  return { allPools, problems };
 }
 
 /** Returns a note on an object of a kind that is not used. */
@@ -176,75 +220,51 @@ function heldNote(pod: Pod, held: NonNullable<WorldOptions['held']>): readonly s
 }
 
 interface PoolsInManifests extends Pick<World, 'notes' | 'unknown'> {
-  readonly pools: readonly PoolInput[];
-  readonly idle: NonNullable<Snapshot['idlePools']>;
+  readonly nodePools: readonly NodePool[];
+  readonly catalogue: Catalogue;
+  /** NodePools of a cluster that cannot be read. */
+  readonly unreadable: readonly IdlePool[];
   readonly claims: readonly NodeClaim[];
   readonly nodeClasses: NodeClasses;
 }
 
 /** Reads NodePools and NodeClaims and sets the conditions that the operator would set. */
 async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): Promise<PoolsInManifests> {
-  const { nowMs } = options;
+  const { nowMs, instanceTypes: types } = options;
   const nodeClasses = new NodeClasses(manifests);
   const read = readPools(manifests, nodeClasses, nowMs);
-  const problems: string[] = [];
-  const plain = read.pools.map((pool) => ({
-    ...pool,
-    instanceTypes: nodeClasses.isUnusable(pool.nodePool) ? [] : typesOf(pool, manifests, options, problems),
-  }));
-  const extras = new ExtrasReader(nodeClasses, options);
-  const { pools, notes } = underOverlays(
-    plain.map(({ nodePool, instanceTypes }) => ({
-      nodePool,
-      instanceTypes,
-      ...extras.of(nodePool),
-    })),
-    manifests,
+  const nodePools = read.pools.map(({ nodePool }) => nodePool);
+  const { catalogue, notes } = providerOf(nodePools, manifests, { nodeClasses, types });
+  const pools = await Promise.all(
+    read.pools.map(async (pool) => ({ ...pool, instanceTypes: await catalogue.instanceTypes(pool.nodePool) })),
   );
-  const byName = new Map(plain.map((pool) => [pool.nodePool.metadata.name, pool]));
+  const byName = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool]));
   const ofClaims = manifests.filter(({ object }) => object.kind === 'NodeClaim');
   const claims = await Promise.all(
     ofClaims.map(({ object, where }) => {
       checkQuantities(fieldIn(where, object).at('status').at('allocatable'));
-      const claim = withNodeClassRef(object as NodeClaim);
+      const claim = withRequiredFields(object as NodeClaim);
       return withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs });
     }),
   );
-  const created = staticClaims(plain, manifests, options);
+  const created = staticClaims(pools, manifests, options);
   return {
-    pools,
+    nodePools,
+    catalogue,
     claims: [...claims, ...created.claims],
     nodeClasses,
-    idle: read.idle,
-    notes: [...read.notes, ...extras.notes, ...problems, ...notes, ...created.notes],
+    unreadable: read.unreadable,
+    notes: [...read.notes, ...notes, ...created.notes],
     unknown: nodeClasses.assumptions,
   };
 }
 
-/** Default for manifests without the reference, which the API server requires. */
-const NO_CLASS = { nodeClassRef: { group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind, name: '' } };
-const withNodeClassRef = (claim: NodeClaim): NodeClaim => ({ ...claim, spec: { ...NO_CLASS, ...claim.spec } });
-
-/**
- * Returns the instance types of a NodePool. Returns none if the NodeClass of a cluster cannot be used, because its
- * NodePools launch no nodes.
- */
-function typesOf(
-  { nodePool }: ReadPool,
-  manifests: readonly Manifest[],
-  { instanceTypes }: WorldOptions,
-  problems: string[],
-): readonly InstanceType[] {
-  try {
-    return instanceTypes(nodePool);
-  } catch (error) {
-    const { name } = nodePool.spec.template.spec.nodeClassRef;
-    const nodeClass = manifests.find(({ object }) => object.kind === 'EC2NodeClass' && object.metadata.name === name);
-    if (!(error instanceof InputError) || nodeClass === undefined || !isFromCluster(nodeClass)) throw error;
-    if (!problems.includes(error.message)) problems.push(error.message);
-    return [];
-  }
-}
+/** Defaults for manifests without the fields that the API server requires. */
+const REQUIRED = {
+  nodeClassRef: { group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind, name: '' },
+  requirements: [],
+};
+const withRequiredFields = (claim: NodeClaim): NodeClaim => ({ ...claim, spec: { ...REQUIRED, ...claim.spec } });
 
 /** Suggests the correct spelling of a kind. */
 function meant(kind: string): string {
@@ -309,26 +329,22 @@ function podsIn({ object, where }: Manifest, uids: Uids): readonly Pod[] {
 }
 
 interface ClusterParts {
-  readonly pods: readonly Pod[];
-  readonly claims: readonly NodeClaim[];
-  /** Claims that the cluster would create, with their storage classes. */
-  readonly created: readonly KubeObject[];
+  /** Objects that are added to the manifests, or replace those of the same kind. */
+  readonly objects: readonly KubeObject[];
   readonly options: WorldOptions;
 }
 
-/**
- * Builds the operator's cluster state from the manifests. Pods that were created from workloads are not part of it,
- * because they have no node.
- */
-function clusterOf(manifests: readonly Manifest[], { pods, claims, created, options }: ClusterParts): ClusterState {
-  const objects = manifests.map(({ object }) => object).filter(({ kind }) => kind !== 'Pod' && kind !== 'NodeClaim');
+const REPLACED_KINDS: ReadonlySet<string> = new Set(['Pod', 'NodeClaim', 'NodePool']);
+
+/** Builds the operator's cluster state from the manifests. */
+function clusterOf(manifests: readonly Manifest[], { objects: made, options }: ClusterParts): ClusterState {
+  const objects = manifests.map(({ object }) => object).filter(({ kind }) => !REPLACED_KINDS.has(kind));
   // pods of a Deployment are owned by a ReplicaSet with the same name
   const replicaSets = objects
     .filter(({ kind }) => kind === 'Deployment')
     .map((object) => ({ ...object, kind: 'ReplicaSet' }));
-  const running = pods.filter((pod) => isScheduled(pod) || isOwnedByDaemonSet(pod));
   return new ClusterState({
-    informers: fixedInformers([...objects, ...replicaSets, ...running, ...claims, ...created]),
+    informers: fixedInformers([...objects, ...replicaSets, ...made]),
     clock: { now: () => options.nowMs },
     manages: ({ group, kind }) => group === EC2_NODE_CLASS.group && kind === EC2_NODE_CLASS.kind,
     templateOf: templatesIn(manifests),

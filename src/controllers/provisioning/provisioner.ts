@@ -169,9 +169,9 @@ export class Provisioner implements Singleton {
     return { plan, pods, solve: { fromMs, toMs: clock.now() } };
   }
 
-  #runFor(virtualPods: readonly Pod[]): Run {
+  #runFor(virtual: readonly Pod[]): Run {
     const { cluster, clock } = this.#deps;
-    const workload = workloadOf(cluster, clock.now(), virtualPods);
+    const workload = workloadOf(cluster, clock.now(), { virtual });
     const all = [...workload.pending, ...workload.leaving, ...workload.virtual];
     return { workload, all, withheld: this.#launches.withheld(all) };
   }

@@ -23,7 +23,7 @@ const MIB = 2 ** 20;
 export async function offersFor(objects: readonly KubeObject[], daemons: Size): Promise<readonly Offer[]> {
   const manifests = objects.map((object) => ({ object, where: object.metadata.name })) as Parameters<typeof worldOf>[0];
   const instanceTypes = builtInTypes(manifests, 0);
-  const { snapshot } = await worldOf(manifests, { instanceTypes, nowMs: 0, nodeHourlyFee: 0 });
+  const { snapshot } = await worldOf(manifests, { instanceTypes, nowMs: 0, settings: { nodeHourlyFee: 0 } });
   const [pool] = snapshot.pools;
   if (pool === undefined) throw new Error('the objects contain no NodePool');
   const requirements = templateRequirements(pool.nodePool);
