@@ -42,12 +42,20 @@ interface Look {
   readonly scheme?: 'light' | 'dark';
   readonly path?: string;
   readonly width?: number;
+  readonly clusterName?: string;
   readonly reducedMotion?: 'reduce' | 'no-preference';
 }
 
-async function open({ scheme = 'light', path = '', width = 1400, reducedMotion }: Look = {}): Promise<void> {
+async function open({
+  scheme = 'light',
+  path = '',
+  width = 1400,
+  reducedMotion,
+  clusterName = live.sources.clusterName,
+}: Look = {}): Promise<void> {
   served = await openLive({
     ...live.sources,
+    clusterName,
     address: { host: '127.0.0.1', port: 0 },
     token: '',
     log: silent,
@@ -77,6 +85,11 @@ const longestTask = (): Promise<number> =>
   page.evaluate(() => Math.max(0, ...(globalThis as unknown as { tasks: number[] }).tasks));
 
 const NO_COST = { effective: 0, list: 0, idle: 0, daemonSets: 0, surplusCredits: 0 };
+/** Records ten minutes of this cost. */
+const recordCost = (usdPerHour: number): void => {
+  const costs = new Map([['default', { ...NO_COST, effective: usdPerHour }]]);
+  for (const atMs of [NOW_MS - 600_000, NOW_MS]) live.history.hours.sample(atMs, costs);
+};
 const WHAT_IF = {
   ...{ change: '', addedPods: 48, removedPods: 0, moreUnschedulable: 0, notEvaluated: 0, usdPerHour: 0.75 },
   launches: [{ nodePool: 'default', instanceType: 'm7i.2xlarge', nodes: 3, pods: 40, usdPerHour: 0.75 }],
@@ -119,6 +132,28 @@ const VIEWS = [
 const rowNames = (): Promise<readonly string[]> => page.locator('tbody th a').allTextContents();
 
 describe('the live page', () => {
+  it.each([
+    390, 600, 768, 900, 1024, 1280, 1440,
+  ])('shows each view in the header at a width of %d px', async (width) => {
+    live.fill(2, 1, 1);
+    await open({ width, clusterName: 'production-eu-central-1-platform-team-cluster' });
+    for (const name of ['Map', 'NodePools', 'NodeClasses', 'Timeline', 'What if']) {
+      const link = page.locator('#views').getByText(name, { exact: true });
+      const { x, y, width: own, height } = (await link.boundingBox()) ?? { x: -1, y: 0, width: 0, height: 0 };
+      const found = await Promise.all(
+        [x + 2, x + own - 2].map((at) =>
+          page.evaluate(`document.elementFromPoint(${at}, ${y + height / 2})?.textContent`),
+        ),
+      );
+      expect({ name, found, isInside: x >= 0 && x + own <= width }).toEqual({
+        name,
+        found: [name, name],
+        isInside: true,
+      });
+    }
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+  });
+
   it('shows nodes, pending pods and decisions, with their changes', async () => {
     live.fill(4, 2, 1);
     await open();
@@ -200,7 +235,7 @@ describe('the live page', () => {
     live.fill(2, 2);
     live.limitedPool('default');
     live.brokenClass();
-    live.history.hours.sample(NOW_MS, new Map([['default', { ...NO_COST, effective: 2 }]]));
+    recordCost(2);
     live.whatIf = async () => WHAT_IF;
     await open({ scheme, width: scheme === 'dark' ? 390 : 1400 });
     for (const [view, heading] of VIEWS) {
@@ -213,12 +248,12 @@ describe('the live page', () => {
 
   it('has a timeline of nodes and of costs', async () => {
     live.fill(2, 1);
-    live.history.hours.sample(NOW_MS, new Map([['default', { ...NO_COST, effective: 2 }]]));
+    recordCost(2);
     await open({ path: '#/timeline' });
     await page.locator('.lives li').nth(1).waitFor();
     expect(await page.locator('.lives li').first().innerText()).toContain('Created 1 h ago');
     expect(await page.locator('svg.stack path').count()).toBe(1);
-    expect(await page.locator('#details').innerText()).toMatch(/default\s+\$2.00/);
+    expect(await page.locator('#details').innerText()).toMatch(/default\s+\$0\.33\d*\s+\$2\.00/);
     await page.getByRole('link', { name: '1 h' }).click();
     await page.locator('.choices a[aria-current]').getByText('1 h').waitFor();
     expect(complaints).toEqual([]);

@@ -176,7 +176,7 @@ function effectTables({ before, after, drains, pods, morePods = 0, newNodes }) {
   return [
     table(
       'Cluster',
-      ['', 'Nodes', 'New nodes', 'USD/h', 'Pods that stay pending'],
+      ['State', 'Nodes', 'New nodes', 'USD/h', 'Pods that stay pending'],
       [
         ['Without the change', before],
         ['With the change', after],
