@@ -42,7 +42,7 @@ function movesTable(moves: readonly ToldMove[]): string {
   return [headings, ...lines.flatMap((line, at) => [line, details[at] ?? ''])].join('\n');
 }
 
-/** Formats an amount with four decimals, because the savings of a move count for only half an hour. */
+/** Formats an amount with four decimals, because the savings of a move can be small. */
 const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
 
 function stateOf({ state, undone }: ToldMove): string {
