@@ -377,7 +377,9 @@ describe('the live page', () => {
     expect(complaints).toEqual([]);
   });
 
-  it.each([390, 800, 1400])('fits a window of %i pixels, with price and reason of each node', async (width) => {
+  it.each([
+    390, 800, 1210, 1280, 1400,
+  ])('fits a window of %i pixels, with price and reason of each node', async (width) => {
     live.fill(3, 2, 1);
     live.verdicts = [
       { node: 'node-0.internal', code: 'not-worth-moving', text: 'moving costs more', methods: [] } as never,
@@ -392,6 +394,15 @@ describe('the live page', () => {
       expect(box?.x).toBeGreaterThanOrEqual(0);
       expect((box?.x ?? 0) + (box?.width ?? width)).toBeLessThanOrEqual(width);
     }
+    // a price that is broken in the middle reads as another price
+    const lines = await page.evaluate<readonly number[]>(
+      `[...document.querySelectorAll('tbody td.number')].map((cell) => {
+        const range = document.createRange();
+        range.selectNode(cell.firstChild);
+        return range.getClientRects().length;
+      })`,
+    );
+    expect(new Set(lines)).toEqual(new Set([1]));
   });
 
   it.each([390, 1400])('does not move its parts while values change; %i pixels', async (width) => {
