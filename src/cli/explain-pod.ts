@@ -5,6 +5,7 @@
 import { Command } from 'commander';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import { podKey } from '../engine/pods.ts';
+import { defined } from '../lib/defined.ts';
 import { withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { liveVerdict, liveVerdicts, verdictAt, verdictsAt } from './live-pod.ts';
@@ -30,6 +31,7 @@ interface Flags extends ScenarioOptions, OperatorFlags {
   /** URL of the operator's metrics port. */
   readonly server?: string;
   readonly featureGates?: string;
+  readonly checkRemedy?: boolean;
   readonly now?: number;
   readonly output: Format;
 }
@@ -72,7 +74,8 @@ async function verdictInManifests(name: string, flags: Flags): Promise<ShownVerd
   ];
   const known = pods.map(podKey);
   if (!known.includes(pod)) throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-  const verdict = withUnknown(simulatedVerdict(pod, found), found);
+  const proof = flags.checkRemedy ? found.proveRemedy(pod) : undefined;
+  const verdict = { ...withUnknown(simulatedVerdict(pod, found), found), ...defined({ proof }) };
   return verdict.code === 'running' ? verdict : ((await findHeld(server)).get(pod) ?? verdict);
 }
 
@@ -122,15 +125,22 @@ export function explainPod(): Command {
       what: 'pending pods of a namespace, from an operator',
       command: `karpenter explain pod -n shop --server ${DEFAULT_SERVER}`,
     },
+    { what: 'a check of the remedy', command: 'karpenter explain pod web-0 -n shop -f now.yaml --check-remedy' },
     { what: 'a pod in a file', command: 'karpenter explain pod web-0 -n shop -f now.yaml' },
   ])
     .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example NodeOverlay=true')
+    .option(
+      '--check-remedy',
+      'solve with the remedy applied, and show the place of the pod or the cause that remains; computed from manifests or from the objects of the cluster',
+    )
     .addOption(outputOption())
     .addHelpText(
       'after',
       '\nThe command reads from the leading operator of the cluster, through the API server like kubectl port-forward. If it cannot\nbe reached, the command computes the verdict from the objects of the cluster and adds the last event of the operator.',
     )
     .action(async (name: string | undefined, { namespace, ...flags }: Omit<Flags, 'namespace'> & Partial<Flags>) => {
+      if (flags.checkRemedy && (name === undefined || (flags.filename.length === 0 && flags.server !== undefined)))
+        command.error('error: --check-remedy needs the name of a pod, and manifests with -f or a kubeconfig');
       if (name !== undefined) {
         const verdict = await verdictOf(name, { ...flags, namespace: namespace ?? DEFAULT_NAMESPACE });
         return printAs(flags.output, verdict, podVerdictText);

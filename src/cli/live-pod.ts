@@ -2,6 +2,7 @@
 import { EVENT, POD } from '../api/kinds.ts';
 import { type PodVerdict, runningText } from '../engine/causes/pod-verdict.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
+import { defined } from '../lib/defined.ts';
 import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { askOperator } from './operator.ts';
@@ -50,13 +51,17 @@ export const verdictsAt = (server: string): Promise<readonly PodVerdict[]> =>
  *
  * @throws Error if the pod does not exist or the cluster cannot be reached
  */
-export const liveVerdict = (flags: OperatorFlags, asked: PodName): Promise<LiveVerdict> =>
+export const liveVerdict = (
+  flags: OperatorFlags & { readonly checkRemedy?: boolean },
+  asked: PodName,
+): Promise<LiveVerdict> =>
   reading(flags, 'karpenter-explain', async (client) => {
     const pod = await client.find(POD, asked);
     if (pod === undefined) throw new Error(await noSuchPod(client, asked));
     const name = `${asked.namespace}/${asked.name}`;
     const { nodeName } = pod.spec;
     if (nodeName) return { verdict: { pod: name, code: 'running', text: runningText(pod, nodeName) }, notes: [] };
+    if (flags.checkRemedy) return computeVerdict(client, asked, undefined);
     const told = await fromOperator(client, flags, (server) => verdictAt(server, asked));
     return 'answer' in told ? { verdict: told.answer, notes: [] } : computeVerdict(client, asked, told.why);
   });
@@ -78,24 +83,26 @@ async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): 
   return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
 }
 
-/** @param why reason why the operator cannot be reached */
+/** @param why reason why the operator cannot be reached, or undefined if it is not needed */
 async function simulateCluster(
   client: HttpKubeReader,
-  why: string,
+  why: string | undefined,
 ): Promise<{ readonly found: Omit<SimulateResult, 'notes'>; readonly notes: readonly string[] }> {
   const { manifests, notRead } = await clusterManifests(client);
   const { notes, ...found } = await simulateManifests(manifests, { explain: true });
   const missing = notRead.map(({ kind, why: reason, effect }) => `${kind}s cannot be read (${reason}): ${effect}`);
-  return { found, notes: [notAsked(why), ...missing, ...notes] };
+  return { found, notes: [...(why === undefined ? [] : [notAsked(why)]), ...missing, ...notes] };
 }
 
-async function computeVerdict(client: HttpKubeReader, asked: PodName, why: string): Promise<LiveVerdict> {
+async function computeVerdict(client: HttpKubeReader, asked: PodName, why: string | undefined): Promise<LiveVerdict> {
   const { found, notes } = await simulateCluster(client, why);
   const { unknown } = found.simulation;
   const event = await lastEvent(client, asked);
+  const pod = `${asked.namespace}/${asked.name}`;
   return {
     verdict: {
-      ...simulatedVerdict(`${asked.namespace}/${asked.name}`, found),
+      ...simulatedVerdict(pod, found),
+      ...defined({ proof: why === undefined ? found.proveRemedy(pod) : undefined }),
       ...(event === undefined ? {} : { event }),
       ...(unknown && { unknown }),
     },

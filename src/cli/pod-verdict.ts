@@ -1,5 +1,6 @@
 /** Computes and renders verdicts on pods. */
 
+import { causeText } from '../engine/causes/cause.ts';
 import {
   type PodVerdict,
   refusedVerdict,
@@ -7,6 +8,7 @@ import {
   type WaitingPod,
   waitingText,
 } from '../engine/causes/pod-verdict.ts';
+import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
 import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
 import { figuresOf } from './render/simulation.ts';
@@ -18,6 +20,8 @@ import type { SimulateResult } from './simulate.ts';
 export interface ShownVerdict extends PodVerdict {
   /** Last event of the operator about the pod. */
   readonly event?: string;
+  /** Check of the remedy. */
+  readonly proof?: RemedyProof;
 }
 
 type Simulated = Pick<SimulateResult, 'simulation' | 'snapshot' | 'waiting'>;
@@ -77,7 +81,7 @@ function launchText(claim: SimulateResult['simulation']['nodeClaims'][number]): 
 }
 
 export function podVerdictText(verdict: ShownVerdict): string {
-  const { pod, code, text, since, until, nextAttempt, decided, event, nodePools = [] } = verdict;
+  const { pod, code, text, since, until, nextAttempt, decided, event, proof, nodePools = [] } = verdict;
   const facts = [
     ['verdict', code],
     ['because', text],
@@ -86,6 +90,7 @@ export function podVerdictText(verdict: ShownVerdict): string {
     ['next', nextAttempt],
     ['decided', decided],
     ['event', event],
+    ['checked', proof && proofText(proof)],
   ].flatMap(([name = '', value]) => {
     if (value === undefined) return [];
     return [`  ${name.padEnd(7)}  ${indented(value, ' '.repeat(11), terminalWidth())}`];
@@ -94,6 +99,23 @@ export function podVerdictText(verdict: ShownVerdict): string {
   const reasons = rows.length === 0 ? '' : `\n${table(['NODEPOOL', 'CODE', 'BECAUSE'], rows)}\n`;
   return `Pod ${pod}\n${facts.join('\n')}\n${reasons}`;
 }
+
+/** Renders the changes of a check, the causes that remained, and the place of the pod. */
+export function proofText({ steps, place, remaining, problem }: RemedyProof): string {
+  const changes = steps.map(({ cause, change }, at) =>
+    at === 0 ? `if ${change}` : `a further cause remains: ${causeText(cause)} If also ${change}`,
+  );
+  const end =
+    place !== undefined
+      ? `the pod ${placeText(place)}`
+      : remaining === undefined
+        ? `the pod stays pending: ${problem}`
+        : `${steps.length === 0 ? '' : `a further cause remains: ${causeText(remaining)} `}The check ends here: ${problem}`;
+  return [...changes, end].join(', ');
+}
+
+const placeText = ({ node, nodePool, instanceType }: NonNullable<RemedyProof['place']>): string =>
+  node === undefined ? `goes to a new node of NodePool ${nodePool} (${instanceType})` : `goes to node ${node}`;
 
 /** Pods with the same reason. */
 interface Group {

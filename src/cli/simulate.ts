@@ -36,7 +36,7 @@ export interface SimulateOptions extends ResultOptions {
   readonly filename: readonly string[];
 }
 
-export interface SimulateResult {
+export interface SimulateResult extends Pick<SolvedManifests, 'proveRemedy'> {
   readonly simulation: SimulationAnswer;
   readonly snapshot: Snapshot;
   /** Pods of nodes that are being removed. These must also be placed. */
@@ -71,11 +71,12 @@ export const simulateManifests = async (
 ): Promise<SimulateResult> => resultOf(await solveManifests(manifests, options), options);
 
 function resultOf(
-  { world, plan, notes, unknown }: SolvedManifests,
+  { world, plan, proveRemedy, notes, unknown }: SolvedManifests,
   { explain = false }: ResultOptions,
 ): SimulateResult {
   const { snapshot, waiting, leaving } = world;
-  return { simulation: simulationOf(plan, { explain, waiting, unknown }), snapshot, waiting, leaving, notes };
+  const simulation = simulationOf(plan, { explain, waiting, unknown });
+  return { simulation, snapshot, waiting, leaving, proveRemedy, notes };
 }
 
 interface Flags extends SimulateOptions {

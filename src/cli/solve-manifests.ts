@@ -1,7 +1,9 @@
 /** Solves manifests, and compares the results with and without a change. */
 
 import type { VolumeAttachment } from '../api/kubernetes.ts';
+import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
 import type { Plan, SolveOptions } from '../engine/model.ts';
+import { provePodRemedy } from '../engine/remedy-check.ts';
 import { solve } from '../engine/solve.ts';
 import { type ChangeEffect, effectOf, podsToSolve, type Situation } from '../engine/what-if/effect.ts';
 import { defined } from '../lib/defined.ts';
@@ -31,6 +33,8 @@ export interface ManifestSolveOptions extends Omit<ScenarioOptions, 'filename'> 
 export interface SolvedManifests {
   readonly world: World;
   readonly plan: Plan;
+  /** Checks the remedy of a refused pod. @param pod `namespace/name` */
+  readonly proveRemedy: (pod: string) => RemedyProof | undefined;
   readonly notes: readonly string[];
   /** Unknown facts that affect the plan. */
   readonly unknown: readonly string[];
@@ -64,12 +68,12 @@ export async function solveManifests(
     ...{ nowMs, featureGates, priceBook, drivers },
     settings: { packing, nodeHourlyFee: options.nodeHourlyFee },
   });
-  const plan = solve(
-    { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) },
-    { ...launchOptions(settings), explain: true },
-  );
+  const snapshot = { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) };
+  const solving = { ...launchOptions(settings), explain: true };
+  const plan = solve(snapshot, solving);
   return {
     ...{ world, plan },
+    proveRemedy: (pod) => provePodRemedy(pod, { snapshot, options: solving, plan }),
     notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...world.notes],
     unknown: [...world.unknown, ...unknown],
   };

@@ -216,6 +216,14 @@ export interface PackingLimit {
   readonly avoided?: string;
 }
 
+/** Each check of a remedy is a solve of the changed snapshot. */
+export interface RemedyChecks {
+  /** Maximum number of checks. */
+  readonly most: number;
+  /** Maximum sum of the nodes and pending pods of all checks, so that large clusters have fewer checks. */
+  readonly work: number;
+}
+
 export interface SolveOptions {
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
@@ -261,6 +269,8 @@ export interface SolveOptions {
   readonly countZones?: boolean;
   /** If true, refusals have the cause in the NodePool that the pod is meant for. */
   readonly explain?: boolean;
+  /** Limit of the work for checks of remedies. Without it, remedies are not checked. */
+  readonly remedyChecks?: RemedyChecks;
   /**
    * Maximum number of claims. If more are needed, this solve stops, and `Plan.notEvaluated` lists the remaining pods.
    */

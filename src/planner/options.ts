@@ -1,7 +1,7 @@
 /** Options of solves, from the settings of the operator or the options of the command line. */
 
 import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
-import type { SolveOptions } from '../engine/model.ts';
+import type { RemedyChecks, SolveOptions } from '../engine/model.ts';
 
 /** Settings of the operator that decisions depend on. */
 export interface DecisionSettings
@@ -21,11 +21,15 @@ function commonOptions(settings: DecisionSettings, reservedMode: 'strict' | 'fal
   };
 }
 
+/** A solve of a large cluster checks fewer remedies, and none if nodes and pending pods are more than the work. */
+const REMEDY_CHECKS: RemedyChecks = { most: 20, work: 10_000 };
+
 /** Returns the options of solves for launches. */
 export const launchOptions = (settings: DecisionSettings): SolveOptions => ({
   ...commonOptions(settings, 'strict'),
   packing: settings.packing,
   afterBinding: true,
+  remedyChecks: REMEDY_CHECKS,
 });
 
 /** Returns the options of disruption's simulations. */

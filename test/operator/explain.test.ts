@@ -82,6 +82,12 @@ describe('a pod that no NodePool can serve', () => {
     expect(text).toMatch(/event {4}FailedScheduling at .*: Failed to schedule pod, NodePool "default"/);
   });
 
+  it('has a remedy that a solve of the objects of the cluster checks', async () => {
+    const text = await explained('pod', name, '--check-remedy', '--kubeconfig', kubeconfig());
+    expect(text).toContain(`because  ${sentence}`);
+    expect(text).toMatch(/checked {2}if "g" is allowed for .*, the pod goes to a new node of NodePool default \(g5\./);
+  });
+
   it('is an error if it does not exist', async () => {
     await expect(explained('pod', 'nobody', ...byServer())).rejects.toThrow(
       'pod "default/nobody" not found by the operator',

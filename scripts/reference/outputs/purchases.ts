@@ -20,6 +20,19 @@ const CAUSE = Type.Object(
     wanted: text('Value that the pod needs'),
     offered: text('Value that the object has'),
     remedy: text('Change that lets the pod fit'),
+    change: Type.Optional(
+      Type.Object(
+        {
+          of: Type.Enum(['NodePool', 'Pod']),
+          fields: texts('Labels of requirements, or paths of fields'),
+          values: texts('Values or labels to allow or to use instead; empty if the fields should not be restricted'),
+        },
+        { description: 'The remedy as data, if it changes requirements or limits' },
+      ),
+    ),
+    remark: Type.Optional(
+      text('Result of a solve with the remedy; absent if the remedy places the pod, or was not checked'),
+    ),
     nextAttempt: Type.Optional(time('Time at which the first of the offerings is tried again')),
   },
   { description: 'Cause in the NodePool that the pod is meant for' },
@@ -176,6 +189,25 @@ const ONE_POD_VERDICT = Type.Object(
     nextAttempt: Type.Optional(time('Time of the next attempt to launch a node, if the last one failed')),
     decided: Type.Optional(time("Time of the operator's decision")),
     event: Type.Optional(text('Last event of the operator about the pod, if it cannot be reached')),
+    proof: Type.Optional(
+      Type.Object(
+        {
+          steps: Type.Array(Type.Object({ cause: CAUSE, change: text('Applied change') }), {
+            description: 'Remedies that were applied one after the other',
+          }),
+          place: Type.Optional(
+            Type.Object({
+              node: Type.Optional(text('Existing node')),
+              nodePool: Type.Optional(text('NodePool of a new node')),
+              instanceType: Type.Optional(text('Cheapest instance type of the new node')),
+            }),
+          ),
+          remaining: Type.Optional(CAUSE),
+          problem: Type.Optional(text('Reason for which the check ended without a place')),
+        },
+        { description: 'With --check-remedy: solves with the remedy applied' },
+      ),
+    ),
     nodePools: Type.Optional(
       Type.Array(Type.Object({ nodePool: Type.String(), code: Type.String(), text: Type.String() }), {
         description: 'Reasons of each NodePool, in the order in which they were tried',

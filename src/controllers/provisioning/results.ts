@@ -5,12 +5,11 @@ import { isTrue } from '../../api/conditions.ts';
 import type { KubeObject, Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { withCauses } from '../../engine/causes/plan-causes.ts';
 import { refusalMessage } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
 import type { IdlePool, LeftOut, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
-import { noPools } from '../../engine/solver/misfits.ts';
+import { solve } from '../../engine/solve.ts';
 import { monotonicMs } from '../../lib/clock.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
@@ -29,6 +28,7 @@ import {
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
 } from '../../observe/metrics/scheduler.ts';
 import { idleNodePools } from '../../planner/node-pools.ts';
+import { launchOptions } from '../../planner/options.ts';
 import { pendingPods } from '../../planner/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
@@ -147,12 +147,19 @@ export function recordNoPools(
   pods: Solved['pods'],
   idle: readonly IdlePool[],
 ): ReadonlyMap<string, PodRefusal> {
-  const refusal = noPools(idle);
-  const input = { pools: [], nodes: [], idleNodePools: idleNodePools(deps.cluster, idle) };
-  const refusals = withCauses(new Map([...pods.keys()].map((key) => [key, refusal])), [...pods.values()], input);
+  const none = { nodes: [], daemonPods: [], namespaces: [], podDisruptionBudgets: [] };
+  const noVolumes = { persistentVolumeClaims: [], persistentVolumes: [], storageClasses: [] };
+  const idleParts = { idlePools: idle, idleNodePools: idleNodePools(deps.cluster, idle) };
+  const snapshot = { nowMs: deps.clock.now(), pools: [], ...idleParts, pendingPods: [...pods.values()] };
+  const options = { ...launchOptions(deps.settings), explain: true };
+  const { refusals } = solve({ ...snapshot, ...none, ...noVolumes }, options);
   recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
   // a cluster without NodePools does not expect events about them
-  if (idle.length > 0) for (const [key, pod] of pods) publishRefusal(deps, pod, refusals.get(key) ?? refusal);
+  if (idle.length > 0)
+    for (const [key, pod] of pods) {
+      const refusal = refusals.get(key);
+      if (refusal !== undefined) publishRefusal(deps, pod, refusal);
+    }
   return refusals;
 }
 

@@ -27,6 +27,15 @@ export const CAUSE_CODES = [
 ] as const;
 export type CauseCode = (typeof CAUSE_CODES)[number];
 
+/** Change that a remedy names, as data. */
+export interface RemedyChange {
+  readonly of: 'NodePool' | 'Pod';
+  /** Labels of requirements, or paths of fields. */
+  readonly fields: readonly string[];
+  /** Values or labels to allow or to use instead. Empty if the fields should not be restricted. */
+  readonly values: readonly string[];
+}
+
 export interface Cause {
   readonly code: CauseCode;
   /** Object that rejects the pod. */
@@ -39,6 +48,10 @@ export interface Cause {
   readonly offered: string;
   /** Sentence with the change that lets the pod fit. */
   readonly remedy: string;
+  /** Absent if the remedy is not a change of requirements or limits. */
+  readonly change?: RemedyChange;
+  /** Sentence with the result of a solve with the remedy. Absent if the remedy places the pod, or was not checked. */
+  readonly remark?: string;
   /** Time at which the first of the offerings is tried again. */
   readonly nextAttempt?: string;
 }
@@ -48,7 +61,8 @@ export const ONE_MORE_NODE = 'one more node';
 
 /** Returns the cause and its remedy in two sentences. */
 export function causeText(cause: Cause): string {
-  return `${statement(cause)}. ${cause.remedy}`;
+  const { remedy, remark } = cause;
+  return `${statement(cause)}. ${remedy}${remark === undefined ? '' : ` ${remark}`}`;
 }
 
 /** Returns the cause, its remedy, and the reasons of all NodePools. */

@@ -91,16 +91,22 @@ function mismatch(demand: Demand): Cause {
     field,
     wanted: wantedText(podRequirements, poolRequirements, types),
     offered: culprits.map((key) => requirementText(key, poolRequirements.get(key))).join(' and '),
-    remedy:
-      culprits.length > 1 ? `Widen ${culprits.join(' and ')}.` : addition(poolRequirements.get(field), field, missing),
+    ...(culprits.length > 1
+      ? { remedy: `Widen ${culprits.join(' and ')}.`, change: { of: 'NodePool', fields: culprits, values: [] } }
+      : addition(poolRequirements.get(field), field, missing)),
   };
 }
 
 /** Returns the change of a requirement that allows more values. */
-export function addition(set: ValueSet, key: string, values: readonly string[]): string {
-  const quoted = someOf([...new Set(values)].sort().map((value) => `"${value}"`));
-  if (set.gte !== undefined || set.lte !== undefined || values.length === 0) return `Widen ${key}.`;
-  return set.complement ? `Remove ${quoted} from the excluded values of ${key}.` : `Add ${quoted} to ${key}.`;
+export function addition(set: ValueSet, key: string, values: readonly string[]): Pick<Cause, 'remedy' | 'change'> {
+  const added = [...new Set(values)].sort();
+  if (set.gte !== undefined || set.lte !== undefined || added.length === 0)
+    return { remedy: `Widen ${key}.`, change: { of: 'NodePool', fields: [key], values: [] } };
+  const quoted = someOf(added.map((value) => `"${value}"`));
+  return {
+    remedy: set.complement ? `Remove ${quoted} from the excluded values of ${key}.` : `Add ${quoted} to ${key}.`,
+    change: { of: 'NodePool', fields: [key], values: added },
+  };
 }
 
 /** Returns the requirements of the pod that conflict with those of the NodePool: one alone if possible. */
@@ -134,6 +140,7 @@ function unknownType({ pool, types }: Demand, requirements: Requirements, isOwn:
     wanted: keys.map((key) => requirementText(key, requirements.get(key))).join(' and '),
     offered: someOf(known),
     remedy: `Correct ${field} in ${owner}${nearest === undefined ? '' : `; did you mean "${nearest}"?`}${nearest === undefined ? '.' : ''}`,
+    change: { of: isOwn ? 'NodePool' : 'Pod', fields: [field], values: nearest === undefined ? [] : [nearest] },
   };
 }
 
@@ -190,6 +197,7 @@ function notOffered({ pool, poolRequirements, podRequirements }: Demand, types: 
       key === CAPACITY_TYPE_LABEL
         ? `Allow another capacity type in ${key}.`
         : `Correct ${key} in the ${isOwn ? 'NodePool' : 'pod'}, or select a subnet in this zone with ${place}.`,
+    change: { of: isOwn ? 'NodePool' : 'Pod', fields: [key], values: [] },
   };
 }
 

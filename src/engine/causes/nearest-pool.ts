@@ -31,6 +31,9 @@ interface Ranked extends Omit<Rejection, 'otherwise'> {
   readonly rank: readonly number[];
 }
 
+/** Number of parts of the rank that compare the wishes of the pod: its NodePool, labels and tolerations. */
+const WISHES = 3;
+
 /** Distance between the pod and a NodePool that could run it, by the first test that fails. */
 const DISTANCES: Readonly<Record<Misfit['code'], number>> = {
   'reserved-capacity': 0,
@@ -52,27 +55,54 @@ const DISTANCES: Readonly<Record<Misfit['code'], number>> = {
   deleting: 7,
 };
 
+/** Maximum number of causes among which checks choose. */
+const MOST_CANDIDATES = 3;
+
+/** Possible causes of a refusal. */
+export interface CauseCandidates {
+  /** Causes of equally close NodePools, nearest first. */
+  readonly causes: readonly Cause[];
+  /** Limits of all NodePools that would launch a node for the pod without their limits. */
+  readonly limits: readonly Cause[];
+}
+
 /**
- * Returns the cause for which a pod stays pending, from the reasons of all NodePools. If this cause is a limit, also returns the
- * causes of all NodePools that would launch a node for the pod without their limits.
+ * Returns the causes for which a pod stays pending, from the reasons of all NodePools.
  * @param stateOf NodePool of that name, or undefined if only its name is known
  */
-export function refusalCauses(
+export function causeCandidates(
   pod: EnginePod,
   rejections: readonly Rejection[],
   stateOf: (nodePool: string) => PoolState | undefined,
-): Pick<Extract<PodRefusal, { code: 'no-fit' }>, 'cause' | 'limits'> {
+): CauseCandidates {
   const alternatives = requirementAlternatives(pod);
   const absent = absentPool(alternatives, rejections);
-  if (absent !== undefined) return { cause: absent };
+  if (absent !== undefined) return { causes: [absent], limits: [] };
   const all = alternatives
     .flatMap((requirements) => rejections.map((rejection) => ranked(pod, requirements, rejection, stateOf)))
     .sort((a, b) => compareRanks(a.rank, b.rank));
   const [nearest] = all;
-  const cause = nearest && causeOf(pod, nearest);
-  if (cause?.code !== 'limits') return defined({ cause });
-  const limited = all.filter(({ misfit }) => misfit.code === 'limits').flatMap((each) => causeOf(pod, each) ?? []);
-  return { cause, limits: limited };
+  if (nearest === undefined) return { causes: [], limits: [] };
+  const close = all.filter(({ rank }) => compareRanks(rank.slice(0, WISHES), nearest.rank.slice(0, WISHES)) === 0);
+  return {
+    causes: close.slice(0, MOST_CANDIDATES).flatMap((each) => causeOf(pod, each) ?? []),
+    limits: all.filter(({ misfit }) => misfit.code === 'limits').flatMap((each) => causeOf(pod, each) ?? []),
+  };
+}
+
+/** Returns the fields of a refusal for a cause. A limit also has the limits of other NodePools. */
+export const refusalFields = (
+  cause: Cause | undefined,
+  { limits }: CauseCandidates,
+): Pick<Extract<PodRefusal, { code: 'no-fit' }>, 'cause' | 'limits'> =>
+  cause?.code === 'limits' ? { cause, limits } : defined({ cause });
+
+/** Returns the nearest cause. */
+export function refusalCauses(
+  ...args: Parameters<typeof causeCandidates>
+): Pick<Extract<PodRefusal, { code: 'no-fit' }>, 'cause' | 'limits'> {
+  const candidates = causeCandidates(...args);
+  return refusalFields(candidates.causes[0], candidates);
 }
 
 function causeOf(pod: EnginePod, { nodePool, misfit, state, requirements, isWithinLimits }: Ranked): Cause | undefined {
@@ -106,6 +136,7 @@ function absentPool(alternatives: readonly Requirements[], rejections: readonly 
     wanted: requirementText(NODEPOOL_LABEL, selected),
     offered: someOf(names),
     remedy: nearest === undefined ? `Correct ${NODEPOOL_LABEL} in the pod's selector.` : `Did you mean "${nearest}"?`,
+    change: { of: 'Pod', fields: [NODEPOOL_LABEL], values: nearest === undefined ? [] : [nearest] },
   };
 }
 

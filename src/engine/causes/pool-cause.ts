@@ -92,13 +92,23 @@ function conflict(pool: NodePool, poolRequirements: Requirements, podRequirement
     return {
       ...{ code: 'undefined-label', object, field: key, wanted, offered: 'no value' },
       remedy: nearest === undefined ? `Add ${key} to the requirements of the NodePool.` : `Did you mean "${nearest}"?`,
+      change: {
+        of: nearest === undefined ? 'NodePool' : 'Pod',
+        fields: [key],
+        values: nearest === undefined ? (set.complement ? [] : set.sorted) : [nearest],
+      },
     };
   }
   const offered = poolRequirements.get(key);
   const isLabel = own(pool.spec.template.metadata?.labels ?? {}, key) !== undefined;
   const missing = set.complement ? [] : set.sorted.filter((value) => !offered.has(value));
-  const remedy = isLabel ? `Change the selector of the pod, or use another NodePool.` : addition(offered, key, missing);
-  return { code: 'requirements', object, field: key, wanted, offered: requirementText(key, offered), remedy };
+  const change: Pick<Cause, 'remedy' | 'change'> = isLabel
+    ? {
+        remedy: 'Change the selector of the pod, or use another NodePool.',
+        change: { of: 'Pod', fields: [key], values: [] },
+      }
+    : addition(offered, key, missing);
+  return { code: 'requirements', object, field: key, wanted, offered: requirementText(key, offered), ...change };
 }
 
 /** Returns the labels without a value that satisfies both sides: undefined labels last, because the pod's selector is wrong. */
@@ -180,6 +190,7 @@ export function limitsCause(pool: NodePool, usage: PoolUsage, types: readonly In
     wanted: ONE_MORE_NODE,
     offered: usageText(usage, names, limits),
     remedy: waits ? WAIT : `Increase ${fields.map((name) => `spec.limits.${name}`).join(' and ')} of the NodePool.`,
+    change: { of: 'NodePool', fields: fields.map((name) => `spec.limits.${name}`), values: [] },
   };
 }
 

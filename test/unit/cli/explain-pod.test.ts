@@ -57,6 +57,24 @@ describe('karpenter explain pod', () => {
     }
   };
 
+  it('shows the place of a pod after its remedy, or the cause that remains', async () => {
+    expect(await explained('huge', '--check-remedy')).toMatch(
+      /checked {2}if the pod requests less, the pod goes to node node-a\n/,
+    );
+    const limited = join(folder, 'limited.yaml');
+    const pool = POOL.replace('spec:\n', 'spec:\n  limits: {cpu: "1"}\n');
+    const spec = 'spec: {nodeSelector: {karpenter.k8s.aws/instance-family: c7g}, ';
+    writeFileSync(limited, [pool, pod('arm', '1').replace('spec: {', spec)].join('---\n'));
+    const text = await asked('arm', '--check-remedy', '-f', limited);
+    expect(text).toMatch(/because {2}.*Add "c7g" to .*\. A further cause remains: .*Increase spec\.limits\.cpu/);
+    expect(text).toMatch(
+      /checked {2}if "c7g" is allowed .*, a further cause remains: .*If also spec\.limits\.cpu .* new node/,
+    );
+    const { proof } = JSON.parse(await asked('arm', '--check-remedy', '-o', 'json', '-f', limited));
+    expect(proof.steps.map((step: { cause: { code: string } }) => step.cause.code)).toEqual(['requirements', 'limits']);
+    expect(proof.place).toMatchObject({ nodePool: 'default' });
+  });
+
   it.each([
     ['there', 'running', /the pod is on node node-a/],
     ['small', 'fits', /the pod fits on node node-a/],

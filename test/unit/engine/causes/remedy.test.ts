@@ -1,0 +1,275 @@
+/** Checks of remedies: the change of each kind of cause, further causes, the limit of the work, and random clusters. */
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  ARCH_LABEL,
+  INSTANCE_CATEGORY_LABEL,
+  INSTANCE_FAMILY_LABEL,
+  NODEPOOL_LABEL,
+  ZONE_LABEL,
+} from '../../../../src/api/labels.ts';
+import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
+import { applyEdit, remedyEdit } from '../../../../src/engine/causes/remedy.ts';
+import type { RemedyProof } from '../../../../src/engine/causes/remedy-proof.ts';
+import type { Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
+import { podKey } from '../../../../src/engine/pods.ts';
+import { provePodRemedy } from '../../../../src/engine/remedy-check.ts';
+import { solve } from '../../../../src/engine/solve.ts';
+import {
+  daemon,
+  instanceType,
+  nodePool,
+  OPTIONS,
+  offering,
+  oneOf,
+  type PodParts,
+  pod,
+  type SnapshotParts,
+  snapshot as snapshotOf,
+  stateNode,
+} from '../build.ts';
+import { drawnSnapshot } from '../scenarios.ts';
+
+const CHECKED: SolveOptions = { ...OPTIONS, explain: true, remedyChecks: { most: 1_000, work: 1_000_000 } };
+
+const typeOf = (name: string, category: string, family: string, cpu: number) =>
+  instanceType(name, {
+    cpu,
+    gib: cpu * 4,
+    requirements: [
+      oneOf(INSTANCE_CATEGORY_LABEL, category),
+      oneOf(INSTANCE_FAMILY_LABEL, family),
+      oneOf(ARCH_LABEL, 'amd64'),
+    ],
+  });
+const TYPES = [
+  typeOf('c5.large', 'c', 'c5', 2),
+  typeOf('m5.xlarge', 'm', 'm5', 4),
+  typeOf('p5.48xlarge', 'p', 'p5', 192),
+];
+const CATEGORIES = { requirements: [oneOf(INSTANCE_CATEGORY_LABEL, 'c', 'm', 'r')] };
+const GENERAL = nodePool('general', CATEGORIES);
+
+interface Checked {
+  readonly cause: Cause | undefined;
+  readonly proof: RemedyProof | undefined;
+}
+
+/** Returns the cause for which a pod stays pending, and the check of its remedy. */
+function check(parts: PodParts, cluster: SnapshotParts = {}, options: SolveOptions = CHECKED): Checked {
+  const snapshot = snapshotOf({ types: TYPES, pools: [GENERAL], ...cluster, pendingPods: [pod('web', parts)] });
+  const plan = solve(snapshot, options);
+  const proof = provePodRemedy('default/web', { snapshot, options, plan });
+  return { cause: causesOf(plan).get('default/web'), proof };
+}
+
+const causesOf = ({ refusals }: Plan): ReadonlyMap<string, Cause> =>
+  new Map(
+    [...refusals].flatMap(([key, refusal]) =>
+      refusal.code === 'no-fit' && refusal.cause !== undefined ? [[key, refusal.cause] as const] : [],
+    ),
+  );
+
+const P5 = { nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'p5' } };
+const labels = { app: 'web' };
+const apart = (topologyKey: string) => ({
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector: { matchLabels: labels } }],
+  },
+});
+const inEachZone = ['zone-a', 'zone-b', 'zone-c'].map((zone) =>
+  stateNode(`node-${zone}`, {
+    labels: { [ZONE_LABEL]: zone },
+    allocatable: { cpu: '1' },
+    pods: [pod(`old-${zone}`, { labels, nodeName: `node-${zone}` })],
+  }),
+);
+
+interface Kind extends SnapshotParts {
+  readonly code: Cause['code'];
+  readonly parts?: PodParts;
+  readonly change: string;
+}
+
+describe('the check of a remedy', () => {
+  it.each<Kind>([
+    {
+      code: 'no-such-nodepool',
+      parts: { nodeSelector: { [NODEPOOL_LABEL]: 'generel' } },
+      change: `the pod requires "general" for ${NODEPOOL_LABEL}`,
+    },
+    {
+      code: 'no-such-nodepool',
+      parts: { nodeSelector: { [NODEPOOL_LABEL]: 'x' } },
+      change: `the pod does not require ${NODEPOOL_LABEL}`,
+    },
+    { code: 'requirements', parts: P5, change: `"p" is allowed for ${INSTANCE_CATEGORY_LABEL} of NodePool "general"` },
+    {
+      code: 'requirements',
+      parts: P5,
+      pools: [
+        nodePool('cheap', { requirements: [{ key: INSTANCE_CATEGORY_LABEL, operator: 'NotIn', values: ['p'] }] }),
+      ],
+      change: `"p" is allowed for ${INSTANCE_CATEGORY_LABEL} of NodePool "cheap"`,
+    },
+    {
+      code: 'requirements',
+      parts: { nodeSelector: { team: 'a' } },
+      pools: [nodePool('b', { labels: { team: 'b' } })],
+      change: 'the pod does not require team',
+    },
+    {
+      code: 'undefined-label',
+      parts: { nodeSelector: { team: 'a' } },
+      change: 'team is added to the requirements of NodePool "general"',
+    },
+    {
+      code: 'undefined-label',
+      parts: { nodeSelector: { 'topology.kubernetes.io/zonee': 'zone-a' } },
+      change: `the pod requires the label ${ZONE_LABEL} instead of topology.kubernetes.io/zonee`,
+    },
+    {
+      code: 'unknown-instance-type',
+      parts: { nodeSelector: { [INSTANCE_FAMILY_LABEL]: 'm55' } },
+      change: `the pod requires "m5" for ${INSTANCE_FAMILY_LABEL}`,
+    },
+    {
+      code: 'not-offered',
+      parts: { nodeSelector: { [ZONE_LABEL]: 'zone-x' } },
+      change: `the pod does not require ${ZONE_LABEL}`,
+    },
+    {
+      code: 'not-offered',
+      pools: [nodePool('east', { requirements: [oneOf(ZONE_LABEL, 'us-east-1a')] })],
+      change: `${ZONE_LABEL} of NodePool "east" is not restricted`,
+    },
+    {
+      code: 'sold-out',
+      types: [instanceType('m5.xlarge', { offerings: [offering('spot', 'zone-a', 1, false)] })],
+      change: 'all offerings of NodePool "general" are available',
+      pools: [nodePool('general')],
+    },
+    { code: 'too-large', parts: { cpu: '64' }, change: 'the pod requests less' },
+    {
+      code: 'too-large',
+      parts: { cpu: '3' },
+      daemonPods: [daemon('agent', { cpu: '2' })],
+      change: 'the pod requests less',
+    },
+    {
+      code: 'taint',
+      pools: [nodePool('gpu', { taints: [{ key: 'gpu', value: 'true', effect: 'NoSchedule' }] })],
+      change: 'the pod tolerates gpu',
+    },
+    {
+      code: 'limits',
+      parts: { cpu: '1' },
+      pools: [nodePool('general', { limits: { cpu: '0', memory: '0' } })],
+      change: 'spec.limits.cpu and spec.limits.memory of NodePool "general" is increased',
+    },
+    {
+      code: 'min-values',
+      pools: [
+        nodePool('general', { requirements: [{ key: INSTANCE_FAMILY_LABEL, operator: 'Exists', minValues: 9 }] }),
+      ],
+      change: 'minValues of NodePool "general" are removed',
+    },
+    {
+      code: 'topology',
+      parts: { cpu: '2', labels, affinity: apart(ZONE_LABEL) },
+      nodes: inEachZone,
+      change: 'the pod has no topology constraints',
+    },
+    {
+      code: 'host-port',
+      parts: { hostPort: 80 },
+      daemonPods: [daemon('agent', { hostPort: 80 })],
+      change: 'the pod uses no host ports',
+    },
+  ])('of the code $code applies: $change', ({ code, parts = {}, change, ...cluster }) => {
+    const { cause, proof } = check(parts, cluster);
+    expect(cause).toMatchObject({ code });
+    expect(cause?.remark).toBeUndefined();
+    expect(proof).toMatchObject({ steps: [{ cause: { code }, change }], place: { nodePool: expect.any(String) } });
+  });
+
+  it('shows the cause that remains, and applies the remedies of further causes', () => {
+    const { cause, proof } = check(P5, { pools: [nodePool('general', { ...CATEGORIES, limits: { cpu: '4' } })] });
+    expect(cause?.remark).toMatch(/^A further cause remains: NodePool "general" .*Increase spec\.limits\.cpu/);
+    expect(cause && causeText(cause)).toContain(`Add "p" to ${INSTANCE_CATEGORY_LABEL}. A further cause remains: `);
+    expect(proof?.steps.map((step) => step.cause.code)).toEqual(['requirements', 'limits']);
+    expect(proof?.place).toEqual({ nodePool: 'general', instanceType: 'p5.48xlarge' });
+  });
+
+  it('prefers the cause of an equally close NodePool whose remedy places the pod', () => {
+    const limited = nodePool('aaa', { ...CATEGORIES, limits: { cpu: '4' } });
+    const { cause } = check(P5, { pools: [limited, GENERAL] });
+    expect(cause).toMatchObject({ object: { name: 'general' }, code: 'requirements' });
+    expect(cause?.remark).toBeUndefined();
+    // the label of the pod names the NodePool, whose causes are shown
+    const named = { nodeSelector: { ...P5.nodeSelector, [NODEPOOL_LABEL]: 'aaa' } };
+    expect(check(named, { pools: [limited, GENERAL] }).cause).toMatchObject({ object: { name: 'aaa' } });
+  });
+
+  it('has no result for a remedy that no solve can apply', () => {
+    const misfit = { code: 'not-ready', text: 'SubnetsReady=False' } as const;
+    const idle = {
+      idlePools: [{ nodePool: 'gpu', misfit }],
+      idleNodePools: [nodePool('gpu', { labels: { team: 'a' } })],
+    };
+    const { cause, proof } = check({ nodeSelector: { team: 'a' } }, idle);
+    expect(cause).toMatchObject({ code: 'not-ready' });
+    expect(cause?.remark).toBeUndefined();
+    expect(proof).toMatchObject({
+      steps: [],
+      remaining: { code: 'not-ready' },
+      problem: expect.stringContaining('solve'),
+    });
+  });
+
+  it('shows that a NodePool is not ready after its other cause', () => {
+    const misfit = { code: 'not-ready', text: 'SubnetsReady=False' } as const;
+    const tainted = nodePool('gpu', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] });
+    const idle = { pools: [], idlePools: [{ nodePool: 'gpu', misfit }], idleNodePools: [tainted] };
+    expect(check({}, idle).cause).toMatchObject({ code: 'taint', remark: expect.stringContaining('is not ready') });
+  });
+
+  it('has a remark if the work for checks is used up', () => {
+    const limited = (most: number, work: number) => check(P5, {}, { ...CHECKED, remedyChecks: { most, work } }).cause;
+    expect(limited(1, 1)?.remark).toBeUndefined();
+    expect(limited(0, 9)?.remark).toBe('No solve has checked this change.');
+    expect(limited(9, 0)?.remark).toBe('No solve has checked this change.');
+    const { remedyChecks: _, ...unchecked } = CHECKED;
+    expect(check(P5, {}, unchecked).cause?.remark).toBeUndefined();
+  });
+
+  it('of random clusters: a remedy without a remark places the pod', () => {
+    const found = { placed: 0, remarks: 0 };
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom('0', '3', '40'), (seed, cpu) => {
+        const drawn = drawnSnapshot(seed, { nodes: 4, workloads: 8 });
+        const pools = drawn.pools.map((input, at) =>
+          at === 0
+            ? { ...input, nodePool: { ...input.nodePool, spec: { ...input.nodePool.spec, limits: { cpu } } } }
+            : input,
+        );
+        const snapshot: Snapshot = { ...drawn, pools };
+        for (const [key, cause] of causesOf(solve(snapshot, CHECKED))) {
+          const own = snapshot.pendingPods.find((each) => podKey(each) === key);
+          const edit = remedyEdit(cause);
+          if (own === undefined || edit === undefined) continue;
+          const changed = applyEdit(edit, { pod: own, name: cause.object.name, snapshot });
+          const { refusals } = solve(changed, { ...OPTIONS, packing: 'compatible' });
+          expect([seed, cpu, key, causeText(cause), refusals.has(key)]).toEqual([
+            ...[seed, cpu, key, causeText(cause)],
+            cause.remark !== undefined,
+          ]);
+          found[cause.remark === undefined ? 'placed' : 'remarks'] += 1;
+        }
+      }),
+      { numRuns: 25, seed: 11, endOnFailure: true },
+    );
+    expect(found.placed).toBeGreaterThan(30);
+    expect(found.remarks).toBeGreaterThan(3);
+  });
+});
