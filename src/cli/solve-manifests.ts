@@ -2,7 +2,7 @@
 
 import type { VolumeAttachment } from '../api/kubernetes.ts';
 import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import type { Plan, SolveOptions } from '../engine/model.ts';
+import type { Plan, RemedyChecks, SolveOptions } from '../engine/model.ts';
 import { provePodRemedy } from '../engine/remedy-check.ts';
 import { solve } from '../engine/solve.ts';
 import { type ChangeEffect, effectOf, podsToSolve, type Situation } from '../engine/what-if/effect.ts';
@@ -41,6 +41,7 @@ export interface SolvedManifests {
 }
 
 const NONE: ReadonlySet<string> = new Set();
+const REMEDY_CHECKS: RemedyChecks = { most: 20, work: 200_000 };
 
 /**
  * @param drained provider ids of nodes whose drain is assumed to finish
@@ -69,7 +70,7 @@ export async function solveManifests(
     settings: { packing, nodeHourlyFee: options.nodeHourlyFee },
   });
   const snapshot = { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) };
-  const solving = { ...launchOptions(settings), explain: true };
+  const solving = { ...launchOptions(settings, REMEDY_CHECKS), explain: true };
   const plan = solve(snapshot, solving);
   return {
     ...{ world, plan },

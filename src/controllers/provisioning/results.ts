@@ -151,7 +151,8 @@ export function recordNoPools(
   const noVolumes = { persistentVolumeClaims: [], persistentVolumes: [], storageClasses: [] };
   const idleParts = { idlePools: idle, idleNodePools: idleNodePools(deps.cluster, idle) };
   const snapshot = { nowMs: deps.clock.now(), pools: [], ...idleParts, pendingPods: [...pods.values()] };
-  const options = { ...launchOptions(deps.settings), explain: true };
+  // without NodePools, checks are cheap
+  const options = { ...launchOptions(deps.settings, { most: 20, work: 10_000 }), explain: true };
   const { refusals } = solve({ ...snapshot, ...none, ...noVolumes }, options);
   recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
   // a cluster without NodePools does not expect events about them
