@@ -285,12 +285,17 @@ const TEMPLATE: FieldsOf<PodTemplateSpec> = { metadata: METADATA, spec: POD_SPEC
 const WORKLOAD: PartsOf<Workload> = {
   spec: {
     replicas: true,
+    paused: true,
     completions: true,
     parallelism: true,
+    suspend: true,
+    managedBy: true,
+    ordinals: { start: true },
     selector: SELECTOR,
     template: TEMPLATE,
     volumeClaimTemplates: { metadata: METADATA, spec: { ...CLAIM_SPEC, volumeName: 'private' } },
   },
+  status: { replicas: true, succeeded: true, conditions: CONDITION },
 };
 
 const PERSISTENT_VOLUME: PartsOf<PersistentVolume> = {

@@ -270,15 +270,26 @@ export interface DaemonSet extends KubeObject {
 export interface Workload extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
+    /** Only Deployments. */
+    readonly paused?: boolean;
+    /** Only Jobs. */
     readonly completions?: number;
     readonly parallelism?: number;
+    readonly suspend?: boolean;
+    readonly managedBy?: string;
     readonly selector?: LabelSelector;
     readonly template: PodTemplateSpec;
     /** Only StatefulSets. */
+    readonly ordinals?: { readonly start?: number };
     readonly volumeClaimTemplates?: readonly {
       readonly metadata: ObjectMeta;
       readonly spec: PersistentVolumeClaimSpec;
     }[];
+  };
+  readonly status?: {
+    readonly replicas?: number;
+    readonly succeeded?: number;
+    readonly conditions?: readonly Condition[];
   };
 }
 

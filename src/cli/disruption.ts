@@ -12,9 +12,9 @@ import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
 import { disruptionInput } from '../planner/inputs.ts';
-import { launchOptions } from '../planner/options.ts';
+import { launchOptions, nominationMs } from '../planner/options.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
-import { DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
+import { DEFAULT_BATCH_MAX_MS, DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
 import { disruptionEnd, type Start } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
@@ -150,9 +150,6 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   };
 }
 
-/** Time for which the operator nominates a node for a pod, with the default batch settings. */
-const NOMINATED_MS = 20_000;
-
 /**
  * Adds the placements of provisioning on existing nodes. The virtual pods of capacity buffers are always placed. In a
  * running cluster, nodes are also nominated for pending pods and for pods of nodes that are being removed. The
@@ -172,7 +169,9 @@ function withPlacements({ snapshot, leaving }: World, options: SolveOptions, run
     nodes: snapshot.nodes.map((node) => ({
       ...node,
       bufferPods: byNode.get(node.providerId) ?? 0,
-      ...(nominated.has(node.providerId) ? { nominatedUntilMs: snapshot.nowMs + NOMINATED_MS } : {}),
+      ...(nominated.has(node.providerId)
+        ? { nominatedUntilMs: snapshot.nowMs + nominationMs(DEFAULT_BATCH_MAX_MS) }
+        : {}),
     })),
   };
 }

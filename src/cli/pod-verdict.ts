@@ -9,8 +9,8 @@ import {
   waitingText,
 } from '../engine/causes/pod-verdict.ts';
 import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import { joinProgress } from '../engine/node-join.ts';
 import { podKey } from '../engine/pods.ts';
+import { launchText, placedVerdict } from '../planner/pod-verdicts.ts';
 import { figuresOf } from './render/simulation.ts';
 import { counted, inShort, planningPart, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
@@ -35,18 +35,18 @@ export function simulatedVerdict(pod: string, { simulation, snapshot, waiting }:
     if (found) return { pod, code: 'running', text: runningText(found, name) };
   }
   const place = simulation.existingNodes.find(({ pods }) => pods.includes(pod));
-  if (place) return placedVerdict(pod, place.name, snapshot);
+  if (place) return verdictOnNode(pod, place.name, snapshot);
   const claim = simulation.nodeClaims.find(({ pods }) => pods.includes(pod));
-  return claim ? { pod, code: 'bought', text: launchText(claim) } : refusal(pod, simulation);
+  return claim ? { pod, code: 'bought', text: boughtText(claim) } : refusal(pod, simulation);
 }
 
 /** Returns the verdicts on all pending pods of a simulation. */
 export function simulatedVerdicts({ simulation, snapshot, waiting }: Simulated): readonly PodVerdict[] {
   const decided = new Map<string, PodVerdict>();
   for (const { name, pods } of simulation.existingNodes)
-    for (const pod of pods) decided.set(pod, placedVerdict(pod, name, snapshot));
+    for (const pod of pods) decided.set(pod, verdictOnNode(pod, name, snapshot));
   for (const claim of simulation.nodeClaims)
-    for (const pod of claim.pods) decided.set(pod, { pod, code: 'bought', text: launchText(claim) });
+    for (const pod of claim.pods) decided.set(pod, { pod, code: 'bought', text: boughtText(claim) });
   return [
     ...snapshot.pendingPods.map(podKey).map((pod) => decided.get(pod) ?? refusal(pod, simulation)),
     ...waiting.map(waitingVerdict),
@@ -59,13 +59,8 @@ const waitingVerdict = (waiting: WaitingPod): PodVerdict => ({
   text: waitingText(waiting),
 });
 
-function placedVerdict(pod: string, node: string, { nodes, nowMs }: Simulated['snapshot']): PodVerdict {
-  const { nodeClaim: claim, initialized = false } = nodes.find(({ name }) => name === node) ?? {};
-  const progress = claim && !initialized ? joinProgress(claim, nowMs) : undefined;
-  return progress === undefined
-    ? { pod, code: 'fits', text: `the pod fits on node ${node}` }
-    : { pod, code: 'joining', text: `the pod waits for NodeClaim ${node}: ${progress.text}` };
-}
+const verdictOnNode = (pod: string, name: string, { nodes, nowMs }: Simulated['snapshot']): PodVerdict =>
+  placedVerdict(pod, nodes.find((node) => node.name === name) ?? { name }, nowMs);
 
 function refusal(pod: string, { explanations }: Simulated['simulation']): PodVerdict {
   const found = explanations?.[pod];
@@ -74,10 +69,9 @@ function refusal(pod: string, { explanations }: Simulated['simulation']): PodVer
     : refusedVerdict(pod, found);
 }
 
-function launchText(claim: SimulateResult['simulation']['nodeClaims'][number]): string {
+function boughtText(claim: SimulateResult['simulation']['nodeClaims'][number]): string {
   const { nodePool, cheapest, billedPrice, planning = {}, pods } = claim;
-  const shared = pods.length > 1 ? ` and ${pods.length - 1} more` : '';
-  return `NodePool ${nodePool} launches a node for the pod${shared}: ${cheapest} for ${usdPerHour(billedPrice)}${planningPart(figuresOf(planning))}`;
+  return `${launchText(nodePool, pods.length - 1)}: ${cheapest} for ${usdPerHour(billedPrice)}${planningPart(figuresOf(planning))}`;
 }
 
 export function podVerdictText(verdict: ShownVerdict): string {

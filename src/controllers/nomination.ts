@@ -5,12 +5,11 @@ import { usesDevices } from '../engine/dra/pod-claims.ts';
 import type { StateNode } from '../engine/model.ts';
 import { eventOf } from '../observe/events/declaration.ts';
 import { NOMINATED } from '../observe/events/pods.ts';
+import { nominationMs } from '../planner/options.ts';
 import type { Deps } from './deps.ts';
 
-const LEAST_MS = 10_000;
-
 export function nominateNode({ cluster, settings }: Pick<Deps, 'cluster' | 'settings'>, node: StateNode): void {
-  cluster.nominate(node.providerId, Math.max(2 * settings.batchMaxMs, LEAST_MS));
+  cluster.nominate(node.providerId, nominationMs(settings.batchMaxMs));
 }
 
 /** Publishes the nominated node of a pod. */

@@ -18,6 +18,7 @@ import { parseSchedulerConfig } from './scheduler-config.ts';
 const DEFAULT_SPOT_RISK = 1;
 /** The engine prices evictions by the share of the pod (docs/decisions/0076). */
 export const DEFAULT_EVICTION_PRICE = 0;
+export const DEFAULT_BATCH_MAX_MS = 10_000;
 const MOST_EVICTION_PRICE = 1000;
 
 /** Returns the error in a price of an eviction in USD, or undefined if it is valid. */
@@ -71,7 +72,7 @@ export const OPTIONS = {
   logLevel: text('log-level', 'info', 'Log level: debug, info or error'),
   logOutputPaths: text('log-output-paths', 'stdout', 'Outputs of the log: stdout, stderr or files, comma-separated'),
   logErrorOutputPaths: text('log-error-output-paths', 'stderr', 'Outputs for failures of the logger'),
-  batchMaxMs: duration('batch-max-duration', 10 * SECOND, 'Maximum time for collecting pending pods'),
+  batchMaxMs: duration('batch-max-duration', DEFAULT_BATCH_MAX_MS, 'Maximum time for collecting pending pods'),
   batchIdleMs: duration('batch-idle-duration', SECOND, 'Time without a new pending pod after which collecting ends'),
   preferencePolicy: text('preference-policy', 'Respect', 'Policy for preferences of pods: Respect or Ignore'),
   minValuesPolicy: text('min-values-policy', 'Strict', 'Policy for minValues of NodePools: Strict or BestEffort'),

@@ -15,6 +15,7 @@ import {
   DEVICE_CLASS,
   EC2_NODE_CLASS,
   EVENT,
+  JOB,
   type Kind,
   NODE,
   NODE_CLAIM,
@@ -49,6 +50,7 @@ import type { Certificate } from './cuttable-proxy.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const KINDS: readonly Kind[] = [
+  JOB,
   NODE_POOL,
   NODE_OVERLAY,
   CAPACITY_BUFFER,

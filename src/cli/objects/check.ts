@@ -3,7 +3,7 @@ import { isQuantity } from '../../api/quantity.ts';
 import { Field, type Wording } from '../../lib/field.ts';
 import { InputError } from './errors.ts';
 
-/** Types whose error messages omit the value, because the value may be large. */
+/** Types with error messages that omit the value, because the value may be large. */
 const UNQUOTED: readonly string[] = ['an object', 'a list', 'a number'];
 
 const WORDING: Omit<Wording, 'error'> = {

@@ -1,19 +1,13 @@
 /** Kinds that the operator reads only if the feature gate of the same name is open: NodeOverlays and CapacityBuffers. */
 import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
-import type { Pod, PodTemplate, Workload } from '../../api/kubernetes.ts';
+import type { Kind } from '../../api/kinds.ts';
+import type { KubeObject, Pod } from '../../api/kubernetes.ts';
 import type { NodeOverlay } from '../../api/nodeoverlay.ts';
-import {
-  type BufferProblem,
-  type BufferTarget,
-  bufferSource,
-  isProblem,
-  notFound,
-  templateTarget,
-  workloadTarget,
-} from '../../engine/buffer-target.ts';
-import { desiredReplicas, expectRoomBeside, isActive, virtualPods } from '../../engine/capacity-buffers.ts';
+import { type BufferProblem, isProblem } from '../../engine/buffer-target.ts';
+import { isActive, virtualPods } from '../../engine/capacity-buffers.ts';
 import type { PoolInput } from '../../engine/model.ts';
 import { evaluateOverlays, overlaid } from '../../engine/overlays.ts';
+import { bufferReplicas, findTarget } from '../../planner/capacity-buffers.ts';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
 
@@ -74,7 +68,7 @@ interface Buffered {
 }
 
 /** @throws InputError with the buffer and the field */
-export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffered {
+export async function bufferPods(manifests: readonly Manifest[], nowMs: number): Promise<Buffered> {
   const pods: Pod[] = [];
   const notes: string[] = [];
   for (const manifest of manifests.filter(({ object }) => object.kind === 'CapacityBuffer')) {
@@ -82,32 +76,24 @@ export function bufferPods(manifests: readonly Manifest[], nowMs: number): Buffe
     const { name, namespace = 'default', uid = name } = read.metadata;
     const buffer = { ...read, metadata: { ...read.metadata, namespace, uid } };
     if (!isActive(buffer)) continue;
-    const target = targetIn(manifests, buffer);
-    if (isProblem(target)) {
-      notes.push(`${manifest.where}: no capacity is reserved: ${target.message}`);
-      continue;
-    }
-    let replicas: number;
-    try {
-      replicas = desiredReplicas(buffer.spec, target.template, target.current);
-      expectRoomBeside(pods.length, replicas);
-    } catch (error) {
-      notes.push(`${manifest.where}: no capacity is reserved: ${error instanceof Error ? error.message : error}`);
-      continue;
-    }
-    pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
+    const target = await findTarget(buffer, async (kind, ref) => findIn(manifests, kind, ref));
+    const replicas = isProblem(target) ? target : bufferReplicas(buffer, target, pods.length);
+    if (isProblem(target) || typeof replicas !== 'number') {
+      const { message } = isProblem(target) ? target : (replicas as BufferProblem);
+      notes.push(`${manifest.where}: no capacity is reserved: ${message}`);
+    } else pods.push(...virtualPods(buffer, target.template, replicas, nowMs));
   }
   return { pods, notes };
 }
 
-function targetIn(manifests: readonly Manifest[], buffer: CapacityBuffer): BufferTarget | BufferProblem {
-  const source = bufferSource(buffer);
-  if (isProblem(source)) return source;
-  const { namespace } = buffer.metadata;
+function findIn<T extends KubeObject>(
+  manifests: readonly Manifest[],
+  { kind }: Kind<T>,
+  { name, namespace }: { readonly name: string; readonly namespace: string | undefined },
+): T | undefined {
   const found = manifests.find(
-    ({ object: { kind, metadata } }) =>
-      kind === source.kind.kind && metadata.name === source.name && (metadata.namespace ?? 'default') === namespace,
-  )?.object;
-  if (found === undefined) return notFound(source, namespace);
-  return source.of === 'template' ? templateTarget(found as PodTemplate) : workloadTarget(found as Workload);
+    ({ object: { kind: of, metadata } }) =>
+      of === kind && metadata.name === name && (metadata.namespace ?? 'default') === namespace,
+  );
+  return found?.object as T | undefined;
 }

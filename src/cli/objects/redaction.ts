@@ -43,7 +43,7 @@ function nodeClassAlike(before: EC2NodeClass, change: EC2NodeClass): never {
   return { ...change, spec: { ...spec, ...defined({ userData, kubelet }) } } as never;
 }
 
-/** Returns the given value with digests where the known one has them; the same value if there are none. */
+/** Returns the given value with the digests of the known value, or the same value without digests. */
 function digestAlike(known: unknown, given: unknown): unknown {
   if (typeof known === 'string' && typeof given === 'string')
     return ANNOTATION.test(known) ? redactedAnnotation(given) : given;

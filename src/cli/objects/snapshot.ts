@@ -57,7 +57,7 @@ export interface World {
   readonly unknown: readonly string[];
 }
 
-/** Settings of the operator that affect the input of decisions. Default: those of an operator without settings. */
+/** Settings of the operator that affect the input of decisions. Default: the defaults of the operator. */
 export interface WorldSettings {
   readonly packing?: PackingMode | undefined;
   /** Set if disruption methods decide, instead of a solve for launches. */
@@ -107,7 +107,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const { pods, claims: deviceClaims } = withCreatedClaims(given, options.drivers === undefined ? [] : manifests);
   const { nodePools, catalogue, claims, unreadable, notes, unknown, nodeClasses } = await poolsIn(manifests, options);
   const volumes = createClaims(pods, manifests);
-  const buffered = bufferPods(manifests, options.nowMs);
+  const buffered = await bufferPods(manifests, options.nowMs);
   const ofNodes = nodeNotes(manifests);
   const cluster = clusterOf(manifests, {
     objects: [...nodePools, ...pods, ...claims, ...deviceClaims, ...volumes.claims, ...volumes.classes],

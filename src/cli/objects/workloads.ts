@@ -1,6 +1,6 @@
 /** Creates the pods of workloads, as their controllers would. */
 
-import type { Condition, OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
+import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 import { own } from '../../lib/own.ts';
 import { withClaimTemplates } from './volume-claims.ts';
@@ -13,21 +13,6 @@ export function uidsInOrder(): Uids {
   return () => {
     last++;
     return `00000000-0000-0000-0000-${String(last).padStart(12, '0')}`;
-  };
-}
-
-/** Workload of a manifest, with the fields that its controller reads. */
-export interface GivenWorkload extends Workload {
-  readonly spec: Workload['spec'] & {
-    readonly paused?: boolean;
-    readonly suspend?: boolean;
-    readonly managedBy?: string;
-    readonly ordinals?: { readonly start?: number };
-  };
-  readonly status?: {
-    readonly replicas?: number;
-    readonly succeeded?: number;
-    readonly conditions?: readonly Condition[];
   };
 }
 
@@ -71,7 +56,7 @@ function ownerOf(workload: Workload): OwnerReference {
 const JOB_CONTROLLER = 'kubernetes.io/job-controller';
 
 /** Returns why the controller of a workload creates no pods although the spec has replicas, or undefined. */
-export function idleReason({ kind, spec, status }: GivenWorkload): string | undefined {
+export function idleReason({ kind, spec, status }: Workload): string | undefined {
   if (kind === 'Job' && spec.suspend) return 'is suspended (spec.suspend), so it has no pods';
   if (kind === 'Job' && spec.managedBy !== undefined && spec.managedBy !== JOB_CONTROLLER)
     return `is managed by ${spec.managedBy} (spec.managedBy), so the Job controller creates no pods`;
@@ -84,7 +69,7 @@ export function idleReason({ kind, spec, status }: GivenWorkload): string | unde
 const ENDED = new Set(['Complete', 'Failed', 'SuccessCriteriaMet', 'FailureTarget']);
 
 /** Returns the number of pods that a workload runs at the same time. */
-function podCount(workload: GivenWorkload): number {
+function podCount(workload: Workload): number {
   const { kind, metadata, spec, status } = workload;
   if (metadata.deletionTimestamp !== undefined || idleReason(workload) !== undefined) return 0;
   if (kind !== 'Job') return spec.replicas ?? 1;
@@ -101,7 +86,7 @@ function podCount(workload: GivenWorkload): number {
 const conditionWithoutNode = ({ schedulingGates = [] }: Pod['spec']) =>
   schedulingGates.length > 0 ? GATED : UNSCHEDULABLE;
 
-function podOf(workload: GivenWorkload, template: PodTemplateSpec, name: string, uid: string): Pod {
+function podOf(workload: Workload, template: PodTemplateSpec, name: string, uid: string): Pod {
   const { namespace = 'default', creationTimestamp } = workload.metadata;
   return {
     apiVersion: 'v1',
@@ -120,7 +105,7 @@ function podOf(workload: GivenWorkload, template: PodTemplateSpec, name: string,
 }
 
 /** Creates the pending pods `NAME-0`, `NAME-1` and so on. They share one spec object unless they have their own claims. */
-export function podsOf(workload: GivenWorkload, uids: Uids): readonly Pod[] {
+export function podsOf(workload: Workload, uids: Uids): readonly Pod[] {
   const template = { ...workload.spec.template, spec: defaultRequests(workload.spec.template.spec) };
   const first = workload.kind === 'StatefulSet' ? (workload.spec.ordinals?.start ?? 0) : 0;
   return Array.from({ length: podCount(workload) }, (_, index) =>

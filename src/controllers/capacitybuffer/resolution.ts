@@ -4,29 +4,19 @@ import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { Condition, Pod, PodTemplate } from '../../api/kubernetes.ts';
-import {
-  type BufferProblem,
-  type BufferTarget,
-  bufferSource,
-  isProblem,
-  notFound,
-  templateTarget,
-  workloadTarget,
-} from '../../engine/buffer-target.ts';
+import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffer-target.ts';
 import {
   ACTIVE_CAPACITY,
   type BufferOutcome,
   bufferKey,
   bufferOutcomes,
-  desiredReplicas,
-  expectRoomBeside,
   isActive,
   provisioningCondition,
   READY_FOR_PROVISIONING,
   virtualPods,
 } from '../../engine/capacity-buffers.ts';
 import type { Plan } from '../../engine/model.ts';
-import type { KubeClient, Store } from '../../kube/client.ts';
+import type { Store } from '../../kube/client.ts';
 import { unlessGone, writeChanges } from '../../kube/patch.ts';
 import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
 import { keyOf } from '../../kube/store.ts';
@@ -34,6 +24,7 @@ import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { timestamp } from '../../lib/times.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { bufferReplicas, findTarget } from '../../planner/capacity-buffers.ts';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 
@@ -85,7 +76,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
       await this.#fail(buffer, target);
     } else {
       const others = this.#deps.cluster.virtualPods.countBeside(bufferKey(buffer));
-      const replicas = replicasOf(buffer, target, others);
+      const replicas = bufferReplicas(buffer, target, others);
       if (typeof replicas !== 'number') {
         await this.#fail(buffer, replicas);
         return after(REVIEW_MS);
@@ -106,7 +97,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
 
   async #resolve(buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
     try {
-      return await findTarget(this.#deps.client, buffer);
+      return await findTarget(buffer, (kind, ref) => this.#deps.client.find(kind, ref));
     } catch (error) {
       await this.#fail(buffer, {
         reason: 'ResolutionFailed',
@@ -159,35 +150,6 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     const { client, clock } = this.#deps;
     const changed = withCondition({ ...buffer, status: { ...buffer.status, ...status } }, ready, clock.now());
     await writeChanges(client, CAPACITY_BUFFER, { before: buffer, after: changed }, { part: 'status', lock: true });
-  }
-}
-
-/** Finds the pod template of a capacity buffer. @throws errors of the API server, except if an object does not exist */
-async function findTarget(client: KubeClient, buffer: CapacityBuffer): Promise<BufferTarget | BufferProblem> {
-  const source = bufferSource(buffer);
-  if (isProblem(source)) return source;
-  const { namespace } = buffer.metadata;
-  const ref = { name: source.name, namespace };
-  if (source.of === 'template') {
-    const found = await client.find(source.kind, ref);
-    return found === undefined ? notFound(source, namespace) : templateTarget(found);
-  }
-  const found = await client.find(source.kind, ref);
-  return found === undefined ? notFound(source, namespace) : workloadTarget(found);
-}
-
-/** Returns the number of pods to reserve capacity for, or the reason why it is unknown. */
-function replicasOf(
-  { spec }: CapacityBuffer,
-  { template, current }: BufferTarget,
-  others: number,
-): number | BufferProblem {
-  try {
-    const replicas = desiredReplicas(spec, template, current);
-    expectRoomBeside(others, replicas);
-    return replicas;
-  } catch (error) {
-    return { reason: 'ResolutionFailed', message: messageOf(error) };
   }
 }
 

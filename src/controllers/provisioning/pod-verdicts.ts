@@ -12,6 +12,7 @@ import { joinProgress } from '../../engine/node-join.ts';
 import { isScheduled, isUnschedulable, podKey } from '../../engine/pods.ts';
 import { defined } from '../../lib/defined.ts';
 import { timestamp } from '../../lib/times.ts';
+import { launchText, placedVerdict } from '../../planner/pod-verdicts.ts';
 import { pendingPods } from '../../planner/pods.ts';
 import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
 import type { Deps } from '../deps.ts';
@@ -168,21 +169,14 @@ export class PodVerdicts {
         return refusedVerdict(pod, decision.refusal);
       case 'placed': {
         const node = cluster.nodeByProviderId(decision.providerId);
-        const progress = node?.nodeClaim && !node.initialized ? joinProgress(node.nodeClaim, clock.now()) : undefined;
-        return progress === undefined
-          ? { pod, code: 'fits', text: `the pod fits on node ${decision.node}` }
-          : {
-              pod,
-              code: 'joining',
-              text: `the pod waits for NodeClaim ${node?.nodeClaim?.metadata.name}: ${progress.text}`,
-            };
+        return placedVerdict(pod, { ...node, name: decision.node }, clock.now());
       }
       case 'launched': {
         const { claim, nodePool, others } = decision;
         const claimed = claim === undefined ? undefined : cluster.claim(claim);
         if (claimed !== undefined) return this.#launchVerdict(pod, { claim: claimed, nodePool, others });
         const failure = claim === undefined ? undefined : cluster.launchFailures.of(claim);
-        const text = `NodePool ${nodePool} launches a node for the pod${sharedText(others)}`;
+        const text = launchText(nodePool, others);
         if (claim === undefined) return { pod, code: 'bought', text };
         return failure === undefined
           ? { pod, code: 'bought', text: `${text}, NodeClaim ${claim}` }
@@ -198,7 +192,7 @@ export class PodVerdicts {
     const { cluster, clock } = this.#deps;
     const { name } = claim.metadata;
     const progress = joinProgress(claim, clock.now(), cluster.launchFailures.of(name));
-    const text = `NodePool ${nodePool} launches a node for the pod${sharedText(others)}, NodeClaim ${name}`;
+    const text = `${launchText(nodePool, others)}, NodeClaim ${name}`;
     const state = progress === undefined ? '' : `: ${progress.text}`;
     return { pod, code: 'bought', text: `${text}${state}`, ...defined({ nextAttempt: progress?.nextAttempt }) };
   }
@@ -223,5 +217,3 @@ export class PodVerdicts {
 /** Time within which the operator decides on a pod, unless an error prevents it. */
 const SOON_MS = 60_000;
 const SOON = 'the operator decides on the pod again within seconds';
-
-const sharedText = (others: number): string => (others > 0 ? ` and ${others} more` : '');

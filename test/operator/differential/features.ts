@@ -4,7 +4,7 @@
  * pods do not vary.
  */
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { oneIn } from '../random.ts';
+import { type Dice, oneIn } from '../random.ts';
 import { type ClassParts, STATES, ZONES } from './node-classes.ts';
 import { ARCH_LABEL, CAPACITY_LABEL, CPU_LABEL, type PoolParts, some, ZONE_LABEL } from './node-pools.ts';
 import type { ClusterParts, Feature } from './parts.ts';
@@ -179,6 +179,34 @@ const manyClasses: Feature = (roll, cluster) => {
   };
 };
 
+const podSpec = (roll: Dice) => ({
+  terminationGracePeriodSeconds: 0,
+  restartPolicy: 'Never',
+  containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: roll.pick(['500m', '3']) } } }],
+});
+
+/** Adds pods for which no node may be launched, and Jobs whose controller creates no pods. */
+const untouched: Feature = (roll, cluster) => {
+  const name = (kind: string): string => `${cluster.id}-${kind}`;
+  const objectOf = (apiVersion: string, kind: string, of: string, spec: object) =>
+    ({ apiVersion, kind, metadata: { name: name(of), namespace: 'default' }, spec }) as unknown as KubeObject;
+  return withOthers(
+    cluster,
+    objectOf('v1', 'Pod', 'gated', { ...podSpec(roll), schedulingGates: [{ name: 'example.com/wait' }] }),
+    objectOf('v1', 'Pod', 'foreign', { ...podSpec(roll), schedulerName: 'other-scheduler' }),
+    objectOf('batch/v1', 'Job', 'suspended', {
+      suspend: true,
+      parallelism: 1 + roll.upTo(2),
+      template: { spec: podSpec(roll) },
+    }),
+    objectOf('batch/v1', 'Job', 'external', {
+      managedBy: 'example.com/queue',
+      completions: 2,
+      template: { spec: podSpec(roll) },
+    }),
+  );
+};
+
 export const FEATURES = {
   drains,
   images,
@@ -187,6 +215,7 @@ export const FEATURES = {
   reservations,
   manyClasses,
   volumes,
+  untouched,
 } satisfies Readonly<Record<string, Feature>>;
 
 export type FeatureName = keyof typeof FEATURES;

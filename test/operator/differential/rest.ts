@@ -36,8 +36,12 @@ const WATCHED: readonly Kind[] = [
 /** Returns pods for which a node may be launched. @throws Error if the API server does not respond */
 export const waitingPods = async (scenario: Scenario): Promise<readonly Pod[]> =>
   (await scenario.pods()).filter(
-    (pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isOwnedByDaemonSet(pod),
+    (pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isOwnedByDaemonSet(pod) && isTried(pod),
   );
+
+/** Returns true if kube-scheduler schedules the pod. */
+const isTried = ({ spec: { schedulerName = 'default-scheduler', schedulingGates = [] } }: Pod): boolean =>
+  schedulerName === 'default-scheduler' && schedulingGates.length === 0;
 
 /** Returns the nodes and the place of each pod, as text to compare. @throws Error if the API server does not respond */
 export async function placesIn(scenario: Scenario): Promise<string> {

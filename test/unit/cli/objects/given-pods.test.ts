@@ -1,10 +1,12 @@
 /** Pods of manifests: only pods that the cluster would have, with the claims that controllers would create. */
+
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
+import type { Workload } from '../../../../src/api/kubernetes.ts';
 import { parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
-import { type GivenWorkload, podsOf, uidsInOrder } from '../../../../src/cli/objects/workloads.ts';
+import { podsOf, uidsInOrder } from '../../../../src/cli/objects/workloads.ts';
 import { type SimulateResult, simulate, simulateManifests } from '../../../../src/cli/simulate.ts';
 
 const report = (...names: readonly string[]): readonly string[] =>
@@ -122,7 +124,7 @@ describe('a workload', () => {
     fc.assert(
       fc.property(counts, ({ succeeded, suspend, parallelism, completions }) => {
         const spec = { parallelism, suspend, ...(completions === undefined ? {} : { completions }) };
-        const { length } = podsOf(workload('Job', spec, { status: { succeeded } }) as GivenWorkload, uidsInOrder());
+        const { length } = podsOf(workload('Job', spec, { status: { succeeded } }) as Workload, uidsInOrder());
         const remaining = completions === undefined ? parallelism : Math.max(0, completions - succeeded);
         const hasEnded = suspend || (completions === undefined && succeeded > 0);
         expect(length).toBe(hasEnded ? 0 : Math.min(parallelism, remaining));

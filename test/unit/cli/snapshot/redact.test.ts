@@ -32,6 +32,22 @@ describe('a redacted object', () => {
     expect(redacted(secret)).toEqual({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
   });
 
+  it('keeps the fields of workloads that decide whether their controllers create pods', () => {
+    const template = { spec: { containers: [{ name: 'a' }] } };
+    const object = (kind: string, spec: object, status: object) => ({
+      ...{ apiVersion: 'batch/v1', kind, metadata: { name: 'x', namespace: 'default' } },
+      ...{ spec: { ...spec, template }, status },
+    });
+    const ended = { type: 'Complete', status: 'True' };
+    for (const workload of [
+      object('Job', { suspend: true, completions: 2 }, {}),
+      object('Job', { managedBy: 'example.com/queue' }, { succeeded: 1, conditions: [ended] }),
+      object('Deployment', { replicas: 2, paused: true }, { replicas: 0 }),
+      object('StatefulSet', { replicas: 2, ordinals: { start: 3 } }, { replicas: 1 }),
+    ])
+      expect(redacted(workload)).toEqual(workload);
+  });
+
   it('contains the version of an autoscaler, and no other image', () => {
     const deployment = (image: string) => ({
       apiVersion: 'apps/v1',
