@@ -141,13 +141,14 @@ function selectorOf(text: string): (labels: StringMap) => boolean {
   try {
     return labelSelector(text) ?? (() => true);
   } catch (error) {
-    throw new InvalidArgumentError(messageOf(error));
+    throw new InvalidArgumentError(`Expected a label selector, for example team=web: ${messageOf(error)}`);
   }
 }
 
 const keysIn = (text: string): readonly string[] =>
   text.split(',').map((key) => {
-    if (key.trim() === '') throw new InvalidArgumentError('a label has an empty key');
+    if (key.trim() === '')
+      throw new InvalidArgumentError('A key is empty. Expected keys of labels, for example example.com/team.');
     return key.trim();
   });
 

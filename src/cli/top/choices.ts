@@ -1,4 +1,5 @@
 /** Choices of the user in `karpenter top`: sort order, groups, filter, and the selected row. */
+import { compareText } from '../../engine/instance-types.ts';
 import { own } from '../../lib/own.ts';
 import type { LiveNode, LiveState, PendingPod } from '../../live/model.ts';
 
@@ -39,9 +40,8 @@ export function shareOf({ shares }: LiveNode, resource: string): number {
   return allocatable > 0 ? requested / allocatable : 0;
 }
 
-const byText = (text: (node: TopNode) => string) => (a: TopNode, b: TopNode) => compareTexts(text(a), text(b));
+const byText = (text: (node: TopNode) => string) => (a: TopNode, b: TopNode) => compareText(text(a), text(b));
 const byNumber = (value: (node: TopNode) => number) => (a: TopNode, b: TopNode) => value(a) - value(b);
-const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Orders by column: numbers from the largest, ages from the oldest, texts from A to Z. */
 const ORDERS: Readonly<Record<string, (a: TopNode, b: TopNode) => number>> = {
@@ -107,7 +107,7 @@ export function rowsOf({ nodes, pending }: TopState, { sort, isReversed, group, 
   );
   const order = orderBy(sort);
   const direction = isReversed ? -1 : 1;
-  const inOrder = shown.toSorted((a, b) => direction * order(a, b) || compareTexts(a.name, b.name));
+  const inOrder = shown.toSorted((a, b) => direction * order(a, b) || compareText(a.name, b.name));
   const groups = [...Map.groupBy(inOrder, groupBy(group))].map(([name, own]) => ({ name, nodes: own }));
   return {
     groups: groups.sort((a, b) => priceOf(b.nodes) - priceOf(a.nodes) || (a.name < b.name ? -1 : 1)),

@@ -8,7 +8,10 @@ import type { Cause, RemedyChange } from './cause.ts';
 
 /** Change of objects that a remedy names. */
 export interface RemedyEdit {
-  /** For example `"g" is allowed for karpenter.k8s.aws/instance-category of NodePool "general"`. */
+  /**
+   * For example `"g" is allowed for karpenter.k8s.aws/instance-category of NodePool "general"`. Different changes of a NodePool
+   * or of the cluster have different texts.
+   */
   readonly change: string;
   readonly pod?: (pod: EnginePod) => EnginePod;
   readonly pool?: (pool: PoolInput) => PoolInput;
@@ -116,13 +119,15 @@ const labelEdit = (key: string, [label = key]: readonly string[]): RemedyEdit =>
   pod: (pod) => withSelector(pod, (all) => all.map((each) => (each.key === key ? { ...each, key: label } : each))),
 });
 
+const quotedList = (values: readonly string[]): string => values.map((value) => `"${value}"`).join(', ');
+
 function requirementsEdit({ fields, values }: RemedyChange, place: string): RemedyEdit {
   if (values.length === 0)
     return { change: `${fields.join(' and ')} ${place} is not restricted`, pool: mapPool(withoutRequirements(fields)) };
   const allow = (requirement: PoolRequirement): PoolRequirement =>
     fields.includes(requirement.key) ? widen(requirement, values) : requirement;
   return {
-    change: `${values.map((value) => `"${value}"`).join(', ')} is allowed for ${fields.join(' and ')} ${place}`,
+    change: `${quotedList(values)} is allowed for ${fields.join(' and ')} ${place}`,
     pool: mapPool(editRequirements((all) => all.map(allow))),
   };
 }
@@ -154,7 +159,7 @@ function addRequirement(key: string, values: readonly string[], place: string): 
   const added: PoolRequirement =
     values.length > 0 ? { key, operator: 'In', values: [...values] } : { key, operator: 'Exists' };
   return {
-    change: `${key} is added to the requirements ${place}`,
+    change: `${key}${values.length > 0 ? ` with ${quotedList(values)}` : ''} is added to the requirements ${place}`,
     pool: mapPool(editRequirements((all) => [...all, added])),
   };
 }

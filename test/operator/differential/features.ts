@@ -185,7 +185,7 @@ const podSpec = (roll: Dice) => ({
   containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: roll.pick(['500m', '3']) } } }],
 });
 
-/** Adds pods for which no node may be launched, and Jobs whose controller creates no pods. */
+/** Adds gated pods, pods of another scheduler, and Jobs without pods. Launches for them are forbidden. */
 const untouched: Feature = (roll, cluster) => {
   const name = (kind: string): string => `${cluster.id}-${kind}`;
   const objectOf = (apiVersion: string, kind: string, of: string, spec: object) =>

@@ -121,7 +121,7 @@ describe('the check of a remedy', () => {
     {
       code: 'undefined-label',
       parts: { nodeSelector: { team: 'a' } },
-      change: 'team is added to the requirements of NodePool "general"',
+      change: 'team with "a" is added to the requirements of NodePool "general"',
     },
     {
       code: 'undefined-label',
@@ -209,6 +209,13 @@ describe('the check of a remedy', () => {
     // the label of the pod names the NodePool, whose causes are shown
     const named = { nodeSelector: { ...P5.nodeSelector, [NODEPOOL_LABEL]: 'aaa' } };
     expect(check(named, { pools: [limited, GENERAL] }).cause).toMatchObject({ object: { name: 'aaa' } });
+  });
+
+  it('checks each value of a label that several pods require', () => {
+    const pendingPods = ['a', 'b', 'c'].map((team) => pod(`web-${team}`, { nodeSelector: { team } }));
+    const { refusals } = solve(snapshotOf({ types: TYPES, pools: [GENERAL], pendingPods }), CHECKED);
+    const remarks = [...refusals.values()].map((refusal) => refusal.code === 'no-fit' && refusal.cause?.remark);
+    expect(remarks).toEqual([undefined, undefined, undefined]);
   });
 
   it('has no result for a remedy that no solve can apply', () => {
