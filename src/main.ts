@@ -7,25 +7,15 @@
  */
 
 import { EC2_NODE_CLASS, NODE, NODE_POOL, POD } from './api/kinds.ts';
-import type { NodeClaim } from './api/nodeclaim.ts';
-import { type AwsProvider, AwsStart, awsProvider } from './aws/index.ts';
-import { openClusterState } from './controllers/cluster-state.ts';
+import { AwsStart, awsProvider } from './aws/index.ts';
 import { CoveredPrices } from './controllers/cost/covered-prices.ts';
-import { type KeptHistory, openHistory } from './controllers/cost/index.ts';
-import { debugViews } from './controllers/debug-views.ts';
-import type { Deps } from './controllers/deps.ts';
-import { recordInterrupted } from './controllers/disrupted.ts';
+import { openHistory } from './controllers/cost/index.ts';
 import { currentVerdicts } from './controllers/disruption/current-verdicts.ts';
-import { MoveHistory } from './controllers/disruption/moves.ts';
-import { controllers } from './controllers/index.ts';
 import { CostTracker } from './controllers/metrics/cost.ts';
-import { LaunchBudget } from './controllers/provisioning/launch-budget.ts';
-import { PodVerdicts } from './controllers/provisioning/pod-verdicts.ts';
+import { createOperator, type OperatorCore, type OperatorParts } from './controllers/operator.ts';
 import { NodeTraces } from './controllers/traces/node-traces.ts';
-import { WhatIf } from './controllers/what-if.ts';
-import { VerdictHistory } from './engine/disruption/verdicts.ts';
 import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
-import { localSolver, type Solver } from './engine-worker/solver.ts';
+import type { Solver } from './engine-worker/solver.ts';
 import { writeLast } from './kube/document-keeper.ts';
 import { type EventRecorder, type EventTap, eventTap } from './kube/events.ts';
 import { type Fence, Leadership, openFence } from './kube/fence.ts';
@@ -33,7 +23,6 @@ import { connect, connectReader, type HttpKubeClient, type HttpKubeReader } from
 import { type ProcessInformers, startInformers } from './kube/informers.ts';
 import { catchUp, type LeadOptions, lead } from './kube/lead.ts';
 import { readinessChecks } from './kube/readiness.ts';
-import type { Controller } from './kube/reconciler.ts';
 import { eventRecorder } from './kube/recorder.ts';
 import { runControllers } from './kube/runtime.ts';
 import { ServerClock } from './kube/server-clock.ts';
@@ -235,7 +224,7 @@ function reportToLease(parts: Parts, events: EventRecorder): void {
 }
 
 async function run(parts: Parts): Promise<Operator> {
-  const { settings, clock, log, metrics, client, informers, endpoints, closers, start } = parts;
+  const { settings, clock, log, metrics, client, leadership, informers, endpoints, closers, start } = parts;
   const recorder = eventRecorder({ client, clock, log });
   closers.add(() => recorder.stop());
   const tap = eventTap(recorder);
@@ -256,24 +245,28 @@ async function run(parts: Parts): Promise<Operator> {
   closers.add(() => tracer?.close());
   const traces = tracer && new NodeTraces({ tracer, clock, metrics });
   closers.add(() => traces?.stop());
-  const wiring = { events: tap.events, traces };
-  const { all, viewed } = await wireControllers(parts, wiring);
-  const page = await openLivePage(parts, viewed, tap);
+  const core = await wireControllers(parts, { events: tap.events, traces });
+  Object.assign(
+    parts.debug,
+    core.views({ isLeading: () => leadership.isOpen, leaseNamespace: () => leaseNamespace(parts) }),
+  );
+  const page = await openLivePage(parts, core, tap);
   closers.add(() => page?.close());
   start.signal.throwIfAborted();
   const { signal } = working;
   const work = async (): Promise<void> => {
     await catchUp({ client, informers, clock, log, signal });
-    await runControllers({ controllers: all, informers, clock, log, metrics, signal }).done;
+    await runControllers({ controllers: core.controllers, informers, clock, log, metrics, signal }).done;
   };
 
   // runs while the lease is held, because later writes are refused
   const leaving = async (): Promise<void> => {
     traces?.stop();
-    const writers = all.flatMap(({ name, leaving: write }) => (write === undefined ? [] : [{ name, write }]));
+    const writers = core.controllers.flatMap(({ name, leaving: write }) =>
+      write === undefined ? [] : [{ name, write }],
+    );
     await Promise.all([writeLast(writers, parts), recorder.stop()]);
   };
-  const { leadership } = parts;
   const life =
     leadership instanceof Leadership
       ? lead(leadOptions(parts, leadership), working, { work, leaving })
@@ -306,98 +299,30 @@ function clusterSizeIn(informers: ProcessInformers): ClusterSize | undefined {
 /** Time to close all resources after the loss of the lease, in milliseconds. */
 const LOST_MS = 500;
 
-/** Additional dependencies of the controllers and the provider. */
-interface Wiring {
-  readonly events: EventRecorder;
-  readonly traces: NodeTraces | undefined;
-}
-
-/**
- * Creates all controllers from the provider and the cluster state, and returns them with the objects that debug pages and the
- * live page show.
- */
+/** Starts the provider, and creates the controllers. */
 async function wireControllers(
   parts: Parts,
-  wiring: Wiring,
-): Promise<{ readonly all: readonly Controller[]; readonly viewed: Viewed }> {
+  reports: Pick<OperatorParts, 'events' | 'traces'>,
+): Promise<OperatorCore & Pick<OperatorParts, 'costHistory'>> {
   const { settings, clock, log, metrics, client, leadership, informers, solver, simulations, pressure } = parts;
+  const { start, awsStart } = parts;
   const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace || undefined;
   const costHistory = openHistory(parts, namespace);
-  const hearing: Hearing = { interrupted: () => {} };
-  const { events, traces } = wiring;
-  const aws = await startProvider(parts, { ...wiring, hearing, namespace });
-  const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
-  const kept = { decisions: costHistory?.decisions };
-  const deps = {
-    client,
-    informers,
-    cluster,
-    cloud: aws.provider,
-    events,
-    clock,
-    log,
-    metrics,
-    settings,
-    namespace,
-    traces,
-    pressure,
-    ...kept,
-  };
-  hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
-  const histories = {
-    ...{ history: new VerdictHistory(), moves: new MoveHistory() },
-    ...{ launches: new LaunchBudget(deps), verdicts: new PodVerdicts(deps) },
-  };
-  const whatIf = new WhatIf(deps, solver ?? localSolver());
-  const viewed = { deps, aws, costHistory, history: histories.history, whatIf };
-  const views = debugViews({
-    ...{ deps, ...histories, costHistory, solver, whatIf },
-    offerings: () => aws.offerings(),
-    isLeading: () => leadership.isOpen,
-    leaseNamespace: () => leaseNamespace(parts),
-  });
-  Object.assign(parts.debug, views);
-  for (const each of [solver, simulations]) each?.reportTo?.(deps);
-  const all = [...controllers(deps, { ...histories, costHistory, solver, simulations }), ...aws.controllers()];
-  return { all, viewed };
-}
-
-/** Late-bound callback: the provider is constructed before the controllers that handle interruptions. */
-interface Hearing {
-  interrupted: (claim: NodeClaim, kind: string) => void;
-}
-
-function startProvider(
-  parts: Parts,
-  {
-    events,
-    traces,
-    hearing,
-    namespace,
-  }: Wiring & { readonly hearing: Hearing; readonly namespace: string | undefined },
-): Promise<AwsProvider> {
-  const { settings, clock, log, metrics, client, leadership, informers, pressure, start, awsStart } = parts;
+  const common = { settings, client, informers, clock, log, metrics, pressure, namespace, ...reports };
   const options = {
-    ...{ settings, client, informers, events, clock, log, metrics, traces, pressure, namespace, start: awsStart },
+    ...common,
+    start: awsStart,
     ...defined({ apiServerCa: client.caBundle }),
     kubernetesVersion: () => serverVersion(client, awsStart.isOver ? undefined : start.signal),
-    interrupted: (claim: NodeClaim, kind: string) => hearing.interrupted(claim, kind),
   };
-  return awsProvider(options, leadership);
-}
-
-interface Viewed {
-  readonly deps: Deps;
-  readonly aws: AwsProvider;
-  readonly history: VerdictHistory;
-  readonly costHistory: KeptHistory | undefined;
-  readonly whatIf: WhatIf;
+  const provider = await awsProvider(options, leadership);
+  return { ...createOperator({ ...common, provider, solver, simulations, costHistory }), costHistory };
 }
 
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
   { settings, clock, log, metrics, leadership, closing }: Parts,
-  { deps, history, costHistory, whatIf }: Viewed,
+  { deps, history, costHistory, whatIf }: OperatorCore & Pick<OperatorParts, 'costHistory'>,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;

@@ -35,7 +35,7 @@ import { offeringMetrics, typesInUse } from './offerings/metrics.ts';
 import { offeringsReport } from './offerings/report.ts';
 import { UnavailableOfferings } from './offerings/unavailable.ts';
 import { offeringsWatch } from './offerings/watch.ts';
-import type { AwsOptions, AwsProvider } from './options.ts';
+import type { AwsOptions, AwsProvider, Interrupted } from './options.ts';
 import { PlacementGroups } from './placementgroups.ts';
 import { OverlayPrices } from './pricing/overlay.ts';
 import { PriceBookFile, priceBookController } from './pricing/price-book-file.ts';
@@ -97,13 +97,13 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const steps = nodeClassSteps(context, parts, { cluster, verdicts });
   const report: AwsProvider['offerings'] = () => offeringsReport(options.informers, types, offers.spotRisk);
   const keepers = [spotRiskKeeper(options, offers.spotRisk), capacityKeeper(options, types.capacities)];
-  const controllers = (): readonly Controller[] => [
+  const controllers: AwsProvider['controllers'] = (interrupted) => [
     nodeClasses(context, parts, { steps, verdicts }),
     nodeClassHash(options.client, options.informers, cluster.caBundle ?? ''),
     ...instanceControllers(context, parts, provider),
     ...offeringControllers(context, parts, { provider, report }),
     ...refreshControllers(parts),
-    ...noticeControllers(context, parts),
+    ...noticeControllers(context, parts, interrupted),
     ...(offers.spotRisk.isOn ? [spotRiskWatch(offers.spotRisk, options.informers, clock)] : []),
     ...keepers.filter((keeper) => keeper !== undefined),
   ];
@@ -391,8 +391,12 @@ const refreshControllers = ({
 ];
 
 /** Returns the controllers that handle interruptions and the status of running instances. */
-function noticeControllers(context: Context, parts: Parts): readonly Controller[] {
-  const { settings, clients, client, informers, events, clock, metrics, interrupted } = context;
+function noticeControllers(
+  context: Context,
+  parts: Parts,
+  interrupted: Interrupted | undefined,
+): readonly Controller[] {
+  const { settings, clients, client, informers, events, clock, metrics } = context;
   const { unavailable, spotRisk, reservations, instances } = parts;
   const acting = { client, informers, events, clock, metrics, unavailable, spotRisk, reservations, interrupted };
   return [

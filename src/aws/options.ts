@@ -66,17 +66,18 @@ export interface AwsOptions {
   readonly namespace?: string | undefined;
   /** Returns `major.minor` from the API server's /version. */
   readonly kubernetesVersion: () => Promise<string>;
-  /** Called for each NodeClaim that is deleted because AWS reclaims its instance, with the kind of message. */
-  readonly interrupted?: ((claim: NodeClaim, kind: string) => void) | undefined;
   /** Undefined if memory is never short. */
   readonly pressure?: Pick<Pressure, 'onShort'> | undefined;
   /** If it is undefined, calls during the start have the usual timeouts and retries. */
   readonly start?: AwsStart | undefined;
 }
 
+export type Interrupted = (claim: NodeClaim, kind: string) => void;
+
 export interface AwsProvider {
   readonly provider: CloudProvider;
-  readonly controllers: () => readonly Controller[];
+  /** @param interrupted called for each NodeClaim that is deleted because AWS reclaims its instance, with the kind of message */
+  readonly controllers: (interrupted?: Interrupted) => readonly Controller[];
   /** Returns the unavailable offerings of each NodePool, with reason and end. */
   readonly offerings: () => Promise<readonly PoolOfferings[]>;
 }

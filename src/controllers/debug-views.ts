@@ -119,8 +119,12 @@ interface DebugViewParts {
   readonly launches: LaunchBudget;
   readonly verdicts: PodVerdicts;
   readonly costHistory: KeptHistory | undefined;
-  readonly solver: Solver | undefined;
+  readonly solver: Solver;
   readonly whatIf: WhatIf;
+}
+
+/** Leadership of this replica. */
+export interface Lead {
   /** Returns true if this replica is the leader. */
   readonly isLeading: () => boolean;
   /** Returns the namespace of the lease, which names the leader. */
@@ -133,21 +137,23 @@ const NO_POD = 'the operator has no pod of this name in its cluster';
  * Returns the views. On a replica that is not the leader, each view throws `Unavailable` with the command that finds the
  * leader.
  */
-export function debugViews(parts: DebugViewParts): Readonly<Record<string, Look>> {
-  const { deps, offerings, history, moves, launches, verdicts, costHistory, solver, whatIf } = parts;
+export function debugViews(
+  { deps, offerings, history, moves, launches, verdicts, costHistory, solver, whatIf }: DebugViewParts,
+  lead: Lead,
+): Readonly<Record<string, Look>> {
   const { clock } = deps;
   const leading =
     <Query extends readonly unknown[]>(look: (...query: Query) => unknown) =>
     (...query: Query): unknown => {
-      if (parts.isLeading()) return look(...query);
-      const lease = `kubectl get lease ${deps.settings.leaderElectionName} -n ${parts.leaseNamespace()}`;
+      if (lead.isLeading()) return look(...query);
+      const lease = `kubectl get lease ${deps.settings.leaderElectionName} -n ${lead.leaseNamespace()}`;
       throw new Unavailable(
         `this replica is on standby; find the leader with ${lease} -o jsonpath={.spec.holderIdentity}`,
       );
     };
   const holdOf = (): HoldOf => {
     const held = launches.holds();
-    return (pod) => held(pod) ?? solver?.holdOf?.(pod);
+    return (pod) => held(pod) ?? solver.holdOf?.(pod);
   };
   return {
     '/debug/verdicts': leading(() => currentVerdicts(history, deps)),

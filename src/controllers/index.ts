@@ -3,9 +3,9 @@ import { NODECLAIM_CONDITIONS, NODEPOOL_CONDITIONS } from '../api/conditions.ts'
 import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
 import { enabledMethods } from '../engine/disruption/review.ts';
-import { VerdictHistory } from '../engine/disruption/verdicts.ts';
-import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
-import { localSolver, type Solver } from '../engine-worker/solver.ts';
+import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
+import type { SimulationRunner } from '../engine-worker/simulation-runner.ts';
+import type { Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
@@ -15,7 +15,7 @@ import { openDevices } from './devicetemplates/index.ts';
 import { DeletionCosts } from './disruption/deletion-costs.ts';
 import { DisruptionLoop } from './disruption/loop.ts';
 import { MoveWatch } from './disruption/move-watch.ts';
-import { MoveHistory } from './disruption/moves.ts';
+import type { MoveHistory } from './disruption/moves.ts';
 import { DisruptionQueue } from './disruption/queue.ts';
 import { type DecisionMemo, Snapshots } from './disruption/snapshots.ts';
 import { Steering } from './disruption/steering.ts';
@@ -43,44 +43,42 @@ import { readiness, registrationHealth, requirementsOffered, validation } from '
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
 import { podTemplates } from './pod-templates.ts';
-import { LaunchBudget } from './provisioning/launch-budget.ts';
+import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import { parkedPods } from './provisioning/parked-pods.ts';
 import { PodNominations } from './provisioning/pod-nominations.ts';
-import { PodVerdicts } from './provisioning/pod-verdicts.ts';
+import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { Provisioner } from './provisioning/provisioner.ts';
 import { nodeTrigger, PodBatcher, podTrigger, poolTrigger } from './provisioning/triggers.ts';
 import { staticDeprovisioning } from './static/deprovisioning.ts';
 import { staticProvisioning } from './static/provisioning.ts';
 import { staticHint } from './static/static-claims.ts';
 
-/** Objects that other components share, or that replays and tests replace. */
+/** Objects that the controllers share with the views of the operator. */
 interface Parts {
-  /** Default: a solver in this thread. */
-  readonly solver?: Solver | undefined;
-  readonly simulations?: SimulationRunner | undefined;
+  readonly solver: Solver;
+  readonly simulations: SimulationRunner;
   /** Verdicts of disruption on each node. */
-  readonly history?: VerdictHistory | undefined;
+  readonly history: VerdictHistory;
   /** Moves of disruption and their results. */
-  readonly moves?: MoveHistory | undefined;
+  readonly moves: MoveHistory;
   /** Unproductive launches, and the launches that are held back because of them. */
-  readonly launches?: LaunchBudget | undefined;
+  readonly launches: LaunchBudget;
   /** Latest decision on each pending pod. */
-  readonly verdicts?: PodVerdicts | undefined;
-  /** Results of earlier disruption passes. Replays pass their own. */
-  readonly memo?: DecisionMemo | undefined;
+  readonly verdicts: PodVerdicts;
+  /** Results of earlier disruption passes. */
+  readonly memo: DecisionMemo | undefined;
   /**
    * Time for which the provisioner waits for pods, in milliseconds. Affects only how often the provisioner reports that it is
    * alive.
    */
-  readonly lookoutMs?: number | undefined;
+  readonly lookoutMs: number | undefined;
   /** Decisions, and the cost of the nodes. */
-  readonly costHistory?: KeptHistory | undefined;
+  readonly costHistory: KeptHistory | undefined;
 }
 
-export function controllers(known: Deps, parts: Parts = {}): readonly Controller[] {
+export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   const { clock, cluster, settings } = known;
-  const { solver = localSolver(), simulations = localSimulationRunner(), launches = new LaunchBudget(known) } = parts;
-  const { history = new VerdictHistory(), moves = new MoveHistory(), verdicts = new PodVerdicts(known) } = parts;
+  const { solver, simulations, launches, history, moves, verdicts } = parts;
   const overlays = new Overlays(clock);
   const isOverlaid = settings.featureGates.nodeOverlay;
   const cloud = isOverlaid ? overlaidCloud(known.cloud, overlays, cluster.stores.nodePools) : known.cloud;

@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Deps } from '../../src/controllers/deps.ts';
-import { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.ts';
+import { createOperator, type OperatorCore } from '../../src/controllers/operator.ts';
+import type { LaunchBudget } from '../../src/controllers/provisioning/launch-budget.ts';
 import { PodVerdicts } from '../../src/controllers/provisioning/pod-verdicts.ts';
 import { Provisioner } from '../../src/controllers/provisioning/provisioner.ts';
 import { PodBatcher } from '../../src/controllers/provisioning/triggers.ts';
@@ -20,7 +21,6 @@ import { realClock } from '../../src/lib/clock.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/process/settings.ts';
-import { ClusterState } from '../../src/state/cluster.ts';
 import { benchmarkTypes } from './catalogue.ts';
 import type { ClusterSize } from './largecluster.ts';
 import type { Order, Report } from './servecluster.ts';
@@ -76,18 +76,23 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await pause(LATER_MS);
 }
 
-async function depsOn(url: string, signal: AbortSignal): Promise<Deps> {
+async function operatorOn(url: string, solver: WorkerSolver, signal: AbortSignal): Promise<OperatorCore> {
   const clock = realClock();
   const metrics = createMetrics();
   const client = connect({ fence: openFence(), url, clock, qps: 10_000, burst: 10_000 });
   const informers = startInformers({ client, clock, log: silent, signal });
-  const cluster = new ClusterState({ informers, clock, manages: () => true });
   const types = benchmarkTypes(TYPES);
-  const cloud = { nodeClassKinds: [], instanceTypes: async () => types } as unknown as Deps['cloud'];
-  await informers.synced();
+  const provider = {
+    nodeClassKinds: [{ group: 'karpenter.test.sh', version: 'v1', kind: 'TestNodeClass', plural: 'testnodeclasses' }],
+    repairPolicies: [],
+    instanceTypes: async () => types,
+  } as unknown as Deps['cloud'];
   const events = { publish: () => undefined };
   const settings = parseSettings(['--cluster-name=bench'], {});
-  return { client, informers, cluster, cloud, events, clock, log: silent, metrics, settings };
+  const ports = { client, informers, events, clock, log: silent, metrics, settings };
+  const operator = createOperator({ ...ports, provider: { provider }, solver: solver.solve });
+  await informers.synced();
+  return operator;
 }
 
 export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
@@ -99,13 +104,14 @@ export async function operatorLine(size: ClusterSize): Promise<OperatorLine> {
     const listing = blocks();
     const startedMs = performance.now();
     const startedCpu = process.threadCpuUsage();
-    const deps = await depsOn(`http://127.0.0.1:${'port' in first ? first.port : 0}`, stop.signal);
+    const url = `http://127.0.0.1:${'port' in first ? first.port : 0}`;
+    const { deps, launches } = await operatorOn(url, solver, stop.signal);
     deps.cluster.nodes();
     const listedMs = performance.now() - startedMs;
     const { user, system } = process.threadCpuUsage(startedCpu);
     const listingBlockMs = listing();
     const working = blocks();
-    const stage: Stage = { deps, server, solver, launches: new LaunchBudget(deps), signal: stop.signal };
+    const stage: Stage = { deps, server, solver, launches, signal: stop.signal };
     const answers: number[] = [];
     for (let pod = 0; pod < PODS; pod++) answers.push(await answerMs(pod, stage));
     const blockMs = working();

@@ -2,26 +2,16 @@
 
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
 import { isTrue } from '../../api/conditions.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { assemble } from '../../aws/assembly.ts';
 import type { Clients } from '../../aws/clients.ts';
-import type { AwsProvider } from '../../aws/options.ts';
-import { openClusterState } from '../../controllers/cluster-state.ts';
-import { debugViews } from '../../controllers/debug-views.ts';
 import type { Deps } from '../../controllers/deps.ts';
-import { recordInterrupted } from '../../controllers/disrupted.ts';
-import { MoveHistory } from '../../controllers/disruption/moves.ts';
 import { DecisionMemo } from '../../controllers/disruption/snapshots.ts';
-import { controllers } from '../../controllers/index.ts';
-import { LaunchBudget } from '../../controllers/provisioning/launch-budget.ts';
-import { PodVerdicts } from '../../controllers/provisioning/pod-verdicts.ts';
-import { WhatIf } from '../../controllers/what-if.ts';
+import { createOperator } from '../../controllers/operator.ts';
 import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
 import type { Candidate } from '../../engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
 import type { DeclineCode } from '../../engine/disruption/reasons.ts';
 import { TriedSets } from '../../engine/disruption/tried-sets.ts';
-import { VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { isReschedulable } from '../../engine/pods.ts';
 import { localSimulationRunner, type SimulationRunner } from '../../engine-worker/simulation-runner.ts';
@@ -29,7 +19,6 @@ import { localSolver } from '../../engine-worker/solver.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { runControllers } from '../../kube/runtime.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { Api } from '../../local/kubernetes/apiserver/api.ts';
 import type { DecisionLog } from '../../observe/history/decision-log.ts';
@@ -153,44 +142,25 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
   const client = inProcessClient(api);
   const informers = inProcessInformers(api, log, signal);
   const metrics = noMetrics();
-  const hearing: { interrupted: (claim: NodeClaim, kind: string) => void } = { interrupted: () => {} };
   const common = { settings, client, informers, events: NO_EVENTS, clock, log, metrics };
-  const aws: AwsProvider = await assemble(
-    {
-      ...common,
-      kubernetesVersion: async () => options.kubernetesVersion,
-      interrupted: (claim, kind) => hearing.interrupted(claim, kind),
-      ...defined({ signal }),
-    },
-    clients,
-  );
-  const cluster = openClusterState({ informers, clock, cloud: aws.provider, settings });
-  const deps: Deps = { ...common, namespace: OPERATOR_NAMESPACE, cluster, cloud: aws.provider, decisions, random };
-  hearing.interrupted = (claim, kind) => recordInterrupted(deps, claim, kind);
+  const provider = await assemble({ ...common, kubernetesVersion: async () => options.kubernetesVersion }, clients);
   // the duration of a solve on this machine must not affect decisions
   const now = (): number => clock.now();
-  const simulations = pacedSimulations(now);
-  const parts = {
-    ...{ history: new VerdictHistory(), moves: new MoveHistory() },
-    ...{ launches: new LaunchBudget(deps), verdicts: new PodVerdicts(deps) },
-  };
-  const all = [
-    ...controllers(deps, {
-      ...parts,
-      simulations,
-      solver: localSolver(now),
-      memo: new PacedMemo(cluster, now),
-      lookoutMs: Number.POSITIVE_INFINITY,
-    }),
-    ...aws.controllers(),
-  ].filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
-  const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
-  const views = debugViews({
-    ...{ deps, ...parts, offerings: () => aws.offerings(), costHistory: undefined, solver: undefined },
-    ...{ isLeading: () => true, leaseNamespace: () => settings.leaderElectionNamespace },
-    whatIf: new WhatIf(deps, localSolver(now)),
+  const operator = createOperator({
+    ...common,
+    provider,
+    namespace: OPERATOR_NAMESPACE,
+    decisions,
+    random,
+    simulations: pacedSimulations(now),
+    solver: localSolver(now),
+    memoOf: (cluster) => new PacedMemo(cluster, now),
+    lookoutMs: Number.POSITIVE_INFINITY,
   });
-  return { deps, views, done };
+  const all = operator.controllers.filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
+  const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
+  const leaseNamespace = (): string => settings.leaderElectionNamespace;
+  return { deps: operator.deps, views: operator.views({ isLeading: () => true, leaseNamespace }), done };
 }
 
 /** Interval in a cluster of many nodes. */

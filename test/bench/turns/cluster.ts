@@ -12,16 +12,9 @@ import {
 import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import { readCost } from '../../../src/controllers/cost/index.ts';
-import { debugViews } from '../../../src/controllers/debug-views.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
-import { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
-import { controllers } from '../../../src/controllers/index.ts';
-import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
-import { PodVerdicts } from '../../../src/controllers/provisioning/pod-verdicts.ts';
-import { WhatIf } from '../../../src/controllers/what-if.ts';
-import { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
+import { createOperator, type OperatorCore, type OperatorParts } from '../../../src/controllers/operator.ts';
 import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
-import { localSolver } from '../../../src/engine-worker/solver.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import type { Controller } from '../../../src/kube/reconciler.ts';
 import type { ObjectStore } from '../../../src/kube/store.ts';
@@ -32,7 +25,6 @@ import { LiveView } from '../../../src/live/view.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
-import { ClusterState } from '../../../src/state/cluster.ts';
 import { handFed } from '../../unit/kube/fakes.ts';
 import { benchmarkTypes } from '../catalogue.ts';
 import { type ClusterSize, claimAt, NODE_POOL, nodeAt, pendingPod, podAt } from '../largecluster.ts';
@@ -52,6 +44,7 @@ const LONGEST_MS = 60_000;
 const FIRST = new Set(['nodeoverlay.controller', 'capacitybuffer', 'provisioner.trigger.pod']);
 
 interface Bench {
+  readonly operator: OperatorCore;
   readonly deps: Deps;
   readonly store: ReturnType<typeof handFed>['store'];
   readonly stop: AbortController;
@@ -77,7 +70,7 @@ const client = {
   evict: answered(() => undefined),
 } as unknown as Deps['client'];
 
-function benchOf(): Bench {
+function benchOf(parts: Pick<OperatorParts, 'solver' | 'simulations'>): Bench {
   const { informers, store } = handFed();
   const clock = realClock();
   const types = benchmarkTypes(TYPES);
@@ -89,12 +82,14 @@ function benchOf(): Bench {
     create: async (claim: KubeObject) => claim,
     isDrifted: async () => undefined,
   } as unknown as Deps['cloud'];
-  const cluster = new ClusterState({ informers, clock, manages: () => true });
   const settings = parseSettings(['--cluster-name=bench', `--feature-gates=${GATES}`], {});
   const metrics = createMetrics();
   const events = { publish: () => undefined };
+  const ports = { client, informers, events, clock, log: silent, metrics, settings };
+  const operator = createOperator({ ...ports, ...parts, provider: { provider: cloud } });
   return {
-    deps: { client, informers, cluster, cloud, events, clock, log: silent, metrics, settings },
+    operator,
+    deps: operator.deps,
     store,
     stop: new AbortController(),
   };
@@ -207,20 +202,9 @@ async function withinTime(work: Promise<unknown>): Promise<void> {
   waiting.abort();
 }
 
-function viewPaths({ deps }: Bench, history: VerdictHistory, input: string): readonly TurnPath[] {
-  const moves = new MoveHistory();
-  const launches = new LaunchBudget(deps);
-  const parts = {
-    deps,
-    history,
-    moves,
-    launches,
-    verdicts: new PodVerdicts(deps),
-    costHistory: undefined,
-    solver: undefined,
-    whatIf: new WhatIf(deps, localSolver()),
-  };
-  const views = debugViews({ ...parts, offerings: () => [], isLeading: () => true, leaseNamespace: () => 'x' });
+function viewPaths({ deps, operator }: Bench, input: string): readonly TurnPath[] {
+  const { history } = operator;
+  const views = operator.views({ isLeading: () => true, leaseNamespace: () => 'x' });
   const live = new LiveView({
     clusterName: 'bench',
     ...{ cluster: deps.cluster, clock: deps.clock, log: silent },
@@ -243,13 +227,11 @@ const text = ({ nodes, pods }: ClusterSize): string =>
   `${nodes.toLocaleString('en')} nodes, ${pods.toLocaleString('en')} pods`;
 
 export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine> {
-  const bench = benchOf();
-  const history = new VerdictHistory();
   const solver = new WorkerSolver();
   const simulations = new WorkerSimulationRunner();
-  const all = controllers(bench.deps, { solver: solver.solve, simulations, history });
+  const bench = benchOf({ solver: solver.solve, simulations });
   // Other controllers depend on these.
-  const list = [...all].sort((a, b) => Number(FIRST.has(b.name)) - Number(FIRST.has(a.name)));
+  const list = [...bench.operator.controllers].sort((a, b) => Number(FIRST.has(b.name)) - Number(FIRST.has(a.name)));
   fill(bench, size);
   for (const store of Object.values(bench.deps.cluster.stores)) markSynced(store);
   for (const kind of [CAPACITY_BUFFER, NODE_OVERLAY]) markSynced(bench.store<KubeObject>(kind as never));
@@ -263,7 +245,7 @@ export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine>
         input,
         run: () => withinTime(reconcile(controller, bench.deps, bench.stop.signal)),
       });
-    for (const path of viewPaths(bench, history, input)) yield await measuredTurn(path);
+    for (const path of viewPaths(bench, input)) yield await measuredTurn(path);
   }
   bench.stop.abort();
   await Promise.all([solver.close(), simulations.close()]);

@@ -6,12 +6,10 @@ import type { Node, OwnerReference, Pod } from '../../../src/api/kubernetes.ts';
 import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
-import { openClusterState } from '../../../src/controllers/cluster-state.ts';
 import type { KeptHistory } from '../../../src/controllers/cost/index.ts';
-import type { Deps } from '../../../src/controllers/deps.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
-import { controllers } from '../../../src/controllers/index.ts';
-import { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
+import { createOperator } from '../../../src/controllers/operator.ts';
+import type { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { NodeTraces } from '../../../src/controllers/traces/node-traces.ts';
 import type { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
 import type { SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
@@ -99,44 +97,22 @@ export class World {
     const settings = parseSettings(['--cluster-name=test', '--node-hourly-fee=0', '--steering=false', ...args], {});
     const { clock, cloud } = this;
     const informers = this.kube.informers(signal);
-    const cluster = openClusterState({ informers, clock, cloud, settings });
     this.metrics = createMetrics();
-    const { metrics, tracer } = this;
+    const { metrics, tracer, solver, simulations, costHistory, random, pressure } = this;
     this.traces = tracer && new NodeTraces({ tracer, clock, metrics });
-    const deps: Deps = {
+    const common = { informers, clock, log: this.#log, metrics, random };
+    const { deps, controllers, launches } = createOperator({
+      ...common,
+      ...{ settings, pressure, history, moves, solver, simulations, costHistory },
+      provider: { provider: cloud },
       client: this.kube.client(signal),
-      informers,
-      cluster,
-      cloud,
       events: { publish: (...notes) => void this.events.push(...notes) },
-      clock,
-      log: this.#log,
-      metrics,
-      settings,
       namespace: 'kube-system',
-      decisions: this.costHistory?.decisions,
       traces: this.traces,
-      random: this.random,
-      pressure: this.pressure,
-    };
-    this.launches = new LaunchBudget(deps);
-    const { done } = runControllers({
-      controllers: controllers(deps, {
-        history,
-        solver: this.solver,
-        moves,
-        simulations: this.simulations,
-        launches: this.launches,
-        costHistory: this.costHistory,
-      }),
-      informers,
-      clock,
-      log: this.#log,
-      metrics: this.metrics,
-      random: this.random,
-      signal,
     });
-    this.#operator = { stop, cluster, done };
+    this.launches = launches;
+    const { done } = runControllers({ ...common, controllers, signal });
+    this.#operator = { stop, cluster: deps.cluster, done };
   }
 
   /** Stops the operator like a crash, which loses unwritten state. */

@@ -1,12 +1,10 @@
 /** Concurrency, back-off and retry rate of each controller. */
 import { describe, expect, it } from '@jest/globals';
-import type { Deps } from '../../../src/controllers/deps.ts';
-import { controllers } from '../../../src/controllers/index.ts';
+import { createOperator } from '../../../src/controllers/operator.ts';
 import { type Outcome, settled } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
-import { ClusterState } from '../../../src/state/cluster.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from '../kube/fakes.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { FakeCloud } from './fake-cloud.ts';
@@ -26,18 +24,18 @@ function paces(cpu: string): Readonly<Record<string, string>> {
     ['--cluster-name=test', `--cpu-requests=${cpu}`, '--feature-gates=NodeRepair=true,StaticCapacity=true'],
     {},
   );
-  const deps = {
+  const { controllers } = createOperator({
+    client: {} as never,
     informers,
     clock,
-    cloud,
+    provider: { provider: cloud },
     settings,
     metrics: createMetrics(),
     log: recordingLog().log,
     events: { publish: () => undefined },
-    cluster: new ClusterState({ informers, clock, manages: () => true }),
-  } as unknown as Deps;
+  });
   return Object.fromEntries(
-    controllers(deps).map(({ name, backOff, rateLimit, ...controller }) => {
+    controllers.map(({ name, backOff, rateLimit, ...controller }) => {
       const atOnce = 'singleton' in controller ? 1 : (controller.concurrency ?? DEFAULT_CONCURRENCY);
       const wait = backOff === undefined ? DEFAULT_BACK_OFF : `${backOff.baseMs} ${backOff.maxMs}`;
       const limit = rateLimit === undefined ? DEFAULT_LIMIT : `${rateLimit.qps} ${rateLimit.burst}`;

@@ -7,10 +7,9 @@ import {
   DELETION_COST_SINCE_ANNOTATION,
   EMPTYING_TAINT,
 } from '../../../../src/api/labels.ts';
-import { openClusterState } from '../../../../src/controllers/cluster-state.ts';
-import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DeletionCosts } from '../../../../src/controllers/disruption/deletion-costs.ts';
 import { Steering } from '../../../../src/controllers/disruption/steering.ts';
+import { createOperator } from '../../../../src/controllers/operator.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import { runControllers } from '../../../../src/kube/runtime.ts';
 import { remembering } from '../../../../src/lib/remembering.ts';
@@ -203,15 +202,17 @@ describe('marks in a cluster of 1,000 nodes and 20,000 pods', () => {
   }
 
   function start(): void {
-    const cloud = new FakeCloud(clock);
     const { signal } = stop;
     const { log } = recordingLog();
     const informers = kube.informers(signal);
     const metrics = createMetrics();
     const settings = parseSettings(['--cluster-name=test', ...ON], {});
-    const cluster = openClusterState({ informers, clock, cloud, settings });
-    const common = { client: kube.client(signal), informers, cluster, cloud, clock, log, metrics, settings };
-    const deps: Deps = { ...common, events: { publish: () => undefined } };
+    const { deps } = createOperator({
+      ...{ client: kube.client(signal), informers, clock, log, metrics, settings },
+      provider: { provider: new FakeCloud(clock) },
+      events: { publish: () => undefined },
+    });
+    const { cluster } = deps;
     const pools = new Map([['default', { nodePool: pool(), instanceTypes: [instanceType('m.large', 2, 0.1)] }]]);
     const snapshotOf = remembering(
       (_: readonly string[]) => ({ nodes: cluster.nodes(), pools }) as unknown as DisruptionInput,

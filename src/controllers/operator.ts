@@ -1,0 +1,100 @@
+/** Creates the state, the controllers and the views of an operator. Its users differ in their ports only. */
+
+import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { CloudProvider } from '../cloud/provider.ts';
+import { VerdictHistory } from '../engine/disruption/verdicts.ts';
+import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
+import { localSolver, type Solver } from '../engine-worker/solver.ts';
+import type { Controller } from '../kube/reconciler.ts';
+import type { Look } from '../process/health.ts';
+import { ClusterState } from '../state/cluster.ts';
+import type { KeptHistory } from './cost/index.ts';
+import { debugViews, type Lead } from './debug-views.ts';
+import type { Deps } from './deps.ts';
+import { recordInterrupted } from './disrupted.ts';
+import { MoveHistory } from './disruption/moves.ts';
+import type { DecisionMemo } from './disruption/snapshots.ts';
+import { controllers } from './index.ts';
+import { LaunchBudget } from './provisioning/launch-budget.ts';
+import { PodVerdicts } from './provisioning/pod-verdicts.ts';
+import { WhatIf } from './what-if.ts';
+
+/** Provider of instances with its own controllers. */
+export interface Provider {
+  readonly provider: CloudProvider;
+  /** @param interrupted called for each NodeClaim that is deleted because the provider reclaims its instance */
+  readonly controllers?: (interrupted: (claim: NodeClaim, kind: string) => void) => readonly Controller[];
+  /** Returns the unavailable offerings of each NodePool. */
+  readonly offerings?: () => Promise<unknown>;
+}
+
+/** Ports of an operator. */
+export interface OperatorParts extends Omit<Deps, 'cluster' | 'cloud' | 'decisions' | 'devices'> {
+  readonly provider: Provider;
+  /** Default: a solver in this thread. */
+  readonly solver?: Solver | undefined;
+  /** Default: a runner in this thread. */
+  readonly simulations?: SimulationRunner | undefined;
+  /** Decisions, and the cost of the nodes. Undefined if no history is kept. */
+  readonly costHistory?: KeptHistory | undefined;
+  /** Log of decisions. Default: the log of the history. */
+  readonly decisions?: Deps['decisions'];
+  readonly history?: VerdictHistory | undefined;
+  readonly moves?: MoveHistory | undefined;
+  /** Creates the memory of earlier disruption passes. Replays pass their own. */
+  readonly memoOf?: ((cluster: ClusterState) => DecisionMemo) | undefined;
+  /**
+   * Time for which the provisioner waits for pods, in milliseconds. Affects only how often the provisioner reports that it is
+   * alive.
+   */
+  readonly lookoutMs?: number | undefined;
+}
+
+export interface OperatorCore {
+  readonly deps: Deps;
+  readonly controllers: readonly Controller[];
+  readonly launches: LaunchBudget;
+  /** Verdicts of disruption on each node. */
+  readonly history: VerdictHistory;
+  readonly whatIf: WhatIf;
+  /** Returns the pages below `/debug`, by path. */
+  views(lead: Lead): Readonly<Record<string, Look>>;
+}
+
+export function createOperator({
+  provider: { provider: cloud, controllers: ofProvider = () => [], offerings = async () => [] },
+  solver = localSolver(),
+  simulations = localSimulationRunner(),
+  costHistory,
+  history = new VerdictHistory(),
+  moves = new MoveHistory(),
+  memoOf,
+  lookoutMs,
+  ...ports
+}: OperatorParts): OperatorCore {
+  const { informers, clock, settings, decisions = costHistory?.decisions } = ports;
+  const cluster = new ClusterState({
+    informers,
+    clock,
+    manages: ({ group, kind }) => cloud.nodeClassKinds.some((served) => served.group === group && served.kind === kind),
+    defaultSpread: settings.defaultTopologySpreadConstraints,
+    devices: !settings.ignoreDraRequests,
+  });
+  const deps: Deps = { ...ports, cluster, cloud, decisions };
+  const launches = new LaunchBudget(deps);
+  const verdicts = new PodVerdicts(deps);
+  const whatIf = new WhatIf(deps, solver);
+  for (const each of [solver, simulations]) each.reportTo?.(deps);
+  const shared = { costHistory, history, launches, moves, solver, verdicts };
+  return {
+    deps,
+    controllers: [
+      ...controllers(deps, { ...shared, simulations, memo: memoOf?.(cluster), lookoutMs }),
+      ...ofProvider((claim, kind) => recordInterrupted(deps, claim, kind)),
+    ],
+    launches,
+    history,
+    whatIf,
+    views: (lead) => debugViews({ ...shared, deps, offerings, whatIf }, lead),
+  };
+}
