@@ -27,8 +27,10 @@ import {
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
   PRIORITY_CLASS,
+  REPLICA_SET,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
+  STATEFUL_SET,
   STORAGE_CLASS,
 } from '../../src/api/kinds.ts';
 import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
@@ -57,6 +59,8 @@ const KINDS: readonly Kind[] = [
   EC2_NODE_CLASS,
   POD_TEMPLATE,
   DEPLOYMENT,
+  REPLICA_SET,
+  STATEFUL_SET,
   DAEMON_SET,
   NODE,
   POD,

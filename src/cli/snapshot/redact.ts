@@ -6,8 +6,8 @@
 import { KEPT_DEVICE_FIELDS } from '../../api/dra/kept-device-fields.ts';
 import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
 import { KEPT_ANNOTATIONS, KEPT_FIELDS, METADATA } from '../../api/kept-fields.ts';
-import { CONFIG_MAP } from '../../api/kinds.ts';
-import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
+import { CONFIG_MAP, EVENT } from '../../api/kinds.ts';
+import type { KubeEvent, KubeObject, StringMap } from '../../api/kubernetes.ts';
 import {
   AWS_GROUP,
   KARPENTER_GROUP,
@@ -19,6 +19,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { isObject, type JsonObject } from '../../lib/json-object.ts';
 import { own, put } from '../../lib/own.ts';
 import { tryRun } from '../../lib/try-run.ts';
+import { nominatedClaim } from '../objects/nominations.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { kept } from './keep.ts';
 import { ownKinds } from './own-kinds.ts';
@@ -42,6 +43,7 @@ export class Redactor {
   redacted(object: KubeObject): KubeObject {
     const [group = ''] = object.apiVersion.split('/');
     if (object.kind === CONFIG_MAP.kind) return withMetadata(object, declarationParts(object));
+    if (object.kind === EVENT.kind) return withMetadata(object, { ...parts(object), ...nominationParts(object) });
     if (!OWN_GROUPS.includes(group)) return withMetadata(object, parts(object));
     const safe = withMetadata(object, ownParts(object));
     if (object.kind === 'NodePool' && object.apiVersion.endsWith('/v1')) return this.#pool(object as NodePool, safe);
@@ -109,6 +111,12 @@ function parts(object: KubeObject): JsonObject {
     keepImages(template.spec, of.template.spec);
   }
   return found;
+}
+
+/** Returns the message of a nomination without the Node. The NodeClaim of a pod affects decisions. */
+function nominationParts(object: KubeObject): JsonObject {
+  const claim = nominatedClaim(object as KubeEvent);
+  return claim === undefined ? {} : { message: `nodeclaim/${claim}` };
 }
 
 /** Keeps images of autoscalers, which contain the version that runs in the cluster. */

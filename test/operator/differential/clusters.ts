@@ -12,6 +12,7 @@ import { buffer, pod, podParts } from './pods.ts';
 export interface RandomCluster {
   /** Objects that exist before the pods, NodeClasses first. */
   readonly objects: readonly KubeObject[];
+  /** Pods and workloads that create pods. */
   readonly pods: readonly KubeObject[];
   /** Pods that are created after the operator has detected the shortages. Empty if there is no shortage. */
   readonly morePods: readonly KubeObject[];
@@ -23,8 +24,9 @@ export interface RandomCluster {
   readonly changes: readonly KubeObject[];
   /** Names of pods that are deleted before the changes. */
   readonly leaving: readonly string[];
-  /** Names of pods whose nodes a user deletes, followed by the pods that are created at that moment. */
+  /** Names of pods whose nodes a user deletes. */
   readonly drained: readonly string[];
+  /** Pods that arrive after the nodes exist, and after the drains began. */
   readonly latePods: readonly KubeObject[];
   /** Contents of the AWS account: from the start, and added before the changes. */
   readonly account: Account;
@@ -69,6 +71,7 @@ function smallCluster(seed: number): ClusterParts {
     pods,
     morePods: soldOut === undefined ? [] : podParts(roll, `${id}-more`, poolNames),
     latePods: [],
+    arriving: [],
     // buffers without available capacity are retried indefinitely, so the cluster would never settle
     others: [...overlays, ...(soldOut === undefined ? buffers : [])],
     soldOut,
@@ -107,7 +110,7 @@ export function randomCluster(seed: number, features: Features = 'random'): Rand
   const edited = pools.map((pool, at) => edits[at]?.(pool) ?? pool);
   return {
     objects: [...nodeClasses(parts.classes), ...parts.others, ...pools.map(nodePool)],
-    pods: parts.pods.map(pod),
+    pods: [...parts.pods.map(pod), ...parts.arriving],
     morePods: parts.morePods.map(pod),
     latePods: parts.latePods.map(pod),
     changes: [...nodeClasses(parts.changedClasses), ...edited.map(nodePool)],

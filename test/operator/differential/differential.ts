@@ -6,8 +6,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EC2_NODE_CLASS, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { EC2_NODE_CLASS, JOB, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
+import type { KubeObject, Pod, Workload } from '../../../src/api/kubernetes.ts';
 import { sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { explainNodes } from '../../../src/cli/explain.ts';
 import { type SimulationAnswer, simulationOf } from '../../../src/cli/render/plan.ts';
@@ -35,6 +35,7 @@ import {
 } from './compare.ts';
 import { atRest, placesIn, waitingPods } from './rest.ts';
 import { clearAway, FAST, GATES, MINUTE, shortagesForgotten, snapshotTo, startStage } from './stage.ts';
+import { TRIED_ANNOTATION } from './waiting.ts';
 
 /** Time until the operator has detected new images and has compared every node with them. */
 const ACCOUNT_CHANGE_MS = 12 * MINUTE;
@@ -63,7 +64,7 @@ export class Differential {
   #redacts = false;
 
   /** Number of comparisons so far, by kind. An empty comparison would prove nothing. */
-  readonly compared = { nodes: 0, places: 0, refusals: 0, disruptions: 0, whatIfs: 0, verdicts: 0 };
+  readonly compared = { nodes: 0, places: 0, refusals: 0, disruptions: 0, whatIfs: 0, verdicts: 0, incomplete: 0 };
 
   private constructor(scenario: Scenario, operator: Operator, solves: Solved[]) {
     this.#scenario = scenario;
@@ -103,7 +104,7 @@ export class Differential {
     try {
       const bought = await this.#provisioning(cluster);
       if (bought.length > 0) return bought;
-      const drained = cluster.drained.length > 0 ? await this.#drains(cluster) : [];
+      const drained = cluster.latePods.length > 0 ? await this.#drains(cluster) : [];
       return cluster.disrupts && drained.length === 0 ? await this.#disruption(cluster) : drained;
     } finally {
       await clearAway(this.#scenario, cluster);
@@ -116,7 +117,7 @@ export class Differential {
     const { seed, faults } = this.#scenario.world.aws;
     for (const image of account.images) seed.image(image);
     for (const reservation of account.reservations) seed.capacityReservation(reservation);
-    await this.#scenario.apply(...objects);
+    await this.#apply(objects);
     await atRest(this.#scenario);
     if (soldOut !== undefined) faults.add({ kind: 'capacity', instanceType: soldOut });
     const found = await this.#decision(pods);
@@ -144,13 +145,14 @@ export class Differential {
     this.#scenario.speed(0);
     const solvesBefore = this.#solves.length;
     const logBefore = this.#scenario.log.length;
-    await this.#scenario.apply(...pods);
-    await this.#until('unschedulable pods', async () => (await this.#waiting()).every(isUnschedulable));
-    const names = new Set((await this.#scenario.pods()).map(({ metadata }) => metadata.name));
-    if (!pods.every(({ metadata }) => names.has(metadata.name)))
-      throw new Error('some pods are gone before they were seen');
+    await this.#apply(pods);
+    await this.#until('unschedulable pods', async () => {
+      const made = await this.#scenario.pods();
+      return pods.every((object) => hasArrived(object, made)) && (await this.#waiting()).every(isUnschedulable);
+    });
+    await this.#tryReplicas(pods);
     const file = await this.#dump('pods');
-    const waiting = (await this.#waiting()).map(podKey);
+    const waiting = await this.#waiting();
     const nowMs = world.clock.now();
     const priced = await this.#priced();
     const joined = await this.#joined();
@@ -162,8 +164,12 @@ export class Differential {
       explain: true,
     });
     this.#scenario.speed(FAST);
-    const fresh = waiting.filter((pod) => pods.some(({ metadata }) => pod === `default/${metadata.name}`));
+    const fresh = waiting.filter((pod) => pods.some((object) => isMadeBy(object, pod))).map(podKey);
     if (fresh.length === 0) return [];
+    if (await this.#hasUnknownLaunches(waiting)) {
+      this.compared.incomplete++;
+      return [];
+    }
     const plan = await this.#until('solve', async () => this.#planFor(fresh, solvesBefore, logBefore));
     if ((await this.#priced()) !== priced) throw new Overtaken('prices have changed before the solve');
     if (plan !== 'no pools' && (await this.#hasJoined(plan, joined)))
@@ -173,6 +179,41 @@ export class Differential {
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
     return differentPlans(simulationOf(plan, { explain: true, unknown: [], waiting: [] }), told.simulation);
+  }
+
+  /** Returns true if the snapshot lacks a nomination, because the rate of these events is limited. */
+  async #hasUnknownLaunches(waiting: readonly Pod[]): Promise<boolean> {
+    const launched = new Set(this.#solves.flatMap(({ plan }) => plan.claims.flatMap(({ pods }) => pods)));
+    const nominated = new Set(
+      (await this.#scenario.events('Nominated')).map(({ involvedObject }) => involvedObject.uid),
+    );
+    return waiting.some((pod) => launched.has(podKey(pod)) && !nominated.has(pod.metadata.uid));
+  }
+
+  /** Creates objects. Ended Jobs have no pods, because they are suspended until they have their status. */
+  async #apply(objects: readonly KubeObject[]): Promise<void> {
+    const { kube } = this.#scenario;
+    await this.#scenario.apply(...objects.map((object) => (isEndedJob(object) ? suspended(object, true) : object)));
+    for (const job of objects.filter(isEndedJob)) {
+      await kube.patch(JOB, job.metadata, { status: (job as Workload).status }, { subresource: 'status' });
+      await this.#scenario.apply(suspended(job, false));
+    }
+  }
+
+  /** Marks replicas that another scheduler has tried. */
+  async #tryReplicas(objects: readonly KubeObject[]): Promise<void> {
+    const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' };
+    for (const object of objects) {
+      const tried = Number(object.metadata.annotations?.[TRIED_ANNOTATION] ?? 0);
+      const pods = (await this.#scenario.pods()).filter((pod) => isMadeBy(object, pod));
+      for (const { metadata } of pods.slice(0, tried))
+        await this.#scenario.kube.patch(
+          POD,
+          metadata,
+          { status: { conditions: [condition] } },
+          { subresource: 'status' },
+        );
+    }
   }
 
   /**
@@ -341,6 +382,22 @@ export class Differential {
     return this.#scenario.until(what, holds as () => Promise<T>) as Promise<T>;
   }
 }
+
+/** Returns true if the pod is this object, or if the workload has created it. */
+const isMadeBy = ({ kind, metadata: { name } }: KubeObject, { metadata }: Pod): boolean =>
+  kind === 'Pod' ? metadata.name === name : metadata.labels?.app === name;
+
+function hasArrived(object: KubeObject, pods: readonly Pod[]): boolean {
+  const made = pods.filter((pod) => isMadeBy(object, pod));
+  const { replicas, parallelism } = (object as Partial<Workload>).spec ?? {};
+  return made.length >= (replicas ?? parallelism ?? 1);
+}
+
+const isEndedJob = (object: KubeObject): boolean => object.kind === 'Job' && 'status' in object;
+
+/** Jobs end only while their pods do not exist. */
+const suspended = (job: KubeObject, suspend: boolean): KubeObject =>
+  ({ ...job, spec: { ...(job as Workload).spec, suspend } }) as KubeObject;
 
 const withClosedBudgets = (object: KubeObject): KubeObject => {
   const { spec } = object as unknown as { readonly spec: { readonly disruption?: object } };

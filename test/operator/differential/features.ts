@@ -10,6 +10,7 @@ import { ARCH_LABEL, CAPACITY_LABEL, CPU_LABEL, type PoolParts, some, ZONE_LABEL
 import type { ClusterParts, Feature } from './parts.ts';
 import { podParts } from './pods.ts';
 import { volumes } from './volumes.ts';
+import { endedJobs, limits, startupTaints, untried, workloads } from './waiting.ts';
 
 const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
 /** Instance types of the small catalogue. */
@@ -42,7 +43,7 @@ const drains: Feature = (roll, cluster) => {
     {
       ...cluster,
       drained: cluster.pods.filter(() => oneIn(roll, 2)).map(({ name }) => name),
-      latePods: podParts(roll, `${cluster.id}-late`, pools),
+      latePods: [...cluster.latePods, ...podParts(roll, `${cluster.id}-late`, pools)],
     },
     ...budgets,
   );
@@ -216,6 +217,11 @@ export const FEATURES = {
   manyClasses,
   volumes,
   untouched,
+  workloads,
+  endedJobs,
+  startupTaints,
+  limits,
+  untried,
 } satisfies Readonly<Record<string, Feature>>;
 
 export type FeatureName = keyof typeof FEATURES;

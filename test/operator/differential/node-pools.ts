@@ -25,6 +25,7 @@ export interface PoolParts {
   readonly spec: object;
   readonly labels: object;
   readonly taints: readonly object[];
+  readonly startupTaints?: readonly object[];
   readonly consolidateAfter: string;
   readonly policy: string;
   readonly budgets: readonly object[];
@@ -99,7 +100,7 @@ export function poolEdit(roll: Dice): PoolEdit {
 }
 
 export function nodePool(parts: PoolParts): KubeObject {
-  const { name, labels, taints, consolidateAfter, policy: consolidationPolicy, budgets } = parts;
+  const { name, labels, taints, startupTaints = [], consolidateAfter, policy: consolidationPolicy, budgets } = parts;
   return {
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodePool',
@@ -114,6 +115,7 @@ export function nodePool(parts: PoolParts): KubeObject {
           expireAfter: 'Never',
           requirements: parts.requirements,
           ...(taints.length > 0 && { taints }),
+          ...(startupTaints.length > 0 && { startupTaints }),
         },
       },
     },

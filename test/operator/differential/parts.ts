@@ -25,6 +25,8 @@ export interface ClusterParts {
   readonly morePods: readonly PodParts[];
   readonly latePods: readonly PodParts[];
   readonly others: readonly KubeObject[];
+  /** Workloads and pods with a status, which arrive together with the pods. */
+  readonly arriving: readonly KubeObject[];
   readonly soldOut: string | undefined;
   readonly disrupts: boolean;
   readonly leaving: readonly string[];

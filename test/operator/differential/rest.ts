@@ -19,7 +19,7 @@ import {
 import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
-import { isOwnedByDaemonSet } from '../../../src/engine/pods.ts';
+import { isOwnedByDaemonSet, isUnschedulable } from '../../../src/engine/pods.ts';
 import type { Scenario } from '../harness.ts';
 
 /** kube-scheduler binds pods asynchronously, and so are volumes bound. */
@@ -39,9 +39,11 @@ export const waitingPods = async (scenario: Scenario): Promise<readonly Pod[]> =
     (pod) => !pod.spec.nodeName && pod.status?.phase === 'Pending' && !isOwnedByDaemonSet(pod) && isTried(pod),
   );
 
-/** Returns true if kube-scheduler schedules the pod. */
-const isTried = ({ spec: { schedulerName = 'default-scheduler', schedulingGates = [] } }: Pod): boolean =>
-  schedulerName === 'default-scheduler' && schedulingGates.length === 0;
+/** Returns true if kube-scheduler schedules the pod, or if another scheduler has tried it. */
+const isTried = (pod: Pod): boolean => {
+  const { schedulerName = 'default-scheduler', schedulingGates = [] } = pod.spec;
+  return (schedulerName === 'default-scheduler' && schedulingGates.length === 0) || isUnschedulable(pod);
+};
 
 /** Returns the nodes and the place of each pod, as text to compare. @throws Error if the API server does not respond */
 export async function placesIn(scenario: Scenario): Promise<string> {
@@ -107,10 +109,10 @@ interface Condition {
 
 /**
  * Reports whether a NodeClaim is at rest. A deleted one is, if pods that cannot be evicted block the drain of its
- * node.
+ * node. A NodeClaim with startup taints stays uninitialized, because no component removes them.
  */
 const isDone = (claim: NodeClaim, pods: readonly Pod[]): boolean =>
-  isTrue(claim, 'Initialized') &&
+  isTrue(claim, (claim.spec.startupTaints ?? []).length > 0 ? 'Registered' : 'Initialized') &&
   (claim.metadata.deletionTimestamp === undefined ||
     pods.some((pod) => pod.spec.nodeName === claim.status?.nodeName && !isOwnedByDaemonSet(pod)));
 

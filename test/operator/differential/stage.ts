@@ -4,6 +4,7 @@ import { finished } from 'node:stream/promises';
 import {
   CAPACITY_BUFFER,
   DAEMON_SET,
+  DEPLOYMENT,
   EC2_NODE_CLASS,
   EVENT,
   JOB,
@@ -17,6 +18,7 @@ import {
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
+  STATEFUL_SET,
   STORAGE_CLASS,
 } from '../../../src/api/kinds.ts';
 import { SHORTAGE_TTL_MS } from '../../../src/aws/offerings/unavailable.ts';
@@ -38,6 +40,8 @@ const REMOVED: readonly Kind[] = [
   NODE_OVERLAY,
   POD_DISRUPTION_BUDGET,
   DAEMON_SET,
+  STATEFUL_SET,
+  DEPLOYMENT,
   JOB,
   POD,
   PERSISTENT_VOLUME_CLAIM,

@@ -48,6 +48,17 @@ describe('a redacted object', () => {
       expect(redacted(workload)).toEqual(workload);
   });
 
+  it('keeps the NodeClaim of a nomination, and no other message', () => {
+    const messageOf = (reason: string, message: string): unknown => {
+      const event = { apiVersion: 'v1', kind: 'Event', metadata: { name: 'x', namespace: 'default' }, reason, message };
+      return (redacted(event as KubeObject) as { readonly message?: string }).message;
+    };
+    const text = `Pod should schedule on: nodeclaim/default-7xk2p, node/${SECRET}`;
+    expect(messageOf('Nominated', text)).toBe('nodeclaim/default-7xk2p');
+    expect(messageOf('Nominated', SECRET)).toBeUndefined();
+    expect(messageOf('FailedScheduling', text)).toBeUndefined();
+  });
+
   it('contains the version of an autoscaler, and no other image', () => {
     const deployment = (image: string) => ({
       apiVersion: 'apps/v1',
