@@ -39,6 +39,16 @@ export const selectorKeys = (selector: LabelSelector | undefined): readonly stri
   ...(selector?.matchExpressions ?? []).map(({ key }) => key),
 ];
 
+/** Returns the labels without which the selector matches nothing, with their possible values. */
+export const requiredLabels = (
+  selector: LabelSelector | undefined,
+): readonly (readonly [key: string, values: readonly string[]])[] => [
+  ...Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => [key, [value]] as const),
+  ...(selector?.matchExpressions ?? []).flatMap(({ key, operator, values = [] }) =>
+    operator === 'In' ? [[key, [...new Set(values)]] as const] : [],
+  ),
+];
+
 /** Returns a text that is the same for equivalent selectors, independent of their order. */
 export function selectorIdentity(selector: LabelSelector | undefined): string {
   if (selector === undefined) return 'none';

@@ -19,6 +19,7 @@ import { Domains, type Reach } from './domains.ts';
 import { type Rule, ruleCounts, UNKNOWN } from './group.ts';
 import { ANY_NODE, filterIdentity, isOpen, type NodeFilter, ownNodesOf, passes } from './node-filter.ts';
 import { PodCounts, runningOn } from './pod-counts.ts';
+import { RuleIndex } from './rule-index.ts';
 import { inverseRulesOf, repellingTerms, ruleIdentity, rulesOf } from './rules.ts';
 import type { RunningPod } from './running-pods.ts';
 
@@ -128,6 +129,7 @@ export class TopologyBase {
   readonly #domainsOfNodes = new Map<string, Int32Array>();
   readonly #groups = new Map<string, BaseGroup>();
   readonly #inverse = new Map<string, BaseGroup>();
+  readonly #inverseIndex = new RuleIndex<readonly [id: string, rule: Rule]>();
   readonly #inverseRules = new WeakMap<EnginePod, readonly (readonly [id: string, rule: Rule])[]>();
   readonly #ownRules = new WeakMap<EnginePod, readonly OwnRule[]>();
   readonly #repelling = new WeakMap<EnginePod, readonly (readonly [id: string, rule: Rule])[]>();
@@ -261,7 +263,7 @@ export class TopologyBase {
   repelling(pod: EnginePod): readonly (readonly [id: string, rule: Rule])[] {
     let rules = this.#repelling.get(pod);
     if (rules === undefined) {
-      rules = [...this.#inverse].flatMap(([id, { rule }]) => (ruleCounts(rule, pod) ? [[id, rule] as const] : []));
+      rules = this.#inverseIndex.counting(pod);
       this.#repelling.set(pod, rules);
     }
     return rules;
@@ -345,6 +347,7 @@ export class TopologyBase {
         if (this.#isTooMuch(rule)) continue;
         group = this.#emptyGroup(rule);
         this.#inverse.set(id, group);
+        this.#inverseIndex.add(rule, [id, rule]);
       }
       countIn(group, domains, node);
     }

@@ -15,6 +15,7 @@ import { type Binding, Bindings, countsItself, type HostileDaemon, type Relation
 import { type DaemonRule, DaemonRules } from './daemon-rules.ts';
 import { type Rule, ruleCounts, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
+import { RuleIndex } from './rule-index.ts';
 import { RunningPods } from './running-pods.ts';
 
 /** Class of pods, with the properties that topology rules use. */
@@ -87,6 +88,8 @@ export class Topology {
   readonly #parts: TopologyParts;
   readonly #groups = new Map<string, TopologyGroup>();
   readonly #inverse = new Map<string, TopologyGroup>();
+  readonly #groupIndex = new RuleIndex<TopologyGroup>();
+  readonly #inverseIndex = new RuleIndex<TopologyGroup>();
   /** Groups of the rules of a class, and of its rules against other pods. */
   readonly #owned = new Map<TopologyPods, Pick<Relations, 'own' | 'repelling'>>();
   readonly #bindings = new Map<TopologyPods, Bindings>();
@@ -190,6 +193,7 @@ export class Topology {
       group = new TopologyGroup(rule, base.idsOf(rule.key), counts);
       for (const domain of base.reachable(rule.key, ANYWHERE)) group.register(domain);
       this.#inverse.set(id, group);
+      this.#inverseIndex.add(rule, group);
     }
     return group;
   }
@@ -201,6 +205,7 @@ export class Topology {
       const counts = this.#countsOf(rule, from, this.#movingPods().pods.countedBy(rule));
       group = new TopologyGroup(rule, base.idsOf(rule.key), counts, this.#newHosts);
       this.#groups.set(id, group);
+      this.#groupIndex.add(rule, group);
     }
     group.isRequired ||= !rule.isPreference;
     group.canMiscount ||= rule.type === 'topology spread' || (rule.type === 'pod affinity' && group.counts(pod));
@@ -328,8 +333,8 @@ export class Topology {
       const { base } = this.#parts;
       const repelled = new Set<TopologyGroup>();
       for (const [id, rule] of base.repelling(pod)) repelled.add(this.#inverseOf(id, rule));
-      for (const group of this.#inverse.values()) if (group.counts(pod)) repelled.add(group);
-      const counting = new Set([...this.#groups.values()].filter((group) => group.counts(pod)));
+      for (const group of this.#inverseIndex.counting(pod)) repelled.add(group);
+      const counting = new Set(this.#groupIndex.counting(pod));
       sight = { counting, repelled: [...repelled] };
       this.#sights.set(visible, sight);
     }
