@@ -113,8 +113,10 @@ export class Bindings {
           !binding.isCount &&
           binding.daemons.length === 0 &&
           binding.group.allowed({
-            ...{ self: countsItself(binding), pod: binding.pod },
-            ...{ node: ValueSet.EXISTS, prefer: ([first]) => first },
+            self: countsItself(binding),
+            pod: binding.pod,
+            node: ValueSet.EXISTS,
+            prefer: ([first]) => first,
           }).length === 0,
       )
     );
