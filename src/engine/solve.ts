@@ -8,6 +8,7 @@ import { messageOf } from '../lib/error-message.ts';
 import { interleave } from '../lib/interleave.ts';
 import { withCauses } from './causes/plan-causes.ts';
 import { RemedyChecker } from './causes/remedy-proof.ts';
+import { comingPods, withoutComing } from './coming-pods.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
 import type { EnginePod } from './input.ts';
@@ -27,7 +28,13 @@ import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake } from './pod-bounds.ts';
 import { namespaceOf, podKey } from './pods.ts';
-import { admittedPods, type Entry, refusalOrFailure, registeredPods } from './solver/admission.ts';
+import {
+  admittedPods,
+  type Entry,
+  type RegistrationParts,
+  refusalOrFailure,
+  registeredPods,
+} from './solver/admission.ts';
 import { type Attempt, type Choices, cheapestOf } from './solver/attempts.ts';
 import type { Claim } from './solver/claim.ts';
 import { ClaimUnits } from './solver/claim-units.ts';
@@ -112,6 +119,8 @@ class VariationSolve {
   readonly #refused: ReadonlyMap<string, PodRefusal>;
   readonly #pods: readonly Entry[];
   readonly #order: readonly Entry[];
+  /** Pods that StatefulSets will create soon. They only make launches for other pods larger. */
+  readonly #coming: readonly EnginePod[];
   readonly #pace: Pace;
   /** Work of all attempts. */
   readonly #work = new NamespaceWork();
@@ -138,6 +147,8 @@ class VariationSolve {
     this.#leaving = leaving;
     this.#quiet = quiet;
     this.#pendingPods = pendingPods;
+    const isLaunch = options.afterBinding === true && packingPolicy(options.packing).packsByPrice;
+    this.#coming = isLaunch ? comingPods(snapshot, pendingPods, poolRequirements(common)) : [];
     this.#leftOver = taken.leftOver;
     this.#classes = classes;
     this.#refused = refused;
@@ -156,11 +167,12 @@ class VariationSolve {
     const pods = this.#order.at(-1)?.isHeavy ? Number.POSITIVE_INFINITY : this.#pods.length;
     const rivals = this.#rivals();
     const preferenceOf = ({ prefersCheapPools }: Choices) => (prefersCheapPools ? (rivals ?? BY_NAME) : BY_NAME);
-    const cheapest = cheapestOf(
+    const found = cheapestOf(
       (choices) => this.#attempt(choices.tieBreak, preferenceOf(choices), rivals === undefined ? 1 : 1 / 2),
       { pods, hasRivals: rivals !== undefined },
       this.#options,
     );
+    const cheapest = withoutComing(found, this.#coming);
     const plan = withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY);
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
     const input = { ...this.#common.snapshot, nodes: this.#limitedNodes, claims: cheapest.claims };
@@ -205,7 +217,9 @@ class VariationSolve {
     const nodes = new Nodes({ ...parts, devices });
     const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
     const open = launched.size === 0 ? placeable : withoutPodsOnLaunched(scheduler, placeable, launched);
-    const notEvaluated = run(scheduler, open, refusals, { pace: this.#pace, work: this.#work });
+    const turns = { pace: this.#pace, work: this.#work };
+    const notEvaluated = run(scheduler, open, refusals, turns);
+    if (scheduler.claims.all.length > 0) run(scheduler, this.#comingEntries(work), new Map(), turns);
     this.#unpacked.clear();
     const packed = this.#packed(scheduler.claims.all, topology, workShare);
     const claims = finaliseAll(packed, this.#strictMinValues, refusals);
@@ -223,6 +237,16 @@ class VariationSolve {
       },
       ties: scheduler.ties,
     };
+  }
+
+  /** Returns the entries of coming pods. They follow all other pods, so that they take no place from them. */
+  #comingEntries(work: RegistrationParts): readonly Entry[] {
+    if (this.#coming.length === 0) return [];
+    const { volumes, devices } = this.#common;
+    const refused = new Map<string, PodRefusal>();
+    const admitted = admittedPods(this.#coming, { ...work, volumes, devices }, refused);
+    const sorted = sortPods(admitted.map((entry) => ({ ...entry, requests: entry.podClass.requests })));
+    return registeredPods(sorted, work, refused);
   }
 
   get #strictMinValues(): boolean {
@@ -307,6 +331,8 @@ class VariationSolve {
     }
   }
 }
+
+const poolRequirements = ({ templates }: CompiledSnapshot) => templates.map(({ root }) => root.requirements);
 
 /** Returns the checker of remedies by solves within the limit of their work. */
 function remedyChecker(

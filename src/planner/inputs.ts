@@ -10,6 +10,7 @@ import type { WithheldLaunch } from '../engine/launch-causes.ts';
 import type { PoolInput, Snapshot, SolveOptions, StateNode } from '../engine/model.ts';
 import type { Commitment } from '../engine/price-book/commitment.ts';
 import type { ClusterState } from '../state/cluster.ts';
+import { comingReplicas } from './coming-replicas.ts';
 import { activeInputs, idleNodePools, idlePools, type NodeClassOf } from './node-pools.ts';
 import { type DecisionSettings, simulationOptions } from './options.ts';
 import type { Workload } from './pods.ts';
@@ -45,7 +46,9 @@ export function launchSnapshot(input: PlannerInput, pools: readonly PoolInput[],
   const idle = idlePools(input.cluster, nodeClassOf);
   const { pending, leaving, virtual } = input.workload;
   const idleParts = { idlePools: idle, idleNodePools: idleNodePools(input.cluster, idle) };
-  return snapshotOf(input, { pools, ...idleParts, pendingPods: [...pending, ...leaving, ...virtual] });
+  const snapshot = snapshotOf(input, { pools, ...idleParts, pendingPods: [...pending, ...leaving, ...virtual] });
+  const coming = comingReplicas(input.cluster.stores, pending);
+  return coming.size === 0 ? snapshot : { ...snapshot, comingReplicas: coming };
 }
 
 /**

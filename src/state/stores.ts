@@ -10,6 +10,7 @@ import {
   PERSISTENT_VOLUME_CLAIM,
   POD,
   POD_DISRUPTION_BUDGET,
+  STATEFUL_SET,
   STORAGE_CLASS,
   VOLUME_ATTACHMENT,
 } from '../api/kinds.ts';
@@ -24,6 +25,7 @@ import type {
   PodDisruptionBudget,
   StorageClass,
   VolumeAttachment,
+  Workload,
 } from '../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
@@ -53,6 +55,8 @@ export interface Stores {
   readonly nodeClaims: Store<NodeClaim>;
   readonly nodePools: Store<NodePool>;
   readonly daemonSets: Store<DaemonSet>;
+  /** Empty if the operator must not read StatefulSets. */
+  readonly statefulSets: Store<Workload>;
   readonly namespaces: Store<Namespace>;
   readonly podDisruptionBudgets: Store<PodDisruptionBudget>;
   readonly persistentVolumeClaims: Store<PersistentVolumeClaim>;
@@ -79,6 +83,7 @@ export function openStores(informers: Informers): Stores {
     }),
     nodePools: informers.store(NODE_POOL),
     daemonSets: informers.store(DAEMON_SET),
+    statefulSets: informers.store(STATEFUL_SET, {}, { optional: true }),
     namespaces: informers.store(NAMESPACE),
     podDisruptionBudgets: informers.store(POD_DISRUPTION_BUDGET),
     persistentVolumeClaims: informers.store(PERSISTENT_VOLUME_CLAIM),

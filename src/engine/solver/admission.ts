@@ -59,10 +59,14 @@ export function refusalOrFailure<T>(verb: 'read' | 'placed', work: () => PodRefu
   }
 }
 
+export interface RegistrationParts extends Pick<AdmissionParts, 'classes' | 'working'> {
+  readonly topology: Topology;
+}
+
 /** Registers the rules of every possible form of a pod, so that groups count from the first pod on. */
 export function registeredPods(
   entries: readonly Entry[],
-  { classes, topology, working }: Pick<AdmissionParts, 'classes' | 'working'> & { readonly topology: Topology },
+  { classes, topology, working }: RegistrationParts,
   refusals: Map<string, PodRefusal>,
 ): readonly Entry[] {
   const known = new Set<PodClass>();
