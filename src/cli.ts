@@ -31,6 +31,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       'explain pending pods, launched nodes, nodes that do not join or are not removed, the room of new nodes, blockers and budgets',
     load: async () => (await import('./cli/explain.ts')).explainCommand(),
   },
+  log: {
+    question: 'why',
+    summary: 'list decisions of the operator with their reasons, and nodes and price before and after, or follow them',
+    load: async () => (await import('./cli/log.ts')).logCommand(VERSION),
+  },
   offerings: {
     question: 'why',
     summary: 'list unavailable offerings (instance type, zone, capacity type), with reason and time',

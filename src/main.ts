@@ -316,7 +316,10 @@ async function wireControllers(
     kubernetesVersion: () => serverVersion(client, awsStart.isOver ? undefined : start.signal),
   };
   const provider = await awsProvider(options, leadership);
-  return { ...createOperator({ ...common, provider, solver, simulations, costHistory }), costHistory };
+  return {
+    ...createOperator({ ...common, version: VERSION, provider, solver, simulations, costHistory }),
+    costHistory,
+  };
 }
 
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */

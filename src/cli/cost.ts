@@ -1,11 +1,7 @@
 /** Command `karpenter cost`. Shows the current costs of the nodes and their users, or past costs. */
 import { Command, Option } from 'commander';
-import { CONFIG_MAP } from '../api/kinds.ts';
 import type { CostReport } from '../engine/cost/report.ts';
-import type { KubeReader } from '../kube/client.ts';
-import { textOf } from '../kube/config-map-document.ts';
 import type { HttpKubeReader } from '../kube/http.ts';
-import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '../observe/history/document.ts';
 import { type HistoryView, historySince } from '../process/history-view.ts';
 import { periodOption } from './budgets.ts';
 import { reading } from './cluster.ts';
@@ -13,6 +9,7 @@ import { clusterManifests } from './cluster-manifests.ts';
 import { type CostHistory, costHistory, type Per } from './cost/history.ts';
 import { type By, type CostNow, costNow, costOfManifests, DIMENSIONS } from './cost/now.ts';
 import { type Example, withExamples } from './describe.ts';
+import { keptHistory } from './kept-history.ts';
 import type { Manifest } from './objects/read.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { costText, historyText } from './render/cost.ts';
@@ -172,30 +169,4 @@ async function costManifests(
   if (needed !== undefined)
     throw new Error(`${needed.kind}s cannot be read: ${needed.why}; use a kubeconfig with the permission to list them`);
   return { manifests, unknown: refused.map(({ kind, why, effect }) => `${kind}s cannot be read (${why}): ${effect}`) };
-}
-
-/**
- * Reads the operator's stored history. This history is up to five minutes old.
- *
- * @throws Error with a remedy if the history does not exist
- */
-async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string): Promise<OperatorHistory> {
-  const where = `ConfigMap ${namespace}/${HISTORY_NAME}`;
-  const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });
-  if (found === undefined)
-    throw new Error(
-      `${where} does not exist; check the namespace of the operator (--namespace) and that COST_HISTORY is not false`,
-    );
-  const history = newHistory();
-  try {
-    restoreHistory(history, await textOf(found), Date.now());
-  } catch (error) {
-    throw new Error(
-      `${where} does not contain a valid history: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        cause: error,
-      },
-    );
-  }
-  return history;
 }

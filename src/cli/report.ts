@@ -46,7 +46,7 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 const HELP = `
-The operator stores its last 2,000 decisions across restarts. PROMISED is the predicted saving per hour. PREDICTED and REALISED
+The operator stores its last 5,000 decisions across restarts. PROMISED is the predicted saving per hour. PREDICTED and REALISED
 are savings in the 30 minutes for which a consolidation is observed. They are unknown if the operator restarted in this time.`;
 
 function refuseSubcommand(command: Command, name: string): never {

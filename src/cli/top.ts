@@ -1,49 +1,17 @@
 /** Command `karpenter top`. Shows nodes, pending pods and decisions of a live cluster in a terminal. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { StringMap } from '../api/kubernetes.ts';
-import type { HttpKubeReader } from '../kube/http.ts';
-import type { ForwardedPort } from '../kube/port-forward.ts';
 import { realClock } from '../lib/clock.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { labelSelector } from '../local/kubernetes/apiserver/selectors.ts';
 import { reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
-import { forwardToOperator, type OperatorFlags } from './operator-pod.ts';
+import { OperatorAddress } from './operator-address.ts';
+import type { OperatorFlags } from './operator-pod.ts';
 import { terminalWidth } from './render/wrap.ts';
 import { instanceTypesOption, type TypesFor, typesFor } from './scenario.ts';
 import { operatorNamespaceOption } from './source.ts';
 import { type Choices, columnsToSort, groupsOf, INITIAL } from './top/choices.ts';
-
-/** Address of the operator's metrics port: the given one, or a port that is forwarded to the leader. */
-class OperatorAddress {
-  readonly #client: HttpKubeReader;
-  readonly #cluster: OperatorFlags;
-  readonly #server: string | undefined;
-  #forwarded: ForwardedPort | undefined;
-
-  constructor(client: HttpKubeReader, cluster: OperatorFlags, server: string | undefined) {
-    this.#client = client;
-    this.#cluster = cluster;
-    this.#server = server;
-  }
-
-  /** Returns undefined if the cluster has no operator, or if its Lease or its pod cannot be read. */
-  async url(isLost = false): Promise<string | undefined> {
-    if (this.#server !== undefined) return this.#server;
-    if (isLost) await this.close();
-    if (this.#forwarded === undefined) {
-      const found = await forwardToOperator(this.#client, this.#cluster);
-      if (typeof found !== 'string') this.#forwarded = found;
-    }
-    return this.#forwarded?.url;
-  }
-
-  async close(): Promise<void> {
-    const port = this.#forwarded;
-    this.#forwarded = undefined;
-    await port?.close();
-  }
-}
 
 interface Flags extends OperatorFlags {
   readonly server?: string;

@@ -19,6 +19,7 @@ import type { Clock } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
 import { own } from '../lib/own.ts';
 import { timestamp } from '../lib/times.ts';
+import { namespacesOf } from '../observe/history/decision-log.ts';
 import { NODECLAIMS_CREATED } from '../observe/metrics/nodeclaims.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import type { Deps } from './deps.ts';
@@ -74,17 +75,23 @@ export async function createClaim(
     nodepool: planned.nodePool,
     min_values_relaxed: claim.metadata.annotations?.[MIN_VALUES_RELAXED_ANNOTATION] ?? 'false',
   });
-  decisions?.record({
-    kind: 'bought',
-    at: timestamp(clock.now()),
-    nodeClaim: claim.metadata.name,
-    nodePool: planned.nodePool,
-    reason,
-    pods: planned.pods.length,
-    examples: planned.pods.slice(0, EXAMPLES),
-    usdPerHour: billedUsdPerHour(planned),
-    ...defined({ surplusCreditsUsdPerHour: planned.surplusUsdPerHour }),
-  });
+  const nodeClaim = claim.metadata.name;
+  const usdPerHour = billedUsdPerHour(planned);
+  decisions?.record(
+    {
+      kind: 'bought',
+      at: timestamp(clock.now()),
+      nodeClaim,
+      nodePool: planned.nodePool,
+      reason,
+      pods: planned.pods.length,
+      examples: planned.pods.slice(0, EXAMPLES),
+      namespaces: namespacesOf(planned.pods),
+      usdPerHour,
+      ...defined({ surplusCreditsUsdPerHour: planned.surplusUsdPerHour }),
+    },
+    { added: { nodeClaim, usdPerHour } },
+  );
   const { nodePool, pods } = planned;
   const traced = decision?.podsOf(planned) ?? [];
   traces?.created({ claim, nodePool, reason, fromMs, toMs: clock.now(), podCount: pods.length, traced, decision });

@@ -16,7 +16,7 @@ import type { Solver } from '../engine-worker/solver.ts';
 import { managedPools } from '../planner/node-pools.ts';
 import { pendingPods } from '../planner/pods.ts';
 import { type Look, Unavailable } from '../process/health.ts';
-import { historyView } from '../process/history-view.ts';
+import { historyView, logView } from '../process/history-view.ts';
 import { BadQuery } from '../process/http-server.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
@@ -155,6 +155,10 @@ export function debugViews(
     const held = launches.holds();
     return (pod) => held(pod) ?? solver.holdOf?.(pod);
   };
+  const kept = (): KeptHistory => {
+    if (costHistory === undefined) throw new Unavailable('the history is disabled because COST_HISTORY is false');
+    return costHistory;
+  };
   return {
     '/debug/verdicts': leading(() => currentVerdicts(history, deps)),
     '/debug/offerings': leading(offerings),
@@ -166,12 +170,8 @@ export function debugViews(
     },
     '/debug/moves': leading(() => moves.views(clock.now())),
     '/debug/cost': leading(() => readCost(deps)),
-    '/debug/history': {
-      page: leading((query: URLSearchParams) => {
-        if (costHistory === undefined) throw new Unavailable('the history is disabled because COST_HISTORY is false');
-        return historyView(costHistory, query);
-      }),
-    },
+    '/debug/history': { page: leading((query: URLSearchParams) => historyView(kept(), query)) },
+    '/debug/log': { page: leading((query: URLSearchParams) => logView(kept(), query)) },
     '/debug/budgets': leading(() => budgetViews(deps)),
     '/debug/blockers': leading(() => blockerViews(deps)),
     '/debug/holds': leading(() => holdViews(deps, holdOf())),

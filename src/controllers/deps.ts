@@ -24,6 +24,8 @@ export interface Deps {
   readonly settings: Settings;
   /** Namespace of the operator and its ConfigMaps. Undefined outside of a cluster, unless a setting or kubeconfig names it. */
   readonly namespace?: string | undefined;
+  /** Version of the product, for the log of decisions. */
+  readonly version?: string | undefined;
   /** Log of decisions. Undefined if no history is kept. */
   readonly decisions?: DecisionLog | undefined;
   /** Returns numbers in [0, 1) for names and for back-offs. Default: the machine's random numbers. */

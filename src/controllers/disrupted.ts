@@ -3,8 +3,9 @@ import { readDurationOrNever } from '../api/duration.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
-import { isReschedulable } from '../engine/pods.ts';
+import { isReschedulable, podKey } from '../engine/pods.ts';
 import { timestamp } from '../lib/times.ts';
+import { type Deleted, namespacesOf } from '../observe/history/decision-log.ts';
 import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
 import { PODS_DISRUPTION_INITIATED } from '../observe/metrics/pods.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -43,15 +44,43 @@ export function recordDeleted(
   count: Omit<DisruptedCount, 'policy'>,
 ): void {
   countDisrupted(metrics, claim, count);
-  cluster.deletionReasons.set(claim.metadata.name, count.reason);
-  decisions?.record({
-    kind: 'deleted',
-    at: timestamp(clock.now()),
+  logDeleted({ clock, cluster, decisions }, claim, count);
+}
+
+/** Logs that a NodeClaim was deleted outside a disruption command. */
+export function logDeleted(
+  deps: Pick<Deps, 'clock' | 'cluster' | 'decisions'>,
+  claim: NodeClaim,
+  { reason, pods = 0 }: Omit<DisruptedCount, 'policy'>,
+): void {
+  logRemoval(deps, { ...removalOf(deps, claim), reason, pods });
+}
+
+/** Description of a deleted NodeClaim for the log of decisions. */
+export type Removal = Omit<Deleted, 'kind' | 'at'>;
+
+export function logRemoval(
+  { clock, cluster, decisions }: Pick<Deps, 'clock' | 'cluster' | 'decisions'>,
+  removal: Removal,
+): void {
+  const { nodeClaim, reason } = removal;
+  cluster.deletionReasons.set(nodeClaim, reason);
+  decisions?.record({ kind: 'deleted', at: timestamp(clock.now()), ...removal }, { removed: [nodeClaim] });
+}
+
+/** Returns the names of a NodeClaim and of its node, and the namespaces of its pods. */
+export function removalOf(
+  { cluster }: Pick<Deps, 'cluster'>,
+  claim: NodeClaim,
+): Pick<Deleted, 'nodeClaim' | 'nodePool' | 'node' | 'namespaces'> {
+  const node = cluster.nodeOfClaim(claim);
+  const namespaces = namespacesOf((node?.pods ?? []).filter(isReschedulable).map(podKey));
+  return {
     nodeClaim: claim.metadata.name,
     nodePool: poolNameOf(claim),
-    reason: count.reason,
-    pods: count.pods ?? 0,
-  });
+    ...(node !== undefined && node.name !== '' ? { node: node.name } : {}),
+    ...(namespaces.length > 0 ? { namespaces } : {}),
+  };
 }
 
 /** Logs that AWS interrupts the instance of a NodeClaim, which was just deleted for this reason. */
@@ -61,17 +90,19 @@ export function recordInterrupted(
   reason: string,
 ): void {
   cluster.deletionReasons.set(claim.metadata.name, 'interrupted');
-  decisions?.record({
-    kind: 'interrupted',
-    at: timestamp(clock.now()),
-    nodeClaim: claim.metadata.name,
-    nodePool: poolNameOf(claim),
-    reason,
-    pods: reschedulablePods({ cluster }, claim),
-    instanceType: labelOf(claim, INSTANCE_TYPE_LABEL),
-    zone: labelOf(claim, ZONE_LABEL),
-    capacityType: labelOf(claim, CAPACITY_TYPE_LABEL),
-  });
+  decisions?.record(
+    {
+      kind: 'interrupted',
+      at: timestamp(clock.now()),
+      reason,
+      pods: reschedulablePods({ cluster }, claim),
+      instanceType: labelOf(claim, INSTANCE_TYPE_LABEL),
+      zone: labelOf(claim, ZONE_LABEL),
+      capacityType: labelOf(claim, CAPACITY_TYPE_LABEL),
+      ...removalOf({ cluster }, claim),
+    },
+    { removed: [claim.metadata.name] },
+  );
 }
 
 /** Returns the number of pods on the node of a NodeClaim that need another place. */

@@ -20,6 +20,7 @@ import { DisruptionQueue } from './disruption/queue.ts';
 import { type DecisionMemo, Snapshots } from './disruption/snapshots.ts';
 import { Steering } from './disruption/steering.ts';
 import { verdictEvents } from './disruption/verdict-events.ts';
+import { logControllers } from './log/index.ts';
 import { endedSeries } from './metrics/ended-series.ts';
 import { nodePoolMetrics } from './metrics/nodepools.ts';
 import { NodeMetrics } from './metrics/nodes.ts';
@@ -132,6 +133,7 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     ...nodeControllers(deps),
     ...metricsControllers(deps),
     ...costControllers(deps, parts.costHistory),
+    ...logControllers(deps),
     ...(devices?.keeper === undefined ? [] : [devices.keeper]),
     ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];

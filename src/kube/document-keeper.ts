@@ -15,6 +15,8 @@ const LAST_WRITE_MS = 5_000;
 export interface Kept {
   /** Increases with every change that must be written. */
   readonly changes: number;
+  /** Increases with every change that can wait for the end of the process. */
+  readonly lateChanges?: number;
   /** Returns the complete text, then increasingly shorter forms for storage with less room. */
   texts(): Iterable<string>;
   /** Adds the content of a stored text to the current data. @throws Error if the text is invalid */
@@ -29,6 +31,7 @@ export class DocumentKeeper implements Singleton {
   /** True after the stored text was read. A write before this read would lose the stored text. */
   #isRestored = false;
   #written = 0;
+  #writtenLate = 0;
 
   /** @param name of the controller */
   constructor(name: string, kept: Kept, document: ConfigMapDocument) {
@@ -40,7 +43,7 @@ export class DocumentKeeper implements Singleton {
   async reconcile(): Promise<Outcome> {
     try {
       if (!this.#isRestored) await this.#restore();
-      else await this.write();
+      else if (this.#kept.changes !== this.#written) await this.write();
     } catch (error) {
       this.#document.failed(error);
     }
@@ -50,12 +53,13 @@ export class DocumentKeeper implements Singleton {
   /** Writes the last changes after all other work has stopped. */
   readonly leaving = (): Promise<void> => this.write();
 
-  /** Writes changes. @throws Error if the write fails */
+  /** Writes all changes. @throws Error if the write fails */
   async write(): Promise<void> {
-    const { changes } = this.#kept;
-    if (!this.#isRestored || changes === this.#written) return;
+    const { changes, lateChanges = 0 } = this.#kept;
+    if (!this.#isRestored || (changes === this.#written && lateChanges === this.#writtenLate)) return;
     await this.#document.write(this.#kept.texts());
     this.#written = changes;
+    this.#writtenLate = lateChanges;
   }
 
   async #restore(): Promise<void> {

@@ -9,6 +9,7 @@ import { timeOf } from '../lib/times.ts';
 import { hoursIn } from '../observe/history/cost-hours.ts';
 import type { Bought } from '../observe/history/decision-log.ts';
 import type { OperatorHistory } from '../observe/history/document.ts';
+import { type LogLine, logLines } from '../observe/history/log-lines.ts';
 import type { ClusterState } from '../state/cluster.ts';
 
 /** Maximum number of ended lives that are kept, and of lives in a response. */
@@ -18,6 +19,9 @@ const HOUR_MS = 3_600_000;
 /** Choices for the time span of a timeline. */
 const SPANS: ReadonlySet<number> = new Set([1, 6, 24]);
 const DEFAULT_SPAN = 6;
+/** Choices for the time span of the log. */
+const LOG_HOURS: ReadonlySet<number> = new Set([1, 6, 24, 168]);
+const DEFAULT_LOG_HOURS = 6;
 
 interface NodeLife {
   readonly nodeClaim: string;
@@ -130,6 +134,26 @@ export class NodeLives {
 function spanOf(query: URLSearchParams): number {
   const hours = Number(query.get('hours') ?? DEFAULT_SPAN);
   return SPANS.has(hours) ? hours : DEFAULT_SPAN;
+}
+
+interface LogTab {
+  /** Latest first. */
+  readonly lines: readonly LogLine[];
+  readonly more: number;
+  /** True if the setting COST_HISTORY disables the history. */
+  readonly isDisabled: boolean;
+}
+
+/** Returns the decisions of the last hours, which a query can name. */
+export function logTab(history: OperatorHistory | undefined, query: URLSearchParams, nowMs: number): LogTab {
+  const hours = Number(query.get('hours') ?? DEFAULT_LOG_HOURS);
+  const span = LOG_HOURS.has(hours) ? hours : DEFAULT_LOG_HOURS;
+  const found = logLines(history?.decisions.entries ?? [], { sinceMs: nowMs - span * HOUR_MS }).toReversed();
+  return {
+    lines: found.slice(0, MOST_SHOWN),
+    more: Math.max(0, found.length - MOST_SHOWN),
+    isDisabled: history === undefined,
+  };
 }
 
 interface CostTimeline {

@@ -3,6 +3,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Timepiece } from '../lib/clock.ts';
 import type { OperatorHistory } from '../observe/history/document.ts';
 import type { Logger } from '../observe/logger.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -13,7 +14,7 @@ import { type Address, isLoopback } from '../process/loopback.ts';
 import { jsonInSteps } from '../process/rendered-answer.ts';
 import type { ClusterState } from '../state/cluster.ts';
 import { nodeDetails, podDetails } from './details.ts';
-import { costTimeline, type NodeLives } from './lives.ts';
+import { costTimeline, logTab, type NodeLives } from './lives.ts';
 import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
 import { Searches } from './search.ts';
 import { LiveStream } from './stream.ts';
@@ -33,6 +34,7 @@ export interface LivePageOptions {
    * @throws Error with the name `WhatIfError` if the change cannot be made
    */
   readonly whatIf: (change: string) => Promise<unknown>;
+  readonly clock: Timepiece;
   /** Undefined if the settings disable the history. */
   readonly history: OperatorHistory | undefined;
   readonly log: Logger;
@@ -74,7 +76,7 @@ export async function serveLivePage(options: LivePageOptions): Promise<LivePageS
 }
 
 function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
-  const { view, cluster, log } = options;
+  const { view, cluster, clock, log } = options;
   const assets = readAssets();
   const stream = new LiveStream(view, log);
   const searches = new Searches(cluster);
@@ -86,6 +88,7 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
     '/api/nodeclasses': () => nodeClassList(options),
     '/api/nodeclass': (query) => nodeClassDetails(query.get('name') ?? '', options),
     '/api/timeline': (query) => options.lives.timeline(query),
+    '/api/log': (query) => logTab(options.history, query, clock.now()),
     '/api/costs': () => costTimeline(options.history),
     '/api/what-if': (query) => whatIfAnswer(query.get('change') ?? '', options),
     '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
@@ -215,6 +218,7 @@ const FILES = [
   'app.js',
   'dom.js',
   'format.js',
+  'log-view.js',
   'map-layout.js',
   'map.js',
   'nodes.js',

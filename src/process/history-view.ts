@@ -1,8 +1,9 @@
-/** Content of `/debug/history`: decisions and node costs since a time. The format is public. */
+/** Content of `/debug/history` and `/debug/log`: decisions and node costs since a time. The format is public. */
 import { timestamp } from '../lib/times.ts';
 import type { CostHour, PoolCost } from '../observe/history/cost-hours.ts';
 import type { LoggedDecision } from '../observe/history/decision-log.ts';
 import type { OperatorHistory } from '../observe/history/document.ts';
+import { type LogLine, logLines } from '../observe/history/log-lines.ts';
 import { BadQuery } from './http-server.ts';
 
 export interface HistoryView {
@@ -27,13 +28,29 @@ export interface HourView {
  * Returns the whole history, or the part since the time in a query such as `since=2026-06-03T10:00:00Z`.
  * @throws BadQuery if `since` is not a valid time
  */
-export function historyView(history: OperatorHistory, query: URLSearchParams): HistoryView {
+export const historyView = (history: OperatorHistory, query: URLSearchParams): HistoryView =>
+  historySince(history, sinceMsIn(query));
+
+function sinceMsIn(query: URLSearchParams): number {
   const since = query.get('since');
   const sinceMs = since === null ? Number.NEGATIVE_INFINITY : Date.parse(since);
   if (Number.isNaN(sinceMs))
     throw new BadQuery(`since: "${since}" is not a valid time; use RFC 3339, for example 2026-06-03T10:00:00Z`);
-  return historySince(history, sinceMs);
+  return sinceMs;
 }
+
+/**
+ * Returns the content of `/debug/log`: the lines since a time that concern a NodePool, a namespace or a node, if the query names
+ * them.
+ * @throws BadQuery if `since` is not a valid time
+ */
+export const logView = ({ decisions }: OperatorHistory, query: URLSearchParams): readonly LogLine[] =>
+  logLines(decisions.entries, {
+    sinceMs: sinceMsIn(query),
+    nodePool: query.get('nodepool') ?? undefined,
+    namespace: query.get('namespace') ?? undefined,
+    node: query.get('node') ?? undefined,
+  });
 
 export const historySince = ({ hours, decisions }: OperatorHistory, sinceMs: number): HistoryView => ({
   hours: hours.hours.filter(({ hourMs }) => hourMs >= sinceMs).map(hourView),

@@ -147,6 +147,14 @@ export const VARIABLES = {
     name: 'LIVE_PAGE_TOKEN',
     help: 'Token that a browser must send to open the live page; required unless the page is served on loopback',
   },
+  decisionWebhookUrl: {
+    name: 'DECISION_WEBHOOK_URL',
+    help: 'URL that receives the log of decisions as JSON with a text for Slack; empty for none',
+  },
+  decisionWebhookSecret: {
+    name: 'DECISION_WEBHOOK_SECRET',
+    help: 'Secret that signs the requests to DECISION_WEBHOOK_URL with HMAC-SHA256',
+  },
   kubernetesMinVersion: {
     name: 'KUBERNETES_MIN_VERSION',
     help: 'For compatibility with the chart of Karpenter; without effect',
@@ -180,6 +188,8 @@ export interface Settings
   readonly debugEndpoints: 'loopback' | 'all' | 'off';
   /** Undefined: no live page. */
   readonly livePage: { readonly address: Address; readonly token: string } | undefined;
+  /** Undefined: no webhook. */
+  readonly decisionWebhook: WebhookSettings | undefined;
   readonly metrics: MetricsView;
   /** Undefined: no traces. */
   readonly tracing: TracingSettings | undefined;
@@ -225,6 +235,10 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     logErrorOutputPaths: paths(raw.logErrorOutputPaths),
     debugEndpoints: oneOf('DEBUG_ENDPOINTS', raw.debugEndpoints, ['loopback', 'all', 'off'] as const),
     livePage: livePage(raw.livePage, env[VARIABLES.livePageToken.name] ?? ''),
+    decisionWebhook: webhook(
+      env[VARIABLES.decisionWebhookUrl.name] ?? '',
+      env[VARIABLES.decisionWebhookSecret.name] ?? '',
+    ),
     metrics: oneOf('METRICS', raw.metrics, ['budget', 'karpenter'] as const),
     tracing,
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
@@ -301,6 +315,25 @@ const SHORTEST_TOKEN = 16;
  * Parses the address and the token of the live page.
  * @throws SettingsError if the address or the token is invalid, or if other machines could open the page without a token
  */
+export interface WebhookSettings {
+  readonly url: string;
+  /** Empty: requests are not signed. */
+  readonly secret: string;
+}
+
+/** @throws SettingsError without the URL, which can contain a secret */
+function webhook(text: string, secret: string): WebhookSettings | undefined {
+  if (text === '') return undefined;
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
+    throw new SettingsError('DECISION_WEBHOOK_URL is not a valid URL, must begin with https:// or http://');
+  if (url.username !== '' || url.password !== '')
+    throw new SettingsError(
+      'DECISION_WEBHOOK_URL must not contain a user name or password, use DECISION_WEBHOOK_SECRET',
+    );
+  return { url: url.href, secret };
+}
+
 function livePage(text: string, token: string): Settings['livePage'] {
   if (text === '') return undefined;
   const address = parseAddress(text);

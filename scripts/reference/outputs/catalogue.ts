@@ -17,10 +17,11 @@ import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
 import type { NodeClaimExplanation } from '../../../src/engine/causes/nodeclaim-explanation.ts';
 import type { InstanceTypeExplanation } from '../../../src/engine/instance-type-explanation.ts';
 import type { DrainPlan } from '../../../src/engine/what-if/effect.ts';
+import type { LogLine } from '../../../src/observe/history/log-lines.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
 import type { DescribedOutput } from '../verbs.ts';
-import { COST, COST_HISTORY, REPORT } from './cost.ts';
+import { COST, COST_HISTORY, LOG, REPORT } from './cost.ts';
 import { INSTANCE_TYPE } from './instance-types.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, DRAIN, MOVES, VERDICTS } from './nodes.ts';
@@ -43,6 +44,7 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'moves', verb: 'report moves', schema: MOVES },
   { name: 'cost', verb: 'cost', schema: COST },
   { name: 'cost-history', verb: 'cost', when: 'with `--history`', schema: COST_HISTORY },
+  { name: 'log', verb: 'log', schema: LOG },
   { name: 'report', verb: 'report', schema: REPORT },
   { name: 'offerings', verb: 'offerings', schema: OFFERINGS },
   { name: 'doctor', verb: 'doctor', schema: FINDINGS },
@@ -69,6 +71,7 @@ export type Printed =
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>
   | Fitting<typeof COST_HISTORY, CostHistory>
+  | Fitting<typeof LOG, readonly LogLine[]>
   | Fitting<typeof REPORT, SupportReport>
   | Fitting<typeof OFFERINGS, readonly PoolOfferings[]>
   | Fitting<typeof MIGRATE_STATUS, Status>

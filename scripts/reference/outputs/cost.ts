@@ -1,6 +1,7 @@
 /** Schemas of output about costs. */
 import { Type } from 'typebox';
-import { count, text, time, UNKNOWN, usd } from './parts.ts';
+import { LOG_KINDS } from '../../../src/observe/history/log-lines.ts';
+import { count, text, texts, time, UNKNOWN, usd } from './parts.ts';
 
 const sums = {
   nodes: count('0 for groups of pods, because they share nodes'),
@@ -88,6 +89,30 @@ const moves = {
   predictedUsd: usd('Predicted savings in the first 30 minutes of consolidations with known savings'),
   realisedUsd: usd('Realised savings of these consolidations'),
 };
+
+const fleet = (description: string) =>
+  Type.Optional(
+    Type.Object(
+      { nodes: count('Nodes of all NodePools'), usdPerHour: usd('Their billed price in USD per hour') },
+      { description },
+    ),
+  );
+
+export const LOG = Type.Array(
+  Type.Object({
+    at: time('Time of the decision'),
+    kind: Type.Enum([...LOG_KINDS]),
+    cause: text('Reason in snake case, or code of the cause'),
+    text: text('Decision and reason in one sentence'),
+    nodePools: texts('Affected NodePools'),
+    nodeClaims: texts('Affected NodeClaims, at most 20'),
+    nodes: texts('Affected Nodes, at most 20'),
+    namespaces: texts('Namespaces of the affected pods, at most 20'),
+    before: fleet('Nodes before the decision; absent if it changes no node, or if the prices are unknown'),
+    after: fleet('Nodes after the decision'),
+  }),
+  { description: 'Decisions of the operator, oldest first' },
+);
 
 export const REPORT = Type.Object(
   {

@@ -3,7 +3,8 @@
 import type { CostReport, CostSums, NodeCost } from '../../engine/cost/report.ts';
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import { timestamp } from '../../lib/times.ts';
-import type { Bought, Deleted, Disrupted, Interrupted, LoggedDecision } from '../../observe/history/decision-log.ts';
+import type { Bought, Deleted, Disrupted, Interrupted } from '../../observe/history/decision-log.ts';
+import { FAILED_LAUNCHES } from '../../observe/history/log-lines.ts';
 import type { HistoryView } from '../../process/history-view.ts';
 import { type CostHistory, costHistory } from '../cost/history.ts';
 
@@ -62,14 +63,6 @@ export interface WastefulNode extends NodeCost {
 }
 
 const MOST_WASTEFUL = 10;
-/** Reasons why a NodeClaim never became a node. */
-const FAILURES: ReadonlySet<string> = new Set([
-  'insufficient_capacity',
-  'nodeclass_not_ready',
-  'launch_timeout',
-  'registration_timeout',
-]);
-
 interface ReportInput {
   readonly history: HistoryView;
   readonly cost: CostReport;
@@ -95,7 +88,7 @@ export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportIn
       nodes: bought.length,
       pods: sum(bought, ({ pods }) => pods),
       replacements: bought.filter(({ reason }) => reason !== 'provisioned').length,
-      failed: deleted.filter(({ reason }) => FAILURES.has(reason)).length,
+      failed: deleted.filter(({ reason }) => FAILED_LAUNCHES.has(reason)).length,
     },
     moves: { ...sumsOf(disrupted), byMethod: byMethod(disrupted) },
     deletions: grouped(deleted).map(([reason, list]) => ({ reason, nodes: list.length, pods: sum(list, podsOf) })),
@@ -113,7 +106,7 @@ export function reportOf({ history, cost, verdicts, sinceMs, untilMs }: ReportIn
 const sum = <T>(list: readonly T[], of: (each: T) => number): number =>
   list.reduce((total, each) => total + of(each), 0);
 
-const podsOf = ({ pods }: LoggedDecision): number => pods;
+const podsOf = ({ pods }: Pick<Deleted, 'pods'>): number => pods;
 
 /** Groups by reason, largest group first. */
 const grouped = <T extends { readonly reason: string }>(

@@ -2,6 +2,7 @@
 import { compareText } from '../../engine/instance-types.ts';
 import { own } from '../../lib/own.ts';
 import type { LiveNode, LiveState, PendingPod } from '../../live/model.ts';
+import type { LogLine } from '../../observe/history/log-lines.ts';
 
 /** Node with the labels that the view shows. */
 export interface TopNode extends LiveNode {
@@ -10,6 +11,8 @@ export interface TopNode extends LiveNode {
 
 export interface TopState extends LiveState {
   readonly nodes: readonly TopNode[];
+  /** Decisions of the last hour, oldest first. Undefined if the operator cannot be reached. */
+  readonly log?: readonly LogLine[] | undefined;
 }
 
 export interface Choices {

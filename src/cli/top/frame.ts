@@ -1,6 +1,7 @@
 /** Renders one frame of `karpenter top` as lines of styled text. */
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import type { LiveDecision, LiveNode, PendingPod } from '../../live/model.ts';
+import { LOG_KINDS, type LogLine } from '../../observe/history/log-lines.ts';
 import { HOURS_PER_MONTH } from '../cost/now.ts';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
@@ -22,6 +23,18 @@ export interface FrameInput {
 
 /** Number of cost samples that the header shows, the last 15 minutes. */
 const SPARKS = 30;
+const LOG_COLORS: Readonly<Partial<Record<LogLine['kind'], Span['color']>>> = {
+  launch: 'green',
+  move: 'cyan',
+  drift: 'cyan',
+  interruption: 'magenta',
+  failure: 'red',
+  refusal: 'red',
+  hold: 'red',
+};
+/** Width of the longest kind. */
+const KIND_WIDTH = Math.max(...LOG_KINDS.map((kind) => kind.length));
+
 const DECISION_COLORS: Readonly<Record<LiveDecision['topic'], Span['color']>> = {
   bought: 'green',
   'given-back': 'blue',
@@ -105,13 +118,13 @@ function overview(input: FrameInput, height: number | undefined): readonly Line[
     isRight ? title.padStart(width) : title.padEnd(width),
   );
   const { lines, selectedAt } = nodeLines(groups, choices, chosen);
-  const wanted = { nodes: lines.length, pending: pending.length, decisions: state.decisions.length };
+  const wanted = { nodes: lines.length, pending: pending.length, decisions: (state.log ?? state.decisions).length };
   const rows = paneRows(wanted, height === undefined ? undefined : height - 1);
   return [
     [{ text: `${' '.repeat(MARK)}${titles.join(chosen.gap)}`, bold: true }],
     ...window(lines, selectedAt, rows.nodes),
     ...pendingLines(pending, input, rows.pending),
-    ...decisionLines(state.decisions, rows.decisions),
+    ...(state.log === undefined ? decisionLines(state.decisions, rows.decisions) : logLines(state.log, rows.decisions)),
   ];
 }
 
@@ -182,6 +195,28 @@ function pendingLines(
   ];
 }
 
+/** Shows the log of the operator, latest first. */
+function logLines(log: readonly LogLine[], rows: number): readonly Line[] {
+  if (rows === 0) return [];
+  return [
+    [],
+    [{ text: 'LOG', bold: true }],
+    ...log
+      .slice(-rows)
+      .reverse()
+      .map(({ at, kind, text, before, after }): Line => {
+        const color = LOG_COLORS[kind];
+        const nodes = before && after ? `${before.nodes} → ${after.nodes} nodes: ` : '';
+        return [
+          { text: `  ${at.slice(11, 19)}  `, dim: true },
+          { text: kind.padEnd(KIND_WIDTH), ...(color && { color }) },
+          { text: `  ${nodes}${firstLine(text)}` },
+        ];
+      }),
+  ];
+}
+
+/** Shows decisions in the events of the operator, if its log cannot be read. */
 function decisionLines(decisions: readonly LiveDecision[], rows: number): readonly Line[] {
   if (rows === 0) return [];
   return [

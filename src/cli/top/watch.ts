@@ -19,6 +19,7 @@ import { timeOf } from '../../lib/times.ts';
 import { tryRun } from '../../lib/try-run.ts';
 import type { PricesOf } from '../../live/costs.ts';
 import { LiveView } from '../../live/view.ts';
+import type { LogLine } from '../../observe/history/log-lines.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { ClusterState } from '../../state/cluster.ts';
 import type { Manifest } from '../objects/read.ts';
@@ -58,14 +59,15 @@ export interface WatchedCluster {
 export async function watchCluster(options: WatchOptions): Promise<WatchedCluster> {
   const { client, clock, signal, operator } = options;
   const problems = new Map<string, string>();
-  const log = problemLog(problems);
-  const informers = startInformers({ client, clock, log, signal });
+  const failures = problemLog(problems);
+  const informers = startInformers({ client, clock, log: failures, signal });
   const cluster = new ClusterState({ informers, clock, manages: ({ group }) => group === EC2_NODE_CLASS.group });
   const nodeClasses = informers.store(EC2_NODE_CLASS, {}, { optional: true });
   let verdicts: ReadonlyMap<string, Verdict> = new Map();
+  let log: readonly LogLine[] | undefined;
   let isLost = false;
   const view = new LiveView({
-    ...{ clusterName: options.clusterName, cluster, clock, log },
+    ...{ clusterName: options.clusterName, cluster, clock, log: failures },
     pricesOf: billedPrices({ cluster, nodeClasses, clock, types: options.types }),
     verdicts: () => [...verdicts.values()],
     isLeading: () => true,
@@ -81,6 +83,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
       if (server === undefined) return;
       const found = await askOperator<readonly Verdict[]>(server, '/debug/verdicts');
       verdicts = new Map([...events.verdicts, ...found.map((verdict) => [verdict.node, verdict] as const)]);
+      log = await lastLines(server, clock);
     }));
   };
   await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
@@ -101,6 +104,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
       pending: view.pending(),
       decisions: view.decisions.list(),
       costs: view.costs,
+      log,
     }),
     verdictOf: (node) => verdicts.get(node),
     problem() {
@@ -108,6 +112,15 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
       return missing.length > 0 ? `waiting for the list of ${missing.join(', ')}` : problems.values().next().value;
     },
   };
+}
+
+/** Period of the shown decisions. */
+const LOG_MS = 60 * 60_000;
+
+/** Returns the decisions of the last hour, or undefined if the operator keeps no log. */
+async function lastLines(server: string, clock: Timepiece): Promise<readonly LogLine[] | undefined> {
+  const since = encodeURIComponent(new Date(clock.now() - LOG_MS).toISOString());
+  return askOperator<readonly LogLine[]>(server, `/debug/log?since=${since}`).catch(() => undefined);
 }
 
 async function repeat(work: () => Promise<void>, { clock, signal }: Pick<WatchOptions, 'clock' | 'signal'>) {

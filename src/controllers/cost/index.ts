@@ -1,6 +1,6 @@
 /** Measures the cost of the nodes and keeps its history across restarts. */
 
-import { CostAccount } from '../../engine/cost/account.ts';
+import { billedPriceOf, CostAccount, type NodePrice } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { CostGroup, CostReport } from '../../engine/cost/report.ts';
 import { ConfigMapDocument } from '../../kube/config-map-document.ts';
@@ -8,7 +8,7 @@ import { DocumentKeeper } from '../../kube/document-keeper.ts';
 import { after, type Controller, type Outcome, type Singleton } from '../../kube/reconciler.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { yielding } from '../../lib/yielding.ts';
-import type { CostHours, PoolCost } from '../../observe/history/cost-hours.ts';
+import type { PoolCost } from '../../observe/history/cost-hours.ts';
 import {
   HISTORY_NAME,
   historyTexts,
@@ -49,6 +49,9 @@ export const historyKeeper = (
       get changes() {
         return history.decisions.changes + history.hours.changes;
       },
+      get lateChanges() {
+        return history.hours.samples;
+      },
       texts: () => historyTexts(history),
       restore: (text) => restoreHistory(history, text, clock.now()),
     },
@@ -57,7 +60,7 @@ export const historyKeeper = (
 
 export function costControllers(deps: Deps, history: KeptHistory | undefined): readonly Controller[] {
   if (history === undefined && deps.settings.disableClusterStateObservability) return [];
-  return [new CostLoop(deps, history?.hours), ...(history?.keeper === undefined ? [] : [history.keeper])];
+  return [new CostLoop(deps, history), ...(history?.keeper === undefined ? [] : [history.keeper])];
 }
 
 /** The history expects one sample per minute. */
@@ -68,20 +71,34 @@ class CostLoop implements Singleton {
   readonly name = 'cost';
   readonly singleton = true;
   readonly #deps: Deps;
-  readonly #hours: CostHours | undefined;
+  readonly #history: OperatorHistory | undefined;
   readonly #series: OwnedSeries;
 
-  constructor(deps: Deps, hours: CostHours | undefined) {
+  constructor(deps: Deps, history: OperatorHistory | undefined) {
     this.#deps = deps;
-    this.#hours = hours;
+    this.#history = history;
     this.#series = new OwnedSeries(deps.metrics, NODEPOOLS_COST_USD_PER_HOUR);
   }
 
   async reconcile(): Promise<Outcome> {
-    const report = await readCost(this.#deps);
-    this.#hours?.sample(this.#deps.clock.now(), costsOf(report));
+    const { report, prices } = await measureCost(this.#deps);
+    this.#history?.hours.sample(this.#deps.clock.now(), costsOf(report));
+    this.#history?.decisions.fleet.measured(this.#fleetOf(prices));
     if (!this.#deps.settings.disableClusterStateObservability) this.#show(report.groups.nodePool);
     return after(INTERVAL_MS);
+  }
+
+  /** Returns the billed price of each NodeClaim that is not deleted. */
+  #fleetOf(prices: ReadonlyMap<string, NodePrice>): ReadonlyMap<string, number | undefined> {
+    const staying = this.#deps.cluster.stores.nodeClaims
+      .list()
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return new Map(
+      staying.map(({ metadata, status }) => {
+        const price = prices.get(status?.providerID ?? '');
+        return [metadata.name, price && billedPriceOf(price)];
+      }),
+    );
   }
 
   #show(groups: readonly CostGroup[]): void {
@@ -106,10 +123,15 @@ const poolCost = (group: CostGroup): PoolCost => ({
 const costsOf = ({ groups }: CostReport): ReadonlyMap<string, PoolCost> =>
   new Map(groups.nodePool.map((group) => [group.name, poolCost(group)]));
 
+type CostDeps = Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>;
+
 /** Computes in small steps. If prices of a NodePool are not available now, its nodes have no price. */
-export async function readCost(
-  deps: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings' | 'log'>,
-): Promise<CostReport> {
+export const readCost = async (deps: CostDeps): Promise<CostReport> => (await measureCost(deps)).report;
+
+/** Returns the report, and the prices of the nodes by provider ID. */
+async function measureCost(
+  deps: CostDeps,
+): Promise<{ readonly report: CostReport; readonly prices: ReadonlyMap<string, NodePrice> }> {
   const { cluster, clock, cloud } = deps;
   const pools = await viewedPoolInputs(deps);
   const nodes = cluster.nodes();
@@ -120,5 +142,5 @@ export async function readCost(
     account.add(node, prices.get(node.providerId));
     await pause();
   }
-  return account.report(clock.now());
+  return { report: account.report(clock.now()), prices };
 }

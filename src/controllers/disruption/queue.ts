@@ -22,6 +22,7 @@ import {
 } from '../../engine/disruption/command.ts';
 import type { Method } from '../../engine/disruption/method.ts';
 import type { PlannedClaim, StateNode } from '../../engine/model.ts';
+import { podKey } from '../../engine/pods.ts';
 import { Requirements } from '../../engine/requirements.ts';
 import { deleteExactly } from '../../kube/patch.ts';
 import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
@@ -30,6 +31,7 @@ import { monotonicMs } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { rejections } from '../../lib/rejections.ts';
 import { timestamp } from '../../lib/times.ts';
+import { MOST_NAMES, namespacesOf } from '../../observe/history/decision-log.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { createClaim } from '../claims.ts';
@@ -288,20 +290,28 @@ export class DisruptionQueue {
 
   #record({ id, command, method }: QueuedCommand): void {
     const { candidates, replacements } = command;
-    this.#deps.decisions?.record({
-      kind: 'disrupted',
-      at: timestamp(this.#deps.clock.now()),
-      id,
-      method: method.name,
-      decision: decisionOf(command),
-      reason: snakeCase(command.reason),
-      command: clipText(shortText(command)),
-      nodePools: [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))],
-      nodes: candidates.length,
-      replacements: replacements.length,
-      pods: candidates.reduce((sum, { reschedulablePods }) => sum + reschedulablePods.length, 0),
-      predictedUsdPerHour: billedSavingsOf(command),
-    });
+    const nodeClaims = candidates.map(({ nodeClaim }) => nodeClaim.metadata.name);
+    const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods.map(podKey));
+    this.#deps.decisions?.record(
+      {
+        kind: 'disrupted',
+        at: timestamp(this.#deps.clock.now()),
+        id,
+        method: method.name,
+        decision: decisionOf(command),
+        reason: snakeCase(command.reason),
+        command: clipText(shortText(command)),
+        nodePools: [...new Set(candidates.map(({ nodePool }) => nodePool.metadata.name))],
+        nodeClaims: nodeClaims.slice(0, MOST_NAMES),
+        nodeNames: candidates.slice(0, MOST_NAMES).map(({ name }) => name),
+        namespaces: namespacesOf(pods),
+        nodes: candidates.length,
+        replacements: replacements.length,
+        pods: pods.length,
+        predictedUsdPerHour: billedSavingsOf(command),
+      },
+      { removed: nodeClaims },
+    );
   }
 
   /** Returns the number of NodeClaims that the NodePools of a command keep after the deletion of its candidates. */

@@ -3,12 +3,15 @@
  * evicted. Nodes whose room is needed again lose the mark.
  */
 
+import { poolNameOf } from '../../api/object-fields.ts';
 import { emptyingSinceMs, isEmptying } from '../../engine/disruption/candidates/emptying.ts';
 import { worstFirst } from '../../engine/disruption/steering.ts';
 import type { StateNode } from '../../engine/model.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
 import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { timestamp } from '../../lib/times.ts';
+import { MOST_NAMES } from '../../observe/history/decision-log.ts';
 import { VOLUNTARY_DISRUPTION_EMPTYING_NODES } from '../../observe/metrics/disruption.ts';
 import type { DisruptionInput } from '../../planner/inputs.ts';
 import type { Deps } from '../deps.ts';
@@ -50,8 +53,11 @@ export class Steering implements Singleton {
     const { cluster, metrics } = this.#deps;
     if (!cluster.synced()) return after(UNSYNCED_MS);
     const wanted = await this.#wanted(log);
-    await withBoundedConcurrency(this.#changes(wanted), AT_ONCE, (node) => this.#toggle(node));
+    const changes = this.#changes(wanted);
+    const marked = changes.filter((node) => !isEmptying(node));
+    await withBoundedConcurrency(changes, AT_ONCE, (node) => this.#toggle(node));
     metrics.gauge(VOLUNTARY_DISRUPTION_EMPTYING_NODES).set(cluster.nodes().filter(isEmptying).length);
+    if (marked.length > 0) this.#record(changes, marked);
     return after(INTERVAL_MS);
   }
 
@@ -75,6 +81,21 @@ export class Steering implements Singleton {
     const emptiable = new Set(isPossible ? await this.#parts.simulations.emptiable(simulation, ranked) : []);
     const known = new Set(ranked.map(({ providerId }) => providerId));
     return (id) => (known.has(id) ? emptiable.has(id) : undefined);
+  }
+
+  /** Records the nodes that have a mark after the changes, which the cache may not show yet. */
+  #record(changes: readonly StateNode[], marked: readonly StateNode[]): void {
+    const { clock, cluster, decisions } = this.#deps;
+    const changed = new Set(changes.map(({ providerId }) => providerId));
+    const kept = cluster.nodes().filter((node) => isEmptying(node) && !changed.has(node.providerId));
+    const nodes = [...kept, ...marked];
+    decisions?.marked({
+      kind: 'emptying',
+      at: timestamp(clock.now()),
+      nodes: nodes.length,
+      nodePools: [...new Set(nodes.flatMap(({ nodeClaim }) => (nodeClaim ? [poolNameOf(nodeClaim)] : [])))].sort(),
+      nodeNames: nodes.slice(0, MOST_NAMES).map(({ name }) => name),
+    });
   }
 
   /** Returns the nodes whose mark must change. Releases come first, because their room is needed. */

@@ -8,6 +8,7 @@ import { amountIn, readableResources } from '../../engine/resources.ts';
 import { formatTaint, sameTaint } from '../../engine/taints.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import { after as again } from '../../kube/reconciler.ts';
+import { timestamp } from '../../lib/times.ts';
 import { isEphemeralTaint } from '../../state/node.ts';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
@@ -26,7 +27,7 @@ const TYPE = 'Initialized';
 const NOT_FOUND: MissingDevice = { reason: 'NodeNotFound', message: 'Node not registered with cluster' };
 
 export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep {
-  const { client, clock, cluster, informers, settings } = deps;
+  const { client, clock, cluster, decisions, informers, settings } = deps;
   const devices = settings.ignoreDraRequests ? undefined : deviceDrivers(informers);
   const promises = new DevicePromises(deps);
   return async (claim, { log }) => {
@@ -55,6 +56,7 @@ export function initialization(deps: Deps, nodeWrites: OwnWrites): LifecycleStep
       written: () => {
         for (const each of devices === undefined ? [] : requestedDrivers(claim))
           promises.published(claim, each, devices?.slicesOf(node) ?? []);
+        decisions?.joined(claim.metadata.name, { node: node.metadata.name, joinedAt: timestamp(clock.now()) });
         log.info('initialized nodeclaim', {
           'provider-id': claim.status?.providerID,
           Node: { name: node.metadata.name },

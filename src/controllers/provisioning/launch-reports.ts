@@ -4,6 +4,7 @@ import { uidOf } from '../../api/object-fields.ts';
 import type { LaunchCauseCode } from '../../engine/launch-causes.ts';
 import { causeKey } from '../../engine/withheld-launches.ts';
 import { monotonicMs } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { LAUNCHES_ABANDONED, LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
 import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '../../observe/metrics/nodepools.ts';
@@ -12,7 +13,7 @@ import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { launchCondition, type ReportedCause, writeLaunchCondition } from './launch-condition.ts';
 import type { Launch, Launches } from './launches.ts';
-import type { Abandonment, PoolBudget } from './pool-budget.ts';
+import type { Abandonment, CauseRecord, PoolBudget } from './pool-budget.ts';
 
 const HOUR_MS = 3_600_000;
 /** EC2 bills at least a minute. */
@@ -47,6 +48,8 @@ export class LaunchReports {
   readonly #changed = new Set<string>();
   /** Reported namespaces with abandoned launches, by NodePool. */
   readonly #abandoning = new Map<string, string>();
+  /** Number of the last hold in the log of decisions. */
+  readonly #logged = new WeakMap<CauseRecord, number>();
 
   constructor(deps: Deps, launches: Launches, pools: ReadonlyMap<string, PoolBudget>) {
     this.#deps = deps;
@@ -119,11 +122,17 @@ export class LaunchReports {
   }
 
   #publish(pool: NodePool, { record, usd, nextMs }: ReportedCause): void {
-    const { clock, events } = this.#deps;
+    const { clock, decisions, events } = this.#deps;
     if (nextMs === undefined || nextMs <= monotonicMs(clock)) return;
-    const message = LAUNCHES_UNPRODUCTIVE.message(record.nodes, usd, record.text, wallTimeOf(clock, nextMs));
+    const until = wallTimeOf(clock, nextMs);
+    const message = LAUNCHES_UNPRODUCTIVE.message(record.nodes, usd, record.text, until);
     const dedupe = [uidOf(pool), causeKey(record.cause), `${record.times}`];
     events.publish(eventOf(LAUNCHES_UNPRODUCTIVE, pool, { message, dedupe }));
+    if (this.#logged.get(record) === record.times) return;
+    this.#logged.set(record, record.times);
+    const { name: nodePool } = pool.metadata;
+    const at = timestamp(clock.now());
+    decisions?.record({ kind: 'held', at, nodePool, reason: record.cause.code, text: record.text, until });
   }
 
   #causesOf(nodePool: string, budget: PoolBudget): readonly ReportedCause[] {

@@ -24,6 +24,7 @@ import type { PodTiming } from '../../state/pod-timings.ts';
 import { recordBuffers } from '../capacitybuffer/resolution.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
+import { RefusalLog } from '../log/refusals.ts';
 import { nodeClassesOf } from '../node-classes.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
@@ -83,6 +84,7 @@ export class Provisioner implements Singleton {
   readonly #forBuffers = new Set<string>();
   readonly #measures: ProvisioningMeasures;
   readonly #unbound: UnboundPods;
+  readonly #refusals: RefusalLog;
   readonly #warnOfPreferences: ReturnType<typeof preferenceWarnings>;
   /** Pods that the last solve did not reach before its time limit. */
   #first: readonly string[] = [];
@@ -105,6 +107,7 @@ export class Provisioner implements Singleton {
     if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));
     this.#measures = provisioningMeasures(deps);
     this.#unbound = new UnboundPods(deps);
+    this.#refusals = new RefusalLog(deps);
     this.#warnOfPreferences = preferenceWarnings(clock);
   }
 
@@ -159,7 +162,9 @@ export class Provisioner implements Singleton {
       log.info(NO_POOLS);
       const nodeClassOf = nodeClassesOf(informers);
       const idle = someAwaitReadiness(cluster, nodeClassOf) ? [] : idlePools(cluster, nodeClassOf);
-      this.#verdicts.refused(recordNoPools(this.#deps, pods, idle), pods);
+      const refusals = recordNoPools(this.#deps, pods, idle);
+      this.#verdicts.refused(refusals, pods);
+      this.#refusals.record(refusals);
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
@@ -216,6 +221,7 @@ export class Provisioner implements Singleton {
     this.#first = plan.notEvaluated;
     if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
     recordResults(this.#deps, solved, log);
+    this.#refusals.record(plan.refusals);
     this.#unbound.placed(plan.placements, pods);
   }
 

@@ -8,12 +8,14 @@ import { deleteExactly } from '../../kube/patch.ts';
 import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import type { Deps } from '../deps.ts';
+import { logDeleted, reschedulablePods } from '../disrupted.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 import { claimsOfStaticPools, isStaticPool, staticClaims } from './static-claims.ts';
 
 const REVIEW_MS = 60_000;
 const UNSYNCED_MS = 1000;
 const AT_ONCE = 100;
+const SURPLUS = 'surplus';
 
 export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconciler<NodePool> {
   const { client, clock, cluster } = deps;
@@ -25,8 +27,9 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
     log.info('deleting nodeclaim, its nodepool has more nodes than replicas', {
       NodeClaim: { name: claim.metadata.name },
     });
-    cluster.deletionReasons.set(claim.metadata.name, 'surplus');
-    await deleteExactly(client, NODE_CLAIM, claim);
+    const pods = reschedulablePods(deps, claim);
+    cluster.deletionReasons.set(claim.metadata.name, SURPLUS);
+    if (await deleteExactly(client, NODE_CLAIM, claim)) logDeleted(deps, claim, { reason: SURPLUS, pods });
     deleted.set(pool.metadata.name, new Set([...(deleted.get(pool.metadata.name) ?? []), claim.metadata.uid]));
     if (stateNode) cluster.markForDeletion(stateNode.providerId);
   }

@@ -46,12 +46,19 @@ export class CostHours {
   /** Oldest hour first. */
   #hours: CostHour[] = [];
   #changes = 0;
+  #samples = 0;
   /** Time of the last sample. */
   #lastMs: number | undefined;
+  /** Costs of the last sample, as a text. */
+  #lastCosts = '';
 
-  /** Increases with each change. */
+  /** Increases if an hour begins or costs change. A longer observation of the same costs need not be stored soon. */
   get changes(): number {
     return this.#changes;
+  }
+
+  get samples(): number {
+    return this.#samples;
   }
 
   /** Oldest hour first. The last hour is not complete. */
@@ -65,7 +72,12 @@ export class CostHours {
    */
   sample(nowMs: number, nodePools: ReadonlyMap<string, PoolCost>): void {
     let fromMs = Math.max(this.#lastMs ?? nowMs, nowMs - LONGEST_MS);
+    const isNewHour = Math.floor((this.#lastMs ?? 0) / HOUR_MS) !== Math.floor(nowMs / HOUR_MS);
+    const costs = JSON.stringify([...nodePools]);
+    if (isNewHour || costs !== this.#lastCosts) this.#changes += 1;
+    this.#samples += 1;
     this.#lastMs = nowMs;
+    this.#lastCosts = costs;
     while (fromMs < nowMs) {
       const hourMs = Math.floor(fromMs / HOUR_MS) * HOUR_MS;
       const toMs = Math.min(nowMs, hourMs + HOUR_MS);
@@ -74,7 +86,6 @@ export class CostHours {
       this.#add({ hourMs, minutes: (toMs - fromMs) / MINUTE_MS, nodePools });
       fromMs = toMs;
     }
-    this.#changes += 1;
   }
 
   /** Adds the hours of an earlier process, before or within the hours of this process. */

@@ -1,13 +1,21 @@
 /**
- * Decisions of the operator, latest last: launches, disruptions, and instances that AWS interrupted. The number of entries is
- * limited. Objects are stored only by name.
+ * Decisions of the operator and their observed effects, latest last. The number of entries is limited. Objects are stored only
+ * by name.
  */
+import { LRUCache } from 'lru-cache';
+import { Fleet, type FleetChange, type FleetSize } from './fleet.ts';
 
-/** A NodeClaim was created. */
-export interface Bought {
-  readonly kind: 'bought';
+interface Entry {
   /** RFC 3339. */
   readonly at: string;
+  /** Nodes before and after the decision. Absent if the decision changes no node, and while the prices are unknown. */
+  readonly before?: FleetSize;
+  readonly after?: FleetSize;
+}
+
+/** A NodeClaim was created. */
+export interface Bought extends Entry {
+  readonly kind: 'bought';
   readonly nodeClaim: string;
   readonly nodePool: string;
   /** `provisioned` for pending pods, otherwise the reason for replacing a node, such as `underutilized`. */
@@ -24,12 +32,16 @@ export interface Bought {
   readonly instanceType?: string;
   readonly zone?: string;
   readonly capacityType?: string;
+  /** Namespaces of its pods. */
+  readonly namespaces?: readonly string[];
+  /** Name of its node, and the time at which the node could run pods. Absent before this time. */
+  readonly node?: string;
+  readonly joinedAt?: string;
 }
 
 /** A disruption command was executed: its nodes are deleted. */
-export interface Disrupted {
+export interface Disrupted extends Entry {
   readonly kind: 'disrupted';
-  readonly at: string;
   readonly id: string;
   readonly method: string;
   readonly decision: 'delete' | 'replace';
@@ -38,6 +50,11 @@ export interface Disrupted {
   /** Description of the executed command. */
   readonly command: string;
   readonly nodePools: readonly string[];
+  /** Names of the first deleted NodeClaims and of their nodes. */
+  readonly nodeClaims?: readonly string[];
+  readonly nodeNames?: readonly string[];
+  /** Namespaces of the pods that had to move. */
+  readonly namespaces?: readonly string[];
   readonly nodes: number;
   readonly replacements: number;
   /** Number of pods that had to move. */
@@ -55,20 +72,21 @@ export interface MoveOutcome {
   readonly undone?: string;
 }
 
-/** A NodeClaim was deleted individually: it expired, its node was unhealthy, or its instance did not exist. */
-export interface Deleted {
+/** A NodeClaim was deleted individually: it expired, its node was unhealthy, its instance did not exist, or a user deleted it. */
+export interface Deleted extends Entry {
   readonly kind: 'deleted';
-  readonly at: string;
   readonly nodeClaim: string;
   readonly nodePool: string;
   readonly reason: string;
   readonly pods: number;
+  readonly node?: string;
+  /** Namespaces of its pods. */
+  readonly namespaces?: readonly string[];
 }
 
 /** AWS interrupts an instance, or is about to stop it. */
-export interface Interrupted {
+export interface Interrupted extends Entry {
   readonly kind: 'interrupted';
-  readonly at: string;
   readonly nodeClaim: string;
   readonly nodePool: string;
   /** Reason of this interruption, such as `spot_interrupted`. */
@@ -77,15 +95,71 @@ export interface Interrupted {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
+  readonly node?: string;
+  /** Namespaces of its pods. */
+  readonly namespaces?: readonly string[];
 }
 
-export type LoggedDecision = Bought | Disrupted | Deleted | Interrupted;
+/** No NodePool can launch a node for pods. Recorded once for all pods with the same cause. */
+export interface Refused extends Entry {
+  readonly kind: 'refused';
+  /** Code of the cause, such as `taint`. */
+  readonly code: string;
+  readonly text: string;
+  /** NodePools that reject the pods. */
+  readonly nodePools: readonly string[];
+  readonly namespaces: readonly string[];
+  readonly pods: number;
+  readonly examples: readonly string[];
+}
 
-/** Maximum number of entries. An entry has about 300 bytes. */
-export const MOST_DECISIONS = 2_000;
+/** Launches of a NodePool are held back, because nodes of the same cause served no pod. */
+export interface Held extends Entry {
+  readonly kind: 'held';
+  readonly nodePool: string;
+  /** Code of the cause, such as `never-joined`. */
+  readonly reason: string;
+  readonly text: string;
+  /** Time of the next attempt. RFC 3339. */
+  readonly until: string;
+}
+
+/** Nodes are marked, so that kube-scheduler fills them last. Successive marks are one entry. */
+export interface Emptying extends Entry {
+  readonly kind: 'emptying';
+  /** Number of marked nodes now. */
+  readonly nodes: number;
+  readonly nodePools: readonly string[];
+  readonly nodeNames: readonly string[];
+}
+
+/** A replica of the operator has become the leader. */
+export interface Led extends Entry {
+  readonly kind: 'leader';
+  /** Host name of the replica, which is the name of its pod. */
+  readonly replica: string;
+  readonly version: string;
+}
+
+export type LoggedDecision = Bought | Disrupted | Deleted | Interrupted | Refused | Held | Emptying | Led;
+
+/** Maximum number of entries: seven days with 700 decisions a day. A stored entry has about 40 bytes. */
+export const MOST_DECISIONS = 5_000;
+/** Maximum number of names in a list of an entry. */
+export const MOST_NAMES = 20;
+/** Maximum number of removed NodeClaims that are remembered, more than a cluster loses during a drain. */
+const MOST_REMOVED = 20_000;
+/** Longest time between the first and the last mark of nodes of one entry, in milliseconds. */
+const ONE_EMPTYING_MS = 10 * 60_000;
+
+/** Returns the namespaces of pods with names as `namespace/name`. */
+export const namespacesOf = (pods: readonly string[]): readonly string[] =>
+  [...new Set(pods.map((pod) => pod.slice(0, pod.indexOf('/'))))].sort().slice(0, MOST_NAMES);
 
 export class DecisionLog {
+  readonly fleet = new Fleet();
   #entries: LoggedDecision[] = [];
+  readonly #removed = new LRUCache<string, true>({ max: MOST_REMOVED });
   #changes = 0;
 
   /** Increases with each change, so that callers can detect changes. */
@@ -98,15 +172,39 @@ export class DecisionLog {
     return this.#entries;
   }
 
-  record(entry: LoggedDecision): void {
-    this.#entries.push(entry);
+  /** @param change NodeClaims that the decision adds or removes */
+  record(entry: LoggedDecision, change?: FleetChange): void {
+    const effect = change && this.fleet.apply(change);
+    for (const name of change?.removed ?? []) this.#removed.set(name, true);
+    this.#entries.push(effect === undefined ? entry : { ...entry, ...effect });
     if (this.#entries.length > MOST_DECISIONS) this.#entries.shift();
     this.#changes += 1;
+  }
+
+  /** Records marks of nodes. If the last entry has recent marks, it is replaced. */
+  marked(entry: Emptying): void {
+    const last = this.#entries.at(-1);
+    const isSame = last?.kind === 'emptying' && Date.parse(entry.at) - Date.parse(last.at) < ONE_EMPTYING_MS;
+    if (isSame) this.#entries.pop();
+    this.record(isSame ? { ...entry, at: last.at } : entry);
+  }
+
+  /** Returns true if a decision of this process removed the NodeClaim. */
+  hasRemoved(nodeClaim: string): boolean {
+    return this.#removed.has(nodeClaim);
   }
 
   /** Adds the launched instance to the entry of a NodeClaim. */
   launched(nodeClaim: string, what: Pick<Bought, 'instanceType' | 'zone' | 'capacityType'>): void {
     this.#replace((entry) => entry.kind === 'bought' && entry.nodeClaim === nodeClaim, what);
+  }
+
+  /** Adds the node to the entry of its NodeClaim. Nodes that are initialized again keep their first time. */
+  joined(nodeClaim: string, what: { readonly node: string; readonly joinedAt: string }): void {
+    this.#replace(
+      (entry) => entry.kind === 'bought' && entry.nodeClaim === nodeClaim && entry.joinedAt === undefined,
+      what,
+    );
   }
 
   /** Adds the outcome to the entry of a command. */

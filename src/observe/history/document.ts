@@ -97,34 +97,57 @@ function readCost(values: unknown): PoolCost | undefined {
   return { effective, list, idle, daemonSets, surplusCredits };
 }
 
-/** Mandatory fields of entries, by kind. */
+/** Fields of entries, by kind: mandatory texts and numbers, and optional texts. */
 const FIELDS: Readonly<
-  Record<LoggedDecision['kind'], { readonly texts: readonly string[]; readonly numbers: readonly string[] }>
+  Record<
+    LoggedDecision['kind'],
+    { readonly texts: readonly string[]; readonly numbers: readonly string[]; readonly optional?: readonly string[] }
+  >
 > = {
-  bought: { texts: ['nodeClaim', 'nodePool', 'reason'], numbers: ['pods', 'usdPerHour'] },
+  bought: {
+    texts: ['nodeClaim', 'nodePool', 'reason'],
+    numbers: ['pods', 'usdPerHour'],
+    optional: ['instanceType', 'zone', 'capacityType', 'node', 'joinedAt'],
+  },
   disrupted: {
     texts: ['id', 'method', 'decision', 'reason', 'command'],
     numbers: ['nodes', 'replacements', 'pods', 'predictedUsdPerHour'],
   },
-  deleted: { texts: ['nodeClaim', 'nodePool', 'reason'], numbers: ['pods'] },
+  deleted: { texts: ['nodeClaim', 'nodePool', 'reason'], numbers: ['pods'], optional: ['node'] },
   interrupted: {
     texts: ['nodeClaim', 'nodePool', 'reason', 'instanceType', 'zone', 'capacityType'],
     numbers: ['pods'],
+    optional: ['node'],
   },
+  refused: { texts: ['code', 'text'], numbers: ['pods'] },
+  held: { texts: ['nodePool', 'reason', 'text', 'until'], numbers: [] },
+  emptying: { texts: [], numbers: ['nodes'] },
+  leader: { texts: ['replica', 'version'], numbers: [] },
 };
+/** Lists of texts, in entries of any kind. An absent list is valid, because earlier versions wrote fewer lists. */
+const LISTS = ['nodePools', 'examples', 'namespaces', 'nodeClaims', 'nodeNames'] as const;
 
 function isDecision(entry: unknown): entry is LoggedDecision {
   if (entry === null || typeof entry !== 'object') return false;
   const values = entry as Readonly<Record<string, unknown>>;
   const fields = own(FIELDS, String(values.kind) as LoggedDecision['kind']);
   if (fields === undefined || Number.isNaN(timeOf(String(values.at)))) return false;
-  const { nodePools = [], examples = [], outcome } = values;
+  const { outcome, before, after } = values;
   return (
     fields.texts.every((name) => typeof values[name] === 'string') &&
     fields.numbers.every((name) => Number.isFinite(values[name])) &&
-    [nodePools, examples].every((list) => Array.isArray(list) && list.every((each) => typeof each === 'string')) &&
+    (fields.optional ?? []).every((name) => ['string', 'undefined'].includes(typeof values[name])) &&
+    LISTS.every((name) => isList(values[name] ?? [])) &&
+    [before, after].every((size) => size === undefined || isSize(size)) &&
     (outcome === undefined || isOutcome(outcome))
   );
+}
+
+const isList = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === 'string');
+
+function isSize(value: unknown): boolean {
+  const { nodes, usdPerHour } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return Number.isFinite(nodes) && Number.isFinite(usdPerHour);
 }
 
 function isOutcome(value: unknown): value is MoveOutcome {

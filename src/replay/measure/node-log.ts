@@ -4,6 +4,7 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../../api/object-fields.ts';
 import { DecisionLog, type LoggedDecision } from '../../observe/history/decision-log.ts';
+import type { FleetChange } from '../../observe/history/fleet.ts';
 import type { InterruptionSummary, NodeEvent, NodeSummary } from '../result.ts';
 
 type Facts = Omit<NodeEvent, 'at' | 'what' | 'reason'>;
@@ -112,8 +113,8 @@ class TappedLog extends DecisionLog {
     this.#tap = tap;
   }
 
-  override record(entry: LoggedDecision): void {
-    super.record(entry);
+  override record(entry: LoggedDecision, change?: FleetChange): void {
+    super.record(entry, change);
     this.#tap(entry);
   }
 }

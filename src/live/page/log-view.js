@@ -1,0 +1,58 @@
+/** View with the decisions of the operator, latest first: the action, the reason, and the nodes before and after. */
+import { el, link } from './dom.js';
+import { counted, usdText } from './format.js';
+import { ask, table } from './parts.js';
+
+/** Hours and labels of the choices. */
+const SPANS = [
+  [1, '1 h'],
+  [6, '6 h'],
+  [24, '24 h'],
+  [168, '7 d'],
+];
+const HOUR_MS = 3_600_000;
+
+export async function logView(given, nowMs) {
+  const wanted = Number(given);
+  const hours = SPANS.some(([each]) => each === wanted) ? wanted : 6;
+  const { lines, more, isDisabled } = await ask('log', { hours });
+  if (isDisabled) return [el('p', { class: 'empty' }, 'The log is disabled, because COST_HISTORY is false.')];
+  const choices = SPANS.map(([each, label]) =>
+    el('a', { href: `#/log/${each}`, 'aria-current': each === hours ? 'true' : false }, label),
+  );
+  const isDay = hours * HOUR_MS > 24 * HOUR_MS;
+  const rows = lines.map((line) => [
+    el('time', { datetime: line.at }, timeText(line.at, isDay || nowMs - Date.parse(line.at) > 12 * HOUR_MS)),
+    el('span', { class: `kind-${line.kind}` }, line.kind),
+    change(line, ({ nodes }) => nodes.toLocaleString('en')),
+    change(line, ({ usdPerHour }) => usdText(usdPerHour)),
+    el('span', {}, line.text, ...linkOf(line)),
+  ]);
+  return [
+    el('p', { class: 'choices' }, 'Last ', ...choices.flatMap((choice) => [choice, ' '])),
+    table('Decisions of the operator', ['Time', 'Kind', 'Nodes', 'USD per hour', 'Decision and reason'], rows, {
+      cards: true,
+    }) ?? el('p', { class: 'empty' }, 'No decisions in this time.'),
+    ...(more > 0 ? [el('p', { class: 'soft' }, `and ${counted(more, 'earlier decision')}; see karpenter log`)] : []),
+  ];
+}
+
+const timeText = (at, hasDate) =>
+  new Date(at).toLocaleString('en-GB', {
+    ...(hasDate && { month: 'short', day: 'numeric' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+
+/** Shows an amount before and after a decision, or only once if it is the same. */
+function change({ before, after }, text) {
+  if (before === undefined || after === undefined) return '';
+  return text(before) === text(after) ? text(after) : `${text(before)} → ${text(after)}`;
+}
+
+/** Links to the node of a line with one node. */
+const linkOf = ({ nodes, nodeClaims }) => {
+  const [name] = nodes.length > 0 ? nodes : nodeClaims;
+  return name === undefined || nodes.length > 1 || nodeClaims.length > 1 ? [] : [' ', link('node', name)];
+};
