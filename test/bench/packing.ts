@@ -24,7 +24,8 @@ export async function* packingLines(options: SolveOptions): AsyncGenerator<Packi
   const lines: PackingLine[] = [];
   for (const scenario of recordedScenarios('-plain')) {
     const { name } = scenario;
-    const snapshot = await scenario.snapshot();
+    // the bound and the prices include only instances
+    const snapshot = await scenario.snapshot(0);
     const compatible = solve(snapshot, { ...options, packing: 'compatible' });
     const start = performance.now();
     const plan = solve(snapshot, { ...options, packing: 'cheapest' });

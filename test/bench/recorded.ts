@@ -12,8 +12,8 @@ const CASES = join(import.meta.dirname, '../conformance/cases');
 
 export interface Scenario {
   readonly name: string;
-  /** Snapshot with a fee in USD per hour for each node. Without a fee, prices include only instances. */
-  readonly snapshot: (nodeHourlyFee?: number) => Promise<Snapshot>;
+  /** Snapshot with a fee in USD per hour for each node. */
+  readonly snapshot: (nodeHourlyFee: number) => Promise<Snapshot>;
 }
 
 /** Returns the cases whose names have this suffix. */
