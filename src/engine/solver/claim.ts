@@ -228,7 +228,8 @@ export function withPod(
   lowerMinValues: boolean,
 ): ClaimState | Refusal {
   const { template } = state;
-  const { amounts, attached } = withVolumes(state, podClass);
+  const amounts = sum(state.amounts, podClass.amounts);
+  const attached = podClass.slots.length === 0 ? state.attached : withVolumes(state, podClass, amounts);
   const groups = groupsWithPorts(template.groups, state.ports, podClass.ports);
   const start = groups === template.groups ? state.start : template.choices.startWithin(state.start, groups);
   const hasRoom = start === state.start && narrowed === state.shape && state.choice.staysWith(amounts);
@@ -254,16 +255,14 @@ export function withPod(
 
 const NOTHING_ATTACHED: ReadonlySet<string> = new Set();
 
-/** Returns the requests and volumes with one more pod. A volume that several pods share counts once. */
-function withVolumes(state: ClaimState, { amounts: own, slots }: PodClass): Pick<ClaimState, 'amounts' | 'attached'> {
-  const amounts = sum(state.amounts, own);
-  if (slots.length === 0) return { amounts, attached: state.attached };
+/** Returns the volumes with one more pod. Subtracts volumes that pods share from `amounts`, because each counts once. */
+function withVolumes(state: ClaimState, { slots }: PodClass, amounts: Amounts): ReadonlySet<string> {
   let { attached } = state;
   for (const { at, volumes } of slots) {
     amounts[at] = (amounts[at] ?? 0) - volumes.intersection(attached).size;
     attached = attached.union(volumes);
   }
-  return { amounts, attached };
+  return attached;
 }
 
 /** Returns the shape with `minValues` that are possible. */
