@@ -125,6 +125,8 @@ class VariationSolve {
   /** Work of all attempts. */
   readonly #work = new NamespaceWork();
   readonly #noAmounts: Amounts;
+  /** Nodes that count toward the limits of their NodePool. */
+  readonly #limitedNodes: Iterable<EngineNode>;
   #zones: Plan['effectiveZones'];
   /** Claims of devices while the pods move, for all attempts. */
   readonly #claimStates: ClaimVariation | undefined;
@@ -161,6 +163,7 @@ class VariationSolve {
     this.#pace = new Pace(options);
     this.#noAmounts = common.dimensions.amounts({});
     this.#leavingAt = common.positionsOf(leaving);
+    this.#limitedNodes = options.freesLimits ? stayingAmong(common.limitedNodes, leaving) : common.limitedNodes;
   }
 
   plan(): Plan {
@@ -175,18 +178,11 @@ class VariationSolve {
     const cheapest = withoutComing(found, this.#coming);
     const plan = withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY);
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
-    const input = { ...this.#common.snapshot, nodes: this.#limitedNodes, claims: cheapest.claims };
+    const input = { ...this.#common.snapshot, nodes: [...this.#limitedNodes], claims: cheapest.claims };
     const isLate = this.#pace.startStep();
     const snapshot = { ...this.#common.snapshot, pendingPods: this.#pendingPods };
     const checker = remedyChecker(snapshot, this.#options, isLate);
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input, { isLate, checker }) };
-  }
-
-  /** Nodes that count toward the limits of their NodePool. */
-  get #limitedNodes(): readonly EngineNode[] {
-    const { limitedNodes } = this.#common;
-    if (!this.#options.freesLimits) return limitedNodes;
-    return limitedNodes.filter((node) => !node.markedForDeletion && !this.#leaving.has(node.providerId));
   }
 
   /** Returns the prices of NodePools of equal weight if they differ for a pod. */
@@ -333,6 +329,13 @@ class VariationSolve {
 }
 
 const poolRequirements = ({ templates }: CompiledSnapshot) => templates.map(({ root }) => root.requirements);
+
+/** Filters the nodes each time that they are read, because only NodePools with limits read them. */
+const stayingAmong = (nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Iterable<EngineNode> => ({
+  *[Symbol.iterator]() {
+    for (const node of nodes) if (!node.markedForDeletion && !leaving.has(node.providerId)) yield node;
+  },
+});
 
 /** Returns the checker of remedies by solves within the limit of their work. */
 function remedyChecker(
