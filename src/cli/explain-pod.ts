@@ -74,7 +74,7 @@ async function verdictInManifests(name: string, flags: Flags): Promise<ShownVerd
   ];
   const known = pods.map(podKey);
   if (!known.includes(pod)) throw new Error(notAmong('pod', pod, { known, where: `in ${flags.filename.join(', ')}` }));
-  const proof = flags.checkRemedy ? found.proveRemedy(pod) : undefined;
+  const proof = flags.checkRemedy ? await found.proveRemedy(pod) : undefined;
   const verdict = { ...withUnknown(simulatedVerdict(pod, found), found), ...defined({ proof }) };
   return verdict.code === 'running' ? verdict : ((await findHeld(server)).get(pod) ?? verdict);
 }
@@ -104,7 +104,7 @@ async function verdictInCluster(name: string, { namespace, ...flags }: Flags): P
 
 function verdictOf(name: string, flags: Flags): Promise<ShownVerdict> {
   if (flags.filename.length > 0) return verdictInManifests(name, flags);
-  if (flags.server !== undefined) return verdictAt(flags.server, { namespace: flags.namespace, name });
+  if (flags.server !== undefined) return verdictAt(flags.server, { namespace: flags.namespace, name }, flags);
   return verdictInCluster(name, flags);
 }
 
@@ -129,18 +129,14 @@ export function explainPod(): Command {
     { what: 'a pod in a file', command: 'karpenter explain pod web-0 -n shop -f now.yaml' },
   ])
     .option('--feature-gates <gates>', 'FEATURE_GATES of the operator, for example NodeOverlay=true')
-    .option(
-      '--check-remedy',
-      'solve with the remedy applied, and show the place of the pod or the cause that remains; computed from manifests or from the objects of the cluster',
-    )
+    .option('--check-remedy', 'solve with the remedy applied, and show the place of the pod or the cause that remains')
     .addOption(outputOption())
     .addHelpText(
       'after',
       '\nThe command reads from the leading operator of the cluster, through the API server like kubectl port-forward. If it cannot\nbe reached, the command computes the verdict from the objects of the cluster and adds the last event of the operator.',
     )
     .action(async (name: string | undefined, { namespace, ...flags }: Omit<Flags, 'namespace'> & Partial<Flags>) => {
-      if (flags.checkRemedy && (name === undefined || (flags.filename.length === 0 && flags.server !== undefined)))
-        command.error('error: --check-remedy needs the name of a pod, and manifests with -f or a kubeconfig');
+      if (flags.checkRemedy && name === undefined) command.error('error: --check-remedy needs the name of a pod');
       if (name !== undefined) {
         const verdict = await verdictOf(name, { ...flags, namespace: namespace ?? DEFAULT_NAMESPACE });
         return printAs(flags.output, verdict, podVerdictText);

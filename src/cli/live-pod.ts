@@ -18,6 +18,10 @@ export interface PodName {
   readonly name: string;
 }
 
+interface RemedyFlags {
+  readonly checkRemedy?: boolean;
+}
+
 export interface LiveVerdict {
   readonly verdict: ShownVerdict;
   readonly notes: readonly string[];
@@ -33,9 +37,14 @@ export interface LiveVerdicts {
  *
  * @throws Error if the operator has no such pod or cannot be reached
  */
-export async function verdictAt(server: string, { namespace, name }: PodName): Promise<PodVerdict> {
+export async function verdictAt(
+  server: string,
+  { namespace, name }: PodName,
+  { checkRemedy = false }: RemedyFlags,
+): Promise<ShownVerdict> {
   const pod = `${namespace}/${name}`;
-  const verdict = await askOperator<PodVerdict>(server, `/debug/pods?pod=${encodeURIComponent(pod)}`);
+  const query = new URLSearchParams({ pod, ...(checkRemedy && { checkRemedy: 'true' }) });
+  const verdict = await askOperator<ShownVerdict>(server, `/debug/pods?${query}`);
   if (verdict.code !== 'unknown') return verdict;
   const known = (await verdictsAt(server)).map((each) => each.pod);
   const pending = known.length === 0 ? 'no pod is pending' : `pending pods: ${known.slice(0, 10).join(', ')}`;
@@ -51,19 +60,17 @@ export const verdictsAt = (server: string): Promise<readonly PodVerdict[]> =>
  *
  * @throws Error if the pod does not exist or the cluster cannot be reached
  */
-export const liveVerdict = (
-  flags: OperatorFlags & { readonly checkRemedy?: boolean },
-  asked: PodName,
-): Promise<LiveVerdict> =>
+export const liveVerdict = (flags: OperatorFlags & RemedyFlags, asked: PodName): Promise<LiveVerdict> =>
   reading(flags, 'karpenter-explain', async (client) => {
     const pod = await client.find(POD, asked);
     if (pod === undefined) throw new Error(await noSuchPod(client, asked));
     const name = `${asked.namespace}/${asked.name}`;
     const { nodeName } = pod.spec;
     if (nodeName) return { verdict: { pod: name, code: 'running', text: runningText(pod, nodeName) }, notes: [] };
-    if (flags.checkRemedy) return computeVerdict(client, asked, undefined);
-    const told = await fromOperator(client, flags, (server) => verdictAt(server, asked));
-    return 'answer' in told ? { verdict: told.answer, notes: [] } : computeVerdict(client, asked, told.why);
+    const told = await fromOperator(client, flags, (server) => verdictAt(server, asked, flags));
+    return 'answer' in told
+      ? { verdict: told.answer, notes: [] }
+      : computeVerdict(client, asked, { ...flags, ...told });
   });
 
 /** Reads the verdicts on all pending pods of the operator in the cluster. If this is impossible, computes them. */
@@ -83,18 +90,22 @@ async function noSuchPod(client: HttpKubeReader, { namespace, name }: PodName): 
   return notAmong('pod', name, { known, where: `in namespace ${namespace} of the cluster` });
 }
 
-/** @param why reason why the operator cannot be reached, or undefined if it is not needed */
+/** @param why reason why the operator cannot be reached */
 async function simulateCluster(
   client: HttpKubeReader,
-  why: string | undefined,
+  why: string,
 ): Promise<{ readonly found: Omit<SimulateResult, 'notes'>; readonly notes: readonly string[] }> {
   const { manifests, notRead } = await clusterManifests(client);
   const { notes, ...found } = await simulateManifests(manifests, { explain: true });
   const missing = notRead.map(({ kind, why: reason, effect }) => `${kind}s cannot be read (${reason}): ${effect}`);
-  return { found, notes: [...(why === undefined ? [] : [notAsked(why)]), ...missing, ...notes] };
+  return { found, notes: [notAsked(why), ...missing, ...notes] };
 }
 
-async function computeVerdict(client: HttpKubeReader, asked: PodName, why: string | undefined): Promise<LiveVerdict> {
+async function computeVerdict(
+  client: HttpKubeReader,
+  asked: PodName,
+  { why, checkRemedy = false }: RemedyFlags & { readonly why: string },
+): Promise<LiveVerdict> {
   const { found, notes } = await simulateCluster(client, why);
   const { unknown } = found.simulation;
   const event = await lastEvent(client, asked);
@@ -102,7 +113,7 @@ async function computeVerdict(client: HttpKubeReader, asked: PodName, why: strin
   return {
     verdict: {
       ...simulatedVerdict(pod, found),
-      ...defined({ proof: why === undefined ? found.proveRemedy(pod) : undefined }),
+      ...defined({ proof: checkRemedy ? await found.proveRemedy(pod) : undefined }),
       ...(event === undefined ? {} : { event }),
       ...(unknown && { unknown }),
     },

@@ -2,8 +2,8 @@
 
 import type { VolumeAttachment } from '../api/kubernetes.ts';
 import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import type { Plan, RemedyChecks, SolveOptions } from '../engine/model.ts';
-import { provePodRemedy } from '../engine/remedy-check.ts';
+import type { Plan, SolveOptions } from '../engine/model.ts';
+import { checkRemedies, provePodRemedy } from '../engine/remedy-check.ts';
 import { solve } from '../engine/solve.ts';
 import { type ChangeEffect, effectOf, podsToSolve, type Situation } from '../engine/what-if/effect.ts';
 import { defined } from '../lib/defined.ts';
@@ -34,14 +34,13 @@ export interface SolvedManifests {
   readonly world: World;
   readonly plan: Plan;
   /** Checks the remedy of a refused pod. @param pod `namespace/name` */
-  readonly proveRemedy: (pod: string) => RemedyProof | undefined;
+  readonly proveRemedy: (pod: string) => Promise<RemedyProof | undefined>;
   readonly notes: readonly string[];
   /** Unknown facts that affect the plan. */
   readonly unknown: readonly string[];
 }
 
 const NONE: ReadonlySet<string> = new Set();
-const REMEDY_CHECKS: RemedyChecks = { most: 20, work: 200_000 };
 
 /**
  * @param drained provider ids of nodes whose drain is assumed to finish
@@ -70,11 +69,13 @@ export async function solveManifests(
     settings: { packing, nodeHourlyFee: options.nodeHourlyFee },
   });
   const snapshot = { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) };
-  const solving = { ...launchOptions(settings, REMEDY_CHECKS), explain: true };
-  const plan = solve(snapshot, solving);
+  const solving = { ...launchOptions(settings), explain: true };
+  const unchecked = { snapshot, options: solving, plan: solve(snapshot, solving), solve };
+  const plan = { ...unchecked.plan, refusals: await checkRemedies(unchecked) };
   return {
-    ...{ world, plan },
-    proveRemedy: (pod) => provePodRemedy(pod, { snapshot, options: solving, plan }),
+    world,
+    plan,
+    proveRemedy: (pod) => provePodRemedy(pod, { ...unchecked, plan }),
     notes: [...unknownGates('--feature-gates', CORE_GATES, gates.keys()), ...ofTypes, ...world.notes],
     unknown: [...world.unknown, ...unknown],
   };

@@ -6,6 +6,8 @@ import { poolNameOf } from '../api/object-fields.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import { blockersIn } from '../engine/blockers/report.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
+import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
+import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
 import { type PoolBudgets, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
 import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
@@ -179,7 +181,8 @@ export function debugViews(
       page: leading((query: URLSearchParams) => {
         const name = query.get('pod');
         if (name === null) return verdicts.all(holdOf());
-        return verdicts.of(name, holdOf()) ?? { pod: name, code: 'unknown', text: NO_POD };
+        const verdict = verdicts.of(name, holdOf()) ?? { pod: name, code: 'unknown', text: NO_POD };
+        return query.get('checkRemedy') === 'true' ? withProof(verdict, whatIf) : verdict;
       }),
     },
     '/debug/nodeclaims': {
@@ -193,13 +196,23 @@ export function debugViews(
   };
 }
 
+const BUSY = 'the operator is computing the effect of another change; try again';
+
 /** @throws BadQuery if the change is not valid, or Unavailable while another effect is being computed */
 async function whatIfView(whatIf: WhatIf, change: string): Promise<WhatIfAnswer> {
   const found = await whatIf.ask(change.trim()).catch((error: unknown) => {
     throw error instanceof WhatIfError ? new BadQuery(error.message) : error;
   });
-  if (found === undefined) throw new Unavailable('the operator is computing the effect of another change; try again');
+  if (found === undefined) throw new Unavailable(BUSY);
   return found;
+}
+
+/** Adds the proof of the remedy. @throws Unavailable while another effect is being computed */
+async function withProof(verdict: PodVerdict, whatIf: WhatIf): Promise<PodVerdict & { readonly proof?: RemedyProof }> {
+  if (verdict.cause === undefined) return verdict;
+  const found = await whatIf.proveRemedy(verdict.pod);
+  if (found === undefined) throw new Unavailable(BUSY);
+  return { ...verdict, ...found };
 }
 
 /**

@@ -1,19 +1,22 @@
 /**
- * Computes the effect of a change, such as more replicas of a workload, with the solver and the current state of the cluster.
- * Changes copies of objects only. The results match `karpenter simulate --what-if`.
+ * Computes the effect of a change, such as more replicas of a workload or the remedy of a pending pod, with the solver and the
+ * current state of the cluster. Changes copies of objects only. The results match `karpenter simulate --what-if`.
  */
 
 import { VOLUME_ATTACHMENT } from '../api/kinds.ts';
 import type { KubeObject, PersistentVolumeClaim, Pod, PodDisruptionBudget } from '../api/kubernetes.ts';
 import type { NodePool } from '../api/nodepool.ts';
+import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
 import { compareText } from '../engine/instance-types.ts';
 import type { Plan, StateNode } from '../engine/model.ts';
 import { isScheduled, podKey } from '../engine/pods.ts';
+import { checkRemedies, provePodRemedy } from '../engine/remedy-check.ts';
 import { applyChange, ChangeError, type ObjectChanges } from '../engine/what-if/apply.ts';
 import { CHANGE_FORMS, parseChange } from '../engine/what-if/change.ts';
 import { type ChangeEffect, effectOf, podsToSolve, type Situation, withFewerPods } from '../engine/what-if/effect.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { monotonicMs } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
 import { silent } from '../observe/logger.ts';
 import { launchSnapshot } from '../planner/inputs.ts';
 import { activePools } from '../planner/node-pools.ts';
@@ -83,14 +86,38 @@ export class WhatIf {
    * @throws WhatIfError if the change cannot be made
    */
   async ask(change: string): Promise<WhatIfAnswer | undefined> {
-    const { clock } = this.#deps;
     // a change that is not valid is refused even while another effect is being computed
     this.#changesOf(change);
+    return this.#withinShare(() => this.#answer(change));
+  }
+
+  /**
+   * Returns the proof of the remedy of a pending pod, which is absent if the pod has none. Returns undefined at the same times as
+   * {@link ask}.
+   */
+  proveRemedy(pod: string): Promise<{ readonly proof?: RemedyProof } | undefined> {
+    return this.#withinShare(async () => {
+      const { snapshot, leaving } = await this.#situation();
+      const problem = { snapshot: { ...snapshot, pendingPods: [...snapshot.pendingPods, ...leaving] } };
+      const options = { ...launchOptions(this.#deps.settings), deadlineMs: DEADLINE_MS, explain: true };
+      const unchecked = {
+        ...problem,
+        options,
+        solve: this.#solver,
+        plan: await this.#solver(problem.snapshot, options),
+      };
+      const plan = { refusals: await checkRemedies(unchecked) };
+      return defined({ proof: await provePodRemedy(pod, { ...unchecked, plan }) });
+    });
+  }
+
+  async #withinShare<T>(work: () => Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#deps;
     const startedMs = monotonicMs(clock);
     if (this.#isBusy || startedMs < this.#freeAtMs) return undefined;
     this.#isBusy = true;
     try {
-      return await this.#answer(change);
+      return await work();
     } finally {
       this.#isBusy = false;
       const nowMs = monotonicMs(clock);

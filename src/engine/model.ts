@@ -27,7 +27,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { PackingMode } from '../api/policy.ts';
-import type { Cause } from './causes/cause.ts';
+import type { Cause, CauseCandidates } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { DeviceTemplates } from './dra/template-types.ts';
@@ -218,14 +218,6 @@ export interface PackingLimit {
   readonly avoided?: string;
 }
 
-/** Each check of a remedy is a solve of the changed snapshot. */
-export interface RemedyChecks {
-  /** Maximum number of checks. */
-  readonly most: number;
-  /** Maximum sum of the nodes and pending pods of all checks, so that large clusters have fewer checks. */
-  readonly work: number;
-}
-
 export interface SolveOptions {
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
@@ -271,8 +263,6 @@ export interface SolveOptions {
   readonly countZones?: boolean;
   /** If true, refusals have the cause in the NodePool that the pod is meant for. */
   readonly explain?: boolean;
-  /** Limit of the work for checks of remedies. Without it, remedies are not checked. */
-  readonly remedyChecks?: RemedyChecks;
   /**
    * Maximum number of claims. If more are needed, this solve stops, and `Plan.notEvaluated` lists the remaining pods.
    */
@@ -391,6 +381,8 @@ export type PodRefusal =
       readonly cause?: Cause;
       /** If the cause is a limit: the NodePools that would launch a node for the pod without their limits. */
       readonly limits?: readonly Cause[];
+      /** Equally close causes, until `checkRemedies` has chosen one of them. */
+      readonly candidates?: CauseCandidates;
     }
   /** The pod is not valid, or an unexpected error occurred. Other pods are still placed. */
   | { readonly code: 'failed'; readonly text: string }

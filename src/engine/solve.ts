@@ -7,7 +7,6 @@ import { packingPolicy } from '../api/policy.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { interleave } from '../lib/interleave.ts';
 import { withCauses } from './causes/plan-causes.ts';
-import { RemedyChecker } from './causes/remedy-proof.ts';
 import { comingPods, withoutComing } from './coming-pods.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
@@ -179,10 +178,7 @@ class VariationSolve {
     const plan = withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY);
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
     const input = { ...this.#common.snapshot, nodes: [...this.#limitedNodes], claims: cheapest.claims };
-    const isLate = this.#pace.startStep();
-    const snapshot = { ...this.#common.snapshot, pendingPods: this.#pendingPods };
-    const checker = remedyChecker(snapshot, this.#options, isLate);
-    return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input, { isLate, checker }) };
+    return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input, this.#pace.startStep()) };
   }
 
   /** Returns the prices of NodePools of equal weight if they differ for a pod. */
@@ -337,32 +333,10 @@ const stayingAmong = (nodes: readonly EngineNode[], leaving: ReadonlySet<string>
   },
 });
 
-/** Returns the checker of remedies by solves within the limit of their work. */
-function remedyChecker(
-  snapshot: EngineSnapshot,
-  { remedyChecks, ...options }: SolveOptions,
-  isLate: () => boolean,
-): RemedyChecker | undefined {
-  if (remedyChecks === undefined) return undefined;
-  const work = snapshot.nodes.length + snapshot.pendingPods.length;
-  let left = Math.min(remedyChecks.most, Math.floor(remedyChecks.work / Math.max(1, work)));
-  return new RemedyChecker({ snapshot, solve: (changed) => solve(changed, checkOptions(options)) }, () => {
-    left -= 1;
-    return left >= 0 && !isLate();
-  });
-}
-
-/** Returns options for a solve that only shows if a pod has a place. */
-export function checkOptions(options: SolveOptions): SolveOptions {
-  const { mostClaims: _, mostLaunches: __, countZones: ___, remedyChecks: ____, ...rest } = options;
-  return { ...rest, packing: 'compatible', afterBinding: false, explain: true };
-}
-
 function nothing(pods: readonly EnginePod[], snapshot: EngineSnapshot, options: SolveOptions): Plan {
   const refusal = noPools(snapshot.idlePools ?? []);
   const refusals = new Map(pods.map((pod) => [podKey(pod), refusal]));
-  const checker = remedyChecker({ ...snapshot, pendingPods: pods }, options, () => false);
-  const shown = options.explain ? withCauses(refusals, pods, snapshot, { checker }) : refusals;
+  const shown = options.explain ? withCauses(refusals, pods, snapshot, () => false) : refusals;
   return { claims: [], placements: [], refusals: shown, notEvaluated: [], emptyPools: [] };
 }
 

@@ -1,7 +1,7 @@
 /** Options of solves, from the settings of the operator or the options of the command line. */
 
 import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
-import type { RemedyChecks, SolveOptions } from '../engine/model.ts';
+import type { SolveOptions } from '../engine/model.ts';
 
 /** Settings of the operator that decisions depend on. */
 export interface DecisionSettings
@@ -21,15 +21,11 @@ function commonOptions(settings: DecisionSettings, reservedMode: 'strict' | 'fal
   };
 }
 
-/** A check takes about 0.1 s of CPU time with 400 nodes and pods, and the operator solves again while pods are pending. */
-const REMEDY_CHECKS: RemedyChecks = { most: 5, work: 2_000 };
-
 /** Returns the options of solves for launches. */
-export const launchOptions = (settings: DecisionSettings, remedyChecks = REMEDY_CHECKS): SolveOptions => ({
+export const launchOptions = (settings: DecisionSettings): SolveOptions => ({
   ...commonOptions(settings, 'strict'),
   packing: settings.packing,
   afterBinding: true,
-  remedyChecks,
 });
 
 const LEAST_NOMINATION_MS = 10_000;

@@ -82,10 +82,14 @@ describe('a pod that no NodePool can serve', () => {
     expect(text).toMatch(/event {4}FailedScheduling at .*: Failed to schedule pod, NodePool "default"/);
   });
 
-  it('has a remedy that a solve of the objects of the cluster checks', async () => {
-    const text = await explained('pod', name, '--check-remedy', '--kubeconfig', kubeconfig());
-    expect(text).toContain(`because  ${sentence}`);
-    expect(text).toMatch(/checked {2}if "g" is allowed for .*, the pod goes to a new node of NodePool default \(g5\./);
+  it('has a remedy that the operator checks, or a solve of the objects of the cluster', async () => {
+    for (const source of [byServer(), ['--kubeconfig', kubeconfig()]]) {
+      const text = await explained('pod', name, '--check-remedy', ...source);
+      expect(text).toContain(`because  ${sentence}`);
+      expect(text).toMatch(
+        /checked {2}if "g" is allowed for .*, the pod goes to a new node of NodePool default \(g5\./,
+      );
+    }
   });
 
   it('is an error if it does not exist', async () => {

@@ -4,11 +4,12 @@ import { timeOf } from '../../lib/times.ts';
 import { NOMINATED } from '../../observe/events/pods.ts';
 import type { Manifest } from './read.ts';
 
-const CLAIM = /\bnodeclaim\/([a-z0-9.-]+)/;
+/** Matches launches. A place on an existing node names its Node, too. */
+const LAUNCH = /\bnodeclaim\/([a-z0-9.-]+)(?!.*\bnode\/)/;
 
-/** Returns the NodeClaim of a nomination, or undefined for other events. */
+/** Returns the NodeClaim that was launched for the pod of a nomination, or undefined for other events. */
 export const nominatedClaim = ({ reason, message = '' }: KubeEvent): string | undefined =>
-  reason === NOMINATED.reason ? CLAIM.exec(message)?.[1] : undefined;
+  reason === NOMINATED.reason ? LAUNCH.exec(message)?.[1] : undefined;
 
 /** Returns the name of the last NodeClaim of each pod, by UID of the pod. */
 export function nominatedClaims(manifests: readonly Manifest[]): ReadonlyMap<string, string> {

@@ -113,7 +113,7 @@ function parts(object: KubeObject): JsonObject {
   return found;
 }
 
-/** Returns the message of a nomination without the Node. The NodeClaim of a pod affects decisions. */
+/** Returns the NodeClaim in the message of a nomination, because it affects decisions. */
 function nominationParts(object: KubeObject): JsonObject {
   const claim = nominatedClaim(object as KubeEvent);
   return claim === undefined ? {} : { message: `nodeclaim/${claim}` };

@@ -64,10 +64,14 @@ export class PodVerdicts {
     this.#limited = undefined;
   }
 
-  /** Records the refusal of all pods, because no NodePool takes part. */
-  refused(refusals: ReadonlyMap<string, PodRefusal>, pods: ReadonlyMap<string, Pod>): void {
-    const nothing = { claims: [], placements: [], notEvaluated: [], emptyPools: [] };
-    this.decided({ ...nothing, refusals }, pods);
+  /** Replaces the refusals of the latest plan after the checks of their remedies. */
+  checked(refusals: ReadonlyMap<string, PodRefusal>): void {
+    for (const [key, refusal] of refusals) {
+      const known = this.#entries.get(key);
+      if (known?.decision.kind === 'refused')
+        this.#entries.set(key, { ...known, decision: { kind: 'refused', refusal } });
+    }
+    this.#limited = undefined;
   }
 
   /** Adds the name of the NodeClaim that was created for pods. */

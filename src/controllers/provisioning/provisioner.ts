@@ -5,8 +5,9 @@ import { formatDuration } from '../../api/duration.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { WithheldLaunch } from '../../engine/launch-causes.ts';
-import type { Plan, PlannedClaim, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
+import type { Plan, PlannedClaim, PodRefusal, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
+import { solve } from '../../engine/solve.ts';
 import type { Solver } from '../../engine-worker/solver.ts';
 import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
@@ -29,6 +30,7 @@ import { nodeClassesOf } from '../node-classes.ts';
 import { publishNominated } from '../nomination.ts';
 import { firstFew } from '../text.ts';
 import type { TracedDecision } from '../traces/decision.ts';
+import { CheckedRefusals } from './checked-refusals.ts';
 import type { LaunchBudget } from './launch-budget.ts';
 import type { PodVerdicts } from './pod-verdicts.ts';
 import {
@@ -36,8 +38,10 @@ import {
   type ProvisioningMeasures,
   provisioningMeasures,
   publishHeld,
-  recordNoPools,
+  publishRefusal,
+  recordRefusals,
   recordResults,
+  refuseAll,
   type Solved,
 } from './results.ts';
 import { logUnready, readLaunchPools } from './solve-input.ts';
@@ -85,6 +89,7 @@ export class Provisioner implements Singleton {
   readonly #measures: ProvisioningMeasures;
   readonly #unbound: UnboundPods;
   readonly #refusals: RefusalLog;
+  readonly #checked: CheckedRefusals;
   readonly #warnOfPreferences: ReturnType<typeof preferenceWarnings>;
   /** Pods that the last solve did not reach before its time limit. */
   #first: readonly string[] = [];
@@ -108,6 +113,7 @@ export class Provisioner implements Singleton {
     this.#measures = provisioningMeasures(deps);
     this.#unbound = new UnboundPods(deps);
     this.#refusals = new RefusalLog(deps);
+    this.#checked = new CheckedRefusals(deps);
     this.#warnOfPreferences = preferenceWarnings(clock);
   }
 
@@ -130,7 +136,12 @@ export class Provisioner implements Singleton {
     if (this.#keepsBuffers) await recordBuffers(this.#deps, solved?.plan, virtual, context.log);
     if (solved === undefined) return settled;
     this.#record(solved, context.log);
-    await this.#carryOut(solved, startedMs, context);
+    try {
+      await this.#carryOut(solved, startedMs, context);
+    } finally {
+      const refusals = await this.#checkRefusals(solved, this.#solver, context.log);
+      recordRefusals(this.#deps, refusals, { ...context, pods: solved.pods });
+    }
     return settled;
   }
 
@@ -162,16 +173,32 @@ export class Provisioner implements Singleton {
       log.info(NO_POOLS);
       const nodeClassOf = nodeClassesOf(informers);
       const idle = someAwaitReadiness(cluster, nodeClassOf) ? [] : idlePools(cluster, nodeClassOf);
-      const refusals = recordNoPools(this.#deps, pods, idle);
-      this.#verdicts.refused(refusals, pods);
-      this.#refusals.record(refusals);
+      const refused = refuseAll(this.#deps, pods, idle);
+      this.#verdicts.decided(refused.plan, pods);
+      // without NodePools, a solve is cheap
+      const refusals = await this.#checkRefusals(refused, async (...problem) => solve(...problem), log);
+      // a cluster without NodePools does not expect events about them
+      if (idle.length > 0) for (const [key, pod] of pods) publishRefusal(this.#deps, pod, refusals.get(key));
       return undefined;
     }
     if (settings.preferencePolicy === 'Respect') this.#warnOfPreferences(real, log);
     const pools = await readLaunchPools(this.#deps, active, log);
     const fromMs = clock.now();
-    const plan = await this.#solve(run, pools);
-    return { plan, pods, solve: { fromMs, toMs: clock.now() } };
+    const [snapshot, options] = this.#problem(run, pools);
+    const plan = await this.#solve(snapshot, options);
+    return { plan, pods, snapshot, options, solve: { fromMs, toMs: clock.now() } };
+  }
+
+  /** Checks remedies until other pods wait. */
+  async #checkRefusals(
+    solved: Parameters<CheckedRefusals['check']>[0],
+    solver: Solver,
+    log: Logger,
+  ): Promise<ReadonlyMap<string, PodRefusal>> {
+    const mayCheck = (): boolean => !this.#batcher.hasOther(solved.pods);
+    const refusals = await this.#checked.check(solved, solver, { mayCheck, log });
+    this.#verdicts.checked(refusals);
+    return refusals;
   }
 
   #runFor(virtual: readonly Pod[]): Run {
@@ -181,10 +208,10 @@ export class Provisioner implements Singleton {
     return { workload, all, withheld: this.#launches.withheld(all) };
   }
 
-  async #solve(run: Run, pools: readonly PoolInput[]): Promise<Plan> {
-    const finished = this.#measures.solving(run.all.length);
+  async #solve(snapshot: Snapshot, options: SolveOptions): Promise<Plan> {
+    const finished = this.#measures.solving(snapshot.pendingPods.length);
     try {
-      return await this.#solver(...this.#problem(run, pools));
+      return await this.#solver(snapshot, options);
     } finally {
       finished();
     }

@@ -7,7 +7,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { refusalMessage } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
-import type { IdlePool, LeftOut, Plan, PodRefusal, UnpackedPool } from '../../engine/model.ts';
+import type { IdlePool, LeftOut, Plan, PodRefusal, Snapshot, SolveOptions, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { solve } from '../../engine/solve.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -41,11 +41,14 @@ export interface Solved {
    * nodes.
    */
   readonly pods: ReadonlyMap<string, Pod>;
+  /** Input of the solve. */
+  readonly snapshot: Snapshot;
+  readonly options: SolveOptions;
   /** Start and end of the solve, by the clock's time. */
   readonly solve: { readonly fromMs: number; readonly toMs: number };
 }
 
-/** Records results that need no new NodeClaims: refusals, and placements on existing or launching nodes. */
+/** Records results that need no new NodeClaims, except refusals: placements on existing or launching nodes, and problems. */
 export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
   const { allocation } = solved.plan;
@@ -54,7 +57,6 @@ export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
     if (allocation.expired > 0) deps.metrics.counter(DEVICE_ALLOCATION_TIMEOUTS).inc({}, allocation.expired);
   }
   for (const pool of solved.plan.unpacked ?? []) recordUnpacked(deps, pool, log);
-  recordRefusals(deps, solved, log);
   recordPlacements(deps, solved, log);
   recordEmptyPools(deps, solved.plan, log);
   recordTimings(deps, solved);
@@ -72,8 +74,8 @@ function shown(refusal: PodRefusal): string | undefined {
   return refusal.code === 'ignored' && refusal.optedOut ? undefined : refusalMessage(refusal);
 }
 
-export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refusal: PodRefusal): void {
-  const text = shown(refusal);
+export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refusal: PodRefusal | undefined): void {
+  const text = refusal && shown(refusal);
   if (text === undefined) return;
   const message = FAILED_SCHEDULING.message(text);
   events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
@@ -91,9 +93,14 @@ export function publishHeld({ events }: Pick<Deps, 'events'>, pod: Pod, until: s
 
 const SKIPPED = 'skipping pod with Dynamic Resource Allocation requirements, not yet supported by Karpenter';
 
-function recordRefusals(deps: Deps, { plan, pods }: Solved, log: Logger): void {
+/** Publishes refusals on their pods, and logs them. */
+export function recordRefusals(
+  deps: Pick<Deps, 'events'>,
+  refusals: ReadonlyMap<string, PodRefusal>,
+  { pods, log }: Pick<Solved, 'pods'> & { readonly log: Logger },
+): void {
   const deferred: string[] = [];
-  for (const [key, refusal] of plan.refusals) {
+  for (const [key, refusal] of refusals) {
     const pod = pods.get(key);
     if (pod === undefined) continue;
     publishRefusal(deps, pod, refusal);
@@ -141,27 +148,21 @@ function recordEmptyPools({ cluster, events }: Deps, plan: Plan, log: Logger): v
   }
 }
 
-/** Records refusals for all pods if no NodePool takes part. These refusals count as decisions too. */
-export function recordNoPools(
+/** Refuses all pods, because no NodePool takes part. These refusals count as decisions too. */
+export function refuseAll(
   deps: Deps,
   pods: Solved['pods'],
   idle: readonly IdlePool[],
-): ReadonlyMap<string, PodRefusal> {
+): Pick<Solved, 'plan' | 'pods' | 'snapshot' | 'options'> {
   const none = { nodes: [], daemonPods: [], namespaces: [], podDisruptionBudgets: [] };
   const noVolumes = { persistentVolumeClaims: [], persistentVolumes: [], storageClasses: [] };
   const idleParts = { idlePools: idle, idleNodePools: idleNodePools(deps.cluster, idle) };
-  const snapshot = { nowMs: deps.clock.now(), pools: [], ...idleParts, pendingPods: [...pods.values()] };
-  // without NodePools, checks are cheap
-  const options = { ...launchOptions(deps.settings, { most: 20, work: 10_000 }), explain: true };
-  const { refusals } = solve({ ...snapshot, ...none, ...noVolumes }, options);
-  recordTimings(deps, { plan: { claims: [], placements: [], refusals }, pods });
-  // a cluster without NodePools does not expect events about them
-  if (idle.length > 0)
-    for (const [key, pod] of pods) {
-      const refusal = refusals.get(key);
-      if (refusal !== undefined) publishRefusal(deps, pod, refusal);
-    }
-  return refusals;
+  const pending = { nowMs: deps.clock.now(), pools: [], ...idleParts, pendingPods: [...pods.values()] };
+  const snapshot: Snapshot = { ...pending, ...none, ...noVolumes };
+  const options = { ...launchOptions(deps.settings), explain: true };
+  const plan = solve(snapshot, options);
+  recordTimings(deps, { plan, pods });
+  return { plan, pods, snapshot, options };
 }
 
 interface Decided extends Pick<Solved, 'pods'> {

@@ -89,6 +89,11 @@ export class PodBatcher {
     return opened && !signal.aborted;
   }
 
+  /** Returns true if the open window has a trigger besides these pods. */
+  hasOther(pods: ReadonlyMap<string, unknown>): boolean {
+    return [...this.#seen].some((id) => !pods.has(id));
+  }
+
   /** The window that closed last. */
   get last(): BatchSpan | undefined {
     return this.#last;

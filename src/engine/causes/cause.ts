@@ -56,6 +56,14 @@ export interface Cause {
   readonly nextAttempt?: string;
 }
 
+/** Possible causes of a refusal. */
+export interface CauseCandidates {
+  /** Causes of equally close NodePools, nearest first. */
+  readonly causes: readonly Cause[];
+  /** Limits of all NodePools that would launch a node for the pod without their limits. */
+  readonly limits: readonly Cause[];
+}
+
 /** Value that is wanted from a NodePool that can launch no node at all within its limits. */
 export const ONE_MORE_NODE = 'one more node';
 

@@ -9,7 +9,7 @@ import { placementRequests } from '../placement-requests.ts';
 import { Requirements, requirementsOfPod } from '../requirements.ts';
 
 import { tolerates, untolerated } from '../taints.ts';
-import type { Cause } from './cause.ts';
+import type { Cause, CauseCandidates } from './cause.ts';
 import { instanceTypeCause, matchesSomeType } from './instance-type-cause.ts';
 import {
   conflictsOf,
@@ -57,14 +57,6 @@ const DISTANCES: Readonly<Record<Misfit['code'], number>> = {
 
 /** Maximum number of causes among which checks choose. */
 const MOST_CANDIDATES = 3;
-
-/** Possible causes of a refusal. */
-export interface CauseCandidates {
-  /** Causes of equally close NodePools, nearest first. */
-  readonly causes: readonly Cause[];
-  /** Limits of all NodePools that would launch a node for the pod without their limits. */
-  readonly limits: readonly Cause[];
-}
 
 /**
  * Returns the causes for which a pod stays pending, from the reasons of all NodePools.

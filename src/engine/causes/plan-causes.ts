@@ -6,32 +6,28 @@ import type { EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../mod
 import { placementRequests } from '../placement-requests.ts';
 import { namespaceOf, podKey } from '../pods.ts';
 import { type PoolUsage, poolUsage } from '../pool-usage.ts';
-import type { Cause } from './cause.ts';
-import { type CauseCandidates, causeCandidates, refusalFields } from './nearest-pool.ts';
+import type { CauseCandidates } from './cause.ts';
+import { causeCandidates, refusalFields } from './nearest-pool.ts';
 import type { PoolState } from './pool-cause.ts';
 import { NOT_CHECKED, type RemedyChecker, remarkOn } from './remedy-proof.ts';
+
+type NoFit = Extract<PodRefusal, { code: 'no-fit' }>;
 
 interface CauseInput extends Pick<EngineSnapshot, 'pools' | 'nodes' | 'idleNodePools'> {
   /** NodeClaims of the plan, which count against the limits of their NodePools. */
   readonly claims?: readonly PlannedClaim[];
 }
 
-export interface CauseLimits {
-  /** Returns true when the time is over. Further refusals stay without a cause. */
-  readonly isLate?: () => boolean;
-  /** Without it, remedies are not checked. */
-  readonly checker?: Pick<RemedyChecker, 'check'> | undefined;
-}
-
 /**
- * Returns the refusals with the cause of each pod that fits into no NodePool. Alike pods share the search, and namespaces take
- * turns.
+ * Returns the refusals with the nearest cause of each pod that fits into no NodePool. Alike pods share the search, and namespaces
+ * take turns.
+ * @param isLate returns true when the time is over. Further refusals stay without a cause
  */
 export function withCauses(
   refusals: ReadonlyMap<string, PodRefusal>,
   pods: readonly EnginePod[],
   input: CauseInput,
-  { isLate = () => false, checker }: CauseLimits = {},
+  isLate: () => boolean,
 ): ReadonlyMap<string, PodRefusal> {
   const states = new Map<string, PoolState>();
   const idle = (input.idleNodePools ?? []).map((nodePool) => ({ nodePool, instanceTypes: [] }));
@@ -47,9 +43,8 @@ export function withCauses(
       },
     });
   }
-  const known = new Map<string, CauseCandidates>();
   // alike refusals share one object
-  const shared = new Map<string, PodRefusal>();
+  const known = new Map<string, PodRefusal>();
   // the order of the refusals stays
   const found = new Map(refusals);
   const waiting = pods.filter((pod) => refusals.get(podKey(pod))?.code === 'no-fit');
@@ -58,12 +53,13 @@ export function withCauses(
     if (refusal?.code !== 'no-fit') continue;
     const identity = `${refusal.text} ${otherwiseTexts(refusal.pools)} ${likeness(pod)}`;
     if (!known.has(identity) && isLate()) continue;
-    const candidates = known.get(identity) ?? causeCandidates(pod, refusal.pools, (name) => states.get(name));
-    known.set(identity, candidates);
-    const { cause, at } = chooseCause(pod, candidates.causes, checker);
-    const key = `${at} ${cause?.remark} ${identity}`;
-    const alike = shared.get(key) ?? { ...refusal, ...refusalFields(cause, candidates) };
-    shared.set(key, alike);
+    const alike =
+      known.get(identity) ??
+      withCandidates(
+        refusal,
+        causeCandidates(pod, refusal.pools, (name) => states.get(name)),
+      );
+    known.set(identity, alike);
     found.set(podKey(pod), alike);
   }
   return found;
@@ -76,22 +72,30 @@ const likeness = (pod: EnginePod): string => {
   return JSON.stringify([nodeSelector, affinity?.nodeAffinity, tolerations, placementRequests(pod)]);
 };
 
-interface ChosenCause {
-  readonly cause: Cause | undefined;
-  /** Position among the candidates. */
-  readonly at: number;
+/** Keeps the candidates only if a check can choose among them. */
+function withCandidates(refusal: NoFit, candidates: CauseCandidates): NoFit {
+  const fields = refusalFields(candidates.causes[0], candidates);
+  return { ...refusal, ...fields, ...(candidates.causes.length > 1 && { candidates }) };
 }
 
-/** Returns the first cause with a remedy that places the pod. Without one, returns the nearest cause with a remark. */
-function chooseCause(pod: EnginePod, causes: readonly Cause[], checker: CauseLimits['checker']): ChosenCause {
-  const [nearest] = causes;
-  if (checker === undefined) return { cause: nearest, at: 0 };
+/**
+ * Returns the refusal with the first cause whose remedy places the pod. Without one, the nearest cause stays, with a remark.
+ */
+export async function withCheckedCause(
+  pod: EnginePod,
+  { candidates, ...refusal }: NoFit,
+  checker: Pick<RemedyChecker, 'check'>,
+): Promise<NoFit> {
+  const { cause: nearest, limits = [] } = refusal;
+  const { causes } = candidates ?? { causes: nearest === undefined ? [] : [nearest] };
   let remark: string | undefined;
   for (const [at, cause] of causes.entries()) {
-    const proof = checker.check(pod, cause);
+    const proof = await checker.check(pod, cause);
     const found = proof === undefined ? NOT_CHECKED : remarkOn(proof);
-    if (proof?.place !== undefined || (at === 0 && found === undefined)) return { cause, at };
+    const { cause: _, limits: __, ...rest } = refusal;
+    if (proof?.place !== undefined || (at === 0 && found === undefined))
+      return { ...rest, ...refusalFields(cause, candidates ?? { causes, limits }) };
     remark ??= found;
   }
-  return { cause: nearest && { ...nearest, ...defined({ remark }) }, at: 0 };
+  return nearest === undefined ? refusal : { ...refusal, cause: { ...nearest, ...defined({ remark }) } };
 }

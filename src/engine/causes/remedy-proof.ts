@@ -17,6 +17,8 @@ export interface RemedyProof {
   readonly problem?: string;
 }
 
+type End = Omit<RemedyProof, 'steps'>;
+
 interface RemedyStep {
   readonly cause: Cause;
   readonly change: string;
@@ -37,15 +39,15 @@ const NOT_APPLICABLE = 'the remedy is not a change that a solve can apply';
 interface Check {
   readonly snapshot: EngineSnapshot;
   /** Solves a changed snapshot. Its refusals have causes. */
-  readonly solve: (snapshot: EngineSnapshot) => Plan;
+  readonly solve: (snapshot: EngineSnapshot) => Plan | Promise<Plan>;
 }
 
 /** Applies the remedy of the cause, then the remedies of the causes that remain, until the pod has a place. */
-export function proveRemedy(
+export async function proveRemedy(
   pod: EnginePod,
   cause: Cause,
   { snapshot, solve, mostSteps }: Check & { readonly mostSteps: number },
-): RemedyProof {
+): Promise<RemedyProof> {
   const steps: RemedyStep[] = [];
   let next = { cause, snapshot };
   while (steps.length < mostSteps) {
@@ -53,7 +55,7 @@ export function proveRemedy(
     if (edit === undefined) return { steps, remaining: next.cause, problem: NOT_APPLICABLE };
     const changed = applyEdit(edit, { pod, name: next.cause.object.name, snapshot: next.snapshot });
     steps.push({ cause: next.cause, change: edit.change });
-    const { remaining, ...end } = endIn(solve(changed), podKey(pod));
+    const { remaining, ...end } = endIn(await solve(changed), podKey(pod));
     if (remaining === undefined) return { steps, ...end };
     next = { cause: remaining, snapshot: changed };
   }
@@ -61,7 +63,7 @@ export function proveRemedy(
 }
 
 /** Returns the place of the pod, the cause that remains, or another reason. */
-function endIn({ claims, placements, refusals }: Plan, key: string): Omit<RemedyProof, 'steps'> {
+function endIn({ claims, placements, refusals }: Plan, key: string): End {
   const existing = placements.find(({ pods }) => pods.includes(key));
   if (existing !== undefined) return { place: { node: existing.node } };
   const claim = claims.find(({ pods }) => pods.includes(key));
@@ -80,7 +82,7 @@ export class RemedyChecker {
   /** Plans after changes of NodePools, which are the same for all pods. */
   readonly #plans = new Map<string, Plan>();
   /** Results of changes of a pod, which are the same for pods that differ in their name only. */
-  readonly #ends = new Map<string, Omit<RemedyProof, 'steps'>>();
+  readonly #ends = new Map<string, End>();
   #compared = 0;
 
   /** @param mayCheck returns false if the work for checks is used up. Called before each solve. */
@@ -90,34 +92,34 @@ export class RemedyChecker {
   }
 
   /** Returns undefined if the work for checks is used up. */
-  check(pod: EnginePod, cause: Cause): RemedyProof | undefined {
+  async check(pod: EnginePod, cause: Cause): Promise<RemedyProof | undefined> {
     const edit = remedyEdit(cause);
     if (edit === undefined) return { steps: [], remaining: cause, problem: NOT_APPLICABLE };
-    const end = edit.pod === undefined ? this.#endOfShared(pod, cause, edit) : this.#endOfOwn(pod, cause, edit);
+    const end = await (edit.pod === undefined ? this.#endOfShared(pod, cause, edit) : this.#endOfOwn(pod, cause, edit));
     return end && { steps: [{ cause, change: edit.change }], ...end };
   }
 
-  #endOfShared(pod: EnginePod, cause: Cause, edit: RemedyEdit): Omit<RemedyProof, 'steps'> | undefined {
-    const plan = this.#plans.get(edit.change) ?? this.#solve(pod, cause, edit);
+  async #endOfShared(pod: EnginePod, cause: Cause, edit: RemedyEdit): Promise<End | undefined> {
+    const plan = this.#plans.get(edit.change) ?? (await this.#solve(pod, cause, edit));
     if (plan === undefined) return undefined;
     this.#plans.set(edit.change, plan);
     return endIn(plan, podKey(pod));
   }
 
-  #endOfOwn(pod: EnginePod, cause: Cause, edit: RemedyEdit): Omit<RemedyProof, 'steps'> | undefined {
+  async #endOfOwn(pod: EnginePod, cause: Cause, edit: RemedyEdit): Promise<End | undefined> {
     if (this.#compared > MOST_COMPARED) return undefined;
     const key = JSON.stringify([edit.change, namespaceOf(pod), pod.metadata.labels, pod.spec, pod.successorRequests]);
     this.#compared += key.length;
     const known = this.#ends.get(key);
     if (known !== undefined) return known;
-    const plan = this.#solve(pod, cause, edit);
+    const plan = await this.#solve(pod, cause, edit);
     if (plan === undefined) return undefined;
     const end = endIn(plan, podKey(pod));
     this.#ends.set(key, end);
     return end;
   }
 
-  #solve(pod: EnginePod, cause: Cause, edit: RemedyEdit): Plan | undefined {
+  async #solve(pod: EnginePod, cause: Cause, edit: RemedyEdit): Promise<Plan | undefined> {
     if (!this.#mayCheck()) return undefined;
     const { snapshot, solve } = this.#check;
     return solve(applyEdit(edit, { pod, name: cause.object.name, snapshot }));

@@ -15,8 +15,10 @@ import { typesNoting } from '../../../src/cli/scenario.ts';
 import { simulate } from '../../../src/cli/simulate.ts';
 import { withDetails } from '../../../src/engine/causes/cause.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
-import type { Plan } from '../../../src/engine/model.ts';
+import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { isUnschedulable, podKey } from '../../../src/engine/pods.ts';
+import { checkRemedies } from '../../../src/engine/remedy-check.ts';
+import { solve } from '../../../src/engine/solve.ts';
 import { localSolver } from '../../../src/engine-worker/solver.ts';
 import { LONGEST_MESSAGE } from '../../../src/kube/recorder.ts';
 import type { Operator } from '../../../src/main.ts';
@@ -44,6 +46,8 @@ const ACCOUNT_CHANGE_MS = 12 * MINUTE;
 interface Solved {
   readonly pods: ReadonlySet<string>;
   readonly plan: Plan;
+  readonly snapshot: Snapshot;
+  readonly options: SolveOptions;
 }
 
 interface Given {
@@ -77,7 +81,7 @@ export class Differential {
     const local = localSolver();
     const scenario = await startStage(async (snapshot, options) => {
       const plan = await local(snapshot, options);
-      solves.push({ pods: new Set(snapshot.pendingPods.map(podKey)), plan });
+      solves.push({ pods: new Set(snapshot.pendingPods.map(podKey)), plan, snapshot, options });
       return plan;
     });
     return new Differential(scenario, await scenario.startOperator(), solves);
@@ -170,12 +174,13 @@ export class Differential {
       this.compared.incomplete++;
       return [];
     }
-    const plan = await this.#until('solve', async () => this.#planFor(fresh, solvesBefore, logBefore));
+    const solved = await this.#until('solve', async () => this.#planFor(fresh, solvesBefore, logBefore));
     if ((await this.#priced()) !== priced) throw new Overtaken('prices have changed before the solve');
-    if (plan !== 'no pools' && (await this.#hasJoined(plan, joined)))
+    if (solved !== 'no pools' && (await this.#hasJoined(solved.plan, joined)))
       throw new Overtaken('a node of the plan has joined after the dump');
     this.compared.refusals += Object.keys(told.simulation.unschedulable).length;
-    if (plan === 'no pools') return await this.#refusedAll(fresh, told.simulation);
+    if (solved === 'no pools') return await this.#refusedAll(fresh, told.simulation);
+    const plan = { ...solved.plan, refusals: await checkRemedies({ ...solved, solve }) };
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
     return differentPlans(simulationOf(plan, { explain: true, unknown: [], waiting: [] }), told.simulation);
@@ -233,12 +238,12 @@ export class Differential {
     return placements.some(({ node }) => now.includes(node) && !before.includes(node));
   }
 
-  #planFor(pods: readonly string[], since: number, logSince: number): Plan | 'no pools' | undefined {
+  #planFor(pods: readonly string[], since: number, logSince: number): Solved | 'no pools' | undefined {
     const found = this.#solves.slice(since).find((solved) => pods.some((pod) => solved.pods.has(pod)));
     if (found !== undefined) {
       const missing = pods.filter((pod) => !found.pods.has(pod));
       if (missing.length > 0) throw new Overtaken(`the operator solved for a part of the pods, without ${missing}`);
-      return found.plan;
+      return found;
     }
     const lines = this.#scenario.log.slice(logSince);
     return lines.some(({ message }) => message === 'no dynamic nodepools found') ? 'no pools' : undefined;

@@ -68,6 +68,8 @@ describe('simulate', () => {
     const cluster = [POOL, claim('first', 4), claim('last', 4), pod('a'), pod('b')];
     expect((await placesIn(cluster)).places).toEqual({ first: ['default/a', 'default/b'] });
     expect((await placesIn([...cluster, ...events])).places).toEqual({ last: ['default/a', 'default/b'] });
+    const placed = events.map((event) => event.replace('nodeclaim/last', 'nodeclaim/last, node/last'));
+    expect((await placesIn([...cluster, ...placed])).places).toEqual({ first: ['default/a', 'default/b'] });
     expect((await placesIn([...cluster, ...events], { packing: 'compatible' })).places).toEqual({
       first: ['default/a', 'default/b'],
     });

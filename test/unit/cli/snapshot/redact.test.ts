@@ -53,7 +53,7 @@ describe('a redacted object', () => {
       const event = { apiVersion: 'v1', kind: 'Event', metadata: { name: 'x', namespace: 'default' }, reason, message };
       return (redacted(event as KubeObject) as { readonly message?: string }).message;
     };
-    const text = `Pod should schedule on: nodeclaim/default-7xk2p, node/${SECRET}`;
+    const text = `${SECRET}: nodeclaim/default-7xk2p`;
     expect(messageOf('Nominated', text)).toBe('nodeclaim/default-7xk2p');
     expect(messageOf('Nominated', SECRET)).toBeUndefined();
     expect(messageOf('FailedScheduling', text)).toBeUndefined();

@@ -23,6 +23,7 @@ import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
 import { PodVerdicts } from '../../../../src/controllers/provisioning/pod-verdicts.ts';
 import { endsByItself, limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
+import type { Plan, PodRefusal } from '../../../../src/engine/model.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
 import { defined } from '../../../../src/lib/defined.ts';
@@ -74,6 +75,12 @@ const shown = (deps: Deps, type: string): string | undefined => {
   const { status, reason, message } = found(deps)?.status?.conditions?.find((each) => each.type === type) ?? {};
   return status && `${status}/${reason}/${message}`;
 };
+
+/** Returns a plan without nodes for the pod `waiting`. */
+const refusing = (refusal: PodRefusal): Plan => ({
+  ...{ claims: [], placements: [], notEvaluated: [], emptyPools: [] },
+  refusals: new Map([['default/waiting', refusal]]),
+});
 
 const counting = (deps: Deps): Controller => nodePoolCounter(deps, new PodVerdicts(deps));
 
@@ -144,7 +151,7 @@ describe('nodepool.counter', () => {
     const cause = limitsCause(limited, usage, [instanceType('m.xlarge', 4, 0.2)]);
     const pools = [{ nodePool: 'default', misfit }];
     const refusal = { code: 'no-fit', text: misfit.text, cause, limits: [cause], pools } as const;
-    known.verdicts?.refused(new Map([['default/waiting', refusal]]), new Map([['default/waiting', pod]]));
+    known.verdicts?.decided(refusing(refusal), new Map([['default/waiting', pod]]));
     await b.clock.advance(SECOND);
     const text =
       'cpu 2 of 3, nodes 1 of 9 in use; no node is launched for pending pods. Increase spec.limits.cpu of the NodePool.';
@@ -179,7 +186,7 @@ describe('nodepool.counter', () => {
     expect(endsByItself(cause)).toBe(true);
     const pools = [{ nodePool: 'default', misfit }];
     const refusal = { code: 'no-fit', text: misfit.text, cause, limits: [cause], pools } as const;
-    known.verdicts?.refused(new Map([['default/waiting', refusal]]), new Map([['default/waiting', pod]]));
+    known.verdicts?.decided(refusing(refusal), new Map([['default/waiting', pod]]));
     await b.clock.advance(10 * SECOND);
     expect(shown(deps, 'WithinLimits')).toBeUndefined();
   });

@@ -491,4 +491,44 @@ describe('provisioning', () => {
     expect(await unschedulable()).toBe('0');
     expect(await world.metrics.text()).not.toMatch(/effective_zone_count\{/);
   });
+
+  it('checks the remedies of refused pods once, after its launches', async () => {
+    const solves: { readonly claims: number; readonly isCheck: boolean }[] = [];
+    const solver = localSolver();
+    world.solver = async (snapshot, options) => {
+      solves.push({ claims: world.claims.length, isCheck: options.packing === 'compatible' });
+      return solver(snapshot, options);
+    };
+    world.nodePool('default', { limits: { cpu: '1' } });
+    world.nodePool('other');
+    world.start();
+    await world.pass(2);
+    world.pending(1, '2', 'small');
+    world.pending(2, '500', 'large');
+    await world.pass(60);
+    const checks = solves.filter(({ isCheck }) => isCheck);
+    expect(checks.map(({ claims }) => claims > 0)).toEqual(checks.map(() => true));
+    expect(checks.length).toBeGreaterThan(0);
+    const others = solves.length - checks.length;
+    expect(others).toBeGreaterThan(3);
+    const failures = world.events.filter(({ reason }) => reason === 'FailedScheduling');
+    expect(failures.some(({ message }) => message.includes('No solve has checked'))).toBe(false);
+    await world.pass(60);
+    expect(solves.filter(({ isCheck }) => isCheck)).toHaveLength(checks.length);
+    expect(solves.length).toBeGreaterThan(others + checks.length);
+  });
+
+  it('publishes refusals without checks if the checks fail', async () => {
+    const solver = localSolver();
+    world.solver = async (snapshot, options) => {
+      if (options.packing === 'compatible') throw new Error('the engine worker has ended');
+      return solver(snapshot, options);
+    };
+    world.nodePool();
+    world.start();
+    world.pending(1, '500');
+    await world.pass(20);
+    const failure = world.events.find(({ reason }) => reason === 'FailedScheduling');
+    expect(failure?.message).toContain('No solve has checked this change.');
+  });
 });

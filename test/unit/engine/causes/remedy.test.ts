@@ -10,10 +10,10 @@ import {
 } from '../../../../src/api/labels.ts';
 import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
 import { applyEdit, remedyEdit } from '../../../../src/engine/causes/remedy.ts';
-import type { RemedyProof } from '../../../../src/engine/causes/remedy-proof.ts';
+import { NOT_CHECKED, type RemedyProof } from '../../../../src/engine/causes/remedy-proof.ts';
 import type { Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';
-import { provePodRemedy } from '../../../../src/engine/remedy-check.ts';
+import { checkRemedies, provePodRemedy } from '../../../../src/engine/remedy-check.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import {
   daemon,
@@ -30,7 +30,7 @@ import {
 } from '../build.ts';
 import { drawnSnapshot } from '../scenarios.ts';
 
-const CHECKED: SolveOptions = { ...OPTIONS, explain: true, remedyChecks: { most: 1_000, work: 1_000_000 } };
+const EXPLAINED: SolveOptions = { ...OPTIONS, explain: true };
 
 const typeOf = (name: string, category: string, family: string, cpu: number) =>
   instanceType(name, {
@@ -55,15 +55,20 @@ interface Checked {
   readonly proof: RemedyProof | undefined;
 }
 
-/** Returns the cause for which a pod stays pending, and the check of its remedy. */
-function check(parts: PodParts, cluster: SnapshotParts = {}, options: SolveOptions = CHECKED): Checked {
-  const snapshot = snapshotOf({ types: TYPES, pools: [GENERAL], ...cluster, pendingPods: [pod('web', parts)] });
-  const plan = solve(snapshot, options);
-  const proof = provePodRemedy('default/web', { snapshot, options, plan });
-  return { cause: causesOf(plan).get('default/web'), proof };
+/** Returns the refusals of a snapshot with checked remedies, and the input of the check. */
+async function solveChecked(snapshot: Snapshot, mayCheck?: () => boolean) {
+  const solved = { snapshot, options: EXPLAINED, plan: solve(snapshot, EXPLAINED), solve };
+  return { ...solved, plan: { refusals: await checkRemedies(solved, mayCheck) } };
 }
 
-const causesOf = ({ refusals }: Plan): ReadonlyMap<string, Cause> =>
+/** Returns the cause for which a pod stays pending, and the check of its remedy. */
+async function check(parts: PodParts, cluster: SnapshotParts = {}, mayCheck?: () => boolean): Promise<Checked> {
+  const pendingPods = [pod('web', parts)];
+  const solved = await solveChecked(snapshotOf({ types: TYPES, pools: [GENERAL], ...cluster, pendingPods }), mayCheck);
+  return { cause: causesOf(solved.plan).get('default/web'), proof: await provePodRemedy('default/web', solved) };
+}
+
+const causesOf = ({ refusals }: Pick<Plan, 'refusals'>): ReadonlyMap<string, Cause> =>
   new Map(
     [...refusals].flatMap(([key, refusal]) =>
       refusal.code === 'no-fit' && refusal.cause !== undefined ? [[key, refusal.cause] as const] : [],
@@ -186,45 +191,45 @@ describe('the check of a remedy', () => {
       daemonPods: [daemon('agent', { hostPort: 80 })],
       change: 'the pod uses no host ports',
     },
-  ])('of the code $code applies: $change', ({ code, parts = {}, change, ...cluster }) => {
-    const { cause, proof } = check(parts, cluster);
+  ])('of the code $code applies: $change', async ({ code, parts = {}, change, ...cluster }) => {
+    const { cause, proof } = await check(parts, cluster);
     expect(cause).toMatchObject({ code });
     expect(cause?.remark).toBeUndefined();
     expect(proof).toMatchObject({ steps: [{ cause: { code }, change }], place: { nodePool: expect.any(String) } });
   });
 
-  it('shows the cause that remains, and applies the remedies of further causes', () => {
-    const { cause, proof } = check(P5, { pools: [nodePool('general', { ...CATEGORIES, limits: { cpu: '4' } })] });
+  it('shows the cause that remains, and applies the remedies of further causes', async () => {
+    const { cause, proof } = await check(P5, { pools: [nodePool('general', { ...CATEGORIES, limits: { cpu: '4' } })] });
     expect(cause?.remark).toMatch(/^A further cause remains: NodePool "general" .*Increase spec\.limits\.cpu/);
     expect(cause && causeText(cause)).toContain(`Add "p" to ${INSTANCE_CATEGORY_LABEL}. A further cause remains: `);
     expect(proof?.steps.map((step) => step.cause.code)).toEqual(['requirements', 'limits']);
     expect(proof?.place).toEqual({ nodePool: 'general', instanceType: 'p5.48xlarge' });
   });
 
-  it('prefers the cause of an equally close NodePool whose remedy places the pod', () => {
+  it('prefers the cause of an equally close NodePool whose remedy places the pod', async () => {
     const limited = nodePool('aaa', { ...CATEGORIES, limits: { cpu: '4' } });
-    const { cause } = check(P5, { pools: [limited, GENERAL] });
+    const { cause } = await check(P5, { pools: [limited, GENERAL] });
     expect(cause).toMatchObject({ object: { name: 'general' }, code: 'requirements' });
     expect(cause?.remark).toBeUndefined();
     // the label of the pod names the NodePool, whose causes are shown
     const named = { nodeSelector: { ...P5.nodeSelector, [NODEPOOL_LABEL]: 'aaa' } };
-    expect(check(named, { pools: [limited, GENERAL] }).cause).toMatchObject({ object: { name: 'aaa' } });
+    expect((await check(named, { pools: [limited, GENERAL] })).cause).toMatchObject({ object: { name: 'aaa' } });
   });
 
-  it('checks each value of a label that several pods require', () => {
+  it('checks each value of a label that several pods require', async () => {
     const pendingPods = ['a', 'b', 'c'].map((team) => pod(`web-${team}`, { nodeSelector: { team } }));
-    const { refusals } = solve(snapshotOf({ types: TYPES, pools: [GENERAL], pendingPods }), CHECKED);
-    const remarks = [...refusals.values()].map((refusal) => refusal.code === 'no-fit' && refusal.cause?.remark);
+    const { plan } = await solveChecked(snapshotOf({ types: TYPES, pools: [GENERAL], pendingPods }));
+    const remarks = [...plan.refusals.values()].map((refusal) => refusal.code === 'no-fit' && refusal.cause?.remark);
     expect(remarks).toEqual([undefined, undefined, undefined]);
   });
 
-  it('has no result for a remedy that no solve can apply', () => {
+  it('has no result for a remedy that no solve can apply', async () => {
     const misfit = { code: 'not-ready', text: 'SubnetsReady=False' } as const;
     const idle = {
       idlePools: [{ nodePool: 'gpu', misfit }],
       idleNodePools: [nodePool('gpu', { labels: { team: 'a' } })],
     };
-    const { cause, proof } = check({ nodeSelector: { team: 'a' } }, idle);
+    const { cause, proof } = await check({ nodeSelector: { team: 'a' } }, idle);
     expect(cause).toMatchObject({ code: 'not-ready' });
     expect(cause?.remark).toBeUndefined();
     expect(proof).toMatchObject({
@@ -234,26 +239,39 @@ describe('the check of a remedy', () => {
     });
   });
 
-  it('shows that a NodePool is not ready after its other cause', () => {
+  it('shows that a NodePool is not ready after its other cause', async () => {
     const misfit = { code: 'not-ready', text: 'SubnetsReady=False' } as const;
     const tainted = nodePool('gpu', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] });
     const idle = { pools: [], idlePools: [{ nodePool: 'gpu', misfit }], idleNodePools: [tainted] };
-    expect(check({}, idle).cause).toMatchObject({ code: 'taint', remark: expect.stringContaining('is not ready') });
+    expect((await check({}, idle)).cause).toMatchObject({
+      code: 'taint',
+      remark: expect.stringContaining('is not ready'),
+    });
   });
 
-  it('has a remark if the work for checks is used up', () => {
-    const limited = (most: number, work: number) => check(P5, {}, { ...CHECKED, remedyChecks: { most, work } }).cause;
-    expect(limited(1, 1)?.remark).toBeUndefined();
-    expect(limited(0, 9)?.remark).toBe('No solve has checked this change.');
-    expect(limited(9, 0)?.remark).toBe('No solve has checked this change.');
-    const { remedyChecks: _, ...unchecked } = CHECKED;
-    expect(check(P5, {}, unchecked).cause?.remark).toBeUndefined();
+  it('has a remark if it is not made', async () => {
+    expect((await check(P5, {}, () => false)).cause?.remark).toBe('No solve has checked this change.');
   });
 
-  it('of random clusters: a remedy without a remark places the pod', () => {
+  it('is made for 20 kinds of pods, and less often in large clusters', async () => {
+    const unchecked = async (kinds: number, others: number): Promise<number> => {
+      const refused = Array.from({ length: kinds }, (_, at) =>
+        pod(`web-${at}`, { cpu: '64', labels: { at: `${at}` } }),
+      );
+      const placed = Array.from({ length: others }, (_, at) => pod(`small-${at}`, { cpu: '10m' }));
+      const { plan } = await solveChecked(
+        snapshotOf({ types: TYPES, pools: [GENERAL], pendingPods: [...refused, ...placed] }),
+      );
+      return [...causesOf(plan).values()].filter(({ remark }) => remark !== undefined).length;
+    };
+    expect(await unchecked(25, 0)).toBe(5);
+    expect(await unchecked(25, 975)).toBe(15);
+  });
+
+  it('of random clusters: a remedy without a remark places the pod', async () => {
     const found = { placed: 0, remarks: 0 };
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom('0', '3', '40'), (seed, cpu) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom('0', '3', '40'), async (seed, cpu) => {
         const drawn = drawnSnapshot(seed, { nodes: 4, workloads: 8 });
         const pools = drawn.pools.map((input, at) =>
           at === 0
@@ -261,7 +279,9 @@ describe('the check of a remedy', () => {
             : input,
         );
         const snapshot: Snapshot = { ...drawn, pools };
-        for (const [key, cause] of causesOf(solve(snapshot, CHECKED))) {
+        const { plan } = await solveChecked(snapshot);
+        for (const [key, cause] of causesOf(plan)) {
+          if (cause.remark === NOT_CHECKED) continue;
           const own = snapshot.pendingPods.find((each) => podKey(each) === key);
           const edit = remedyEdit(cause);
           if (own === undefined || edit === undefined) continue;
