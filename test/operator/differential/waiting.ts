@@ -10,7 +10,10 @@ const any = (object: unknown): KubeObject => object as KubeObject;
 
 const withLatePods = (roll: Dice, cluster: ClusterParts): ClusterParts => {
   const pools = cluster.pools.map(({ name }) => name);
-  return { ...cluster, latePods: [...cluster.latePods, ...podParts(roll, `${cluster.id}-later`, pools)] };
+  return {
+    ...cluster,
+    latePods: [...cluster.latePods, ...podParts(roll, `${cluster.id}-later${cluster.latePods.length}`, pools)],
+  };
 };
 
 /** Returns a template with a pod that has the constraints of random pods. */
