@@ -4,12 +4,13 @@ import { timeOf } from '../../lib/times.ts';
 import { NOMINATED } from '../../observe/events/pods.ts';
 import type { Manifest } from './read.ts';
 
-/** Matches launches. A place on an existing node names its Node, too. */
-const LAUNCH = /\bnodeclaim\/([a-z0-9.-]+)(?!.*\bnode\/)/;
+const CLAIM = /\bnodeclaim\/([a-z0-9.-]+)/;
+/** Part of the message about a place on an existing node. */
+const PLACED = ', node/';
 
 /** Returns the NodeClaim that was launched for the pod of a nomination, or undefined for other events. */
 export const nominatedClaim = ({ reason, message = '' }: KubeEvent): string | undefined =>
-  reason === NOMINATED.reason ? LAUNCH.exec(message)?.[1] : undefined;
+  reason === NOMINATED.reason && !message.includes(PLACED) ? CLAIM.exec(message)?.[1] : undefined;
 
 /** Returns the name of the last NodeClaim of each pod, by UID of the pod. */
 export function nominatedClaims(manifests: readonly Manifest[]): ReadonlyMap<string, string> {

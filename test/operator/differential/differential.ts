@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isTrue } from '../../../src/api/conditions.ts';
 import { EC2_NODE_CLASS, JOB, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Pod, Workload } from '../../../src/api/kubernetes.ts';
 import { sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
@@ -35,7 +36,7 @@ import {
   NO_COMMANDS,
   verdictTexts,
 } from './compare.ts';
-import { atRest, placesIn, waitingPods } from './rest.ts';
+import { atRest, placesIn, versions, waitingPods } from './rest.ts';
 import { clearAway, FAST, GATES, MINUTE, shortagesForgotten, snapshotTo, startStage } from './stage.ts';
 import { TRIED_ANNOTATION } from './waiting.ts';
 
@@ -150,16 +151,20 @@ export class Differential {
     const solvesBefore = this.#solves.length;
     const logBefore = this.#scenario.log.length;
     await this.#apply(pods);
-    await this.#until('unschedulable pods', async () => {
-      const made = await this.#scenario.pods();
-      return pods.every((object) => hasArrived(object, made)) && (await this.#waiting()).every(isUnschedulable);
-    });
+    await this.#arrived(pods);
+    // kube-scheduler tries pods again when their ephemeral volumes exist
+    if ((await this.#waiting()).some(({ spec }) => spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined))) {
+      await this.#scenario.pass(2_000, 10);
+      await this.#arrived(pods);
+    }
     await this.#tryReplicas(pods);
     const file = await this.#dump('pods');
     const waiting = await this.#waiting();
     const nowMs = world.clock.now();
     const priced = await this.#priced();
     const joined = await this.#joined();
+    if (!(await this.#scenario.claims()).every((claim) => isTrue(claim, 'Registered')))
+      throw new Overtaken('a node is being launched');
     const told = await simulate({
       filename: [file],
       instanceTypes: this.#server,
@@ -203,6 +208,18 @@ export class Differential {
       await kube.patch(JOB, job.metadata, { status: (job as Workload).status }, { subresource: 'status' });
       await this.#scenario.apply(suspended(job, false));
     }
+  }
+
+  /** Waits until kube-scheduler has tried all pods of these objects. */
+  async #arrived(objects: readonly KubeObject[]): Promise<void> {
+    let seen = '';
+    await this.#until('unschedulable pods', async () => {
+      const made = await this.#scenario.pods();
+      if (!objects.every((object) => hasArrived(object, made))) return false;
+      const before = seen;
+      seen = await versions(this.#scenario);
+      return seen === before && (await this.#waiting()).every(isUnschedulable);
+    });
   }
 
   /** Marks replicas that another scheduler has tried. */

@@ -72,14 +72,15 @@ export async function atRest(scenario: Scenario): Promise<void> {
     const done = claims.filter((claim) => isDone(claim, pods));
     if (!objects.every(isJudged) || done.length < claims.length || claims.length < replicasIn(pools.items))
       return false;
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     const before = seen;
     seen = await versions(scenario);
     return seen === before;
   });
 }
 
-async function versions({ kube }: Scenario): Promise<string> {
+/** Returns the versions of the objects of a cluster after a short time, as text to compare. */
+export async function versions({ kube }: Scenario): Promise<string> {
+  await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   const lists = await Promise.all(WATCHED.map((kind) => kube.list(kind)));
   return lists
     .flatMap(({ items }) => items.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`))
