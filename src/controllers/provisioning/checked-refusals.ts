@@ -1,6 +1,6 @@
 /**
- * Checks the remedies of refused pods after the launches of a run, so that no pod waits for the checks. Keeps each result until
- * the next event about the pod, because events are the main reader.
+ * Checks the remedies of refused pods after the launches of a run, so that pods do not wait for the checks. Keeps each result
+ * until the next event about the pod, because events are the main reader.
  */
 
 import type { Pod } from '../../api/kubernetes.ts';

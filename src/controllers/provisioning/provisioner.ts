@@ -177,6 +177,7 @@ export class Provisioner implements Singleton {
       this.#verdicts.decided(refused.plan, pods);
       // without NodePools, a solve is cheap
       const refusals = await this.#checkRefusals(refused, async (...problem) => solve(...problem), log);
+      this.#refusals.record(refusals);
       // a cluster without NodePools does not expect events about them
       if (idle.length > 0) for (const [key, pod] of pods) publishRefusal(this.#deps, pod, refusals.get(key));
       return undefined;
