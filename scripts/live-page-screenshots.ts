@@ -37,6 +37,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'dark', address: '', waitFor: '#pools tbody tr', colorScheme: 'dark' },
   { name: 'phone', address: '', waitFor: '#pools tbody tr', viewport: PHONE },
   { name: 'timeline', address: '#/timeline/1', waitFor: '.lives li' },
+  { name: 'log', address: '#/log/1', waitFor: '#details tbody tr' },
   { name: 'nodepool', address: '#/nodepool/default', waitFor: '.usage' },
   { name: 'what-if', address: `#/what-if/${encodeURIComponent('scale deploy/web=60')}`, waitFor: '#answer' },
 ];

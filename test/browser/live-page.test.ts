@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
+import { timestamp } from '../../src/lib/times.ts';
 import { type LivePage, openLive } from '../../src/live/index.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
@@ -90,6 +91,25 @@ const recordCost = (usdPerHour: number): void => {
   const costs = new Map([['default', { ...NO_COST, effective: usdPerHour }]]);
   for (const atMs of [NOW_MS - 600_000, NOW_MS]) live.history.hours.sample(atMs, costs);
 };
+/** Records a launch with its join, and a refusal without a change of the nodes. */
+const recordLaunch = (): void => {
+  const { decisions } = live.history;
+  const at = timestamp(NOW_MS - 60_000);
+  decisions.fleet.measured(new Map([['a', 0.5]]));
+  decisions.record(
+    {
+      ...{ kind: 'bought', at, nodeClaim: 'default-x', nodePool: 'default', reason: 'provisioned', pods: 1 },
+      ...{ examples: ['default/web-1'], usdPerHour: 0.25, instanceType: 'm7i.2xlarge', capacityType: 'spot' },
+      zone: 'zone-a',
+    },
+    { added: { nodeClaim: 'default-x', usdPerHour: 0.25 } },
+  );
+  decisions.joined('default-x', { node: 'node-0.internal', joinedAt: timestamp(NOW_MS - 20_000) });
+  decisions.record({
+    ...{ kind: 'refused', at, code: 'taint', text: '<b>NodePool</b> has a taint.', nodePools: ['default'] },
+    ...{ namespaces: ['default'], pods: 1, examples: ['default/web-2'] },
+  });
+};
 const WHAT_IF = {
   ...{ change: '', addedPods: 48, removedPods: 0, moreUnschedulable: 0, notEvaluated: 0, usdPerHour: 0.75 },
   launches: [{ nodePool: 'default', instanceType: 'm7i.2xlarge', nodes: 3, pods: 40, usdPerHour: 0.75 }],
@@ -121,6 +141,7 @@ const WHAT_IF = {
   },
 };
 const VIEWS = [
+  ['log', 'Log'],
   ['nodepools', 'NodePools'],
   ['nodepool/default', 'NodePool default'],
   ['nodeclasses', 'NodeClasses'],
@@ -237,6 +258,7 @@ describe('the live page', () => {
     live.brokenClass();
     recordCost(2);
     live.whatIf = async () => WHAT_IF;
+    recordLaunch();
     await open({ scheme, width: scheme === 'dark' ? 390 : 1400 });
     for (const [view, heading] of VIEWS) {
       await page.goto(`${served.url}#/${view}`);
@@ -244,6 +266,23 @@ describe('the live page', () => {
       expect(await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
       expect([view, await axeViolations(page)]).toEqual([view, []]);
     }
+  });
+
+  it('has a log of decisions, latest first, with links to nodes', async () => {
+    live.fill(2, 1);
+    recordLaunch();
+    await open({ path: '#/log' });
+    const rows = page.locator('#details tbody tr');
+    await rows.nth(2).waitFor();
+    expect(await rows.allInnerTexts()).toEqual([
+      expect.stringMatching(/join\s+node node-0\.internal can run pods, 40 s after/),
+      expect.stringMatching(/refusal\s+no node for 1 pod \(default\/web-2\): <b>NodePool<\/b> has a taint\./),
+      expect.stringMatching(/launch\s+1 → 2\s+\$0\.5000 → \$0\.7500\s+NodePool default: m7i\.2xlarge spot zone-a/),
+    ]);
+    expect(await page.locator('#views a[aria-current]').innerText()).toBe('Log');
+    await page.getByRole('link', { name: 'node-0.internal' }).click();
+    await page.getByRole('heading', { name: 'Node node-0.internal' }).waitFor();
+    expect(complaints).toEqual([]);
   });
 
   it('has a timeline of nodes and of costs', async () => {

@@ -26,7 +26,7 @@ export async function logView(given, nowMs) {
     el('span', { class: `kind-${line.kind}` }, line.kind),
     change(line, ({ nodes }) => nodes.toLocaleString('en')),
     change(line, ({ usdPerHour }) => usdText(usdPerHour)),
-    el('span', {}, line.text, ...linkOf(line)),
+    el('span', {}, ...sentence(line)),
   ]);
   return [
     el('p', { class: 'choices' }, 'Last ', ...choices.flatMap((choice) => [choice, ' '])),
@@ -45,14 +45,17 @@ const timeText = (at, hasDate) =>
     second: '2-digit',
   });
 
-/** Shows an amount before and after a decision, or only once if it is the same. */
+/** Shows an amount before and after a decision, or only once if it is the same. Returns undefined if it is unknown. */
 function change({ before, after }, text) {
-  if (before === undefined || after === undefined) return '';
-  return text(before) === text(after) ? text(after) : `${text(before)} → ${text(after)}`;
+  if (before === undefined || after === undefined) return undefined;
+  const [from, to] = [text(before), text(after)];
+  return el('span', { class: 'nowrap' }, from === to ? to : `${from} → ${to}`);
 }
 
-/** Links to the node of a line with one node. */
-const linkOf = ({ nodes, nodeClaims }) => {
-  const [name] = nodes.length > 0 ? nodes : nodeClaims;
-  return name === undefined || nodes.length > 1 || nodeClaims.length > 1 ? [] : [' ', link('node', name)];
-};
+/** Returns the text, in which the first name of a node or NodeClaim is a link. */
+function sentence({ text, nodes, nodeClaims }) {
+  const name = [...nodes, ...nodeClaims].find((each) => text.includes(each));
+  if (name === undefined) return [text];
+  const at = text.indexOf(name);
+  return [text.slice(0, at), link('node', name), text.slice(at + name.length)];
+}
