@@ -2,6 +2,7 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
+import { withoutCommand } from '../engine/causes/pod-verdict.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -127,7 +128,7 @@ export class LiveView {
       .slice(0, MOST_PENDING)
       .map((waiting) => {
         const reason = this.#said.get(waiting.pod);
-        return reason === undefined ? waiting : { ...waiting, reason };
+        return reason === undefined ? waiting : { ...waiting, reason: withoutCommand(reason) };
       });
   }
 

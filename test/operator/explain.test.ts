@@ -65,7 +65,8 @@ describe('a pod that no NodePool can serve', () => {
     const events = await scenario.events('FailedScheduling');
     const [event] = events.filter(({ source }) => source?.component === 'karpenter');
     expect(event?.message.slice(0, 200)).toContain(sentence);
-    expect(event?.message).toContain('Details: no instance type');
+    expect(event?.message).toContain(` All reasons: karpenter explain pod ${name} -n default`);
+    expect(event?.message.length).toBeLessThanOrEqual(400);
   });
 
   it('is explained by the operator with the same cause', async () => {

@@ -82,7 +82,7 @@ describe('the operator', () => {
       );
       return found.length > 0 && found;
     });
-    expect(events[0]?.message).toMatch(/no instance type .*enough resources/);
+    expect(events[0]?.message).toMatch(/no instance type with enough room: the pod requests cpu 900/);
     await scenario.scale('huge', 0);
   });
 

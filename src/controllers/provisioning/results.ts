@@ -5,7 +5,7 @@ import { isTrue } from '../../api/conditions.ts';
 import type { KubeObject, Pod } from '../../api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import { refusalMessage } from '../../engine/causes/pod-verdict.ts';
+import { refusalMessage, refusalNote } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
 import type { IdlePool, LeftOut, Plan, PodRefusal, Snapshot, SolveOptions, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
@@ -68,16 +68,15 @@ function recordUnpacked({ metrics }: Deps, { nodePool, reason, text }: UnpackedP
   log.warn('could not pack pods at a lower price, launching the nodes of first-fit', fields);
 }
 
-/** Returns the text for the pod's event, or undefined if the refusal does not concern the user. */
-function shown(refusal: PodRefusal): string | undefined {
-  if (refusal.code === 'reserved-capacity') return undefined;
-  return refusal.code === 'ignored' && refusal.optedOut ? undefined : refusalMessage(refusal);
+/** Returns true if the refusal concerns the user. */
+function isShown(refusal: PodRefusal): boolean {
+  if (refusal.code === 'reserved-capacity') return false;
+  return refusal.code !== 'ignored' || !refusal.optedOut;
 }
 
 export function publishRefusal({ events }: Pick<Deps, 'events'>, pod: Pod, refusal: PodRefusal | undefined): void {
-  const text = refusal && shown(refusal);
-  if (text === undefined) return;
-  const message = FAILED_SCHEDULING.message(text);
+  if (refusal === undefined || !isShown(refusal)) return;
+  const message = FAILED_SCHEDULING.message(refusalNote(pod.metadata, refusal));
   events.publish(eventOf(FAILED_SCHEDULING, pod, { message, dedupe: [uidOf(pod)] }));
 }
 

@@ -51,9 +51,53 @@ export interface WaitingPod {
   readonly preemption: Preemption | undefined;
 }
 
-/** Returns the text of a refusal for events, logs and the command line: the cause with its remedy, then the reasons. */
-export const refusalMessage = (refusal: PodRefusal): string =>
-  refusal.code === 'no-fit' && refusal.cause !== undefined ? withDetails(refusal.cause, refusal.text) : refusal.text;
+/** Returns the text of a refusal for logs: the cause with its remedy, then the reasons. */
+export const refusalMessage = (refusal: PodRefusal): string => messageOf(partsOf(refusal));
+
+interface RefusalParts {
+  /** Reasons of all NodePools. */
+  readonly text: string;
+  readonly cause?: Cause | undefined;
+}
+
+const partsOf = (refusal: PodRefusal): RefusalParts => ({
+  text: refusal.text,
+  cause: refusal.code === 'no-fit' ? refusal.cause : undefined,
+});
+const messageOf = ({ text, cause }: RefusalParts): string => (cause === undefined ? text : withDetails(cause, text));
+
+/** Longest text of a refusal in an event, without the command that shows the rest. */
+const MOST_IN_EVENT = 250;
+const REST = ' All reasons: karpenter explain pod ';
+
+/** Returns the text of a refusal for the event of the pod: the whole text, or the cause with its remedy and a command. */
+export const refusalNote = (pod: ObjectName, refusal: PodRefusal): string => refusalNoteOf(pod, partsOf(refusal));
+
+export function refusalNoteOf({ namespace = 'default', name }: ObjectName, parts: RefusalParts): string {
+  const whole = messageOf(parts);
+  if (whole.length <= MOST_IN_EVENT) return whole;
+  const own = parts.cause === undefined ? parts.text : causeText(parts.cause);
+  return `${clip(own)}${REST}${name} -n ${namespace}`;
+}
+
+interface ObjectName {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** Cuts a long text after a word. */
+function clip(text: string): string {
+  if (text.length <= MOST_IN_EVENT) return text;
+  const room = text.slice(0, MOST_IN_EVENT - 1);
+  const end = room.lastIndexOf(' ');
+  return `${end > 0 ? room.slice(0, end) : room}…`;
+}
+
+/** Removes the command from the text of an event, for views that show all reasons themselves. */
+export function withoutCommand(text: string): string {
+  const at = text.indexOf(REST);
+  return at === -1 ? text : text.slice(0, at);
+}
 
 export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
   if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: withRemedy(refusal.text) };

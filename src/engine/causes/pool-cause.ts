@@ -259,11 +259,15 @@ const BEGINNINGS: Readonly<Partial<Record<Misfit['code'], string>>> = {
   unreadable: 'is not valid: ',
 };
 
+/** Beginning of texts about devices, which the sentence of a cause does not need. */
+const DEVICE_PREFIX = /^allocating dynamic resources, (?:no instance type can satisfy the allocation: )?/;
+
 /** Returns the cause with the text of the misfit, without details that only Karpenter's text needs. */
 export function otherCause(nodePool: string, misfit: Exclude<Misfit, { code: 'taint' }>): Cause {
   const code: CauseCode = misfit.code === 'instance-types' ? 'no-instance-types' : misfit.code;
   const [beforeCounts = ''] = misfit.text.split(' (counts = ');
-  const [text = ''] = beforeCounts.split(', requirements=');
+  const [whole = ''] = beforeCounts.split(', requirements=');
+  const text = code === 'devices' ? whole.replace(DEVICE_PREFIX, '') : whole;
   return {
     code,
     object: { kind: 'NodePool', name: nodePool },

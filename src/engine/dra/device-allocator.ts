@@ -295,7 +295,8 @@ class NoTypeRefusal implements AllocationRefusal {
 
   get text(): string {
     const drivers = new Set(this.#failures.flatMap(({ rejections }) => rejections.drivers));
-    return shownMessage(noTypeText(this.#failures, this.#claims) + suspendedText(this.#types, drivers));
+    // a suspension is the decisive reason, and a long text is cut at its end
+    return shownMessage(suspendedText(this.#types, drivers) + noTypeText(this.#failures, this.#claims));
   }
 }
 
@@ -383,5 +384,5 @@ function suspendedText(types: readonly CandidateType[], drivers: ReadonlySet<str
   );
   const [first, ...others] = all;
   if (first === undefined) return '';
-  return `; ${shown(first, LONGEST_SUSPENSION)}${others.length === 0 ? '' : ` (and on ${others.length} more types)`}`;
+  return `${shown(first, LONGEST_SUSPENSION)}${others.length === 0 ? '' : ` (and on ${others.length} more types)`}; `;
 }

@@ -60,15 +60,23 @@ function fill(id, items, empty) {
   if (focused !== null) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
+/** Maximum number of pods that are shown for each reason. */
+const MOST_PODS = 5;
+
+/** Shows each reason once, with the pods that wait longest for it. */
 export function showPending(pods, nowMs) {
-  const items = pods.map(({ pod, sinceMs, reason }) =>
+  const groups = [...Map.groupBy(pods, ({ reason = '' }) => reason)];
+  const items = groups.map(([reason, members]) =>
     el(
       'li',
       {},
-      link('pod', pod),
-      ' ',
-      el('time', {}, sinceMs === 0 ? '' : spanText(nowMs - sinceMs)),
-      reason && el('div', { class: 'soft' }, reason),
+      ...members
+        .slice(0, MOST_PODS)
+        .map(({ pod, sinceMs }) =>
+          el('div', {}, link('pod', pod), ' ', el('time', {}, sinceMs === 0 ? '' : spanText(nowMs - sinceMs))),
+        ),
+      members.length > MOST_PODS ? el('div', {}, `and ${counted(members.length - MOST_PODS, 'other pod')}`) : undefined,
+      reason === '' ? undefined : el('div', { class: 'soft' }, reason),
     ),
   );
   fill('pending', items, 'No pending pods.');

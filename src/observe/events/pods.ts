@@ -6,7 +6,8 @@ export const FAILED_SCHEDULING = event({
   reason: 'FailedScheduling',
   type: 'Warning',
   about: ['Pod'],
-  meaning: 'No node can be launched for the pod. The message has the reason for each NodePool.',
+  meaning:
+    'No node can be launched for the pod. The message has the cause with its remedy, and the command that shows the reason for each NodePool.',
   key: 'uid of the pod',
   windowMs: 5 * MINUTE,
   message: (text: string) => `Failed to schedule pod, ${text}`,

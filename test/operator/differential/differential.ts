@@ -14,7 +14,7 @@ import { explainNodes } from '../../../src/cli/explain.ts';
 import { type SimulationAnswer, simulationOf } from '../../../src/cli/render/plan.ts';
 import { typesNoting } from '../../../src/cli/scenario.ts';
 import { simulate } from '../../../src/cli/simulate.ts';
-import { withDetails } from '../../../src/engine/causes/cause.ts';
+import { refusalNoteOf } from '../../../src/engine/causes/pod-verdict.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { isUnschedulable, podKey } from '../../../src/engine/pods.ts';
@@ -278,7 +278,8 @@ export class Differential {
     });
     return pods.flatMap((pod) => {
       const [text, cause, said] = [unschedulable[pod], causes[pod], texts.get(pod)];
-      const told = text !== undefined && cause !== undefined ? withDetails(cause, text) : text;
+      const [namespace = '', name = ''] = pod.split('/');
+      const told = text === undefined ? undefined : refusalNoteOf({ namespace, name }, { text, cause });
       return told !== undefined && said === FAILED_SCHEDULING.message(told).slice(0, LONGEST_MESSAGE)
         ? []
         : [`${pod}: operator "${said}", command line "${told}"`];

@@ -299,7 +299,7 @@ describe('provisioning', () => {
     });
     world.start();
     await world.pass(2);
-    world.pending(1);
+    const [pod] = world.pending(1);
     await world.pass(5);
 
     expect(world.claims).toEqual([]);
@@ -307,7 +307,7 @@ describe('provisioning', () => {
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toBe(
       'Failed to schedule pod, NodePool "broken" is not ready: EC2NodeClass gone: NodeClass not found on cluster. ' +
-        'Correct the field that the message names. Details: no dynamic nodepools found; NodePool broken is not used (not-ready): EC2NodeClass gone: NodeClass not found on cluster',
+        `Correct the field that the message names. All reasons: karpenter explain pod ${pod?.metadata.name} -n default`,
     );
     expect(await world.metrics.text()).toContain('pods_scheduling_decision_duration_seconds_count 1');
     const ready = world.kube
@@ -338,7 +338,7 @@ describe('provisioning', () => {
     expect(refused()[0]?.message).toContain(`EC2NodeClass fresh: ${message}`);
   });
 
-  it('names a NodePool that is not ready in the event of pods that ready NodePools cannot serve', async () => {
+  it('names a NodePool that is not ready in the log of pods that ready NodePools cannot serve, and in the event the command', async () => {
     const pool = world.nodePool();
     const { spec } = pool.spec.template;
     world.nodePool('broken', {
@@ -349,7 +349,10 @@ describe('provisioning', () => {
     world.pending(1, '500');
     await world.pass(5);
     expect(world.events.find(({ reason }) => reason === 'FailedScheduling')?.message).toMatch(
-      /^Failed to schedule pod, NodePool "default" has no instance type with enough room: the pod requests cpu 500, but the largest has cpu 7900m\. .* Details: no instance type has enough resources, .*; NodePool broken is not used \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
+      /^Failed to schedule pod, NodePool "default" has no instance type with enough room: the pod requests cpu 500, but the largest has cpu 7900m\. [^.]*\. All reasons: karpenter explain pod \S+ -n default$/,
+    );
+    expect(world.lines.find(({ message }) => message === 'could not schedule pod')?.fields.error).toMatch(
+      /Details: no instance type has enough resources, .*; NodePool broken is not used \(not-ready\): EC2NodeClass gone: NodeClass not found on cluster$/,
     );
   });
 
