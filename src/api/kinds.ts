@@ -78,6 +78,8 @@ export const DEPLOYMENT = namespaced<Workload>('apps', 'v1', 'Deployment');
 export const REPLICA_SET = namespaced<Workload>('apps', 'v1', 'ReplicaSet');
 export const STATEFUL_SET = namespaced<Workload>('apps', 'v1', 'StatefulSet');
 export const JOB = namespaced<Workload>('batch', 'v1', 'Job');
+/** Value of `spec.managedBy` of Jobs that the Job controller of Kubernetes manages, as if the field were absent. */
+export const JOB_CONTROLLER = 'kubernetes.io/job-controller';
 export const PRIORITY_CLASS = cluster('scheduling.k8s.io', 'v1', 'PriorityClass');
 export const STORAGE_CLASS = cluster<StorageClass>('storage.k8s.io', 'v1', 'StorageClass');
 export const CSI_NODE = cluster<CSINode>('storage.k8s.io', 'v1', 'CSINode');

@@ -1,5 +1,6 @@
 /** Creates the pods of workloads, as their controllers would. */
 
+import { JOB_CONTROLLER } from '../../api/kinds.ts';
 import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
 import { defaultRequests } from '../../engine/resources.ts';
 import { own } from '../../lib/own.ts';
@@ -52,8 +53,6 @@ function ownerOf(workload: Workload): OwnerReference {
   const { name, uid = name } = workload.metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
-
-const JOB_CONTROLLER = 'kubernetes.io/job-controller';
 
 /** Returns why the controller of a workload creates no pods although the spec has replicas, or undefined. */
 export function idleReason({ kind, spec, status }: Workload): string | undefined {

@@ -1,6 +1,6 @@
 /** Jobs: run pods until enough of them have succeeded or too many have failed. */
 
-import { POD } from '../../../../api/kinds.ts';
+import { JOB_CONTROLLER, POD } from '../../../../api/kinds.ts';
 import type { Condition, Pod } from '../../../../api/kubernetes.ts';
 import { timestamp } from '../../../../lib/times.ts';
 import { isGone } from '../../../client.ts';
@@ -98,6 +98,7 @@ class Jobs {
 
   async reconcile(job: Job): Promise<number | undefined> {
     if (isFinished(job)) return this.#expire(job);
+    if ((job.spec.managedBy ?? JOB_CONTROLLER) !== JOB_CONTROLLER) return undefined;
     const before = this.#podsOf(job);
     const history = this.#historyOf(job, before.all);
     history.count(job, before.all);

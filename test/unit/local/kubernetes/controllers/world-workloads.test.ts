@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DAEMON_SET, NODE, POD } from '../../../../../src/api/kinds.ts';
+import { DAEMON_SET, JOB_CONTROLLER, NODE, POD } from '../../../../../src/api/kinds.ts';
 import type { DaemonSet, Pod } from '../../../../../src/api/kubernetes.ts';
 import { startWorkloads } from '../../../../../src/local/kubernetes/controllers/index.ts';
 import {
@@ -228,6 +228,19 @@ describe('Jobs', () => {
       (await cluster.list(JOBS)).find(({ status }) => status?.conditions?.some(({ type }) => type === 'Complete')),
     );
     expect(job.status).toMatchObject({ succeeded: 2 });
+  });
+
+  it('have no pods if another controller manages them', async () => {
+    const spec = { template: { ...template('w'), spec: { ...template('w').spec, restartPolicy: 'Never' } } } as never;
+    const create = (name: string, more: object) =>
+      cluster.client.create(JOBS, {
+        ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: 'default' } },
+        spec: { ...(spec as object), ...more } as never,
+      });
+    await create('kueue', { managedBy: 'kueue.x-k8s.io/multikueue' });
+    await create('own', { managedBy: JOB_CONTROLLER });
+    const pods = await podsThat('the pod of the other Job', (found) => found.length > 0);
+    expect(pods.map(({ metadata }) => metadata.ownerReferences?.[0]?.name)).toEqual(['own']);
   });
 });
 
