@@ -181,7 +181,7 @@ export function randomDump(seed: number): RandomDump {
     ).flat();
   });
   const nodes = machines.filter(({ kind }) => kind === 'Node').map(({ metadata }) => String(metadata.name));
-  const pods = cluster.pods.map((pod) => podIn(roll, pod, nodes));
+  const pods = cluster.pods.map((object) => (object.kind === 'Pod' ? podIn(roll, object, nodes) : fromCluster(object)));
   const budget = {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
