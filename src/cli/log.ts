@@ -62,7 +62,10 @@ async function linesFor(
   }
   if (client === undefined) return [];
   const namespace = flags.operatorNamespace ?? (await namespaceOfOperator(client));
-  const { decisions } = await keptHistory(client, namespace);
+  const { decisions } = await keptHistory(client, namespace).catch((error: unknown) => {
+    const stored = `and its stored log cannot be read (${messageOf(error)})`;
+    throw new Error(`the operator cannot be reached (${problem}), ${stored}; use --server with its metrics port`);
+  });
   writeNotes([`the operator cannot be reached (${problem}), so decisions of its last five minutes can be missing`]);
   const { nodepool: nodePool, namespace: ofPods, node } = flags;
   return logLines(decisions.entries, { sinceMs, nodePool, namespace: ofPods, node });

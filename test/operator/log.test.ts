@@ -89,6 +89,12 @@ describe('karpenter log', () => {
     await scenario.until('the webhook', () => posted.join('').includes('was deleted by another client'));
     expect(posted.join('').split('is the leader').length).toBe(3);
 
+    // the operator runs outside the cluster, and has not written its log yet
+    const elsewhere = printed('--kubeconfig', join(folder, 'kubeconfig'), '--operator-namespace', 'default');
+    await expect(elsewhere).rejects.toThrow(
+      /^the operator cannot be reached \(.*\), and .* use --server with its metrics port$/,
+    );
+
     await operator.stop();
     const kubeconfig = ['--kubeconfig', join(folder, 'kubeconfig'), '--operator-namespace', 'kube-system'];
     const kept = JSON.parse(await printed(...kubeconfig, ...AHEAD, '-o', 'json')) as readonly LogLine[];
