@@ -71,7 +71,7 @@ async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory>
   const sinceMs = untilMs - since;
   const per = flags.per ?? (since <= HOURLY_MS ? 'hour' : 'day');
   const view = isCluster(flags)
-    ? historySince(await reading(flags, userAgent, (client) => keptHistory(client, namespace)), sinceMs)
+    ? historySince(await reading(flags, userAgent, (client) => keptHistory(client, namespace, '--namespace')), sinceMs)
     : await askOperator<HistoryView>(server, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
   return costHistory(view, { per, sinceMs, untilMs });
 }

@@ -8,14 +8,19 @@ import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '
 /**
  * Reads the operator's stored history. This history is up to five minutes old.
  *
+ * @param option option of the command that names the namespace
  * @throws Error with a remedy if the history does not exist
  */
-export async function keptHistory(client: Pick<KubeReader, 'find'>, namespace: string): Promise<OperatorHistory> {
+export async function keptHistory(
+  client: Pick<KubeReader, 'find'>,
+  namespace: string,
+  option: string,
+): Promise<OperatorHistory> {
   const where = `ConfigMap ${namespace}/${HISTORY_NAME}`;
   const found = await client.find(CONFIG_MAP, { name: HISTORY_NAME, namespace });
   if (found === undefined)
     throw new Error(
-      `${where} does not exist; check the namespace of the operator (--namespace) and that COST_HISTORY is not false`,
+      `${where} does not exist; check the namespace of the operator (${option}) and that COST_HISTORY is not false`,
     );
   const history = newHistory();
   try {

@@ -62,7 +62,7 @@ async function linesFor(
   }
   if (client === undefined) return [];
   const namespace = flags.operatorNamespace ?? (await namespaceOfOperator(client));
-  const { decisions } = await keptHistory(client, namespace).catch((error: unknown) => {
+  const { decisions } = await keptHistory(client, namespace, '--operator-namespace').catch((error: unknown) => {
     const stored = `and its stored log cannot be read (${messageOf(error)})`;
     throw new Error(`the operator cannot be reached (${problem}), ${stored}; use --server with its metrics port`);
   });

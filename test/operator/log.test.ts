@@ -92,7 +92,7 @@ describe('karpenter log', () => {
     // the operator runs outside the cluster, and has not written its log yet
     const elsewhere = printed('--kubeconfig', join(folder, 'kubeconfig'), '--operator-namespace', 'default');
     await expect(elsewhere).rejects.toThrow(
-      /^the operator cannot be reached \(.*\), and .* use --server with its metrics port$/,
+      /^the operator cannot be reached \(.*\), and .*--operator-namespace.* use --server with its metrics port$/,
     );
 
     await operator.stop();

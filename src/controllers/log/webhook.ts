@@ -15,7 +15,7 @@ const REQUEST_MS = 10_000;
 const MOST_LINES = 20;
 const MOST_WAITING = 500;
 
-export type Post = (url: string, request: RequestInit) => Promise<Pick<Response, 'ok' | 'status'>>;
+export type Post = (url: string, request: RequestInit) => Promise<Pick<Response, 'ok' | 'status' | 'body'>>;
 
 export class Webhook implements Singleton {
   readonly name = 'decisions.webhook';
@@ -24,7 +24,8 @@ export class Webhook implements Singleton {
   readonly #decisions: DecisionLog;
   readonly #settings: WebhookSettings;
   readonly #post: Post;
-  readonly #unseen: NewLines;
+  /** Undefined until this replica leads. A replica on standby would repeat the lines of the leader. */
+  #unseen: NewLines | undefined;
   #waiting: LogLine[] = [];
   /** Requests that failed in succession. */
   #failures = 0;
@@ -38,11 +39,10 @@ export class Webhook implements Singleton {
     this.#decisions = parts.decisions;
     this.#settings = parts.settings;
     this.#post = parts.post ?? fetch;
-    // an earlier leader sent the lines before
-    this.#unseen = new NewLines([], Math.floor(deps.clock.now() / 1000) * 1000);
   }
 
   async reconcile({ log }: ReconcileContext): Promise<Outcome> {
+    this.#unseen ??= new NewLines([], Math.floor(this.#deps.clock.now() / 1000) * 1000);
     const { sinceMs } = this.#unseen;
     this.#waiting.push(...this.#unseen.take(logLines(this.#decisions.entries, { sinceMs })));
     const excess = this.#waiting.length - MOST_WAITING;
@@ -76,6 +76,8 @@ export class Webhook implements Singleton {
       redirect: 'error',
       signal: AbortSignal.timeout(REQUEST_MS),
     });
+    // an unread body would keep its connection
+    await response.body?.cancel();
     if (!response.ok) throw new Error(`the webhook returned HTTP status ${response.status}`);
   }
 }

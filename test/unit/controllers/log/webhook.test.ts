@@ -39,7 +39,7 @@ beforeEach(() => {
         body: String(body),
         headers: headers as Received['headers'],
       });
-    return { ok: status < 300, status };
+    return { ok: status < 300, status, body: null };
   };
   const webhook = new Webhook({ clock, settings }, { decisions, settings: present(settings.decisionWebhook), post });
   const { log, lines: logged } = recordingLog();
@@ -68,6 +68,14 @@ describe('a webhook', () => {
     expect(Number(time)).toBe(Math.floor(clock.now() / 1000));
     const digest = createHmac('sha256', SECRET).update(`${time}.${body}`).digest('hex');
     expect(headers['x-karpenter-signature']).toBe(`sha256=${digest}`);
+  });
+
+  it('receives no decisions of the leader before', async () => {
+    happen('a');
+    await clock.advance(60_000);
+    happen('b');
+    await reconcile();
+    expect(received.map(({ text }) => text)).toEqual(['prod: *leader* b is the leader, version 1']);
   });
 
   it('receives decisions again after failures, with growing waits and one message in the log', async () => {
