@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LOG } from '../../scripts/reference/outputs/cost.ts';
-import { NODE_CLAIM } from '../../src/api/kinds.ts';
+import { isTrue } from '../../src/api/conditions.ts';
+import { NODE_CLAIM, NODE_POOL } from '../../src/api/kinds.ts';
 import { logCommand } from '../../src/cli/log.ts';
 import type { LogLine } from '../../src/observe/history/log-lines.ts';
 import { strictly } from '../unit/scripts/strictly.ts';
@@ -63,6 +64,11 @@ describe('karpenter log', () => {
     const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`;
     const operator = await scenario.startOperator({ env: { DECISION_WEBHOOK_URL: url } });
     const server = ['--server', `http://127.0.0.1:${operator.metricsPort}`];
+    // pods that precede it are refused once more
+    await scenario.until('a ready NodePool', async () => {
+      const found = await scenario.kube.find(NODE_POOL, { name: 'default' });
+      return found !== undefined && isTrue(found, 'Ready');
+    });
     await scenario.apply(deployment('web', 3, {}, { cpu: '700m' }), deployment('huge', 2, {}, { cpu: '64' }));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 3);
     const lines = async (...args: readonly string[]): Promise<readonly LogLine[]> =>
@@ -89,10 +95,10 @@ describe('karpenter log', () => {
     await scenario.until('the webhook', () => posted.join('').includes('was deleted by another client'));
     expect(posted.join('').split('is the leader').length).toBe(3);
 
-    // the operator runs outside the cluster, and has not written its log yet
+    // the operator runs outside the cluster, and has not written its log yet; its account may not read this namespace
     const elsewhere = printed('--kubeconfig', join(folder, 'kubeconfig'), '--operator-namespace', 'default');
     await expect(elsewhere).rejects.toThrow(
-      /^the operator cannot be reached \(.*\), and .*--operator-namespace.* use --server with its metrics port$/,
+      /^the operator cannot be reached \(.*\), and .*karpenter-history.*; use --server with its metrics port$/,
     );
 
     await operator.stop();
