@@ -96,7 +96,8 @@ export function eventsPage(): string {
     'Events that the operator publishes for objects. `kubectl describe` and `kubectl get events` show them. An event of an object',
     'without a namespace is in the namespace `default`.',
     '',
-    'An event is dropped if an event with the same reason and the same key was published within the window.',
+    'An event is dropped if an event with the same reason and the same key was published within the window. A growing window doubles',
+    'with each repetition of the same message, up to 45 minutes.',
     ...EVENT_AREAS.flatMap(({ title, events }) => [
       '',
       `## ${title}`,
@@ -116,10 +117,10 @@ export function eventsPage(): string {
   ]);
 }
 
-function windowText({ key, windowMs = EVENT_WINDOW_MS, limit }: EventDeclaration): string {
+function windowText({ key, windowMs = EVENT_WINDOW_MS, isLasting, limit }: EventDeclaration): string {
   if (key === undefined) return '';
   const minutes = windowMs / MINUTE;
-  const window = minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  const window = `${minutes === 1 ? '1 minute' : `${minutes} minutes`}${isLasting ? ', growing' : ''}`;
   return limit === undefined ? window : `${window}; at most ${limit.qps} a second of all, ${limit.burst} in a burst`;
 }
 

@@ -182,7 +182,10 @@ function poolText({ nodePool, nodes, disrupting, reasons, warnings }: PoolCalend
   const title = `NodePool ${nodePool}: ${counted(nodes, 'node')}, ${disrupting} not ready or being deleted`;
   const groups = [...Map.groupBy(reasons, ({ spans, nextOpening }) => JSON.stringify({ spans, nextOpening })).values()];
   const rows = groups.flatMap((group) => groupRows(group, groups.length === 1, clock));
-  const openings = groups.flatMap((group) => openingText(group, groups.length === 1, clock));
+  const openings =
+    nodes === 0
+      ? ['it has no nodes, so a percentage allows none now']
+      : groups.flatMap((group) => openingText(group, groups.length === 1, clock));
   const width = terminalWidth();
   const warned = warnings.map(({ text }) => indented(`warning: ${text}`, '  ', width));
   return [title, table(HEADINGS, rows), ...openings, ...warned].join('\n');

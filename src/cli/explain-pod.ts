@@ -113,7 +113,7 @@ export function explainPod(): Command {
     .description('Explain why a pod stays pending, or on which node it will run')
     .argument(
       '[name]',
-      'name of the pod; pods of a workload in manifests are called NAME-0, NAME-1 … (default: all pending pods, grouped by reason)',
+      'name of the pod, or NAMESPACE/NAME; pods of a workload in manifests are called NAME-0, NAME-1 … (default: all pending pods, grouped by reason)',
     )
     .option('-n, --namespace <namespace>', 'namespace of the pod, or of the listed pods (default: default, or all)')
     .addOption(clusterServerOption())
@@ -138,7 +138,12 @@ export function explainPod(): Command {
     .action(async (name: string | undefined, { namespace, ...flags }: Omit<Flags, 'namespace'> & Partial<Flags>) => {
       if (flags.checkRemedy && name === undefined) command.error('error: --check-remedy needs the name of a pod');
       if (name !== undefined) {
-        const verdict = await verdictOf(name, { ...flags, namespace: namespace ?? DEFAULT_NAMESPACE });
+        const [within, ...rest] = name.split('/');
+        const named = rest.length === 1 ? { namespace: within, name: rest[0] } : { namespace, name };
+        const verdict = await verdictOf(named.name ?? name, {
+          ...flags,
+          namespace: named.namespace ?? DEFAULT_NAMESPACE,
+        });
         return printAs(flags.output, verdict, podVerdictText);
       }
       const verdicts = await verdictsOn({ ...flags, namespace: DEFAULT_NAMESPACE });

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { EVENT } from '../api/kinds.ts';
 import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
-import type { Clock, Timepiece } from '../lib/clock.ts';
+import { type Clock, monotonicMs, type Timepiece } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
 import { type Limiter, limiter } from '../lib/limiter.ts';
 import { timestamp } from '../lib/times.ts';
@@ -30,6 +30,10 @@ interface PostingRecorder extends EventRecorder {
 }
 
 const MOST_KEYS = 50_000;
+/** Maximum number of lasting events whose repetitions are counted. */
+const MOST_STREAKS = 8_192;
+/** Maximum time between repetitions of a lasting event, so that it does not expire. */
+const LASTING_MS = 45 * 60_000;
 /** Number of concurrent posts. At most `MOST_WAITING` events wait; further events are dropped, because events are best effort. */
 const WORKERS = 4;
 const MOST_WAITING = 1_000;
@@ -48,12 +52,21 @@ interface Waiting {
   readonly key: string | undefined;
 }
 
+/** Uninterrupted repetitions of a lasting event. */
+interface Streak {
+  readonly message: string;
+  readonly count: number;
+  /** Time of the last repetition, by `monotonicMs`. */
+  readonly atMs: number;
+}
+
 class Recorder implements PostingRecorder {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #component: string;
   /** Events whose repetitions are dropped during the time window. */
   readonly #seen: TtlCache<string, true>;
+  readonly #streaks: TtlCache<string, Streak>;
   readonly #buckets = new Map<string, Limiter>();
   readonly #posted: PostedEvents;
   readonly #waiting: Waiting[] = [];
@@ -68,6 +81,7 @@ class Recorder implements PostingRecorder {
     this.#log = log;
     this.#component = component;
     this.#seen = new TtlCache(clock, EVENT_WINDOW_MS, { most: MOST_KEYS });
+    this.#streaks = new TtlCache(clock, KEPT_MS, { most: MOST_STREAKS });
     this.#posted = new PostedEvents(client, clock);
   }
 
@@ -98,9 +112,10 @@ class Recorder implements PostingRecorder {
     giveUp.abort();
   }
 
-  #isWanted({ windowMs, limit }: EventNote, key: string | undefined): boolean {
+  #isWanted(note: EventNote, key: string | undefined): boolean {
+    const { windowMs, limit } = note;
     if (key !== undefined) {
-      if (this.#seen.get(key)) return false;
+      if (this.#seen.get(key) || (note.isLasting && this.#isKnown(note, key))) return false;
       this.#seen.set(key, true, windowMs);
     }
     if (limit === undefined) return true;
@@ -110,9 +125,24 @@ class Recorder implements PostingRecorder {
     return bucket.tryTake();
   }
 
+  /**
+   * Returns true if a lasting event is not due again. Its time to the next repetition doubles while its message is the same, so
+   * that a cluster without changes has few writes.
+   */
+  #isKnown({ message, windowMs = EVENT_WINDOW_MS }: EventNote, key: string): boolean {
+    const streak = this.#streaks.get(key);
+    const isSame = streak?.message === message;
+    const nowMs = monotonicMs(this.#clock);
+    if (isSame && nowMs - streak.atMs < Math.min(LASTING_MS, windowMs * 2 ** streak.count)) return true;
+    this.#streaks.set(key, { message, count: isSame ? streak.count + 1 : 1, atMs: nowMs });
+    return false;
+  }
+
   /** Lets the next repetition of an event be posted, because this one was not. */
   #forget(key: string | undefined): void {
-    if (key !== undefined) this.#seen.delete(key);
+    if (key === undefined) return;
+    this.#seen.delete(key);
+    this.#streaks.delete(key);
   }
 
   async #drain(): Promise<void> {

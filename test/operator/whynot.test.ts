@@ -70,13 +70,14 @@ describe('the reason why a node is not disrupted', () => {
     await scenario.apply(pool({ cpus: [2] }), budgetFor('web', 0), deployment('web', 2, apart('web')));
     await scenario.until('running pods', async () => (await scenario.running('web')).length === 2);
     const names = (await scenario.nodes()).map(({ metadata }) => metadata.name).sort();
-    const told = async (ending: string): Promise<readonly string[]> =>
-      (await scenario.events('DisruptionVerdict'))
-        .filter(({ message }) => message.endsWith(ending))
-        .map(({ involvedObject }) => `${involvedObject.kind} ${involvedObject.name}`)
+    const told = async (text: string): Promise<readonly string[]> =>
+      (await scenario.events())
+        .filter(({ message, involvedObject }) => message.includes(text) && involvedObject.kind === 'Node')
+        .map(({ involvedObject, reason }) => `${reason} ${involvedObject.name}`)
         .sort();
 
-    await scenario.until('an event on each node', async () => (await told('[pdb]')).length === names.length);
+    const ofBudget = 'prevents pod evictions';
+    await scenario.until('an event on each node', async () => (await told(ofBudget)).length === names.length);
     const verdicts = await served<readonly Verdict[]>('/debug/verdicts');
     expect(verdicts.map(({ node }) => node)).toEqual(names);
     expect(verdicts.map(({ code, object }) => ({ code, object }))).toEqual(
@@ -110,15 +111,19 @@ describe('the reason why a node is not disrupted', () => {
 
     // Later passes have the same result. This result is not reported again.
     await scenario.pass(5 * MINUTE);
-    expect(await told('[pdb]')).toEqual(names.map((each) => `Node ${each}`));
+    expect(await told(ofBudget)).toEqual(names.map((each) => `DisruptionBlocked ${each}`));
     // A new reason is reported.
-    const known = new Set((await scenario.events('DisruptionVerdict')).map(({ metadata }) => metadata.name));
+    const known = new Set((await scenario.events()).map(({ metadata }) => metadata.name));
     await scenario.kube.delete(POD_DISRUPTION_BUDGET, { name: 'web', namespace: 'default' });
     await scenario.until(
       'another event on each node',
       async () => {
-        const fresh = (await scenario.events('DisruptionVerdict')).filter(({ metadata }) => !known.has(metadata.name));
-        expect(fresh.filter(({ message }) => message.endsWith('[pdb]'))).toEqual([]);
+        const reasons = [
+          ...(await scenario.events('DisruptionVerdict')),
+          ...(await scenario.events('Unconsolidatable')),
+        ];
+        const fresh = reasons.filter(({ metadata }) => !known.has(metadata.name));
+        expect(fresh.filter(({ message }) => message.includes(ofBudget))).toEqual([]);
         return names.every((node) => fresh.some(({ involvedObject }) => involvedObject.name === node));
       },
       60_000,

@@ -29,6 +29,7 @@ export const WORTH = Type.Optional(
   Type.Object(
     {
       netUsdPerHour: usd('Savings in USD per hour, with planning figures'),
+      billedUsdPerHour: Type.Optional(usd('Savings on the bill in USD per hour, if planning figures change them')),
       hours: Type.Number({ description: 'Expected duration of the savings' }),
       benefitUsd: usd('Expected savings'),
       evictionsUsd: usd('Price of the evictions'),

@@ -250,10 +250,23 @@ export const NODECLAIM = Type.Object(
         ...OFFERING,
         usdPerHour: usd(NODE_PRICE),
         spotRiskUsdPerHour: Type.Optional(SPOT_RISK),
-        code: Type.Enum(['nodepool', 'pods', 'sold-out', 'not-requested', 'capacity-type', 'cloud', 'price']),
+        code: Type.Enum(['sold-out', 'not-requested', 'capacity-type', 'cloud', 'price']),
         text: text('Reason why the offering was not chosen'),
       }),
-      { description: 'Cheapest offerings with enough room for the requests' },
+      { description: 'Cheapest offerings within the requirements and with enough room for the requests' },
+    ),
+    excluded: Type.Array(
+      Type.Object({
+        code: Type.Enum(['nodepool', 'pods']),
+        text: text('Requirement that excludes the offerings'),
+        offerings: count('Offerings with enough room that this requirement excludes'),
+        cheapest: Type.Object({
+          ...OFFERING,
+          usdPerHour: usd(NODE_PRICE),
+          spotRiskUsdPerHour: Type.Optional(SPOT_RISK),
+        }),
+      }),
+      { description: 'Offerings that requirements exclude; the group with the cheapest offering first' },
     ),
     answer: Type.Optional(
       Type.Object(

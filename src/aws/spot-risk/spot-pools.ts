@@ -46,15 +46,24 @@ export class SpotPools {
   /** Time of the last decay, by `monotonicMs`. */
   #decayedMs: number;
   #changes = 0;
+  #lateChanges = 0;
+  /** Time of the last change that counts running time, by `monotonicMs`. */
+  #ranMs: number;
 
   constructor(clock: Timepiece) {
     this.#clock = clock;
     this.#decayedMs = monotonicMs(clock);
+    this.#ranMs = this.#decayedMs;
+  }
+
+  /** Increases with every event. Increases hourly with running time, because instances always run. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** Increases with every addition. */
-  get changes(): number {
-    return this.#changes;
+  get lateChanges(): number {
+    return this.#lateChanges;
   }
 
   /** Returns the current counts. */
@@ -65,7 +74,13 @@ export class SpotPools {
 
   add(pool: SpotPool, more: Partial<PoolCounts>): void {
     this.#decay();
-    this.#changes++;
+    this.#lateChanges++;
+    const isEvent = more.interruptions !== undefined || more.capacityErrors !== undefined;
+    const nowMs = monotonicMs(this.#clock);
+    if (isEvent || nowMs - this.#ranMs >= HOUR_MS) {
+      this.#changes++;
+      this.#ranMs = nowMs;
+    }
     this.#count(pool, more);
     if (this.#pools.size > MOST_POOLS) this.#dropSome();
   }

@@ -113,6 +113,10 @@ export class SpotRisk implements Kept {
     return this.#pools.changes;
   }
 
+  get lateChanges(): number {
+    return this.#pools.lateChanges;
+  }
+
   texts(): Iterable<string> {
     return this.#pools.texts();
   }

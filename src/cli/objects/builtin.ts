@@ -189,8 +189,12 @@ export function inventedClasses(manifests: readonly Manifest[]): readonly string
   const named = (kind: string): readonly Manifest[] => manifests.filter(({ object }) => object.kind === kind);
   const known = new Set(named('EC2NodeClass').map(({ object }) => object.metadata.name));
   return named('NodePool').flatMap(({ object, where }) => {
-    const name = (object as Partial<NodePool>).spec?.template?.spec?.nodeClassRef?.name;
-    return name === undefined || known.has(name)
+    const pool = object as Partial<NodePool>;
+    const name = pool.spec?.template?.spec?.nodeClassRef?.name;
+    // a default would hide that the cluster lacks this EC2NodeClass
+    const isUnused =
+      pool.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'False') ?? false;
+    return name === undefined || known.has(name) || isUnused
       ? []
       : [`${where}: EC2NodeClass ${name} is not in the manifests; a default AL2023 EC2NodeClass is used instead`];
   });

@@ -59,15 +59,25 @@ function checksText({ join }: NodeClaimExplanation): string {
   return `${facts}\nPROBABLE CAUSES\n${rows.join('\n')}\n`;
 }
 
-function alternativesText({ alternatives }: NodeClaimExplanation): string {
-  if (alternatives.length === 0) return '';
+function alternativesText({ alternatives, excluded }: NodeClaimExplanation): string {
+  const priceCell = (each: OfferingPrice): string =>
+    `${usdPerHour(each.usdPerHour)}${planningPart([['spot risk', each.spotRiskUsdPerHour]])}`;
   const rows = alternatives.map((each) => [
     each.instanceType,
     each.zone,
     each.capacityType,
-    `${usdPerHour(each.usdPerHour)}${planningPart([['spot risk', each.spotRiskUsdPerHour]])}`,
+    priceCell(each),
     each.code,
     each.text,
   ]);
-  return `\n${table(['ALTERNATIVE', 'ZONE', 'CAPACITY', 'PRICE', 'CODE', 'NOT CHOSEN BECAUSE'], rows)}\n`;
+  const groups = excluded.map(({ text, offerings, cheapest }) => [
+    text,
+    String(offerings),
+    `${cheapest.instanceType} in ${cheapest.zone}, ${cheapest.capacityType}, ${priceCell(cheapest)}`,
+  ]);
+  const tables = [
+    table(['ALTERNATIVE', 'ZONE', 'CAPACITY', 'PRICE', 'CODE', 'NOT CHOSEN BECAUSE'], rows),
+    table(['EXCLUDED BECAUSE', 'OFFERINGS', 'CHEAPEST'], groups),
+  ];
+  return tables.map((each) => (each === '' ? '' : `\n${each}\n`)).join('');
 }

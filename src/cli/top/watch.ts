@@ -202,12 +202,20 @@ export class EventReader {
 const atMs = ({ lastTimestamp, metadata }: Pick<KubeEvent, 'lastTimestamp' | 'metadata'>): number =>
   timeOf(lastTimestamp ?? metadata.creationTimestamp) || 0;
 
-/** Returns the verdict in a `DisruptionVerdict` event. The event has no results of single methods. */
+/** Codes of verdicts in events that Karpenter publishes as well, and that have no code. */
+const WITHOUT_CODE: Readonly<Record<string, string>> = {
+  DisruptionBlocked: 'blocked',
+  Unconsolidatable: 'unconsolidatable',
+};
+
+/** Returns the verdict in an event on a Node. The event has no results of single methods. */
 function verdictIn({ reason, message, involvedObject }: KubeEvent): readonly (readonly [string, Verdict])[] {
-  const [end, code] = (reason === 'DisruptionVerdict' && CODE.exec(message)) || [];
-  if (end === undefined) return [];
-  const { name: node } = involvedObject;
-  return [[node, { node, code: code as VerdictCode, text: message.slice(0, -end.length), methods: [] }]];
+  const { kind, name: node } = involvedObject;
+  const ending = reason === 'DisruptionVerdict' ? CODE.exec(message) : undefined;
+  const [end = '', code = kind === 'Node' ? WITHOUT_CODE[reason] : undefined] = ending ?? [];
+  if (code === undefined) return [];
+  const text = message.slice(0, message.length - end.length);
+  return [[node, { node, code: code as VerdictCode, text, methods: [] }]];
 }
 
 /** Age after which instance types and prices are read again. */

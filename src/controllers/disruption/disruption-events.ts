@@ -62,9 +62,9 @@ export function publishUnconsolidatable(events: EventRecorder, candidate: Candid
   events.publish(...onBoth(candidate, UNCONSOLIDATABLE, capitalize(text)));
 }
 
-export function publishEmptying(events: EventRecorder, stateNode: StateNode, isMarked: boolean): void {
+export function publishEmptying(events: EventRecorder, { node }: Pick<StateNode, 'node'>, isMarked: boolean): void {
   const event = isMarked ? EMPTYING : EMPTYING_ENDED;
-  events.publish(...onBoth(stateNode, event, event.message()));
+  if (node) events.publish(eventOf(event, node, { message: event.message(), dedupe: [uidOf(node)] }));
 }
 
 export function publishEvents(recorder: EventRecorder, events: readonly DisruptionEvent[]): void {

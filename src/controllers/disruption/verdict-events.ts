@@ -1,8 +1,7 @@
 /**
- * Publishes an event on each Node with the reason why disruption does not disrupt it. Publishes the next event only after
- * another reason has settled. `/debug/verdicts` serves the last verdict on each node.
+ * Publishes an event on each Node with the reason why disruption does not disrupt it, unless an event of Karpenter has the
+ * same reason. Publishes the next event only after another reason has settled.
  */
-import type { KubeObject } from '../../api/kubernetes.ts';
 import type { Verdict, VerdictCode, VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import type { StateNode } from '../../engine/model.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
@@ -48,9 +47,11 @@ export function verdictEvents({ clock, cluster, events }: Wanted, history: Verdi
     );
   }
 
-  function publish(verdict: Verdict, object: KubeObject): void {
+  function publish(verdict: Verdict, node: StateNode): void {
     const last = known.get(verdict.node);
     if (last) last.published = last.reason;
+    const object = node.node ?? node.nodeClaim;
+    if (object === undefined || history.isReported(node, verdict.text)) return;
     events.publish(eventOf(DISRUPTION_VERDICT, object, { message: textOf(verdict) }));
   }
 
@@ -62,15 +63,13 @@ export function verdictEvents({ clock, cluster, events }: Wanted, history: Verdi
       for (const name of known.keys()) if (!nodes.has(name)) known.delete(name);
       const due = history.verdicts([...nodes.values()], clock.now()).filter(isDue);
       for (const verdict of due.slice(0, AT_ONCE)) {
-        const object = objectOf(nodes.get(verdict.node));
-        if (object) publish(verdict, object);
+        const node = nodes.get(verdict.node);
+        if (node) publish(verdict, node);
       }
       return after(INTERVAL_MS);
     },
   };
 }
-
-const objectOf = (node: StateNode | undefined): KubeObject | undefined => node?.node ?? node?.nodeClaim;
 
 /** Returns the identity of a verdict. Verdicts with different near misses have the same identity. */
 const reasonOf = ({ code, object }: Verdict): string =>

@@ -3,7 +3,7 @@ import { getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../a
 import { NODE_POOL } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
-import type { Cause } from '../../engine/causes/cause.ts';
+import { type Cause, ONE_MORE_NODE } from '../../engine/causes/cause.ts';
 import type { Resources } from '../../engine/model.ts';
 import { quantityList } from '../../engine/resources.ts';
 import { writeChanges } from '../../kube/patch.ts';
@@ -28,7 +28,8 @@ interface LimitState {
 }
 
 /** Returns the usage and the limits of a NodePool, and the fields to change. */
-const limitText = ({ offered, remedy }: Cause): string => `${offered}; no node is launched for pending pods. ${remedy}`;
+const limitText = ({ offered, wanted, remedy }: Cause): string =>
+  `${offered}${wanted === ONE_MORE_NODE ? '' : `, but ${wanted}`}; no node is launched for pending pods. ${remedy}`;
 
 /** Returns the NodePool with the condition. A NodePool whose limits never stopped a launch does not get it. */
 function withLimitCondition(pool: NodePool, { exceeded, nowMs }: LimitState): NodePool {

@@ -37,9 +37,25 @@ export interface OfferingPrice {
 }
 
 export interface Alternative extends OfferingName, OfferingPrice {
-  readonly code: 'nodepool' | 'pods' | 'sold-out' | 'not-requested' | 'capacity-type' | 'cloud' | 'price';
+  readonly code: 'sold-out' | 'not-requested' | 'capacity-type' | 'cloud' | 'price';
   /** Reason why the offering was not chosen. */
   readonly text: string;
+}
+
+/** Offerings that the NodeClaim could not use, because of one requirement of its NodePool or of its pods. */
+export interface ExcludedOfferings {
+  readonly code: 'nodepool' | 'pods';
+  readonly text: string;
+  /** Number of offerings. */
+  readonly offerings: number;
+  readonly cheapest: OfferingName & OfferingPrice;
+}
+
+export interface Alternatives {
+  /** Cheapest offerings within the requirements, cheapest first. */
+  readonly alternatives: readonly Alternative[];
+  /** Other offerings in groups, the group with the cheapest offering first. */
+  readonly excluded: readonly ExcludedOfferings[];
 }
 
 export interface AlternativesInput {
@@ -102,20 +118,30 @@ export function priceOf(
   return found && priceWith(found.offering, chargesUsdPerHour);
 }
 
-/** Returns the cheapest offerings with enough room for the requests, except for the chosen one. */
-export function alternativesOf(input: AlternativesInput): readonly Alternative[] {
-  const { claim, types, chargesUsdPerHour } = input;
+/** Returns the offerings with enough room for the requests, except for the chosen one. */
+export function alternativesOf(input: AlternativesInput): Alternatives {
+  const { claim, pool, types, chargesUsdPerHour } = input;
   const requests = resourcesOf(claim.spec.resources?.requests);
   const chosen = chosenOffering(claim);
+  const ofPool = pool === undefined ? Requirements.EMPTY : templateRequirements(pool);
+  const ofClaim = Requirements.fromRequirements(claim.spec.requirements);
+  const ofPods = ofClaim.without(INSTANCE_TYPE_LABEL);
   const roomy = types.filter((type) => fits(requests, allocatable(type)));
-  return offeringsOf(roomy)
-    .filter((each) => !isSame(each, chosen) && each.weighedUsd > 0) // offerings without a price are not sold
-    .slice(0, MOST)
-    .map((each) => {
-      const { instanceType, zone, capacityType, offering } = each;
-      const price = priceWith(offering, chargesUsdPerHour);
-      return { instanceType, zone, capacityType, ...price, ...reasonFor(each, chosen, input) };
-    });
+  const alternatives: Alternative[] = [];
+  const excluded = new Map<string, ExcludedOfferings>();
+  for (const each of offeringsOf(roomy)) {
+    // offerings without a price are not sold
+    if (isSame(each, chosen) || each.weighedUsd <= 0) continue;
+    const { instanceType, zone, capacityType, offering } = each;
+    const named = { instanceType, zone, capacityType, ...priceWith(offering, chargesUsdPerHour) };
+    const exclusion = exclusionOf(each, { ofPool, ofPods });
+    if (exclusion !== undefined) {
+      const { offerings = 0, cheapest = named } = excluded.get(exclusion.text) ?? {};
+      excluded.set(exclusion.text, { ...exclusion, offerings: offerings + 1, cheapest });
+    } else if (alternatives.length < MOST)
+      alternatives.push({ ...named, ...reasonFor(each, { ...input, chosen, ofClaim }) });
+  }
+  return { alternatives, excluded: [...excluded.values()].slice(0, MOST) };
 }
 
 /** Returns the first label that excludes an offering. */
@@ -128,19 +154,30 @@ function excluding(requirements: Requirements, { type, offering }: Priced): stri
   return undefined;
 }
 
-function reasonFor(
+function exclusionOf(
   each: Priced,
-  chosen: OfferingName,
-  { claim, pool, answer, types }: AlternativesInput,
-): Pick<Alternative, 'code' | 'text'> {
-  const ofPool = pool === undefined ? Requirements.EMPTY : templateRequirements(pool);
+  { ofPool, ofPods }: { readonly ofPool: Requirements; readonly ofPods: Requirements },
+): Pick<ExcludedOfferings, 'code' | 'text'> | undefined {
   const poolKey = excluding(ofPool, each);
   if (poolKey !== undefined)
     return { code: 'nodepool', text: `the NodePool allows ${requirementText(poolKey, ofPool.get(poolKey))}` };
-  const ofClaim = Requirements.fromRequirements(claim.spec.requirements);
-  const podKey = excluding(ofClaim.without(INSTANCE_TYPE_LABEL), each);
-  if (podKey !== undefined)
-    return { code: 'pods', text: `the pods require ${requirementText(podKey, ofClaim.get(podKey))}` };
+  const podKey = excluding(ofPods, each);
+  if (podKey === undefined) return undefined;
+  return { code: 'pods', text: `the pods require ${requirementText(podKey, ofPods.get(podKey))}` };
+}
+
+function reasonFor(
+  each: Priced,
+  {
+    chosen,
+    ofClaim,
+    answer,
+    types,
+  }: Pick<AlternativesInput, 'answer' | 'types'> & {
+    readonly chosen: OfferingName;
+    readonly ofClaim: Requirements;
+  },
+): Pick<Alternative, 'code' | 'text'> {
   const error = answer?.errors.find(
     ({ instanceType, zone }) => instanceType === each.instanceType && zone === each.zone,
   );

@@ -4,7 +4,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { defined } from '../../lib/defined.ts';
 import { type JoinProgress, joinProgress, type LaunchFailure } from '../node-join.ts';
 import {
-  type Alternative,
+  type Alternatives,
   type AlternativesInput,
   alternativesOf,
   capacityTypeText,
@@ -15,7 +15,7 @@ import {
   priceOf,
 } from './launch-alternatives.ts';
 
-export interface NodeClaimExplanation {
+export interface NodeClaimExplanation extends Alternatives {
   readonly nodeClaim: string;
   readonly nodePool: string;
   readonly node?: string;
@@ -28,7 +28,6 @@ export interface NodeClaimExplanation {
   readonly launched?: OfferingName & Partial<OfferingPrice>;
   /** Reason for the capacity type. */
   readonly capacityType?: string;
-  readonly alternatives: readonly Alternative[];
   /** Response of EC2. Absent if the operator was restarted since the launch, or in manifests. */
   readonly answer?: LaunchAnswer;
   /** Progress of the node. Absent after its registration. */
@@ -55,7 +54,7 @@ export function explainNodeClaim(input: Input): NodeClaimExplanation {
     pods: [...pods].sort(),
     requests: requestsOf(claim),
     ...(isLaunched && { launched: { ...chosen, ...priceOf(chosen, input) }, capacityType: capacityTypeText(input) }),
-    alternatives: alternativesOf(input),
+    ...alternativesOf(input),
     ...defined({ answer, join: joinProgress(claim, nowMs, failure) }),
   };
 }

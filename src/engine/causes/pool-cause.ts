@@ -183,16 +183,21 @@ export function limitsCause(pool: NodePool, usage: PoolUsage, types: readonly In
   const [field = 'cpu'] = names;
   const fields = lasting.length === 0 ? [field] : names.filter((name) => lasting.includes(name));
   const waits = lasting.length === 0 && exceeded.length > 0;
+  const least = types.length === 0 ? 0 : Math.min(...types.map(({ capacity }) => amountIn(capacity, field)));
+  const isSmall = field !== NODES && least > amountIn(limits, field);
   return {
     code: 'limits',
     object: { kind: 'NodePool', name: pool.metadata.name },
     field: `spec.limits.${field}`,
-    wanted: ONE_MORE_NODE,
+    // otherwise a limit with no use in it would look like a mistake
+    wanted: isSmall ? `a node for the pod has at least ${field} ${amountText(field, least)}` : ONE_MORE_NODE,
     offered: usageText(usage, names, limits),
     remedy: waits ? WAIT : `Increase ${fields.map((name) => `spec.limits.${name}`).join(' and ')} of the NodePool.`,
     change: { of: 'NodePool', fields: fields.map((name) => `spec.limits.${name}`), values: [] },
   };
 }
+
+const amountText = (name: string, amount: number): string => quantityList({ [name]: amount })[name] ?? '0';
 
 /** Returns the used part of each limit. Explains the parts if some of them are not in use. */
 function usageText(usage: PoolUsage, names: readonly string[], limits: Resources): string {
@@ -202,7 +207,7 @@ function usageText(usage: PoolUsage, names: readonly string[], limits: Resources
     ['reserved for NodeClaims that are launching', usage.launching],
     ['planned for new NodeClaims', usage.planned],
   ] as const;
-  const text = (name: string, amount: number): string => quantityList({ [name]: amount })[name] ?? '0';
+  const text = amountText;
   const totals = names.map((name) => {
     const total = `${name} ${text(name, usedOf(usage, name))} of ${text(name, amountIn(limits, name))}`;
     const present = parts.filter(([, amounts]) => amountIn(amounts, name) > 0);

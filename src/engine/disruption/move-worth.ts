@@ -18,6 +18,8 @@ export interface PriceParts {
 export interface MoveWorth extends PriceParts {
   /** Savings in USD per hour, with planning figures. */
   readonly netUsdPerHour: number;
+  /** Savings on the bill in USD per hour. Absent if planning figures do not change them. */
+  readonly billedUsdPerHour?: number;
   /** Expected duration of the savings. */
   readonly hours: number;
   readonly benefitUsd: number;
@@ -33,8 +35,19 @@ export const roundWorth = (worth: MoveWorth): MoveWorth =>
   Object.fromEntries(Object.entries(worth).map(([name, figure]) => [name, Number(figure.toFixed(6))])) as never;
 
 /** Returns the calculation as text. */
-export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price }: MoveWorth): string {
-  const usd = (amount: number): string => `$${amount.toFixed(4)}`;
+export function calculationOf({
+  netUsdPerHour,
+  billedUsdPerHour,
+  hours,
+  benefitUsd,
+  pods,
+  ...price
+}: MoveWorth): string {
+  const usd = (amount: number): string => `${amount < 0 ? '-' : ''}$${Math.abs(amount).toFixed(4)}`;
+  const saved =
+    billedUsdPerHour === undefined
+      ? `${usd(netUsdPerHour)}/h`
+      : `${usd(netUsdPerHour)}/h with planning figures (${usd(billedUsdPerHour)}/h on the bill)`;
   const named = [
     ['evictions', price.evictionsUsd],
     ['lost work', price.lostWorkUsd],
@@ -44,7 +57,7 @@ export function calculationOf({ netUsdPerHour, hours, benefitUsd, pods, ...price
   ] as const;
   const shown = named.flatMap(([name, amount]) => (amount > 0 ? [`${name} ${usd(amount)}`] : []));
   return (
-    `saves ${usd(netUsdPerHour)}/h for an expected ${Math.round(60 * hours)} min = ${usd(benefitUsd)}; ` +
+    `saves ${saved} for an expected ${Math.round(60 * hours)} min = ${usd(benefitUsd)}; ` +
     `moving ${pods} pod${pods === 1 ? '' : 's'} costs ${usd(price.priceUsd)}` +
     (shown.length > 0 ? ` (${shown.join(', ')})` : '') +
     (price.neededUsd > price.priceUsd ? `; the policy Balanced needs ${usd(price.neededUsd)}` : '')

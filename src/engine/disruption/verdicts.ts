@@ -304,6 +304,18 @@ export class VerdictHistory {
     });
   }
 
+  /** Returns true if an event of a method already reports this text on the node. */
+  isReported({ providerId }: Pick<StateNode, 'providerId'>, text: string): boolean {
+    return [...this.#reviews.values()].some(({ blocks, declined, result }) => {
+      const refusal = declined.get(providerId);
+      return (
+        blocks.get(providerId)?.text === text ||
+        (refusal?.isReported && refusal.reason.text === text) ||
+        result.events.some(({ candidate, message }) => candidate?.providerId === providerId && message === text)
+      );
+    });
+  }
+
   /** Returns the verdicts, in the execution order of the methods. */
   verdicts(nodes: readonly StateNode[], nowMs: number, blockNow?: BlockNow): readonly Verdict[] {
     return verdictsOf(nodes, [...this.#reviews.values()], nowMs, blockNow);

@@ -15,6 +15,8 @@ export interface EventNote {
   readonly dedupe?: readonly string[];
   /** Period in which repetitions are dropped, in milliseconds. Default `EVENT_WINDOW_MS`. */
   readonly windowMs?: number;
+  /** True if the event is published again and again while its cause lasts. Its repetitions become rarer. */
+  readonly isLasting?: boolean;
   /** Shared token bucket, by name, taken after de-duplication. */
   readonly limit?: { readonly name: string; readonly qps: number; readonly burst: number };
 }
@@ -33,6 +35,7 @@ interface Fields {
   /** Description of the key that makes two events equal, in addition to the reason. Without it, repetitions are never dropped. */
   readonly key?: string;
   readonly windowMs?: number;
+  readonly isLasting?: true;
   readonly limit?: NonNullable<EventNote['limit']>;
   /** Creates the message, if it has only one form. */
   readonly message?: (...facts: never[]) => string;
@@ -55,7 +58,7 @@ type Content<T extends Fields> = { readonly message: string } & (T extends { rea
 
 /** Creates an event for an object from a declaration. */
 export function eventOf<T extends Fields>(
-  { reason, type, windowMs, limit }: Declared<T>,
+  { reason, type, windowMs, isLasting, limit }: Declared<T>,
   object: KubeObject,
   { message, dedupe }: Content<T>,
 ): EventNote {
@@ -64,6 +67,6 @@ export function eventOf<T extends Fields>(
     type,
     reason,
     message,
-    ...defined({ dedupe, windowMs, limit }),
+    ...defined({ dedupe, windowMs, isLasting, limit }),
   };
 }

@@ -6,6 +6,7 @@ const NODE = ['Node', 'NodeClaim'] as const;
 export const DISRUPTION_BLOCKED = event({
   reason: 'DisruptionBlocked',
   type: 'Normal',
+  isLasting: true,
   about: NODE,
   meaning: 'The node cannot be disrupted now, for example because of one of its pods.',
   key: 'uid of the object; separately for abandoned commands',
@@ -14,6 +15,7 @@ export const DISRUPTION_BLOCKED = event({
 export const DISRUPTION_BLOCKED_OF_NODEPOOL = event({
   reason: 'DisruptionBlocked',
   type: 'Normal',
+  isLasting: true,
   about: ['NodePool'],
   meaning: 'The budgets of the NodePool do not allow further disruptions for this reason now.',
   key: 'uid of the NodePool and the disruption reason',
@@ -24,6 +26,7 @@ export const DISRUPTION_BLOCKED_OF_NODEPOOL = event({
 export const UNCONSOLIDATABLE = event({
   reason: 'Unconsolidatable',
   type: 'Normal',
+  isLasting: true,
   about: NODE,
   meaning: 'Consolidation does not disrupt the node. The message has the reason.',
   key: 'uid of the object',
@@ -59,13 +62,13 @@ export const DISRUPTION_VERDICT = event({
   type: 'Normal',
   about: NODE,
   meaning:
-    'Reason why the node is not disrupted, with its code at the end. Published if the reason has changed and persists.',
+    'Reason why the node is not disrupted, with its code at the end. Published if the reason has changed and persists, and no other event reports it.',
 });
 
 export const EMPTYING = event({
   reason: 'Emptying',
   type: 'Normal',
-  about: NODE,
+  about: ['Node'],
   meaning: 'The node got a soft taint, so that it becomes empty without evictions.',
   key: 'uid of the object',
   message: () => 'Filled last by kube-scheduler, because its pods fit on other nodes',
@@ -74,7 +77,7 @@ export const EMPTYING = event({
 export const EMPTYING_ENDED = event({
   reason: 'EmptyingEnded',
   type: 'Normal',
-  about: NODE,
+  about: ['Node'],
   meaning: 'The node has lost its soft taint, because its room is needed or it must stay.',
   key: 'uid of the object',
   message: () => 'Filled like other nodes by kube-scheduler, because its pods do not fit elsewhere or it must stay',

@@ -7,6 +7,7 @@ const OF_POOL = { about: ['NodePool'], key: 'uid of the NodePool' } as const;
 export const NO_COMPATIBLE_INSTANCE_TYPES = event({
   reason: 'NoCompatibleInstanceTypes',
   type: 'Warning',
+  isLasting: true,
   ...OF_POOL,
   meaning: 'No available instance type matches the requirements of the NodePool.',
   windowMs: MINUTE,

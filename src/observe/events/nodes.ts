@@ -23,6 +23,7 @@ export const AWAITING_VOLUME_DETACHMENT = event({
 export const NODE_REPAIR_BLOCKED = event({
   reason: 'NodeRepairBlocked',
   type: 'Warning',
+  isLasting: true,
   about: ['Node'],
   meaning: 'The Node is unhealthy, but it is not replaced because too many Nodes are unhealthy.',
   key: 'uid of the Node, of its NodeClaim and of its NodePool, one event for each',

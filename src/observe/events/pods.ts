@@ -5,6 +5,7 @@ import { event, MINUTE } from './declaration.ts';
 export const FAILED_SCHEDULING = event({
   reason: 'FailedScheduling',
   type: 'Warning',
+  isLasting: true,
   about: ['Pod'],
   meaning:
     'No node can be launched for the pod. The message has the cause with its remedy, and the command that shows the reason for each NodePool.',

@@ -256,7 +256,7 @@ status:
       return { text: disruptionText(disruption), explained: verdict ? verdictText(verdict, 0) : '' };
     };
     const calculation = (minutes: number, evictions = '\\d{4}'): string =>
-      `saves \\$0\\.\\d{4}/h for an expected ${minutes} min = \\$0\\.\\d{4};\\s+` +
+      `saves \\$0\\.\\d{4}/h with planning figures \\(\\$0\\.\\d{4}/h on the bill\\) for an expected ${minutes} min = \\$0\\.\\d{4};\\s+` +
       `moving 1 pod costs \\$0\\.\\d{4}\\s+\\(evictions \\$0\\.${evictions}, start \\$0\\.\\d{4}\\)`;
     const old = await run('2026-06-03T08:30:00Z');
     expect(old.text).toMatch(new RegExp(`^  ${calculation(180)}$`, 'm'));

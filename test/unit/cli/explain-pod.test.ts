@@ -57,6 +57,31 @@ describe('karpenter explain pod', () => {
     }
   };
 
+  it('accepts the namespace before the name', async () => {
+    const text = await explained('default/small');
+    expect(text).toBe(await explained('small', '-n', 'default'));
+    await expect(explained('shop/small')).rejects.toThrow('pod "shop/small" not found');
+  });
+
+  it('shows a default NodeClass for a manifest, but not for a NodePool of a cluster without its NodeClass', async () => {
+    const notes = async (pool: string): Promise<string> => {
+      const path = join(folder, 'class.yaml');
+      writeFileSync(path, [pool, pod('small', '1')].join('---\n'));
+      const noted = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
+      try {
+        await explainCommand().parseAsync(['budgets', '-f', path], { from: 'user' });
+        await explainCommand().parseAsync(['pod', 'small', '-f', path], { from: 'user' });
+        return noted.mock.calls.map(([text]) => String(text)).join('');
+      } finally {
+        noted.mockRestore();
+      }
+    };
+    expect(await notes(POOL)).toContain('a default AL2023 EC2NodeClass is used instead');
+    const message = 'NodeClass not found on cluster';
+    const conditions = `[{type: NodeClassReady, status: "False", reason: NodeClassNotFound, message: ${message}}, {type: Ready, status: "False", reason: UnhealthyDependents, message: NodeClassReady=False}]`;
+    expect(await notes(`${POOL}status: {conditions: ${conditions}}\n`)).not.toContain('is used instead');
+  });
+
   it('shows the place of a pod after its remedy, or the cause that remains', async () => {
     expect(await explained('huge', '--check-remedy')).toMatch(
       /checked {2}if the pod requests less, the pod goes to node node-a\n/,

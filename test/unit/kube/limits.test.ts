@@ -115,6 +115,23 @@ describe('eventRecorder', () => {
     expect(posted.length + counted.length).toBe(3);
   });
 
+  it('repeats a lasting event ever more rarely, but before it expires, and a changed message after the window', async () => {
+    const { clock, events, posted, counted } = recorder();
+    const count = async (minutes: number, message: string): Promise<number> => {
+      const before = posted.length + counted.length;
+      for (let minute = 0; minute < minutes; minute += 1) {
+        events.publish({ ...note, message, dedupe: ['x'], isLasting: true });
+        await clock.advance(60_000);
+      }
+      return posted.length + counted.length - before;
+    };
+    // after 0, 4, 12, 28, 60 and 105 minutes
+    expect(await count(149, 'a')).toBe(6);
+    expect(await count(1, 'b')).toBe(1);
+    expect(await count(2, 'a')).toBe(1);
+    expect(await count(600, 'a')).toBeGreaterThanOrEqual(600 / 45);
+  });
+
   it('creates valid event names for objects with names of the maximum length', async () => {
     const { clock, events, posted } = recorder();
     events.publish({ ...note, object: widget(`${'a.'.repeat(126)}b`, 1) });

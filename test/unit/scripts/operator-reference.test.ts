@@ -34,7 +34,7 @@ describe('reference pages', () => {
   it('contain the period for which repeated events are dropped', () => {
     const page = eventsPage();
     expect(page).toContain('| uid of the pod | 5 minutes |');
-    expect(page).toContain('| uid of the NodePool | 1 minute |');
+    expect(page).toContain('| uid of the NodePool | 1 minute, growing |');
     expect(page).toContain('| 2 minutes; at most 5 a second of all, 10 in a burst |');
     expect(page).toMatch(/^\| `LeaderElection` .* \| {2}\| {2}\|$/m);
   });

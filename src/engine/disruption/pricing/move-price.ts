@@ -8,7 +8,7 @@ import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { jobOf, losesWork, workloadOf } from '../../workloads.ts';
 import { emptyingSinceMs } from '../candidates/emptying.ts';
-import { type Candidate, type Command, savingsOf } from '../command.ts';
+import { bothSavings, type Candidate, type Command, savingsOf } from '../command.ts';
 import { hasOwnCost } from '../deletion-costs.ts';
 import { calculationOf, type MoveWorth, type PriceParts } from '../move-worth.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
@@ -67,11 +67,13 @@ function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | und
   const { candidates } = move;
   if (forecasts === undefined || candidates.every(({ usdPerHour }) => usdPerHour <= 0)) return undefined;
   const netUsdPerHour = savingsOf(move);
+  const { savings, planningSavings } = bothSavings(move);
   const hours = expectedHours(move, forecasts, nowMs);
   const parts = { ...priceParts(move, forecasts, nowMs), keptUsd: keptUsdOf(move, forecasts, { nowMs, hours }) };
   const priceUsd = sum(Object.values(parts));
   return {
     ...{ netUsdPerHour, hours, benefitUsd: netUsdPerHour * hours },
+    ...(planningSavings !== undefined && { billedUsdPerHour: savings }),
     ...parts,
     ...{ priceUsd, neededUsd: candidates.some(({ nodePool }) => isBalanced(nodePool)) ? K * priceUsd : priceUsd },
     pods: sum(candidates.map(({ reschedulablePods }) => reschedulablePods.length)),

@@ -22,6 +22,18 @@ describe('counts', () => {
     expect(pools.all()).toEqual([]);
   });
 
+  it('change with each event, and hourly with running time', async () => {
+    const clock = virtualClock();
+    const pools = new SpotPools(clock);
+    for (let minute = 0; minute < 180; minute += 5) {
+      pools.add(POOL, { instanceHours: 1 / 12 });
+      await clock.advance(300_000);
+    }
+    expect([pools.changes, pools.lateChanges]).toEqual([2, 36]);
+    pools.add(POOL, { interruptions: 1 });
+    expect(pools.changes).toBe(3);
+  });
+
   it('do not decay if the clock of the machine is set', async () => {
     const clock = settableClock();
     const pools = new SpotPools(clock);

@@ -71,5 +71,18 @@ describe('EventReader', () => {
     expect([...reader.verdicts.values()]).toEqual([
       { node: 'a', code: 'pdb', text: 'PDB web allows no eviction (in 3m)', methods: [] },
     ]);
+    const blocked = {
+      reason: 'DisruptionBlocked',
+      message: 'Node is nominated',
+      lastTimestamp: '2026-06-01T14:00:00Z',
+    };
+    reader.read([
+      verdict('new', 'PDB web allows no eviction [pdb]', '2026-06-01T12:00:00Z'),
+      event('of the node', { ...blocked, involvedObject: { kind: 'Node', name: 'a' } }),
+      event('of its claim', { ...blocked, involvedObject: { kind: 'NodeClaim', name: 'a' }, message: 'of the claim' }),
+    ]);
+    expect([...reader.verdicts.values()]).toEqual([
+      { node: 'a', code: 'blocked', text: 'Node is nominated', methods: [] },
+    ]);
   });
 });

@@ -99,6 +99,7 @@ describe('emptiness', () => {
       message: 'No allowed disruptions for disruption reason Empty due to blocking budget',
       dedupe: [blocked[0]?.object.metadata.uid, 'Empty'],
       windowMs: 60_000,
+      isLasting: true,
     });
     expect(await world.metrics.text()).toMatch(/nodepools_allowed_disruptions\{nodepool="default",reason="Empty"\} 0/);
   });

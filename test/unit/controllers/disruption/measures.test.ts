@@ -32,6 +32,7 @@ describe('the event Unconsolidatable', () => {
         message,
         dedupe: [uid],
         windowMs: 15 * 60_000,
+        isLasting: true,
       })),
     );
   });

@@ -154,7 +154,8 @@ describe('nodepool.counter', () => {
     known.verdicts?.decided(refusing(refusal), new Map([['default/waiting', pod]]));
     await b.clock.advance(SECOND);
     const text =
-      'cpu 2 of 3, nodes 1 of 9 in use; no node is launched for pending pods. Increase spec.limits.cpu of the NodePool.';
+      'cpu 2 of 3, nodes 1 of 9 in use, but a node for the pod has at least cpu 4; no node is launched for pending pods. ' +
+      'Increase spec.limits.cpu of the NodePool.';
     expect(shown(deps, 'WithinLimits')).toBe(`False/LimitReached/${text}`);
     expect(shown(deps, 'Ready')).toMatch(/^True/);
     expect(b.events.filter(({ reason }) => reason === 'LimitReached')).toEqual([

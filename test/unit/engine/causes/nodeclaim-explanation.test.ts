@@ -81,18 +81,26 @@ const explained = (claim: NodeClaim, nowMs: number, failure?: LaunchFailure) =>
   });
 
 describe('the explanation of a NodeClaim', () => {
-  it('lists the cheapest offerings with enough room, and why each was not chosen', () => {
-    const { alternatives, launched, pods } = explained(claimWith([['Registered', 'True']]), 0);
+  it('lists the cheapest offerings within the requirements, why each was not chosen, and groups the others', () => {
+    const { alternatives, excluded, launched, pods } = explained(claimWith([['Registered', 'True']]), 0);
     expect(launched).toEqual({ instanceType: 'm-chosen', zone: 'zone-a', capacityType: 'on-demand', usdPerHour: 0.4 });
     expect(pods).toEqual(['default/a', 'default/b']);
     expect(alternatives.map(({ instanceType: name, code, text }) => [name, code, text])).toEqual([
-      ['t-cheap', 'nodepool', 'the NodePool allows instance category m'],
       ['m-gone', 'sold-out', 'the offering is out of capacity or not available now'],
       ['m-spot', 'capacity-type', 'the launch requested on-demand capacity'],
       ['m-refused', 'cloud', 'EC2 answered InsufficientInstanceCapacity: none left'],
       ['m-later', 'not-requested', 'the type was not among the types of the NodeClaim when it was created'],
-      ['m-far', 'pods', 'the pods require zone zone-a'],
       ['m-dear', 'price', 'the offering does not cost less'],
+    ]);
+    expect(excluded).toEqual([
+      {
+        ...{ code: 'nodepool', text: 'the NodePool allows instance category m', offerings: 1 },
+        cheapest: { instanceType: 't-cheap', zone: 'zone-a', capacityType: 'on-demand', usdPerHour: 0.05 },
+      },
+      {
+        ...{ code: 'pods', text: 'the pods require zone zone-a', offerings: 1 },
+        cheapest: { instanceType: 'm-far', zone: 'zone-b', capacityType: 'on-demand', usdPerHour: 0.35 },
+      },
     ]);
   });
 
