@@ -1,21 +1,35 @@
 /** Computes the conditions of a NodePool from its spec and its NodeClass. */
-import { type Conditioned, type ConditionUpdate, causesOf, getCondition, READY } from './conditions.ts';
+import {
+  type Conditioned,
+  type ConditionUpdate,
+  causesOf,
+  getCondition,
+  NODEPOOL_CONDITIONS,
+  READY,
+  setCondition,
+} from './conditions.ts';
 import type { NodePool } from './nodepool.ts';
 import { nodePoolErrors } from './nodepool-validation.ts';
 
 export const VALIDATION_SUCCEEDED = 'ValidationSucceeded';
 export const NODE_CLASS_READY = 'NodeClassReady';
 
-/** Returns the condition ValidationSucceeded. */
-export function validationOf(pool: NodePool): ConditionUpdate {
+/** Sets the condition ValidationSucceeded. */
+export const withValidation = (pool: NodePool, nowMs: number): NodePool =>
+  setCondition(pool, NODEPOOL_CONDITIONS, validationOf(pool), nowMs);
+
+function validationOf(pool: NodePool): ConditionUpdate {
   const errors = nodePoolErrors(pool);
   if (errors.length === 0) return { type: VALIDATION_SUCCEEDED, status: 'True' };
   const message = errors.join('; ');
   return { type: VALIDATION_SUCCEEDED, status: 'False', reason: 'NodePoolValidationFailed', message };
 }
 
-/** Returns the condition NodeClassReady. `nodeClass` is undefined if it does not exist. */
-export function nodeClassReadiness(nodeClass: Conditioned | undefined): ConditionUpdate {
+/** Sets the condition NodeClassReady. `nodeClass` is undefined if it does not exist. */
+export const withNodeClassReadiness = (pool: NodePool, nodeClass: Conditioned | undefined, nowMs: number): NodePool =>
+  setCondition(pool, NODEPOOL_CONDITIONS, nodeClassReadiness(nodeClass), nowMs);
+
+function nodeClassReadiness(nodeClass: Conditioned | undefined): ConditionUpdate {
   const not = (reason: string, message: string): ConditionUpdate => ({
     type: NODE_CLASS_READY,
     status: 'False',

@@ -3,12 +3,11 @@
  * start, and the cost of the wait.
  */
 import { Command } from 'commander';
-import type { KubeEvent, PersistentVolumeClaim, VolumeAttachment } from '../api/kubernetes.ts';
+import type { KubeEvent } from '../api/kubernetes.ts';
 import type { Blocker, NodeBlockers } from '../engine/blockers/blocker.ts';
-import { blockersIn } from '../engine/blockers/report.ts';
 import { calculationOf } from '../engine/disruption/move-worth.ts';
 import { timeOf } from '../lib/times.ts';
-import { DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
+import { blockersOf } from '../planner/passes.ts';
 import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
@@ -18,7 +17,9 @@ import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, inShort, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
 import {
+  decisionSettings,
   draOption,
+  driversFor,
   evictionPriceOption,
   instanceTypesOption,
   manifestsOf,
@@ -66,34 +67,20 @@ interface BlockersOptions {
  */
 export async function blockersAmong(
   filename: readonly string[],
-  { types, nowMs, dra = false, evictionPrice = DEFAULT_EVICTION_PRICE }: BlockersOptions,
+  { types, nowMs, dra = false, evictionPrice }: BlockersOptions,
 ): Promise<BlockersResult> {
   const manifests = manifestsOf({ filename });
-  const world = await worldOf(manifests, {
-    instanceTypes: await types(manifests, nowMs),
-    nowMs,
+  const drivers = driversFor({ dra });
+  const settings = decisionSettings({ drivers, evictionPrice });
+  const { cluster, allPools, input, notes } = await worldOf(manifests, {
+    ...{ instanceTypes: await types(manifests, nowMs), nowMs, drivers },
+    settings,
   });
-  const ofKind = (kind: string): readonly Manifest['object'][] =>
-    manifests.filter(({ object }) => object.kind === kind).map(({ object }) => object);
-  const volumeClaims = new Map(
-    (ofKind('PersistentVolumeClaim') as readonly PersistentVolumeClaim[]).map((claim) => [
-      `${claim.metadata.namespace ?? 'default'}/${claim.metadata.name}`,
-      claim,
-    ]),
-  );
-  const found = blockersIn({
-    nowMs,
-    nodes: world.nodes,
-    pools: world.allPools,
-    commitments: world.snapshot.commitments,
-    podDisruptionBudgets: world.snapshot.podDisruptionBudgets,
-    evictionUsd: evictionPrice,
-    ignoresClaims: !dra,
-    volumeAttachments: ofKind('VolumeAttachment') as readonly VolumeAttachment[],
-    volumeClaim: ({ namespace, name }) => volumeClaims.get(`${namespace}/${name}`),
+  const found = blockersOf(cluster, {
+    ...{ settings, pools: allPools, nowMs, commitments: input.commitments },
     firstReported: firstReports(manifests),
   });
-  return { nodes: [...found], notes: world.notes };
+  return { nodes: [...found], notes };
 }
 
 const WAITS: readonly NodeBlockers['waitsFor'][] = ['drain', 'drift', 'consolidation', 'nothing'];

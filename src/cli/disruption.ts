@@ -1,20 +1,21 @@
 /** Command `karpenter simulate --disruption`. Lists the nodes of manifests that would be removed or replaced. */
 
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { type ConsolidationMode, consolidationPolicy, type PackingMode } from '../api/policy.ts';
+import type { ConsolidationMode, PackingMode } from '../api/policy.ts';
 import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
 import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
-import { type PassInput, passInput, simulateOn } from '../engine/disruption/pass.ts';
-import { enabledMethods, review } from '../engine/disruption/review.ts';
+import { type PassInput, simulateOn } from '../engine/disruption/pass.ts';
+import { review } from '../engine/disruption/review.ts';
 import { Simulator } from '../engine/disruption/simulations/simulator.ts';
 import type { MethodReview } from '../engine/disruption/verdicts.ts';
 import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
 import { solve } from '../engine/solve.ts';
-import { disruptionInput } from '../planner/inputs.ts';
-import { launchOptions, nominationMs } from '../planner/options.ts';
+import { disruptionInput, simulationSnapshot } from '../planner/inputs.ts';
+import { nominateNode, placedPods } from '../planner/nominations.ts';
+import { launchOptions } from '../planner/options.ts';
+import { methodsFor, passOf } from '../planner/passes.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
-import { DEFAULT_BATCH_MAX_MS, DEFAULT_EVICTION_PRICE } from '../process/settings.ts';
 import { disruptionEnd, type Start } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';
@@ -99,15 +100,9 @@ interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
 export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, packing, consolidation, drivers } = options;
   const settings = decisionSettings({
-    preferencePolicy,
-    minValuesPolicy,
-    packing,
-    consolidation,
-    drivers,
-    featureGates,
+    ...{ preferencePolicy, minValuesPolicy, packing, consolidation, drivers, featureGates },
+    evictionPrice: options.evictionPrice,
   });
-  const { evictionPrice: evictionUsd = DEFAULT_EVICTION_PRICE } = options;
-  const policy = consolidationPolicy(consolidation);
   const manifests = manifestsOf(options);
   const instanceTypes = await options.instanceTypes(manifests, nowMs);
   const { defaultConstraints, priceBook } = options;
@@ -117,63 +112,52 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
     settings: { packing, consolidation, nodeHourlyFee: options.nodeHourlyFee },
     drivers,
   });
-  const { allPools, nodes, notes, unknown } = world;
-  const snapshot = withPlacements(
-    { ...world, snapshot: { ...world.snapshot, nodes } },
-    launchOptions(settings),
-    manifests.some(isFromCluster),
-  );
-  const staticCapacity = featureGates.StaticCapacity ?? false;
+  const { cluster, allPools, notes, unknown } = world;
+  nominateNodes(world, settings, manifests.some(isFromCluster));
+  // the operator waits for launches in progress
+  const workload = { ...world.input.workload, nodes: cluster.nodes(), overdue: [] };
+  const snapshot = simulationSnapshot({ ...world.input, workload }, allPools);
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   const passOn = (present: Snapshot): PassInput => {
-    const { simulation, ...cluster } = disruptionInput(present, {
-      pools: allPools,
-      settings,
+    const { simulation, ...input } = disruptionInput(present, {
+      ...{ pools: allPools, settings, nodePools },
       inProgress: new Set(),
-      nodePools,
     });
-    return passInput(cluster, {
-      nowMs,
-      spotToSpot: featureGates.SpotToSpotConsolidation ?? false,
+    return passOf(input, {
+      ...{ cluster, settings, nowMs },
       simulate: simulateOn(new Simulator(present, simulation)),
-      ...(policy.steers && { evictionUsd, showsPrices: true }),
+      showsPrices: settings.steering,
       elapsedMs: () => performance.now(),
     });
   };
   const unread = budgetErrors(nodePools, nowMs).map(
     (text) => `${text}; none of its nodes can be disrupted until this is corrected`,
   );
-  const methods = enabledMethods(consolidation, staticCapacity);
+  const methods = methodsFor(settings);
   return {
     ...{ pass: passOn(snapshot), methods, unknown, snapshot, pools: allPools, passOn },
-    notes: [...notes, ...unread, ...(staticCapacity ? [] : leftAlone(allPools))],
+    notes: [...notes, ...unread, ...(settings.featureGates.staticCapacity ? [] : leftAlone(allPools))],
   };
 }
 
 /**
- * Adds the placements of provisioning on existing nodes. The virtual pods of capacity buffers are always placed. In a
- * running cluster, nodes are also nominated for pending pods and for pods of nodes that are being removed. The
- * operator repeats the nominations every ten seconds while these pods are pending.
+ * Places pods on existing nodes, as provisioning would. The virtual pods of capacity buffers are always placed. In a running
+ * cluster, nodes are also nominated for pending pods and for pods of nodes that are being removed. The operator repeats the
+ * nominations every ten seconds while these pods are pending.
  */
-function withPlacements({ snapshot, leaving }: World, options: SolveOptions, runs: boolean): Snapshot {
+function nominateNodes(
+  { cluster, snapshot, nodes, leaving }: World,
+  settings: ReturnType<typeof decisionSettings>,
+  runs: boolean,
+): void {
   const virtual = snapshot.pendingPods.filter(isVirtual);
-  const waits = runs && snapshot.pendingPods.length + leaving.length > 0;
-  if (virtual.length === 0 && !waits) return snapshot;
-  const plan = solve({ ...snapshot, pendingPods: [...snapshot.pendingPods, ...leaving] }, options);
-  const { byNode } = bufferOutcomes(plan, virtual);
-  const kept = new Set(virtual.map(podKey));
-  const forPods = plan.placements.filter(({ pods }) => runs && pods.some((key) => !kept.has(key)));
-  const nominated = new Set(forPods.map(({ providerId }) => providerId));
-  return {
-    ...snapshot,
-    nodes: snapshot.nodes.map((node) => ({
-      ...node,
-      bufferPods: byNode.get(node.providerId) ?? 0,
-      ...(nominated.has(node.providerId)
-        ? { nominatedUntilMs: snapshot.nowMs + nominationMs(DEFAULT_BATCH_MAX_MS) }
-        : {}),
-    })),
-  };
+  const pods = [...snapshot.pendingPods, ...leaving];
+  if (virtual.length === 0 && !(runs && pods.length > 0)) return;
+  const plan = solve({ ...snapshot, nodes, pendingPods: pods }, launchOptions(settings));
+  cluster.setBufferPods(bufferOutcomes(plan, virtual).byNode);
+  if (!runs) return;
+  const real = new Map(pods.filter((pod) => !isVirtual(pod)).map((pod) => [podKey(pod), pod]));
+  for (const { node } of placedPods(plan, cluster, (key) => real.get(key))) nominateNode({ cluster, settings }, node);
 }
 
 /** Returns notes on static NodePools, which the operator ignores without their feature gate. */

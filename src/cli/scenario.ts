@@ -5,11 +5,14 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { cpuUtilizationError } from '../api/expected-cpu-utilization.ts';
 import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
 import { nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
+import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
 import { withCpuUtilization } from '../engine/expected-costs.ts';
 import type { InstanceType } from '../engine/model.ts';
 import type { DecisionSettings } from '../planner/options.ts';
+import type { PassSettings } from '../planner/passes.ts';
+import { CORE_GATES, openGates } from '../process/feature-gates.ts';
 import { parseSchedulerConfig } from '../process/scheduler-config.ts';
-import { DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
+import { DEFAULT_BATCH_MAX_MS, DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { DRA_DRIVERS } from './objects/devices.ts';
@@ -209,21 +212,29 @@ export function typesNoting(options: Partial<ScenarioOptions>): NotedTypes {
   return { types, notes, unknown };
 }
 
-interface GivenSettings extends Partial<Omit<DecisionSettings, 'ignoreDraRequests' | 'featureGates'>> {
+interface GivenSettings extends Partial<Pick<DecisionSettings, 'preferencePolicy' | 'minValuesPolicy' | 'packing'>> {
+  readonly consolidation?: ConsolidationMode;
+  readonly evictionPrice?: number | undefined;
   readonly drivers: WorldOptions['drivers'];
   readonly featureGates?: KnownGates | undefined;
 }
 
 /** Returns the settings of decisions, with the defaults of the operator. */
-export const decisionSettings = ({ drivers, featureGates = {}, ...given }: GivenSettings): DecisionSettings => ({
-  preferencePolicy: 'Respect',
-  minValuesPolicy: 'Strict',
-  packing: 'cheapest',
-  consolidation: 'thorough',
-  ...given,
-  ignoreDraRequests: drivers === undefined,
-  featureGates: { reservedCapacity: featureGates.ReservedCapacity ?? true },
-});
+export function decisionSettings({ drivers, featureGates = {}, evictionPrice, ...given }: GivenSettings) {
+  const { consolidation = 'thorough' } = given;
+  return {
+    preferencePolicy: 'Respect',
+    minValuesPolicy: 'Strict',
+    packing: 'cheapest',
+    ...given,
+    consolidation,
+    steering: consolidationPolicy(consolidation).steers,
+    evictionPrice: evictionPrice ?? DEFAULT_EVICTION_PRICE,
+    batchMaxMs: DEFAULT_BATCH_MAX_MS,
+    ignoreDraRequests: drivers === undefined,
+    featureGates: openGates(CORE_GATES, new Map(Object.entries(featureGates))),
+  } satisfies DecisionSettings & PassSettings & { batchMaxMs: number };
+}
 
 /** @throws InputError with the file, or SettingsError with the field */
 export function defaultConstraintsOf({

@@ -1,10 +1,9 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
-import { NODE_POOL, VOLUME_ATTACHMENT } from '../api/kinds.ts';
+import { NODE_POOL } from '../api/kinds.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { poolNameOf } from '../api/object-fields.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
-import { blockersIn } from '../engine/blockers/report.ts';
 import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
@@ -16,6 +15,7 @@ import { chargesUsdPerHour } from '../engine/node-extras.ts';
 import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { managedPools } from '../planner/node-pools.ts';
+import { blockersOf } from '../planner/passes.ts';
 import { pendingPods } from '../planner/pods.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView, logView } from '../process/history-view.ts';
@@ -25,7 +25,6 @@ import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import { type KeptHistory, readCost } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';
-import { movePrices } from './disruption/move-prices.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { instanceTypeExplanations } from './instance-type-explanations.ts';
 import { viewedExtras, viewedPoolInputs } from './pool-inputs.ts';
@@ -239,26 +238,16 @@ export async function instanceTypeView({
 const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
   poolBudgets(cluster.nodes(), managedPools(cluster), clock.now());
 
-/** Finds the blockers of each node when the iterator reaches it. Keeps no history, so blockers have no start time. */
+/** Keeps no history, so blockers have no start time. */
 async function blockerViews({
   cluster,
   clock,
   cloud,
-  informers,
   settings,
-}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'informers' | 'settings'>): Promise<Iterable<NodeBlockers>> {
-  const { podDisruptionBudgets, persistentVolumeClaims } = cluster.stores;
+}: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings'>): Promise<Iterable<NodeBlockers>> {
   const pools = await viewedPoolInputs({ cluster, cloud, settings });
-  return blockersIn({
-    nowMs: clock.now(),
-    nodes: cluster.nodes(),
-    pools,
-    commitments: cloud.commitments?.(),
-    podDisruptionBudgets: podDisruptionBudgets.list(),
-    ...movePrices({ settings, cluster }),
-    ignoresClaims: cluster.devices === undefined,
-    volumeAttachments: informers.store(VOLUME_ATTACHMENT).list(),
-    volumeClaim: (ref) => persistentVolumeClaims.get(ref),
+  return blockersOf(cluster, {
+    ...{ settings, pools, nowMs: clock.now(), commitments: cloud.commitments?.() },
     firstReported: new Map(),
   });
 }

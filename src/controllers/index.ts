@@ -2,12 +2,12 @@
 import { NODECLAIM_CONDITIONS, NODEPOOL_CONDITIONS } from '../api/conditions.ts';
 import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
 import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
-import { enabledMethods } from '../engine/disruption/review.ts';
 import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import type { SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
+import { methodsFor } from '../planner/passes.ts';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
@@ -93,8 +93,7 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   });
   const queue = new DisruptionQueue(deps, moves);
   const snapshots = new Snapshots(deps, queue, launches);
-  const { consolidation, featureGates } = settings;
-  const methods = enabledMethods(consolidation, featureGates.staticCapacity);
+  const methods = methodsFor(settings);
   return [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),

@@ -1,6 +1,7 @@
 /** Applies NodeOverlays to instance types: other prices, and extended resources besides the known ones. */
 
 import { type NodeOverlay, nodeOverlayErrors } from '../api/nodeoverlay.ts';
+import type { NodePool } from '../api/nodepool.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { own, put } from '../lib/own.ts';
 import { compareText } from './instance-types.ts';
@@ -27,6 +28,10 @@ interface OverlayProblem {
 }
 
 export interface OverlayEvaluation {
+  /** Overlays that are not being deleted, in order of precedence. */
+  readonly present: readonly NodeOverlay[];
+  /** NodePools with known instance types. All other NodePools have no types, because their prices are unknown. */
+  readonly evaluated: ReadonlySet<NodePool>;
   /** Overlays in force, in order of precedence. */
   readonly accepted: readonly NodeOverlay[];
   /** Problems by overlay name. */
@@ -118,17 +123,20 @@ function targetsOf(pools: readonly PoolInput[], overlays: readonly NodeOverlay[]
 export const evaluateOverlays = (overlays: readonly NodeOverlay[], pools: readonly PoolInput[]): OverlayEvaluation =>
   completed(evaluationSteps(overlays, pools));
 
+const isPresent = ({ metadata }: NodeOverlay | NodePool): boolean => !metadata.deletionTimestamp;
+
 export function* evaluationSteps(
   overlays: readonly NodeOverlay[],
   pools: readonly PoolInput[],
 ): Steps<OverlayEvaluation> {
+  const known = pools.filter(({ nodePool, instanceTypes }) => isPresent(nodePool) && instanceTypes.length > 0);
   const accepted: NodeOverlay[] = [];
   const problems = new Map<string, OverlayProblem>();
-  const ordered = inOrder(overlays);
+  const ordered = inOrder(overlays.filter(isPresent));
   const evaluated = ordered.slice(0, MOST_OVERLAYS);
   for (const [at, { metadata }] of ordered.entries())
     if (at >= MOST_OVERLAYS) problems.set(metadata.name, tooMany(at + 1, ordered.length));
-  const targets = targetsOf(pools, evaluated);
+  const targets = targetsOf(known, evaluated);
   let weight: number | undefined;
   for (const overlay of evaluated) {
     if (weightOf(overlay) !== weight) for (const target of targets) target.forget();
@@ -137,7 +145,7 @@ export function* evaluationSteps(
     if (problem === undefined) accepted.push(overlay);
     else problems.set(overlay.metadata.name, problem);
   }
-  return { accepted, problems };
+  return { present: ordered, evaluated: new Set(known.map(({ nodePool }) => nodePool)), accepted, problems };
 }
 
 /** Marks the changes of the overlay in every target. Returns the problem if it is invalid or in conflict in a target. */

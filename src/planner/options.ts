@@ -28,11 +28,6 @@ export const launchOptions = (settings: DecisionSettings): SolveOptions => ({
   afterBinding: true,
 });
 
-const LEAST_NOMINATION_MS = 10_000;
-
-/** Returns the time for which a node is nominated for a pod. @param batchMaxMs setting of the operator */
-export const nominationMs = (batchMaxMs: number): number => Math.max(2 * batchMaxMs, LEAST_NOMINATION_MS);
-
 /** Returns the options of disruption's simulations. */
 export const simulationOptions = (settings: DecisionSettings): SolveOptions => ({
   ...commonOptions(settings, 'fallback'),

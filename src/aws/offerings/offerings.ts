@@ -10,7 +10,7 @@ import {
   ZONE_LABEL,
 } from '../../api/labels.ts';
 import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
-import type { DiscountedPrice } from '../../engine/price-book/book-entries.ts';
+import { type DiscountedPrice, offeringPrices } from '../../engine/price-book/book-entries.ts';
 import { sharedRequirements } from '../../engine/shared-types.ts';
 import { defined } from '../../lib/defined.ts';
 import type { PlacementGroup } from '../placementgroups.ts';
@@ -154,15 +154,6 @@ function baseRequirements(capacityType: string, zone: string, known: Zone | unde
   return list;
 }
 
-/** Returns the price, and the list price if the price book sets a different price. */
-const pricesOf = (
-  usdPerHour: number,
-  discounted: number | undefined,
-): Pick<Offering, 'usdPerHour' | 'listUsdPerHour'> =>
-  discounted === undefined || discounted === usdPerHour
-    ? { usdPerHour }
-    : { usdPerHour: discounted, listUsdPerHour: usdPerHour };
-
 /**
  * Limit for the price of a spot offering including its risk, relative to the on-demand price. It preserves Karpenter's
  * preference for spot.
@@ -205,7 +196,7 @@ export function baseEntries(info: InstanceTypeInfo, context: OfferingContext): r
       const spotRiskUsdPerHour = spot ? spotRiskOf(instanceType, zone, context) : 0;
       const offering = {
         requirements: baseRequirements(capacityType, zone, known),
-        ...pricesOf(price ?? 0, listed && context.discounted?.(instanceType, capacityType, listed)),
+        ...offeringPrices(price ?? 0, listed && context.discounted?.(instanceType, capacityType, listed)),
         ...(spotRiskUsdPerHour > 0 && { spotRiskUsdPerHour }),
         ...availabilityOf(obstacle),
       };

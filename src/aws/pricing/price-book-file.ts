@@ -6,7 +6,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { EMPTY_BOOK, MOST_BYTES, type PriceBook } from '../../api/price-book/price-book.ts';
 import { entryName, readPriceBook } from '../../api/price-book/read.ts';
-import { commitmentsOf, type DiscountedPrice, discountsOf, isExpired } from '../../engine/price-book/book-entries.ts';
+import { bookInForce, type DiscountedPrice, isExpired } from '../../engine/price-book/book-entries.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
 import { after, type Singleton } from '../../kube/reconciler.ts';
 import type { Timepiece } from '../../lib/clock.ts';
@@ -103,14 +103,11 @@ export class PriceBookFile {
     const { region, clock } = this.#options;
     const context = { region, nowMs: clock.now() };
     this.#sayExpiries(context.nowMs);
-    const discounts = this.#book.discounts.filter((entry) =>
-      discountsOf({ ...EMPTY_BOOK, discounts: [entry] }, context),
-    );
-    const commitments = commitmentsOf(this.#book, context);
+    const { discounts, discounted, commitments } = bookInForce(this.#book, context);
     const inForce = JSON.stringify([discounts, commitments]);
     if (inForce === this.#inForce) return;
     this.#inForce = inForce;
-    this.#discounted = discountsOf({ ...EMPTY_BOOK, discounts }, context);
+    this.#discounted = discounted;
     this.#commitments = commitments;
     this.#version++;
   }

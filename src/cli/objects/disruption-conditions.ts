@@ -4,9 +4,9 @@ import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { isPlacementGroupDrifted, nodeClassDrift } from '../../aws/drift.ts';
-import { withConsolidatable } from '../../engine/disruption/candidates/consolidate-after.ts';
-import { adopted, driftReason, lostItsType, withDrifted } from '../../engine/drift.ts';
+import { adopted, lostItsType } from '../../engine/drift.ts';
 import type { InstanceType } from '../../engine/model.ts';
+import { judgeClaim } from '../../planner/claim-conditions.ts';
 import type { NodeClasses } from './node-classes.ts';
 import type { ReadPool } from './pools.ts';
 
@@ -34,10 +34,10 @@ export async function withDisruptionConditions(claim: NodeClaim, context: DriftC
   const checks = {
     hasLostType: async () => isKnown && lostItsType(own, types),
     nodeClassDrift: async () => (isClassGone ? undefined : driftFromClass(own, nodeClass, types)),
+    // for an unchanged NodePool, the operator has set the condition
+    isConsolidatableCurrent: !isChanged,
   };
-  const drifted = withDrifted(own, await driftReason(own, nodePool, checks, nowMs), nowMs);
-  // for an unchanged NodePool, the operator has set the condition Consolidatable
-  return isChanged && nodePool.spec.replicas === undefined ? withConsolidatable(drifted, nodePool, nowMs) : drifted;
+  return (await judgeClaim(own, nodePool, checks, nowMs)).claim;
 }
 
 /** Returns the drift reason that the operator last found for the NodeClass. */

@@ -47,12 +47,15 @@ export function underOverlays(pools: readonly PoolInput[], manifests: readonly M
   const found = manifests.filter(({ object }) => object.kind === 'NodeOverlay');
   if (found.length === 0) return { pools, notes: [] };
   const overlays = found.map((manifest) => ({ where: manifest.where, overlay: validateStored<NodeOverlay>(manifest) }));
-  const { accepted, problems } = evaluateOverlays(
+  const { accepted, evaluated, problems } = evaluateOverlays(
     overlays.map(({ overlay }) => overlay),
     pools,
   );
   return {
-    pools: pools.map((pool) => ({ ...pool, instanceTypes: overlaid(pool, accepted) })),
+    pools: pools.map((pool) => ({
+      ...pool,
+      instanceTypes: evaluated.has(pool.nodePool) ? overlaid(pool, accepted) : [],
+    })),
     notes: overlays.flatMap(({ where, overlay }) => {
       const problem = problems.get(overlay.metadata.name);
       return problem === undefined ? [] : [`${where}: not applied: ${problem.message}`];

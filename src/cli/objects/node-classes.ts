@@ -1,10 +1,16 @@
 /** EC2NodeClasses of manifests, evaluated without an AWS account. */
-import { type Conditioned, type ConditionUpdate, EC2NODECLASS_CONDITIONS, setCondition } from '../../api/conditions.ts';
+import {
+  type Conditioned,
+  EC2NODECLASS_CONDITIONS,
+  getCondition,
+  NODEPOOL_CONDITIONS,
+  setCondition,
+} from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import { ec2NodeClassHash } from '../../api/hash.ts';
 import { EC2_NODECLASS_HASH_ANNOTATION } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { NODE_CLASS_READY, nodeClassReadiness } from '../../api/nodepool-readiness.ts';
+import { NODE_CLASS_READY, withNodeClassReadiness } from '../../api/nodepool-readiness.ts';
 import { tryRun } from '../../lib/try-run.ts';
 import { isFromCluster, type Manifest } from './read.ts';
 
@@ -45,12 +51,12 @@ export class NodeClasses {
     return this.#isWhole && !this.#byName.has(spec.template.spec.nodeClassRef.name);
   }
 
-  /** Returns the condition NodeClassReady that the operator would set, or undefined to keep the current one. */
-  readinessFor(pool: NodePool): ConditionUpdate | undefined {
+  /** Sets the condition NodeClassReady as the operator would. Without the NodeClass, assumes that it is ready. */
+  withReadiness(pool: NodePool, nowMs: number): NodePool {
     const nodeClass = this.judged(pool.spec.template.spec.nodeClassRef.name);
-    if (nodeClass !== undefined || this.isMissing(pool)) return nodeClassReadiness(nodeClass);
-    const isKnown = pool.status?.conditions?.some(({ type }) => type === NODE_CLASS_READY);
-    return isKnown ? undefined : { type: NODE_CLASS_READY, status: 'True' };
+    if (nodeClass !== undefined || this.isMissing(pool)) return withNodeClassReadiness(pool, nodeClass, nowMs);
+    if (getCondition(pool, NODE_CLASS_READY) !== undefined) return pool;
+    return setCondition(pool, NODEPOOL_CONDITIONS, { type: NODE_CLASS_READY, status: 'True' }, nowMs);
   }
 
   /**

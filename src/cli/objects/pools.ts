@@ -1,8 +1,7 @@
 /** Reads NodePools from manifests and adds the hashes and conditions that the operator would set. */
-import { NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
 import { EC2_NODE_CLASS } from '../../api/kinds.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { validationOf } from '../../api/nodepool-readiness.ts';
+import { withValidation } from '../../api/nodepool-readiness.ts';
 import { withHash } from '../../engine/drift.ts';
 import type { IdlePool } from '../../engine/model.ts';
 import { checkQuantities, fieldIn } from './check.ts';
@@ -81,10 +80,5 @@ function foreignTo({ spec }: NodePool): string | undefined {
   return `spec.template.spec.nodeClassRef refers to ${kind} of ${group}, not to EC2NodeClass of ${EC2_NODE_CLASS.group}`;
 }
 
-function judgePool(given: NodePool, nodeClasses: NodeClasses, nowMs: number): NodePool {
-  const readiness = nodeClasses.readinessFor(given);
-  return [validationOf(given), ...(readiness === undefined ? [] : [readiness])].reduce(
-    (pool, update) => setCondition(pool, NODEPOOL_CONDITIONS, update, nowMs),
-    withHash(given) ?? given,
-  );
-}
+const judgePool = (given: NodePool, nodeClasses: NodeClasses, nowMs: number): NodePool =>
+  withValidation(nodeClasses.withReadiness(withHash(given) ?? given, nowMs), nowMs);

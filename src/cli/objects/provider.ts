@@ -9,7 +9,7 @@ import { nodeCharges } from '../../aws/pricing/node-charges.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType, Offering } from '../../engine/model.ts';
 import { NO_CHARGES } from '../../engine/node-extras.ts';
-import { commitmentsOf, type DiscountedPrice, discountsOf } from '../../engine/price-book/book-entries.ts';
+import { bookInForce, type DiscountedPrice, offeringPrices } from '../../engine/price-book/book-entries.ts';
 import type { Commitment } from '../../engine/price-book/commitment.ts';
 import type { Catalogue } from '../../planner/pool-inputs.ts';
 import { InputError } from './errors.ts';
@@ -93,10 +93,9 @@ interface AppliedBook {
 export function appliedBook(file: string | undefined, manifests: readonly Manifest[], nowMs: number): AppliedBook {
   const { book, problems } =
     file === undefined ? { book: EMPTY_BOOK, problems: [] } : readPriceBook(readText(file), file);
-  const context = { region: placesOf(manifests).region, nowMs };
-  const discounted = discountsOf(book, context);
+  const { discounted, commitments } = bookInForce(book, { region: placesOf(manifests).region, nowMs });
   return {
-    commitments: commitmentsOf(book, context),
+    commitments,
     pricing: (types) => (discounted === undefined ? types : atDiscounts(types, discounted)),
     notes: problems,
   };
@@ -116,8 +115,7 @@ function atDiscounts(types: TypesOf, discounted: DiscountedPrice): TypesOf {
       // prices that an operator reports already contain the operator's own discounts
       const { usdPerHour: _, listUsdPerHour = offering.usdPerHour, ...rest } = offering;
       const capacityType = requirementsOf(offering).get(CAPACITY_TYPE_LABEL).any();
-      const usdPerHour = discounted(name, capacityType, listUsdPerHour);
-      return usdPerHour === listUsdPerHour ? { ...rest, usdPerHour } : { ...rest, usdPerHour, listUsdPerHour };
+      return { ...rest, ...offeringPrices(listUsdPerHour, discounted(name, capacityType, listUsdPerHour)) };
     };
   }
 }

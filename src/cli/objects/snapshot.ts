@@ -13,7 +13,7 @@ import type { IdlePool, PoolInput, Snapshot, StateNode } from '../../engine/mode
 import { isUnschedulable, podKey } from '../../engine/pods.ts';
 import { selects } from '../../engine/selectors.ts';
 import { fixedInformers } from '../../kube/fixed-informers.ts';
-import { launchSnapshot } from '../../planner/inputs.ts';
+import { launchSnapshot, type PlannerInput } from '../../planner/inputs.ts';
 import { activeInputs, managedPools } from '../../planner/node-pools.ts';
 import { workloadOf } from '../../planner/pods.ts';
 import { type Catalogue, poolInputs } from '../../planner/pool-inputs.ts';
@@ -26,7 +26,7 @@ import { withDisruptionConditions } from './disruption-conditions.ts';
 import { InputError } from './errors.ts';
 import { behindGates, bufferPods, type KnownGates } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
-import { nominatedClaims } from './nominations.ts';
+import { nominate } from './nominations.ts';
 import { readPools } from './pools.ts';
 import { appliedBook, providerOf, type TypesOf } from './provider.ts';
 import { identityOf, type Manifest } from './read.ts';
@@ -38,6 +38,10 @@ import { createClaims } from './volume-claims.ts';
 import { idleReason, isForeign, podsOf, standalonePod, type Uids, uidsInOrder } from './workloads.ts';
 
 export interface World {
+  /** State of the cluster in the manifests. */
+  readonly cluster: ClusterState;
+  /** Input of the planner. */
+  readonly input: PlannerInput;
   /** Its nodes include the NodeClaims that are not launched yet. */
   readonly snapshot: Snapshot;
   /** Nodes with an instance. */
@@ -114,26 +118,22 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
     options,
   });
   cluster.virtualPods.replace('', buffered.pods);
-  const nominated = nominatedClaims(manifests);
-  for (const pod of pods) {
-    const claim = nominated.get(pod.metadata.uid ?? '');
-    if (claim !== undefined) cluster.podTimings.assign(podKey(pod), claim);
-  }
+  nominate(cluster, manifests, pods);
   const { drivers, held = new Map() } = options;
   const devices = drivers && devicesIn({ cluster, manifests, nodeClasses, drivers });
   const { allPools, problems } = await poolInputsOf(cluster, { catalogue, devices: devices?.sources, options });
   const work = workloadOf(cluster, options.nowMs, { overdue: cluster.unlaunched.all() });
   const pending = work.pending.filter((pod) => !held.has(podKey(pod)));
   const placed = new Set(pending);
-  const snapshot = launchSnapshot(
-    {
-      ...{ cluster, commitments: book.commitments, workload: { ...work, pending, leaving: [] } },
-      settings: { packing: options.settings?.packing ?? 'cheapest' },
-    },
-    activeInputs(cluster, allPools),
-    ({ spec }) => nodeClasses.judged(spec.template.spec.nodeClassRef.name),
+  const input: PlannerInput = {
+    ...{ cluster, commitments: book.commitments, workload: { ...work, pending, leaving: [] } },
+    settings: { packing: options.settings?.packing ?? 'cheapest' },
+  };
+  const snapshot = launchSnapshot(input, activeInputs(cluster, allPools), ({ spec }) =>
+    nodeClasses.judged(spec.template.spec.nodeClassRef.name),
   );
   return {
+    ...{ cluster, input },
     notes: [
       ...book.notes,
       ...ignored,

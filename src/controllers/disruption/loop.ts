@@ -9,7 +9,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult, Validated } from '../../engine/disruption/method.ts';
-import { passInput, prepare } from '../../engine/disruption/pass.ts';
+import { prepare } from '../../engine/disruption/pass.ts';
 import type { MethodReview, VerdictHistory } from '../../engine/disruption/verdicts.ts';
 import { awaitsReadiness } from '../../engine/idle-pools.ts';
 import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
@@ -19,6 +19,7 @@ import { rejections } from '../../lib/rejections.ts';
 import { yielding } from '../../lib/yielding.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { managedPools } from '../../planner/node-pools.ts';
+import { passOf } from '../../planner/passes.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
@@ -32,7 +33,6 @@ import {
   observeEvaluation,
   setEligible,
 } from './measures.ts';
-import { movePrices } from './move-prices.ts';
 import type { DisruptionQueue } from './queue.ts';
 import { reportBlocks, reportDeclined, reportResult } from './reports.ts';
 import { DecisionMemo, type Snapshots } from './snapshots.ts';
@@ -170,16 +170,13 @@ export class DisruptionLoop implements Singleton {
    * @param unseenPools NodePools that the method's last search did not reach before its time limit
    */
   async prepare(method: Method, log: Logger, unseenPools: ReadonlySet<string> = NO_POOLS): Promise<PreparedMethod> {
-    const { clock, settings } = this.#deps;
+    const { clock, cluster, settings } = this.#deps;
     const { simulations } = this.#parts;
-    const { simulation, ...cluster } = await this.#parts.snapshots.current(log);
+    const { simulation, ...current } = await this.#parts.snapshots.current(log);
     const nowMs = clock.now();
     let startedMs = monotonicMs(clock);
-    const pass = passInput(cluster, {
-      nowMs,
-      unseenPools,
-      spotToSpot: settings.featureGates.spotToSpotConsolidation,
-      ...movePrices(this.#deps),
+    const pass = passOf(current, {
+      ...{ cluster, settings, nowMs, unseenPools },
       simulate: (candidates, options) =>
         simulations.simulate(
           simulation,
@@ -188,7 +185,7 @@ export class DisruptionLoop implements Singleton {
         ),
       elapsedMs: () => monotonicMs(clock) - startedMs,
     });
-    const isFirst = !cluster.surveys.has(method.class);
+    const isFirst = !current.surveys.has(method.class);
     // uses the clock of the cluster: in virtual time, the speed of the machine must not change the order of work
     const pause = yielding(() => monotonicMs(clock));
     const preparation = await prepare(method, pass, pause);

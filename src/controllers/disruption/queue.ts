@@ -33,12 +33,13 @@ import { rejections } from '../../lib/rejections.ts';
 import { timestamp } from '../../lib/times.ts';
 import { MOST_NAMES, namespacesOf } from '../../observe/history/decision-log.ts';
 import type { LogFields, Logger } from '../../observe/logger.ts';
+import { nominateNode, placedPods } from '../../planner/nominations.ts';
 import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { createClaim } from '../claims.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { countDisrupted } from '../disrupted.ts';
-import { nominateNode, publishNominated } from '../nomination.ts';
+import { publishNominated } from '../nomination.ts';
 import { publishRefusal } from '../provisioning/results.ts';
 import { retryWrites } from '../retry.ts';
 import { firstFew, snakeCase } from '../text.ts';
@@ -405,15 +406,13 @@ function exemptFromLimits({ candidates }: Command, { settings }: Deps): ((node: 
 }
 
 function recordPlan(deps: Deps, { plan }: Command): void {
+  if (plan === undefined) return;
   const podOf = (key: string): Pod | undefined => deps.cluster.stores.pods.get(refOf(key));
-  for (const placement of plan?.placements ?? []) {
-    const node = deps.cluster.nodeByProviderId(placement.providerId);
-    const placed = placement.pods.flatMap((key) => podOf(key) ?? []);
-    if (node === undefined || placed.length === 0) continue;
+  for (const { node, pods } of placedPods(plan, deps.cluster, podOf)) {
     nominateNode(deps, node);
-    for (const pod of placed) publishNominated(deps, pod, node);
+    for (const pod of pods) publishNominated(deps, pod, node);
   }
-  for (const [key, refusal] of plan?.refusals ?? []) {
+  for (const [key, refusal] of plan.refusals) {
     const pod = podOf(key);
     if (pod) publishRefusal(deps, pod, refusal);
   }

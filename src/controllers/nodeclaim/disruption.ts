@@ -7,8 +7,7 @@ import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { consolidatableIn, withConsolidatable } from '../../engine/disruption/candidates/consolidate-after.ts';
-import { driftReason, lostItsType, withDrifted } from '../../engine/drift.ts';
+import { type DriftChecks, lostItsType } from '../../engine/drift.ts';
 import type { Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
@@ -24,6 +23,7 @@ import {
 import { monotonicMs } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { type JudgedClaim, judgeClaim } from '../../planner/claim-conditions.ts';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -31,10 +31,10 @@ import { isSame, nodeClassKinds } from '../node-classes.ts';
 
 const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 
-/** Returns the first drift reason, or undefined. @throws NodeClaimNotFound if the cloud does not find the instance */
-type DriftCheck = (claim: NodeClaim, pool: NodePool) => Promise<string | undefined>;
+/** Returns the checks of a NodeClaim. They reject with NodeClaimNotFound if the cloud does not find the instance. */
+type ChecksFor = (claim: NodeClaim, pool: NodePool) => DriftChecks;
 
-export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): DriftCheck {
+export function driftChecks({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): ChecksFor {
   /** Time of the last check by UID, by `monotonicMs`. */
   const verifiedMs = new Map<string, number>();
 
@@ -52,21 +52,14 @@ export function driftCheck({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Dri
     return false;
   }
 
-  return (claim, pool) => {
-    const checks = { hasLostType: () => hasLostType(claim, pool), nodeClassDrift: () => cloud.isDrifted(claim) };
-    return driftReason(claim, pool, checks, clock.now());
-  };
+  return (claim, pool) => ({
+    hasLostType: () => hasLostType(claim, pool),
+    nodeClassDrift: () => cloud.isDrifted(claim),
+  });
 }
 
 /** Polling interval, because AWS sends no events about drift. */
 const DRIFT_INTERVAL_MS = 5 * 60_000;
-
-interface Change {
-  readonly claim: NodeClaim;
-  readonly outcome: Outcome;
-  /** Error to throw after the write of the other change, because a drift error must not delay consolidation. */
-  readonly error?: unknown;
-}
 
 export class DisruptionConditions implements Reconciler<NodeClaim> {
   readonly name = 'nodeclaim.disruption';
@@ -74,12 +67,12 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
   readonly concurrency: number;
   readonly triggers: readonly Trigger[];
   readonly #deps: Deps;
-  readonly #drift: ReturnType<typeof driftCheck>;
+  readonly #checksFor: ChecksFor;
 
   constructor(deps: Deps) {
     const { cloud, cluster, settings } = deps;
     this.#deps = deps;
-    this.#drift = driftCheck(deps);
+    this.#checksFor = driftChecks(deps);
     this.concurrency = concurrency(settings, { min: 10, max: 1000 });
     const { nodeClaims } = cluster.stores;
     this.triggers = [
@@ -93,43 +86,29 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
   }
 
   async reconcile(claim: NodeClaim, { log }: ReconcileContext): Promise<Outcome> {
-    const { client, cluster } = this.#deps;
+    const { client, clock, cluster } = this.#deps;
     const poolName = claim.metadata.labels?.[NODEPOOL_LABEL];
     const pool = poolName ? cluster.stores.nodePools.get({ name: poolName }) : undefined;
     const isOurs = cluster.manages(claim.spec.nodeClassRef);
     if (pool === undefined || claim.metadata.deletionTimestamp || !isOurs) return settled;
-    const drifted = await this.#withDrift(claim, pool, log);
-    const changes =
-      pool.spec.replicas === undefined ? [drifted, this.#withConsolidatable(drifted.claim, pool, log)] : [drifted];
-    const last = changes.at(-1) ?? drifted;
-    await writeChanges(client, NODE_CLAIM, { before: claim, after: last.claim }, { part: 'status', lock: true });
-    if (drifted.error !== undefined) throw drifted.error;
-    return soonest(changes.map(({ outcome }) => outcome));
+    const judged = await judgeClaim(claim, pool, this.#checksFor(claim, pool), clock.now());
+    logChanges(claim, judged, log);
+    await writeChanges(client, NODE_CLAIM, { before: claim, after: judged.claim }, { part: 'status', lock: true });
+    // The drift of a terminated instance does not change. Garbage collection deletes its NodeClaim.
+    if (judged.error !== undefined && !causeOf(judged.error, NodeClaimNotFound)) throw judged.error;
+    const { consolidatableInMs: waitMs } = judged;
+    return soonest([after(DRIFT_INTERVAL_MS), waitMs ? after(waitMs) : settled]);
   }
+}
 
-  async #withDrift(claim: NodeClaim, pool: NodePool, log: Logger): Promise<Change> {
-    const { clock } = this.#deps;
-    const outcome = after(DRIFT_INTERVAL_MS);
-    let reason: string | undefined;
-    try {
-      reason = await this.#drift(claim, pool);
-    } catch (error) {
-      // The drift of a terminated instance does not change. Garbage collection deletes its NodeClaim.
-      return causeOf(error, NodeClaimNotFound) ? { claim, outcome } : { claim, outcome, error };
-    }
-    if (reason !== undefined && !isTrue(claim, 'Drifted')) log.debug('marking drifted', { reason });
-    if (reason === undefined && getCondition(claim, 'Drifted'))
-      log.debug('removing drifted status condition, not drifted');
-    return { claim: withDrifted(claim, reason, clock.now()), outcome };
-  }
-
-  #withConsolidatable(claim: NodeClaim, pool: NodePool, log: Logger): Change {
-    const nowMs = this.#deps.clock.now();
-    const waitMs = consolidatableIn(claim, pool, nowMs);
-    if (waitMs === 0 && !isTrue(claim, 'Consolidatable')) log.debug('marking consolidatable');
-    if (waitMs !== 0 && getCondition(claim, 'Consolidatable')) log.debug('removing consolidatable status condition');
-    return { claim: withConsolidatable(claim, pool, nowMs), outcome: waitMs ? after(waitMs) : settled };
-  }
+function logChanges(before: NodeClaim, { claim, drift }: JudgedClaim, log: Logger): void {
+  if (drift !== undefined && !isTrue(before, 'Drifted')) log.debug('marking drifted', { reason: drift });
+  if (getCondition(before, 'Drifted') && !getCondition(claim, 'Drifted'))
+    log.debug('removing drifted status condition, not drifted');
+  const isConsolidatable = isTrue(claim, 'Consolidatable');
+  if (isConsolidatable && !isTrue(before, 'Consolidatable')) log.debug('marking consolidatable');
+  if (getCondition(before, 'Consolidatable') && !isConsolidatable)
+    log.debug('removing consolidatable status condition');
 }
 
 /** Triggers the NodeClaims of a changed NodePool. Ignores changes of the status, because the status changes with every node. */

@@ -34,14 +34,13 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
   const store = informers.store(NODE_OVERLAY, {}, { optional: true });
 
   const inputsOf = async (pools: readonly NodePool[], log: Logger): Promise<readonly PoolInput[]> => {
-    const inputs = await poolInputs(pools, {
+    return await poolInputs(pools, {
       catalogue: { instanceTypes: (pool) => cloud.instanceTypes(pool) },
       policy: packingPolicy(),
       nodeHourlyFee: 0,
       onProblem: ({ nodePool, error }) =>
         log.debug('unable to resolve instance types', { NodePool: { name: nodePool.metadata.name }, error }),
     });
-    return inputs.filter(({ instanceTypes }) => instanceTypes.length > 0);
   };
 
   async function writeCondition(overlay: NodeOverlay, { problems }: OverlayEvaluation): Promise<void> {
@@ -71,22 +70,22 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
     },
 
     async reconcile(_, { log }) {
-      const present = store.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
       const pools = managedPools(cluster).filter(({ metadata }) => !metadata.deletionTimestamp);
       const inputs = await inputsOf(pools, log);
-      const evaluation = await inSlices(evaluationSteps(present, inputs), clock);
+      const evaluation = await inSlices(evaluationSteps(store.list(), inputs), clock);
+      const { present } = evaluation;
       if (present.length > MOST_OVERLAYS)
         log.error('ignoring node overlays that exceed the limit', {
           count: present.length - MOST_OVERLAYS,
           limit: MOST_OVERLAYS,
         });
-      const evaluated = new Set(inputs.map(({ nodePool }) => nodePool.metadata.name));
+      const evaluated = new Set([...evaluation.evaluated].map(({ metadata }) => metadata.name));
       if (overlays.replace(evaluation.accepted, evaluated)) {
         cluster.markChanged();
         onChange();
       }
       await withBoundedConcurrency(present, AT_ONCE, (overlay) => writeCondition(overlay, evaluation));
-      return after(inputs.length < pools.length ? UNRESOLVED_MS : REVIEW_MS);
+      return after(evaluated.size < pools.length ? UNRESOLVED_MS : REVIEW_MS);
     },
   };
 }

@@ -3,7 +3,7 @@ import { getCondition, isFalse, isTrue, NODEPOOL_CONDITIONS, READY, setCondition
 import { NODE_POOL } from '../../api/kinds.ts';
 import { normalizeLabel, unknownValues } from '../../api/labels.ts';
 import type { NodePool } from '../../api/nodepool.ts';
-import { nodeClassReadiness, validationOf } from '../../api/nodepool-readiness.ts';
+import { withNodeClassReadiness, withValidation } from '../../api/nodepool-readiness.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { causeText } from '../../engine/causes/cause.ts';
 import { instanceTypeCause } from '../../engine/causes/instance-type-cause.ts';
@@ -28,8 +28,8 @@ export function readiness(deps: Deps): Reconciler<NodePool> {
     triggers: nodeClassesOfPools(deps),
 
     async reconcile(pool) {
-      const update = nodeClassReadiness(findNodeClass(informers, pool.spec.template.spec.nodeClassRef));
-      const after = setCondition(pool, NODEPOOL_CONDITIONS, update, clock.now());
+      const nodeClass = findNodeClass(informers, pool.spec.template.spec.nodeClassRef);
+      const after = withNodeClassReadiness(pool, nodeClass, clock.now());
       await writeChanges(client, NODE_POOL, { before: pool, after }, { part: 'status', lock: true });
       return settled;
     },
@@ -54,7 +54,7 @@ export function validation({ client, clock, cluster }: Deps): Reconciler<NodePoo
           'invalid-values': invalid,
         });
       }
-      const after = setCondition(pool, NODEPOOL_CONDITIONS, validationOf(pool), clock.now());
+      const after = withValidation(pool, clock.now());
       await writeChanges(client, NODE_POOL, { before: pool, after }, { part: 'status', lock: true });
       return settled;
     },

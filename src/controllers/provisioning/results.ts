@@ -28,11 +28,12 @@ import {
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
 } from '../../observe/metrics/scheduler.ts';
 import { idleNodePools } from '../../planner/node-pools.ts';
+import { nominateNode, placedPods } from '../../planner/nominations.ts';
 import { launchOptions } from '../../planner/options.ts';
 import { pendingPods } from '../../planner/pods.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
-import { nominateNode, publishNominated } from '../nomination.ts';
+import { publishNominated } from '../nomination.ts';
 
 export interface Solved {
   readonly plan: Plan;
@@ -123,10 +124,7 @@ export function recordRefusals(
 
 function recordPlacements(deps: Deps, { plan, pods }: Solved, log: Logger): void {
   const unready = { nodes: 0, pods: 0 };
-  for (const placement of plan.placements) {
-    const node = deps.cluster.nodeByProviderId(placement.providerId);
-    const placed = placement.pods.flatMap((key) => pods.get(key) ?? []);
-    if (node === undefined || placed.length === 0) continue;
+  for (const { node, pods: placed } of placedPods(plan, deps.cluster, (key) => pods.get(key))) {
     nominateNode(deps, node);
     if (!node.initialized) {
       unready.nodes += 1;

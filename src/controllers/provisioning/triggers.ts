@@ -14,10 +14,10 @@ import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { type Clock, monotonicMs } from '../../lib/clock.ts';
 import { timeOf } from '../../lib/times.ts';
 import { someAwaitReadiness } from '../../planner/node-pools.ts';
+import { nominateNode } from '../../planner/nominations.ts';
 import { isUntried, replicatorOf, UnschedulableReplicators } from '../../state/untried-replicas.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassesOf } from '../node-classes.ts';
-import { nominateNode } from '../nomination.ts';
 
 interface BatchWindow {
   /** Time without a trigger after which a window closes, in milliseconds. */

@@ -4,6 +4,7 @@ import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../
 import { instanceFamilyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
 import { defined } from '../../lib/defined.ts';
 import { timeOf } from '../../lib/times.ts';
+import type { Offering } from '../model.ts';
 import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
 
 interface BookContext {
@@ -25,6 +26,19 @@ function isInForce(entry: Dated, { region, nowMs }: BookContext): boolean {
   return !isExpired(entry, nowMs);
 }
 
+/** Part of a price book that applies in a region at a time. */
+interface BookInForce {
+  readonly discounts: readonly Discount[];
+  /** Undefined if there are no discounts. */
+  readonly discounted: DiscountedPrice | undefined;
+  readonly commitments: readonly Commitment[];
+}
+
+export function bookInForce(book: PriceBook, context: BookContext): BookInForce {
+  const discounts = book.discounts.filter((entry) => isInForce(entry, context));
+  return { discounts, discounted: discountsOf(discounts), commitments: commitmentsOf(book, context) };
+}
+
 /** Returns the price in USD per hour that replaces a list price. */
 export type DiscountedPrice = (instanceType: string, capacityType: string, listUsdPerHour: number) => number;
 
@@ -38,14 +52,18 @@ const specificity = ({ instanceType, family, capacityType, region }: Discount): 
   (capacityType === undefined ? 0 : 2) +
   (region === undefined ? 0 : 1);
 
-/**
- * Returns the function for the discounts in force, or undefined if there are none. For equal specificity, the first discount
- * applies.
- */
-export function discountsOf({ discounts }: PriceBook, context: BookContext): DiscountedPrice | undefined {
-  const inForce = discounts
-    .filter((entry) => isInForce(entry, context))
-    .toSorted((a, b) => specificity(b) - specificity(a));
+/** Returns the prices of an offering. The list price is present only if the price book sets a different price. */
+export const offeringPrices = (
+  listUsdPerHour: number,
+  usdPerHour: number | undefined,
+): Pick<Offering, 'usdPerHour' | 'listUsdPerHour'> =>
+  usdPerHour === undefined || usdPerHour === listUsdPerHour
+    ? { usdPerHour: listUsdPerHour }
+    : { usdPerHour, listUsdPerHour };
+
+/** Returns the function for the discounts, or undefined if there are none. For equal specificity, the first discount applies. */
+function discountsOf(discounts: readonly Discount[]): DiscountedPrice | undefined {
+  const inForce = discounts.toSorted((a, b) => specificity(b) - specificity(a));
   if (inForce.length === 0) return undefined;
   const known = new Map<string, Discount | undefined>();
   return (instanceType, capacityType, listUsdPerHour) => {
@@ -69,7 +87,7 @@ const isFor = (entry: Discount, instanceType: string, capacityType: string): boo
 /**
  * Returns the Savings Plans and reserved instances that are available to this cluster, in the order of their application by AWS.
  */
-export function commitmentsOf(book: PriceBook, context: BookContext): readonly Commitment[] {
+function commitmentsOf(book: PriceBook, context: BookContext): readonly Commitment[] {
   const found = [
     ...book.reservedInstances.flatMap((entry, at) => reservedCommitment(entry, { book, context, at })),
     ...book.savingsPlans.flatMap((entry, at) => planCommitment(entry, { book, context, at })),

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DISRUPTION } from '../../../scripts/reference/outputs/purchases.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import { blockersAmong } from '../../../src/cli/blockers.ts';
 import { readCaseOptions, sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
 import { explainCommand, explainNodes } from '../../../src/cli/explain.ts';
 import { parseManifests } from '../../../src/cli/objects/read.ts';
@@ -121,6 +122,33 @@ describe('disruption on the command line', () => {
 
   const flagsFor = (...filename: readonly string[]) => ({ filename, nowMs: NOW, output: 'table' as const });
   const builtIn: TypesFor = (manifests, nowMs) => typesFor({}, manifests, nowMs);
+
+  it('counts the failed pods of a Job in the price of its next eviction', async () => {
+    const pod = (name: string, rest: string): string => `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: job, uid: job, controller: true}]}
+${rest}`;
+    const running = pod(
+      'running',
+      `spec: {nodeName: node-a, containers: [{name: main, resources: {requests: {cpu: "6"}}}]}
+status: {phase: Running, startTime: 2026-06-03T08:31:00Z}`,
+    );
+    const failed = Array.from({ length: 6 }, (_, at) =>
+      pod(`failed-${at}`, 'spec: {nodeName: node-a, containers: [{name: main}]}\nstatus: {phase: Failed}'),
+    );
+    const pool = write('pool.yaml', POOL('0s'));
+    const costs = async (text: string): Promise<string> => {
+      const flags = flagsFor(pool, write('node.yaml', NODE + text));
+      const { nodes } = await blockersAmong(flags.filename, { types: builtIn, nowMs: NOW });
+      const { verdicts } = await explainNodes(flags, builtIn);
+      expect(verdicts[0]?.code).not.toBe('not-initialized');
+      return JSON.stringify([nodes, verdicts]);
+    };
+    expect(await costs(running)).not.toMatch(/ended Jobs|"endedJobsUsd":0\.0*[1-9]/);
+    expect(await costs([running, ...failed].join(''))).toMatch(/ended Jobs|"endedJobsUsd":0\.0*[1-9]/);
+  });
 
   it('deletes an empty node', async () => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];

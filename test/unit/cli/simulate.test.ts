@@ -354,7 +354,7 @@ status: ${status}
     );
   });
 
-  it('applies NodeOverlays, and reports which ones are not accepted', async () => {
+  it('applies NodeOverlays that are not being deleted, and reports which ones are not accepted', async () => {
     const overlay = (name: string, spec: string): string =>
       `apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
     const large = '{key: karpenter.k8s.aws/instance-size, operator: In, values: [4xlarge]}';
@@ -371,6 +371,10 @@ status: ${status}
       expect.stringMatching(/^NodeOverlays are included, .* add --feature-gates NodeOverlay=true or NodeOverlay=false/),
       expect.stringMatching(/NodeOverlay also: not applied: conflict with another overlay$/),
     ]);
+
+    const deleted = overlays.replaceAll('name: bargain', 'name: bargain, deletionTimestamp: 2026-06-03T10:30:00Z');
+    write('overlays.yaml', deleted);
+    expect((await simulate({ filename, nowMs: 0 })).simulation.totalPrice).toBeCloseTo(0.002, 6);
 
     const wrong = write('wrong.yaml', overlay('wrong', '{requirements: [], price: "-1"}'));
     await expect(simulate({ filename: [wrong], nowMs: 0 })).rejects.toThrow(

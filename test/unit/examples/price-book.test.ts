@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { readPriceBook } from '../../../src/api/price-book/read.ts';
-import { commitmentsOf } from '../../../src/engine/price-book/book-entries.ts';
+import { bookInForce } from '../../../src/engine/price-book/book-entries.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
@@ -10,7 +10,7 @@ it('the example of a price book has every kind of entry, and every entry is vali
   const { book, problems } = readPriceBook(text('examples/prices/price-book.yaml'), 'example');
   expect(problems).toEqual([]);
   const context = { region: 'eu-central-1', nowMs: Date.parse('2026-11-23T00:00:00Z') };
-  expect(new Set(commitmentsOf(book, context).map(({ kind }) => kind)).size).toBe(4);
+  expect(new Set(bookInForce(book, context).commitments.map(({ kind }) => kind)).size).toBe(4);
   expect(book.discounts).toHaveLength(3);
 });
 

@@ -12,7 +12,8 @@ import {
 } from '../../../../src/api/labels.ts';
 import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { DisruptionConditions, driftCheck } from '../../../../src/controllers/nodeclaim/disruption.ts';
+import { DisruptionConditions, driftChecks } from '../../../../src/controllers/nodeclaim/disruption.ts';
+import { driftReason } from '../../../../src/engine/drift.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, settledClaim } from '../node/bench.ts';
@@ -32,7 +33,7 @@ const poolOf = (spec: Partial<NodePool['spec']> = {}, annotations: Record<string
   },
 });
 
-describe('driftCheck', () => {
+describe('drift of a NodeClaim', () => {
   const labels = {
     [NODEPOOL_LABEL]: 'default',
     [INSTANCE_TYPE_LABEL]: 'm.large',
@@ -51,7 +52,9 @@ describe('driftCheck', () => {
   const setUp = () => {
     const clock = virtualClock();
     const cloud = new FakeCloud(clock);
-    return { clock, cloud, check: driftCheck({ clock, cloud }) };
+    const checksFor = driftChecks({ clock, cloud });
+    const check = (claim: NodeClaim, pool: NodePool) => driftReason(claim, pool, checksFor(claim, pool), clock.now());
+    return { clock, cloud, check };
   };
   const setUpWith = (types: FakeCloud['types']) => {
     const world = setUp();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readPriceBook } from '../../../../src/api/price-book/read.ts';
-import { commitmentsOf, discountsOf } from '../../../../src/engine/price-book/book-entries.ts';
+import { bookInForce } from '../../../../src/engine/price-book/book-entries.ts';
 import { drawOf } from '../../../../src/engine/price-book/commitment.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -15,7 +15,9 @@ const bookOf = (body: object) => {
   return book;
 };
 const priceWith = (discounts: readonly object[], capacityType = 'on-demand', type = 'm5.large') =>
-  discountsOf(bookOf({ discounts }), context)?.(type, capacityType, 1);
+  bookInForce(bookOf({ discounts }), context).discounted?.(type, capacityType, 1);
+
+const commitmentsOf = (...given: Parameters<typeof bookInForce>) => bookInForce(...given).commitments;
 
 describe('discounts', () => {
   it('leave at least 1 % of the list price, so that larger types still cost more', () => {
@@ -23,7 +25,7 @@ describe('discounts', () => {
       { usdPerHour: 0.000001, instanceType: 'm5.large' },
       { usdPerHour: 0.000001, instanceType: 'p5.48xlarge' },
     ];
-    const price = discountsOf(bookOf({ discounts }), context);
+    const price = bookInForce(bookOf({ discounts }), context).discounted;
     expect(price?.('m5.large', 'on-demand', 0.096)).toBeCloseTo(0.00096, 10);
     expect(price?.('p5.48xlarge', 'on-demand', 98)).toBeCloseTo(0.98, 10);
   });
