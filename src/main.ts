@@ -181,6 +181,7 @@ function openEndpoints(parts: Omit<Parts, 'endpoints'>): Promise<Endpoints> {
     alive: { solver: () => solver?.check?.(), disruption: () => simulations?.check?.() },
     debug,
     now: () => monotonicMs(clock),
+    rendering: () => performance.now(),
     log,
   });
 }

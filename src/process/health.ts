@@ -55,6 +55,8 @@ export interface EndpointOptions {
   readonly log: Logger;
   /** Monotonic time in milliseconds, which determines when a kept response expires. Default: the machine's clock. */
   readonly now?: () => number;
+  /** Monotonic time that measures the rendering of a page. Default: `now`. */
+  readonly rendering?: () => number;
   /** For tests. */
   readonly limits?: Partial<HttpLimits>;
 }
@@ -88,9 +90,9 @@ export async function serveEndpoints(options: EndpointOptions): Promise<Endpoint
 }
 
 function metricsHandler(options: EndpointOptions): RequestHandler {
-  const { metrics, debug = {}, profiling, debugEndpoints = 'loopback', now } = options;
-  const scrape = sharedAnswer(() => inSteps(metrics.parts()), now);
-  const look = looks(now);
+  const { metrics, debug = {}, profiling, debugEndpoints = 'loopback', now, rendering } = options;
+  const scrape = sharedAnswer(() => inSteps(metrics.parts()), now, rendering);
+  const look = looks(options);
   const isProfile = (path: string): boolean => profiling && path.startsWith('/debug/pprof');
 
   return async (request, response, target) => {
@@ -129,7 +131,10 @@ const ELSEWHERE =
 /** Maximum number of pages with a kept response. The oldest page is removed first and must be rendered again. */
 const PAGES = 16;
 
-function looks(now: EndpointOptions['now']): (target: RequestTarget, look: Look) => Promise<Rendered> {
+function looks({
+  now,
+  rendering,
+}: Pick<EndpointOptions, 'now' | 'rendering'>): (target: RequestTarget, look: Look) => Promise<Rendered> {
   const answers = new Map<string, () => Promise<Rendered>>();
   const pages = new Map<string, () => Promise<Rendered>>();
   return ({ path, query }, look) => {
@@ -137,7 +142,7 @@ function looks(now: EndpointOptions['now']): (target: RequestTarget, look: Look)
       typeof look === 'function'
         ? [answers, path, look]
         : [pages, `${path}?${query.toString()}`, (): unknown => look.page(query)];
-    const found = known.get(key) ?? sharedAnswer(async () => jsonInSteps(await make()), now);
+    const found = known.get(key) ?? sharedAnswer(async () => jsonInSteps(await make()), now, rendering);
     known.set(key, found);
     const [oldest] = pages.keys();
     if (pages.size > PAGES && oldest !== undefined) pages.delete(oldest);

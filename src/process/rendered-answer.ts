@@ -108,22 +108,29 @@ function* jsonParts(value: unknown, depth: number): Generator<string> {
  */
 const KEPT_TIMES = 10;
 
-/** Returns a function that renders a response on demand. Calls during the rendering or soon afterwards share it. */
-export function sharedAnswer(make: () => Promise<Rendered>, now: Now = realNow): () => Promise<Rendered> {
+/**
+ * Returns a function that renders a response on demand. Calls during the rendering or soon afterwards share it.
+ * @param rendering measures the rendering, which takes real time even if `now` is virtual
+ */
+export function sharedAnswer(
+  make: () => Promise<Rendered>,
+  now: Now = realNow,
+  rendering: Now = now,
+): () => Promise<Rendered> {
   let present: { readonly made: Promise<Rendered>; untilMs: number } | undefined;
   let forgetting: NodeJS.Timeout | undefined;
   return () => {
     if (present !== undefined && now() < present.untilMs) return present.made;
     // the timer would keep the old response in memory until it fires
     clearTimeout(forgetting);
-    const startedMs = now();
+    const startedMs = rendering();
     const started = { made: make(), untilMs: Number.POSITIVE_INFINITY };
     present = started;
     const forget = (): void => {
       if (present === started) present = undefined;
     };
     started.made.then(() => {
-      const keepMs = KEPT_TIMES * (now() - startedMs);
+      const keepMs = KEPT_TIMES * (rendering() - startedMs);
       started.untilMs = now() + keepMs;
       // the response may be megabytes long, and no other call may follow
       if (present === started) forgetting = setTimeout(forget, keepMs).unref();

@@ -96,12 +96,32 @@ describe('sharedAnswer', () => {
         return answered(`${made}`);
       },
       () => nowMs,
+      () => nowMs,
     );
     const answers = await Promise.all(Array.from({ length: 25 }, ask));
     expect(new Set(answers.map(textOf))).toEqual(new Set(['1']));
     nowMs += 6_400;
     expect(textOf(await ask())).toBe('1');
     nowMs += 200;
+    expect(textOf(await ask())).toBe('2');
+  });
+
+  it('keeps the response for ten times the real rendering time if virtual time runs faster', async () => {
+    let [virtualMs, realMs, made] = [0, 0, 0];
+    const ask = sharedAnswer(
+      async () => {
+        made += 1;
+        realMs += 10;
+        virtualMs += 4_000;
+        return answered(`${made}`);
+      },
+      () => virtualMs,
+      () => realMs,
+    );
+    await ask();
+    virtualMs += 99;
+    expect(textOf(await ask())).toBe('1');
+    virtualMs += 2;
     expect(textOf(await ask())).toBe('2');
   });
 
