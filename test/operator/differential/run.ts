@@ -19,25 +19,28 @@ const { values } = parseArgs({
 const [count, first, worlds] = [Number(values.count), Number(values.seed), Number(values.worlds)];
 const features: Features = featuresNamed(values.features);
 const startedMs = performance.now();
-let [next, played, agreed] = [first, 0, 0];
+const seeds = Array.from({ length: count }, (_, at) => first + at);
+/** Seeds whose world did not settle, for example on a busy machine. They are played once more. */
+const repeated = new Set<number>();
+let [played, agreed] = [0, 0];
 const compared: Record<string, number> = {};
 
-/** Plays clusters in one world until none is left. A cluster waits for half of its time, so two worlds use a whole core. */
+/** Plays clusters in one world until none is left. */
 async function playClusters(): Promise<void> {
   let differential = await Differential.start();
-  while (next < first + count) {
-    const seed = next++;
+  for (let seed = seeds.shift(); seed !== undefined; seed = seeds.shift()) {
     try {
       const differences = await differential.play(randomCluster(seed, features));
       if (differences.length === 0) agreed++;
       else process.stdout.write(`seed ${seed} disagrees:\n${differences.map((text) => `  ${text}\n`).join('')}`);
+      if (++played % 50 === 0) process.stdout.write(`${agreed} of ${played} agree, ${seconds()} s\n`);
     } catch (error) {
-      process.stdout.write(`seed ${seed} fails: ${(error as Error).message}\n`);
       await finish(differential);
       differential = await Differential.start();
+      if (repeated.has(seed)) process.stdout.write(`seed ${seed} fails: ${(error as Error).message}\n`);
+      else seeds.push(seed);
+      repeated.add(seed);
     }
-    played++;
-    if (played % 50 === 0) process.stdout.write(`${agreed} of ${played} agree, ${seconds()} s\n`);
   }
   await finish(differential);
 }
@@ -47,6 +50,7 @@ async function finish(differential: Differential): Promise<void> {
   await differential.stop();
 }
 
+// a cluster waits for half of its time, so two worlds use a whole core
 await Promise.all(Array.from({ length: worlds }, playClusters));
 process.stdout.write(`compared: ${JSON.stringify(compared)}\n`);
 process.stdout.write(`${agreed} of ${count} clusters agree, seeds ${first} to ${first + count - 1}, ${seconds()} s\n`);
