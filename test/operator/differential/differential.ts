@@ -14,6 +14,7 @@ import { explainNodes } from '../../../src/cli/explain.ts';
 import { type SimulationAnswer, simulationOf } from '../../../src/cli/render/plan.ts';
 import { typesNoting } from '../../../src/cli/scenario.ts';
 import { simulate } from '../../../src/cli/simulate.ts';
+import { isWithheld } from '../../../src/controllers/provisioning/results.ts';
 import { refusalNoteOf } from '../../../src/engine/causes/pod-verdict.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
@@ -185,6 +186,9 @@ export class Differential {
       throw new Overtaken('a node of the plan has joined after the dump');
     this.compared.refusals += Object.keys(told.simulation.unschedulable).length;
     if (solved === 'no pools') return await this.#refusedAll(fresh, told.simulation);
+    // the command line reports such pods as held by the operator
+    if ([...solved.plan.refusals.values()].some(isWithheld))
+      throw new Overtaken('launches are withheld, because a node did not register in time');
     const plan = { ...solved.plan, refusals: await checkRemedies({ ...solved, solve }) };
     this.compared.nodes += plan.claims.length;
     this.compared.places += plan.placements.length;
