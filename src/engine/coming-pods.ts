@@ -1,38 +1,44 @@
 /**
- * Pods that StatefulSets will create after their waiting pods. StatefulSets start their pods one after the other, and without
+ * Pods that StatefulSets are about to create. StatefulSets start their pods one after the other, and without
  * this knowledge each pod would get a small node of its own.
  */
 import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
+import { controllerOf } from '../api/object-fields.ts';
 import type { EnginePod } from './input.ts';
 import type { EngineSnapshot, Plan } from './model.ts';
 import { isHeavy } from './pod-bounds.ts';
-import { isScheduled, podKey } from './pods.ts';
+import { podKey } from './pods.ts';
 import { type Requirements, requirementsOfPod } from './requirements.ts';
 
 /** Maximum number of coming pods in one solve, because each takes as much time as a pending pod. */
 export const MOST_COMING = 100;
 
 /**
- * Returns copies of pending pods of StatefulSets, one for each pod that is still to come. Pods that can get spot nodes have none:
- * spot nodes are not replaced by smaller ones, so large nodes would stay when the StatefulSet is scaled down.
+ * Returns copies of pods of StatefulSets, one for each pod that is still to come. They follow the first pod of their StatefulSet.
+ * Pods that can get spot nodes have none: spot nodes are not replaced by smaller ones, so large nodes would stay when the
+ * StatefulSet is scaled down.
+ * @param pods pods that are placed: pending pods, and pods of nodes that are removed
  * @param pools requirements of the NodePools
  */
 export function comingPods(
   { comingReplicas }: Pick<EngineSnapshot, 'comingReplicas'>,
-  pendingPods: readonly EnginePod[],
+  pods: readonly EnginePod[],
   pools: readonly Requirements[],
 ): readonly EnginePod[] {
   if (comingReplicas === undefined) return [];
   const coming: EnginePod[] = [];
-  for (const pod of pendingPods) {
-    const count = Math.min(comingReplicas.get(pod.metadata.uid ?? '') ?? 0, MOST_COMING - coming.length);
-    if (count > 0 && mayHaveCopies(pod) && !mayBeOnSpot(pod, pools)) coming.push(...copiesOf(pod, count));
+  const left = new Map(comingReplicas);
+  for (const pod of pods) {
+    const owner = controllerOf(pod)?.uid ?? '';
+    const count = Math.min(left.get(owner) ?? 0, MOST_COMING - coming.length);
+    if (count === 0 || !mayHaveCopies(pod) || mayBeOnSpot(pod, pools)) continue;
+    left.delete(owner);
+    coming.push(...copiesOf(pod, count));
   }
   return coming;
 }
 
-const mayHaveCopies = (pod: EnginePod): boolean =>
-  !isScheduled(pod) && !isHeavy(pod) && (pod.spec.resourceClaims ?? []).length === 0;
+const mayHaveCopies = (pod: EnginePod): boolean => !isHeavy(pod) && (pod.spec.resourceClaims ?? []).length === 0;
 
 function mayBeOnSpot(pod: EnginePod, pools: readonly Requirements[]): boolean {
   const own = requirementsOfPod(pod).get(CAPACITY_TYPE_LABEL);

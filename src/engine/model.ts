@@ -194,7 +194,7 @@ export interface Snapshot<N extends EngineNode = StateNode> {
    * pods only if pods stay on the nodes that were launched for them.
    */
   readonly nominatedClaims?: ReadonlyMap<string, string>;
-  /** Number of pods that the StatefulSet of a pending pod will create after it, by UID of the pod. Absent if there are none. */
+  /** Number of pods that StatefulSets are about to create, by UID of the StatefulSet. Absent if there are none. */
   readonly comingReplicas?: ReadonlyMap<string, number>;
   /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */
   readonly missingDeviceKinds?: readonly string[];

@@ -41,7 +41,9 @@ export async function checkRemedies<Input extends EngineSnapshot>(
   mayCheck: () => boolean = () => true,
 ): Promise<ReadonlyMap<string, PodRefusal>> {
   let left = mostChecks(snapshot);
-  const solveChanged = (changed: EngineSnapshot) => solve(changed as Input, checkOptions(options));
+  // coming pods would only change the sizes of nodes
+  const solveChanged = ({ comingReplicas: _, ...changed }: EngineSnapshot) =>
+    solve(changed as Input, checkOptions(options));
   const checker = new RemedyChecker({ snapshot, solve: solveChanged }, () => left-- > 0 && mayCheck());
   // alike refusals share one object
   const shared = new Map<PodRefusal, Map<string, PodRefusal>>();
@@ -72,6 +74,8 @@ export async function provePodRemedy<Input extends EngineSnapshot>(
   const pod = snapshot.pendingPods.find((each) => podKey(each) === key);
   const refusal = plan.refusals.get(key);
   if (pod === undefined || refusal?.code !== 'no-fit' || refusal.cause === undefined) return undefined;
-  const solveChanged = (changed: EngineSnapshot) => solve(changed as Input, checkOptions(options));
+  // coming pods would only change the sizes of nodes
+  const solveChanged = ({ comingReplicas: _, ...changed }: EngineSnapshot) =>
+    solve(changed as Input, checkOptions(options));
   return proveRemedy(pod, refusal.cause, { snapshot, solve: solveChanged, mostSteps: MOST_STEPS });
 }

@@ -118,7 +118,7 @@ class VariationSolve {
   readonly #refused: ReadonlyMap<string, PodRefusal>;
   readonly #pods: readonly Entry[];
   readonly #order: readonly Entry[];
-  /** Pods that StatefulSets will create soon. They only make launches for other pods larger. */
+  /** Pods that StatefulSets will create soon. They only make new nodes for other pods larger. */
   readonly #coming: readonly EnginePod[];
   readonly #pace: Pace;
   /** Work of all attempts. */
@@ -148,8 +148,7 @@ class VariationSolve {
     this.#leaving = leaving;
     this.#quiet = quiet;
     this.#pendingPods = pendingPods;
-    const isLaunch = options.afterBinding === true && packingPolicy(options.packing).packsByPrice;
-    this.#coming = isLaunch ? comingPods(snapshot, pendingPods, poolRequirements(common)) : [];
+    this.#coming = comingPods(snapshot, pendingPods, poolRequirements(common));
     this.#leftOver = taken.leftOver;
     this.#classes = classes;
     this.#refused = refused;

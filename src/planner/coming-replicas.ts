@@ -1,41 +1,56 @@
 /** Pods that StatefulSets have not created yet. */
 
+import { getCondition, READY } from '../api/conditions.ts';
 import type { Pod, Workload } from '../api/kubernetes.ts';
-import { controllerOf, uidOf } from '../api/object-fields.ts';
+import { uidOf } from '../api/object-fields.ts';
 import { MOST_COMING } from '../engine/coming-pods.ts';
-import { isScheduled } from '../engine/pods.ts';
+import { timeOf } from '../lib/times.ts';
 import type { Stores } from '../state/stores.ts';
 
-/**
- * Returns the number of pods that will follow a pending pod of a StatefulSet, by UID of the pod. If several pods of a StatefulSet
- * wait, they follow the first of them.
- */
+const MINUTE_MS = 60_000;
+/** The controller creates the next pod within seconds after the last one is ready, unless for example a quota refuses it. */
+const LONGEST_PAUSE_MS = MINUTE_MS;
+/** Maximum start-up time of a pod, as in the forecasts of consolidation. Otherwise, a pod that fails would keep a large node. */
+const LONGEST_START_MS = 10 * MINUTE_MS;
+
+/** Returns the number of pods that each StatefulSet is about to create, by UID of the StatefulSet. */
 export function comingReplicas(
   { pods, statefulSets }: Pick<Stores, 'pods' | 'statefulSets'>,
-  pendingPods: readonly Pod[],
+  nowMs: number,
 ): ReadonlyMap<string, number> {
-  const seen = new Set<string>();
   return new Map(
-    pendingPods.flatMap((pod) => {
-      const owner = controllerOf(pod);
-      if (owner?.kind !== 'StatefulSet' || isScheduled(pod) || seen.has(owner.uid)) return [];
-      seen.add(owner.uid);
-      const set = statefulSets.get({ namespace: pod.metadata.namespace, name: owner.name });
-      const count = set === undefined || uidOf(set) !== owner.uid ? 0 : missingPods(set, pods);
-      return count > 0 ? [[uidOf(pod), count] as const] : [];
+    statefulSets.list().flatMap((set) => {
+      const { missing, last } = progressOf(set, pods);
+      return missing > 0 && last !== undefined && isStarting(last, nowMs) ? [[uidOf(set), missing] as const] : [];
     }),
   );
 }
 
-/** Counts up to the number that a solve considers. */
-function missingPods({ metadata, spec }: Workload, pods: Stores['pods']): number {
+interface Progress {
+  /** Number of pods that are missing at the end, up to the number that a solve considers. */
+  readonly missing: number;
+  /** The pod before them. */
+  readonly last: Pod | undefined;
+}
+
+function progressOf({ metadata, spec, status }: Workload, pods: Stores['pods']): Progress {
+  const podOf = (ordinal: number): Pod | undefined =>
+    pods.get({ namespace: metadata.namespace, name: `${metadata.name}-${ordinal}` });
   const { replicas = 1, ordinals } = spec ?? {};
   const first = ordinals?.start ?? 0;
-  let missing = 0;
-  for (let ordinal = first + replicas - 1; ordinal >= first && missing < MOST_COMING; ordinal--) {
-    // the controller creates pods in ascending order, so all pods below this one exist
-    if (pods.get({ namespace: metadata.namespace, name: `${metadata.name}-${ordinal}` }) !== undefined) break;
-    missing += 1;
+  // the controller creates pods in ascending order, so all pods below an existing pod exist
+  for (let missing = 0; missing < Math.min(replicas, MOST_COMING); missing++) {
+    const last = podOf(first + replicas - 1 - missing);
+    if (last !== undefined) return { missing, last };
   }
-  return missing;
+  const created = Math.max(1, status?.replicas ?? 1);
+  return { missing: MOST_COMING, last: replicas > MOST_COMING ? podOf(first + created - 1) : undefined };
+}
+
+/** Returns true if the next pod is due: the last one is starting, or has just become ready. */
+function isStarting(last: Pod, nowMs: number): boolean {
+  const ready = getCondition(last, READY);
+  return ready?.status === 'True'
+    ? nowMs - timeOf(ready.lastTransitionTime) < LONGEST_PAUSE_MS
+    : nowMs - (timeOf(last.metadata.creationTimestamp) || nowMs) < LONGEST_START_MS;
 }

@@ -27,16 +27,22 @@ export interface PlannerInput {
 const snapshotOf = (
   { cluster, settings, workload, commitments, withheld = [] }: PlannerInput,
   parts: Pick<SnapshotParts, 'pools' | 'idlePools' | 'idleNodePools' | 'pendingPods'>,
-): Snapshot =>
-  takeSnapshot(cluster, {
+): Snapshot => {
+  const { keepsLaunches, packsByPrice } = packingPolicy(settings.packing);
+  const snapshot = takeSnapshot(cluster, {
     ...parts,
     nowMs: workload.nowMs,
     nodes: workload.nodes,
     overdue: workload.overdue,
     commitments,
     withheld,
-    keepsLaunches: packingPolicy(settings.packing).keepsLaunches,
+    keepsLaunches,
   });
+  const coming = packsByPrice ? comingReplicas(cluster.stores, workload.nowMs) : NONE;
+  return coming.size === 0 ? snapshot : { ...snapshot, comingReplicas: coming };
+};
+
+const NONE: ReadonlyMap<string, number> = new Map();
 
 /**
  * Returns the snapshot of a solve for launches.
@@ -46,9 +52,7 @@ export function launchSnapshot(input: PlannerInput, pools: readonly PoolInput[],
   const idle = idlePools(input.cluster, nodeClassOf);
   const { pending, leaving, virtual } = input.workload;
   const idleParts = { idlePools: idle, idleNodePools: idleNodePools(input.cluster, idle) };
-  const snapshot = snapshotOf(input, { pools, ...idleParts, pendingPods: [...pending, ...leaving, ...virtual] });
-  const coming = comingReplicas(input.cluster.stores, pending);
-  return coming.size === 0 ? snapshot : { ...snapshot, comingReplicas: coming };
+  return snapshotOf(input, { pools, ...idleParts, pendingPods: [...pending, ...leaving, ...virtual] });
 }
 
 /**

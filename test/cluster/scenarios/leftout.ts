@@ -135,6 +135,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'skew.test.ts', why: 'the clocks of a real control plane cannot be set' },
   { file: 'soak.test.ts', why: 'it needs hours of time' },
   { file: 'spot-risk.test.ts', test: 'a spot pool whose instances were interrupted is used again', why: DECISION },
+  { file: 'stateful-sets.test.ts', test: 'a StatefulSet of four pods keeps this node', why: WAITS },
   { file: 'static.test.ts', test: 'a static NodePool replaces drifted', why: DECISION },
   { file: 'static.test.ts', test: 'a static NodePool keeps drifted', why: WAITS },
   { file: 'steering.test.ts', test: 'steering removes the marks', why: STEERING },

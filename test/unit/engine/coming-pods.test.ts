@@ -12,30 +12,51 @@ const onDemand = (limits: Readonly<Record<string, string>> = {}) =>
   nodePool('default', { requirements: ON_DEMAND, limits });
 const LAUNCH: Partial<SolveOptions> = { afterBinding: true };
 
-const coming = (waiting: Pod, count: number): Pick<SnapshotParts, 'comingReplicas'> => ({
-  comingReplicas: new Map([[waiting.metadata.uid ?? '', count]]),
+/** Returns the pod as one of a StatefulSet whose UID is its name. */
+const memberOf = (set: string, { metadata, ...own }: Pod): Pod => ({
+  ...own,
+  metadata: {
+    ...metadata,
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: set, uid: set, controller: true }],
+  },
+});
+
+const coming = (set: string, count: number): Pick<SnapshotParts, 'comingReplicas'> => ({
+  comingReplicas: new Map([[set, count]]),
 });
 
 const pods = ({ claims }: { readonly claims: readonly PlannedClaim[] }) => claims.map((claim) => claim.pods);
 
 describe('coming pods', () => {
-  const waiting = pod('db-0', { cpu: '1900m' });
-  const parts = { pools: [onDemand()], pendingPods: [waiting], ...coming(waiting, 3) };
+  const waiting = memberOf('db', pod('db-0', { cpu: '1900m' }));
+  const parts = { pools: [onDemand()], pendingPods: [waiting], ...coming('db', 3) };
 
   it('have room on the node of the waiting pod, and are not in the plan', () => {
     const { claims } = planOf(parts, LAUNCH);
     expect(claims).toMatchObject([{ pods: ['default/db-0'], cheapest: 'large' }]);
   });
 
-  it('count only for launches, and only if nodes are chosen by price', () => {
-    expect(planOf(parts).claims).toMatchObject([{ cheapest: 'small' }]);
-    expect(planOf(parts, { ...LAUNCH, packing: 'compatible' }).claims).toMatchObject([{ cheapest: 'small' }]);
+  it('follow the first pod of their StatefulSet, and no other pod', () => {
+    const [second, other] = [memberOf('db', pod('db-1', { cpu: '1900m' })), pod('web', { cpu: '1900m' })];
+    const both = planOf({ ...parts, pendingPods: [waiting, second] }, LAUNCH);
+    expect(both.claims).toMatchObject([{ cheapest: 'large' }]);
+    expect(planOf({ ...parts, pendingPods: [other] }, LAUNCH).claims).toMatchObject([{ cheapest: 'small' }]);
+  });
+
+  it('count as well if a pod of their StatefulSet moves, with every packing', () => {
+    const running = { ...waiting, spec: { ...waiting.spec, nodeName: 'a' } };
+    const moving = { ...parts, pendingPods: [running] };
+    for (const packing of ['cheapest', 'compatible'] as const)
+      expect(planOf(moving, { packing, reservedMode: 'fallback' }).claims).toMatchObject([
+        { pods: ['default/db-0'], cheapest: 'large' },
+      ]);
   });
 
   it('do not count if the waiting pod can get a spot node', () => {
     expect(planOf({ ...parts, pools: [nodePool('default')] }, LAUNCH).claims).toMatchObject([{ cheapest: 'small' }]);
-    const selecting = pod('db-0', { cpu: '1900m', nodeSelector: { [CAPACITY_TYPE_LABEL]: 'on-demand' } });
-    const own = { pools: [nodePool('default')], pendingPods: [selecting], ...coming(selecting, 3) };
+    const nodeSelector = { [CAPACITY_TYPE_LABEL]: 'on-demand' };
+    const selecting = memberOf('db', pod('db-0', { cpu: '1900m', nodeSelector }));
+    const own = { pools: [nodePool('default')], pendingPods: [selecting], ...coming('db', 3) };
     expect(planOf(own, LAUNCH).claims).toMatchObject([{ cheapest: 'large' }]);
   });
 
@@ -68,9 +89,11 @@ describe('a solve that knows the coming pods', () => {
         fc.option(fc.integer({ min: 2, max: 30 }), { nil: undefined }),
         (workloads, nodeCpus, limit) => {
           const all = workloads.map((each, at) =>
-            Array.from({ length: each.waiting }, (_, index) => pod(`w${at}-${index}`, partsOf(each.size))),
+            Array.from({ length: each.waiting }, (_, index) =>
+              memberOf(`w${at}`, pod(`w${at}-${index}`, partsOf(each.size))),
+            ),
           );
-          const comingReplicas = new Map(workloads.map((each, at) => [all[at]?.[0]?.metadata.uid ?? '', each.coming]));
+          const comingReplicas = new Map(workloads.map((each, at) => [`w${at}`, each.coming]));
           const parts = {
             pools: [onDemand(limit === undefined ? {} : { cpu: String(limit) })],
             nodes: nodeCpus.map((cpu, at) => stateNode(`n${at}`, { allocatable: { cpu: String(cpu) }, pool: 'other' })),
@@ -105,11 +128,9 @@ function usdOf(
   const longest = Math.max(...sets.map((set) => set.coming));
   for (let ordinal = 0; ordinal <= longest; ordinal++) {
     const next = sets.flatMap((set, at) =>
-      ordinal <= set.coming ? [{ set, pod: pod(`s${at}-${ordinal}`, partsOf(set.size)) }] : [],
+      ordinal <= set.coming ? [{ set, at, pod: memberOf(`s${at}`, pod(`s${at}-${ordinal}`, partsOf(set.size))) }] : [],
     );
-    const comingReplicas = new Map(
-      next.map(({ set, pod: { metadata } }) => [metadata.uid ?? '', set.coming - ordinal]),
-    );
+    const comingReplicas = new Map(next.map(({ set, at }) => [`s${at}`, set.coming - ordinal]));
     const plan = planOf(
       {
         pools: [onDemand()],
