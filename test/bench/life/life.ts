@@ -3,13 +3,14 @@
  *
  *   npm run bench -- life [--kind NAME,…] [--lives 8] [--settings karpenter,balanced,default] [--with NAME=ARGS]…
  *     [--seeds tune] [--capacity on-demand] [--consolidate-after 30s] [--daemonsets true] [--traces FOLDER]
- *     [--processes N] [--results FILE] [--before FILE] [--quick] [--write]
+ *     [--processes N] [--results FILE] [--before FILE] [--until-decided] [--quick] [--write]
  *
  * `--kind` selects kinds by the beginnings of their names. `--with` adds a setting with arguments of the operator.
  * `--capacity`, `--consolidate-after` and `--daemonsets` fix a parameter that differs between lives by default. `--traces`, or
  * LIFE_TRACES, adds the trace files of a folder. `--results` keeps the result of each life, so that a run that was stopped
- * continues. `--before` adds the default of another file of results as a setting. `--quick` plays one life with two settings.
- * `--write` writes the table of docs/replay.md, and requires the seeds for reports.
+ * continues. `--before` adds the default of another file of results as a setting. `--until-decided` ends a kind after three lives
+ * or more if its interval shows that it is below or above the tolerance. `--quick` plays one life with two settings. `--write`
+ * writes the table of docs/replay.md, and requires the seeds for reports.
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -30,11 +31,13 @@ import {
 } from './kinds.ts';
 import { type LifeJob, type LifeResult, type PlayLives, playLives, resultOf } from './runs.ts';
 import { REFERENCES, SETTINGS, type Setting, settingFrom } from './settings.ts';
-import { boundTable, lifeTable, Results, verdictLines, withTable } from './table.ts';
+import { boundTable, isDecided, lifeTable, Results, verdictLines, withTable } from './table.ts';
 import { isSelected, resultsIn, traceFilesIn } from './traces.ts';
 
 export const PAGE = join(import.meta.dirname, '../../../docs/replay.md');
 const BEFORE = 'before';
+/** Each capacity type has been played once then. */
+const LEAST_LIVES = CAPACITIES.length;
 const QUICK = { lives: 1, settings: 'karpenter,default' };
 
 interface LifeOptions {
@@ -46,6 +49,8 @@ interface LifeOptions {
   readonly processes: number;
   readonly results: string | undefined;
   readonly before: string | undefined;
+  /** True if kinds end early whose interval is below or above the tolerance. */
+  readonly endsDecided: boolean;
   readonly isWritten: boolean;
 }
 
@@ -66,6 +71,7 @@ export function readOptions(args: readonly string[], env: Readonly<Record<string
       processes: { type: 'string', default: String(availableParallelism()) },
       results: { type: 'string' },
       before: { type: 'string' },
+      'until-decided': { type: 'boolean', default: false },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
     },
@@ -87,6 +93,7 @@ export function readOptions(args: readonly string[], env: Readonly<Record<string
     },
     processes: wholeNumber('processes', values.processes),
     ...{ results: values.results, before: values.before },
+    endsDecided: values['until-decided'],
     isWritten: values.write,
   };
 }
@@ -118,14 +125,12 @@ function kindsFrom(only: string, folder: string | undefined): readonly (ClusterK
   return kinds;
 }
 
-/** Returns all jobs, life by life, so that a run that is stopped has the same lives of all kinds. */
-export const jobsOf = ({ kinds, lives, settings, seeds, fixed }: LifeOptions): readonly LifeJob[] =>
-  Array.from({ length: lives }, (_, index) =>
-    kinds.flatMap((kind) => {
-      const life = lifeOf(index + 1, seeds, 'file' in kind ? OF_FILES : fixed);
-      return settings.map((setting) => ({ kind, life, setting }));
-    }),
-  ).flat();
+/** Returns the jobs of one life of each kind. */
+export const jobsOf = ({ kinds, settings, seeds, fixed }: LifeOptions, number: number): readonly LifeJob[] =>
+  kinds.flatMap((kind) => {
+    const life = lifeOf(number, seeds, 'file' in kind ? OF_FILES : fixed);
+    return settings.map((setting) => ({ kind, life, setting }));
+  });
 
 const faceOf = ({ kind, life, setting, args }: LifeResult): string => JSON.stringify([kind, life, setting, args]);
 
@@ -136,17 +141,25 @@ export async function lifeBenchmark(
   onProgress: (text: string) => void = () => {},
 ): Promise<string> {
   const options = readOptions(args, process.env);
-  const jobs = jobsOf(options);
-  const wanted = new Set(jobs.map((job) => faceOf(resultOf(job, { cpuSeconds: 0 }))));
-  const results = resultsIn<LifeResult>(options.results).filter((result) => wanted.has(faceOf(result)));
-  const known = new Set(results.map(faceOf));
-  const missing = jobs.filter((job) => !known.has(faceOf(resultOf(job, { cpuSeconds: 0 }))));
-  await play(missing, options.processes, (result) => {
-    results.push(result);
-    if (options.results !== undefined) appendFileSync(options.results, `${JSON.stringify(result)}\n`);
-    onProgress(`${results.length}/${jobs.length} ${progressText(result)}`);
-  });
   const names = options.settings.map(({ name }) => name);
+  const known = new Map(resultsIn<LifeResult>(options.results).map((result) => [faceOf(result), result]));
+  const results: LifeResult[] = [];
+  // all kinds have the same lives if a run is stopped
+  for (let number = 1; number <= options.lives; number++) {
+    const decided = new Results(results, names);
+    const isOver = ({ name }: LifeJob['kind']): boolean =>
+      options.endsDecided && number > LEAST_LIVES && isDecided(decided, name);
+    const jobs = jobsOf(options, number).filter(({ kind }) => !isOver(kind));
+    const found = jobs.map((job) => known.get(faceOf(resultOf(job, { cpuSeconds: 0 }))));
+    results.push(...found.filter((result) => result !== undefined));
+    let left = found.filter((result) => result === undefined).length;
+    const missing = jobs.filter((_, index) => found[index] === undefined);
+    await play(missing, options.processes, (result) => {
+      results.push(result);
+      if (options.results !== undefined) appendFileSync(options.results, `${JSON.stringify(result)}\n`);
+      onProgress(`${progressText(result)}, ${--left} left of life ${number}`);
+    });
+  }
   const before = beforeOf(options, results);
   const shown = new Results([...results, ...before], before.length === 0 ? names : [...names, BEFORE]);
   const report = reportOf(shown, options);
@@ -166,12 +179,12 @@ function beforeOf({ before, settings }: LifeOptions, results: readonly LifeResul
     .map((result) => ({ ...result, setting: BEFORE }));
 }
 
-function reportOf(results: Results, { settings, seeds, lives, fixed }: LifeOptions): string {
+function reportOf(results: Results, { settings, seeds, lives, fixed, endsDecided }: LifeOptions): string {
   const titles = Object.fromEntries(settings.map(({ name, title }) => [name, title]));
   const parameters = Object.entries(fixed).map(([name, value]) => `, ${name} ${value}`);
   const letters = results.settings.map((name, index) => `${'ABCDEFGH'[index]}: ${titles[name] ?? name}`);
   return [
-    `${lives} lives of each kind, seeds for ${seeds === 'tune' ? 'tuning' : 'reports'}${parameters.join('')}. ${letters.join(', ')}.`,
+    `${endsDecided ? `${Math.min(LEAST_LIVES, lives)} to ${lives}` : lives} lives of each kind, seeds for ${seeds === 'tune' ? 'tuning' : 'reports'}${parameters.join('')}. ${letters.join(', ')}.`,
     `Ratios of costs with 95 % confidence intervals:`,
     '',
     lifeTable(results, titles),

@@ -160,6 +160,7 @@ export function lifeTable(results: Results, titles: Readonly<Record<string, stri
     ...others,
     ...(hasCheaper ? [`${names[own]} to the cheaper of Karpenter's`] : []),
     ...COLUMNS.map(({ title }) => `${title}: ${names.map((_, index) => 'ABCDEFGH'[index]).join(' / ')}`),
+    'lives',
   ];
   const verdicts = new Map(verdictsOf(results).map((verdict) => [verdict.kind, verdict]));
   const rows = results.kinds.map((kind) => {
@@ -173,6 +174,7 @@ export function lifeTable(results: Results, titles: Readonly<Record<string, stri
       ...COLUMNS.map(({ amount: of, text }) =>
         names.map((_, index) => text(meanOf(lives.map((life) => figureOf(life[index], of))))).join(' / '),
       ),
+      String(lives.length),
     ];
   });
   const together = groupsOf(results).map(({ name, isWanted }) =>
@@ -227,6 +229,7 @@ function togetherRow(
         })
         .join(' / '),
     ),
+    String(kinds.reduce((sum, kind) => sum + results.livesOf(kind, isWanted).length, 0)),
   ];
 }
 
@@ -248,6 +251,12 @@ function ratioOfKinds(results: Results, isWanted: Group['isWanted'], sidesOf: (k
 
 /** A kind may cost this much more than with the cheaper of Karpenter's settings. */
 const TOLERANCE = 0.02;
+
+/** Returns true if the interval of a kind's cost is below or above the tolerance. */
+export function isDecided(results: Results, kind: string): boolean {
+  const interval = verdictsOf(results).find((verdict) => verdict.kind === kind)?.cost.interval;
+  return interval !== undefined && (interval[1] < 1 + TOLERANCE || interval[0] > 1 + TOLERANCE);
+}
 
 /** Returns the kinds with the highest costs and the most evictions in proportion to Karpenter's settings. */
 export function verdictLines(results: Results): readonly string[] {

@@ -251,9 +251,8 @@ describe('the benchmark of lives', () => {
   });
 
   it('plays every life of every kind with every setting, and files with fixed parameters', () => {
-    const jobs = jobsOf(
-      readOptions(['--lives', '2', '--kind', 'mix,a', '--settings', 'default'], { LIFE_TRACES: folder }),
-    );
+    const options = readOptions(['--kind', 'mix,a', '--settings', 'default'], { LIFE_TRACES: folder });
+    const jobs = [1, 2].flatMap((number) => jobsOf(options, number));
     expect(jobs.map(({ kind, life }) => [kind.name, life.number, life.capacity])).toEqual([
       ['mix', 1, 'on-demand'],
       ['a', 1, 'on-demand'],
@@ -287,6 +286,25 @@ describe('the benchmark of lives', () => {
     [['--life'], /--life/],
   ])('rejects %p', (args, message) => {
     expect(() => readOptions(args, {})).toThrow(message);
+  });
+
+  it('ends a kind early if its interval is below or above the tolerance', async () => {
+    const usd: Readonly<Record<string, readonly number[]>> = { mix: [0.8, 0.81, 0.8], batch: [0.8, 1.1, 0.9] };
+    const played: string[] = [];
+    const play: PlayLives = async (jobs, _processes, onResult) => {
+      for (const job of jobs) {
+        const { kind, life, setting } = job;
+        if (setting.name === 'default') played.push(`${kind.name} ${life.number}`);
+        const cost = setting.name === 'default' ? (usd[kind.name]?.[(life.number - 1) % 3] ?? 0) : 1;
+        onResult(resultOf(job, { figures: figures(life.number, { usd: cost }), cpuSeconds: 1 }));
+      }
+    };
+    const only = ['--kind', 'mix,batch', '--settings', 'karpenter,default', '--lives', '4'];
+    const report = await lifeBenchmark([...only, '--until-decided'], play);
+    expect(played.toSorted()).toEqual(['batch 1', 'batch 2', 'batch 3', 'batch 4', 'mix 1', 'mix 2', 'mix 3']);
+    expect(report).toContain('3 to 4 lives of each kind');
+    await lifeBenchmark(only, play);
+    expect(played.filter((name) => name.startsWith('mix'))).toHaveLength(3 + 4);
   });
 
   it('continues with the lives that a file of results does not have', async () => {
