@@ -11,7 +11,7 @@ import { blockersOf } from '../planner/passes.ts';
 import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader } from './operator-or-cluster.ts';
 import { rate } from './render/cost.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, inShort, table, usdPerHour } from './render/table.ts';
@@ -104,8 +104,8 @@ interface Flags extends SourceFlags {
 }
 
 async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
-  const { filename, server, dra = false, evictionPrice, now: nowMs = Date.now() } = flags;
-  if (filename.length === 0) return askOperator(server ?? DEFAULT_SERVER, '/debug/blockers');
+  const { filename, dra = false, evictionPrice, now: nowMs = Date.now() } = flags;
+  if (filename.length === 0) return askLeader(flags, '/debug/blockers');
   const { types, notes: ofTypes } = typesNoting(flags);
   const { nodes, notes } = await blockersAmong(filename, { types, nowMs, dra, evictionPrice });
   writeNotes([...ofTypes, ...notes]);
@@ -113,7 +113,10 @@ async function blockersFor(flags: Flags): Promise<readonly NodeBlockers[]> {
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'current blockers, from the operator', command: 'karpenter explain blockers' },
+  {
+    what: 'current blockers, from the operator in the cluster of the kubeconfig',
+    command: 'karpenter explain blockers',
+  },
   {
     what: 'from a file; events and volumeattachments add details',
     command:

@@ -9,7 +9,7 @@ import { timestamp } from '../lib/times.ts';
 import { tryRun } from '../lib/try-run.ts';
 import { type Example, withExamples } from './describe.ts';
 import { worldOf } from './objects/snapshot.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader } from './operator-or-cluster.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table } from './render/table.ts';
@@ -81,7 +81,7 @@ interface Flags extends SourceFlags {
 }
 
 async function poolsFor(flags: Flags, nowMs: number): Promise<readonly PoolBudgets[]> {
-  if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/budgets');
+  if (flags.filename.length === 0) return askLeader(flags, '/debug/budgets');
   const { found, notes } = await budgetsIn(flags, nowMs);
   writeNotes(notes);
   return found;
@@ -94,7 +94,10 @@ function choosePools(name: string | undefined, pools: readonly PoolBudgets[], wh
 }
 
 const EXAMPLES: readonly Example[] = [
-  { what: 'the next week for every NodePool, from the operator', command: 'karpenter explain budgets' },
+  {
+    what: 'the next week for every NodePool, from the operator in the cluster of the kubeconfig',
+    command: 'karpenter explain budgets',
+  },
   {
     what: 'the next two weeks for one NodePool, in local time, from a file',
     command: 'karpenter explain budgets default --next 14d --time-zone Europe/Berlin -f now.yaml',

@@ -11,11 +11,12 @@ import { type By, type CostNow, costNow, costOfManifests, DIMENSIONS } from './c
 import { type Example, withExamples } from './describe.ts';
 import { keptHistory } from './kept-history.ts';
 import type { Manifest } from './objects/read.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader } from './operator-or-cluster.ts';
 import { costText, historyText } from './render/cost.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import {
   cpuUtilizationOption,
+  filenameOption,
   instanceTypesOption,
   manifestsOf,
   nodeFeeOption,
@@ -25,12 +26,9 @@ import {
   writeNotes,
 } from './scenario.ts';
 import { READ_KINDS } from './snapshot/kinds.ts';
-import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';
+import { clusterServerOption, operatorNamespaceOption, refuseTwoSources, type SourceFlags } from './source.ts';
 
 interface Flags extends SourceFlags {
-  /** Cluster to read, if either option is set. */
-  readonly kubeconfig?: string;
-  readonly context?: string;
   readonly namespace: string;
   readonly by: By;
   readonly history?: boolean;
@@ -48,13 +46,13 @@ const DAY_MS = 86_400_000;
 /** Maximum period that is shown by hour. */
 const HOURLY_MS = 2 * DAY_MS;
 
+/** Returns true if the objects of a cluster are read instead of the operator's figures. */
 const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== undefined || context !== undefined;
 
 /** Returns the current costs. The operator's own figures do not depend on unknown facts. */
 async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
-  const { filename, server, by, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
-  if (filename.length === 0 && !isCluster(flags))
-    return costNow(await askOperator<CostReport>(server ?? DEFAULT_SERVER, '/debug/cost'), by);
+  const { filename, by, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
+  if (filename.length === 0 && !isCluster(flags)) return costNow(await askLeader<CostReport>(flags, '/debug/cost'), by);
   const read = isCluster(flags)
     ? await reading(flags, userAgent, costManifests)
     : { manifests: manifestsOf({ filename }), unknown: [] };
@@ -67,18 +65,18 @@ async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
 }
 
 async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory> {
-  const { server = DEFAULT_SERVER, namespace, now: untilMs = Date.now(), since } = flags;
+  const { namespace, now: untilMs = Date.now(), since } = flags;
   const sinceMs = untilMs - since;
   const per = flags.per ?? (since <= HOURLY_MS ? 'hour' : 'day');
   const view = isCluster(flags)
     ? historySince(await reading(flags, userAgent, (client) => keptHistory(client, namespace, '--namespace')), sinceMs)
-    : await askOperator<HistoryView>(server, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
+    : await askLeader<HistoryView>(flags, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
   return costHistory(view, { per, sinceMs, untilMs });
 }
 
 const EXAMPLES: readonly Example[] = [
   {
-    what: 'the current cost of each NodePool, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
+    what: 'the current cost of each NodePool, from the operator in the cluster of the kubeconfig',
     command: 'karpenter cost',
   },
   { what: 'the cost of each workload', command: 'karpenter cost --by workload' },
@@ -115,7 +113,10 @@ function refuse(command: Command, flags: Flags): void {
 }
 
 const withOptions = (command: Command): Command =>
-  withSource(command)
+  command
+    .addOption(filenameOption())
+    .addOption(clusterServerOption())
+    .addOption(operatorNamespaceOption())
     .option('--kubeconfig <file>', 'read the cluster of this kubeconfig instead of querying the operator')
     .option('--context <name>', 'read the cluster of this context of the kubeconfig instead of querying the operator')
     .addOption(

@@ -3,23 +3,21 @@ import { Command } from 'commander';
 import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
 import { blockersCommand } from './blockers.ts';
 import { budgetsCommand } from './budgets.ts';
+import { withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { type DisruptionFlags, reviewsOf, sceneOf, sceneOptions } from './disruption.ts';
 import { explainDrainCommand } from './explain-drain.ts';
 import { explainInstanceTypeCommand } from './explain-instance-type.ts';
 import { explainNodeClaimCommand } from './explain-nodeclaim.ts';
 import { explainPod } from './explain-pod.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { nodeNamed } from './render/known.ts';
 import { outputOption, printAs } from './render/output.ts';
 import { verdictsText, verdictText } from './render/verdicts.ts';
 import { evictionPriceOption, notKnown, type TypesFor, typesNoting, withScenario, writeNotes } from './scenario.ts';
-import { refuseTwoSources, serverOption, sourceOf } from './source.ts';
+import { clusterServerOption, operatorNamespaceOption, refuseTwoSources, sourceOf } from './source.ts';
 
-export interface ExplainFlags extends DisruptionFlags {
-  /** URL of an operator's metrics port. Used if no manifests are given. */
-  readonly server?: string;
-}
+export interface ExplainFlags extends DisruptionFlags, LeaderFlags {}
 
 /** Verdict in a public format. */
 export interface ExplainedVerdict extends Verdict {
@@ -44,7 +42,7 @@ export async function explainNodes(
 }
 
 async function verdictsFor(flags: ExplainFlags): Promise<readonly ExplainedVerdict[]> {
-  if (flags.filename.length === 0) return askOperator(flags.server ?? DEFAULT_SERVER, '/debug/verdicts');
+  if (flags.filename.length === 0) return askLeader(flags, '/debug/verdicts');
   const { types, notes: ofTypes, unknown: ofSales } = typesNoting(flags);
   const { verdicts, notes } = await explainNodes(flags, types);
   writeNotes([...ofTypes, ...notes, ...notKnown(ofSales)]);
@@ -57,9 +55,10 @@ function explainNode(): Command {
   const command = new Command('node')
     .description('Explain why a node, or each node, would be disrupted or not')
     .argument('[name]', 'name of the Node or of its NodeClaim (default: all nodes)')
-    .addOption(serverOption());
-  return withExamples(withScenario(command), [
-    { what: 'all nodes, from the operator', command: 'karpenter explain node' },
+    .addOption(clusterServerOption())
+    .addOption(operatorNamespaceOption());
+  return withExamples(withScenario(withCluster(command)), [
+    { what: 'all nodes, from the operator in the cluster of the kubeconfig', command: 'karpenter explain node' },
     { what: 'one node, from a file', command: 'karpenter explain node ip-10-0-0-1 -f now.yaml' },
     { what: 'with higher spot prices', command: 'karpenter explain node -f now.yaml --what-if "spot+30%"' },
   ])

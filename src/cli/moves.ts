@@ -1,10 +1,11 @@
 /** Command `karpenter report moves`. Lists the operator's consolidations, whether they were undone, and their savings. */
 import { Command } from 'commander';
 import { withExamples } from './describe.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, inShort, naturalWidth, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
+import { withLeader } from './source.ts';
 
 /** Fields of a move in the response of `/debug/moves`. */
 export interface ToldMove {
@@ -80,21 +81,19 @@ export function movesText(moves: readonly ToldMove[]): string {
   return `${movesTable(moves)}\n\n${totals}\n${others}\n`;
 }
 
-interface Flags {
-  readonly server: string;
+interface Flags extends LeaderFlags {
   readonly output: Format;
 }
 
 export const movesCommand = (): Command =>
-  withExamples(new Command('moves'), [
+  withExamples(withLeader(new Command('moves')), [
     {
-      what: 'consolidations, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
+      what: 'consolidations of the operator in the cluster of the kubeconfig',
       command: 'karpenter report moves',
     },
     { what: 'total savings', command: "karpenter report moves -o json | jq 'map(.realisedUsd) | add'" },
   ])
     .description('List consolidations of the operator, latest first, with their savings and which of them were undone')
-    .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(outputOption())
     .addHelpText(
       'after',
@@ -102,7 +101,7 @@ export const movesCommand = (): Command =>
         'or until now, minus the cost of the time in which old and new nodes ran at the same time. The operator keeps\n' +
         'its last 200 moves since its start.',
     )
-    .action(async ({ server, output }: Flags) => {
-      const moves = await askOperator<readonly ToldMove[]>(server, '/debug/moves');
+    .action(async ({ output, ...flags }: Flags) => {
+      const moves = await askLeader<readonly ToldMove[]>(flags, '/debug/moves');
       await printAs(output, moves, movesText);
     });

@@ -6,11 +6,12 @@ import { Command } from 'commander';
 import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
 import type { SpotPoolView } from '../aws/spot-risk/spot-risk.ts';
 import { withExamples } from './describe.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { notAmong } from './render/known.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';
 import { counted, table } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';
+import { leaderOf, withLeader } from './source.ts';
 
 const HEADINGS = ['INSTANCE TYPE', 'CAPACITY', 'ZONES', 'OUT BECAUSE OF', 'UNTIL'];
 
@@ -68,13 +69,12 @@ function poolText(offerings: PoolOfferings): string {
 export const offeringsText = (pools: readonly PoolOfferings[]): string =>
   pools.length === 0 ? 'there is no NodePool\n' : `${pools.map(poolText).join('\n\n')}\n`;
 
-interface Flags {
-  readonly server: string;
+interface Flags extends LeaderFlags {
   readonly output: Format;
 }
 
 export const offeringsCommand = (): Command =>
-  withExamples(new Command('offerings'), [
+  withExamples(withLeader(new Command('offerings')), [
     { what: 'unavailable offerings of every NodePool', command: 'karpenter offerings' },
     {
       what: 'of one NodePool, from another address',
@@ -85,14 +85,13 @@ export const offeringsCommand = (): Command =>
       'List offerings (instance type, zone, capacity type) that NodePools allow but that are unavailable now, with reason and time; and spot pools with recent interruptions',
     )
     .argument('[nodepool]', 'name of the NodePool (default: all NodePools)')
-    .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(outputOption())
-    .action(async (name: string | undefined, { server, output }: Flags) => {
-      const all = await askOperator<readonly PoolOfferings[]>(server, '/debug/offerings');
+    .action(async (name: string | undefined, { output, ...flags }: Flags) => {
+      const all = await askLeader<readonly PoolOfferings[]>(flags, '/debug/offerings');
       const chosen = name === undefined ? all : all.filter(({ nodePool }) => nodePool === name);
       if (name !== undefined && chosen.length === 0) {
         const known = all.map(({ nodePool }) => nodePool);
-        throw new Error(notAmong('NodePool', name, { known, where: `by the operator at ${server}` }));
+        throw new Error(notAmong('NodePool', name, { known, where: leaderOf(flags) }));
       }
       await printAs(output, chosen, offeringsText);
     });

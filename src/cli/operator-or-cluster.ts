@@ -1,7 +1,14 @@
 /** Reads data of the operator of a live cluster, or returns the reason why this is impossible. */
 import type { HttpKubeReader } from '../kube/http.ts';
 import { messageOf } from '../lib/error-message.ts';
-import { forwardToOperator, type OperatorFlags } from './operator-pod.ts';
+import { reading } from './cluster.ts';
+import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { forwardToOperator, type OperatorFlags, SeveralOperators } from './operator-pod.ts';
+
+export interface LeaderFlags extends OperatorFlags {
+  /** URL of the operator's metrics port. Undefined for the operator in the cluster of the kubeconfig. */
+  readonly server?: string;
+}
 
 /** Reason why the result is computed from the objects of the cluster. */
 export const notAsked = (why: string): string =>
@@ -24,5 +31,37 @@ export async function fromOperator<T>(
     return { why: messageOf(error) };
   } finally {
     await forwarded.close();
+  }
+}
+
+/**
+ * Reads a path of the given operator, or of the leader in the cluster of the kubeconfig. If the cluster has no operator, reads
+ * from the default address, for example that of an operator on this machine.
+ *
+ * @throws Error with the reasons of all attempts
+ */
+export async function askLeader<T>({ server, ...flags }: LeaderFlags, path: string): Promise<T> {
+  if (server !== undefined) return askOperator<T>(server, path);
+  let isFound = false;
+  const why = await reading(flags, 'karpenter', async (client) => {
+    const forwarded = await forwardToOperator(client, flags);
+    if (typeof forwarded === 'string') return forwarded;
+    isFound = true;
+    try {
+      return { answer: await askOperator<T>(forwarded.url, path) };
+    } finally {
+      await forwarded.close();
+    }
+  }).catch((error: unknown) => {
+    // another operator must not answer instead
+    if (isFound || error instanceof SeveralOperators) throw error;
+    return messageOf(error);
+  });
+  if (typeof why !== 'string') return why.answer;
+  try {
+    return await askOperator<T>(DEFAULT_SERVER, path);
+  } catch (error) {
+    const problem = `no operator was found with the kubeconfig (${why}), and ${messageOf(error)}`;
+    throw new Error(problem, { cause: error });
   }
 }

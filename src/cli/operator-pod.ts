@@ -22,6 +22,8 @@ type Reader = Pick<HttpKubeReader, 'listAll' | 'find'>;
 const isForbidden = (error: unknown): error is ApiError =>
   error instanceof ApiError && [401, 403].includes(error.status);
 
+export class SeveralOperators extends Error {}
+
 /** Candidates for the operator, or the reason why they are unknown. */
 interface Search {
   readonly namespaces: readonly string[];
@@ -84,7 +86,7 @@ async function leaderPod(client: Reader, operatorNamespace: string | undefined):
       if (typeof holder === 'string') reasons.push(holder);
       else found.push(holder);
     }
-    if (found.length > 1) throw new Error(severalText(found));
+    if (found.length > 1) throw new SeveralOperators(severalText(found));
     return found[0] ?? reasons.join('; ');
   } catch (error) {
     if (isForbidden(error)) return error.message;
@@ -103,7 +105,7 @@ const metricsPortOf = ({ spec }: Pod): number =>
 
 /**
  * Forwards a local port to the metrics port of the leader, or returns the reason why there is no leader.
- * @throws Error if the cluster has several operators
+ * @throws SeveralOperators
  */
 export async function forwardToOperator(
   client: Reader,

@@ -10,32 +10,32 @@ import type { HistoryView } from '../process/history-view.ts';
 import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { movesCommand } from './moves.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { printAs } from './render/output.ts';
 import { reportMarkdown, reportText } from './render/report.ts';
 import { reportOf, type SupportReport } from './render/support-report.ts';
 import { nowOption } from './scenario.ts';
+import { withLeader } from './source.ts';
 
-interface Flags {
-  readonly server: string;
+interface Flags extends LeaderFlags {
   readonly since: number;
   readonly now?: number;
   readonly output: 'table' | 'markdown' | 'json' | 'yaml';
 }
 
-async function reportFor({ server, since, now: untilMs = Date.now() }: Flags): Promise<SupportReport> {
+async function reportFor({ since, now: untilMs = Date.now(), output: _, ...flags }: Flags): Promise<SupportReport> {
   const sinceMs = untilMs - since;
   const [history, cost, verdicts] = await Promise.all([
-    askOperator<HistoryView>(server, `/debug/history?since=${new Date(sinceMs).toISOString()}`),
-    askOperator<CostReport>(server, '/debug/cost'),
-    askOperator<readonly Verdict[]>(server, '/debug/verdicts'),
+    askLeader<HistoryView>(flags, `/debug/history?since=${new Date(sinceMs).toISOString()}`),
+    askLeader<CostReport>(flags, '/debug/cost'),
+    askLeader<readonly Verdict[]>(flags, '/debug/verdicts'),
   ]);
   return reportOf({ history, cost, verdicts, sinceMs, untilMs });
 }
 
 const EXAMPLES: readonly Example[] = [
   {
-    what: 'the last days, from the operator (kubectl port-forward -n kube-system deployment/karpenter 8080)',
+    what: 'the last days, from the operator in the cluster of the kubeconfig',
     command: 'karpenter report',
   },
   { what: 'the last month, as Markdown', command: 'karpenter report --since 30d -o markdown > nodes.md' },
@@ -57,13 +57,12 @@ function refuseSubcommand(command: Command, name: string): never {
 }
 
 export const reportCommand = (): Command =>
-  withExamples(new Command('report'), EXAMPLES)
+  withExamples(withLeader(new Command('report')), EXAMPLES)
     // options after the subcommand belong to it
     .enablePositionalOptions()
     .addCommand(movesCommand())
     .description('Report decisions, savings, evicted pods and idle nodes of the last days')
     .addOption(periodOption('--since <duration>', 'period of the report, for example 7d or 36h'))
-    .option('--server <url>', 'metrics address of the operator', DEFAULT_SERVER)
     .addOption(nowOption())
     .addOption(
       new Option('-o, --output <format>', 'output format')

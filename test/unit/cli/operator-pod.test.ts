@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { explainCommand } from '../../../src/cli/explain.ts';
 import { askOperator } from '../../../src/cli/operator.ts';
+import { VERBS } from '../../../src/cli.ts';
 
 const POD = {
   apiVersion: 'v1',
@@ -87,7 +88,7 @@ function messageIn(frame: Buffer): Buffer {
 }
 
 /** Accepts a WebSocket and serves one HTTP response over it, with the framing of the port-forward protocol. */
-function serveOver(socket: Duplex, key: string, requests: string[]): void {
+function serveOver(socket: Duplex, key: string, { requests, answer }: { requests: string[]; answer: unknown }): void {
   const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: v4.channel.k8s.io\r\n\r\n`,
@@ -100,7 +101,7 @@ function serveOver(socket: Duplex, key: string, requests: string[]): void {
     const CLOSE = 0x88;
     if (frame[0] === CLOSE) return void socket.end(Buffer.from([CLOSE, 0]));
     requests.push(messageIn(frame).subarray(1).toString().split('\r\n')[0] ?? '');
-    const body = JSON.stringify(VERDICT);
+    const body = JSON.stringify(answer);
     const head = `HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
     send(DATA, Buffer.from(head + body));
   });
@@ -110,6 +111,7 @@ describe('the operator of a cluster', () => {
   const paths: string[] = [];
   const requests: string[] = [];
   let objects: Readonly<Record<string, unknown>>;
+  let body: unknown;
   let bindings: readonly unknown[] | undefined;
   let server: Server;
   let kubeconfig: string;
@@ -117,6 +119,7 @@ describe('the operator of a cluster', () => {
     paths.length = 0;
     requests.length = 0;
     bindings = [BOUND];
+    body = VERDICT;
   });
   beforeAll(async () => {
     server = createServer((request, response) => {
@@ -138,7 +141,7 @@ describe('the operator of a cluster', () => {
     });
     server.on('upgrade', (request, socket) => {
       paths.push(request.url ?? '');
-      serveOver(socket, request.headers['sec-websocket-key'] ?? '', requests);
+      serveOver(socket, request.headers['sec-websocket-key'] ?? '', { requests, answer: body });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -179,6 +182,29 @@ describe('the operator of a cluster', () => {
     );
     expect(paths).toEqual([toOperator('kube-system')]);
     expect(requests).toEqual(['GET /debug/pods?pod=default%2Fweb-0 HTTP/1.1']);
+  });
+
+  it.each([
+    ['explain node', '/debug/verdicts'],
+    ['explain blockers', '/debug/blockers'],
+    ['explain budgets', '/debug/budgets'],
+    ['offerings', '/debug/offerings'],
+    ['report moves', '/debug/moves'],
+  ])('serves karpenter %s without an address', async (words, path) => {
+    objects = GENUINE;
+    body = [];
+    const [verb = '', ...args] = words.split(' ');
+    const written = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const command = await VERBS[verb]?.load();
+    await command?.parseAsync([...args, '--kubeconfig', kubeconfig, '-o', 'json'], { from: 'user' });
+    expect(written.mock.calls.map(([text]) => String(text)).join('')).toMatch(/^(\[\]|\{.*\})\n$/);
+    expect(requests).toEqual([`GET ${path} HTTP/1.1`]);
+  });
+
+  it('is not replaced by an operator at the default address if there are several', async () => {
+    objects = { ...operatorIn('second', 'karpenter-1', 'karpenter'), ...GENUINE };
+    bindings = [BOUND, binding('second', 'karpenter-core', 'second', 'karpenter')];
+    await expect(explained('node')).rejects.toThrow('choose one with --operator-namespace');
   });
 
   it('is not replaced by a Lease and a pod in the namespace of a tenant', async () => {
