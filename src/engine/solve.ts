@@ -450,8 +450,10 @@ function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
 
 /** Moves pods to the end whose domain other new nodes can make impossible, because DaemonSets start pods on these nodes. */
 function afterDaemons(entries: readonly Entry[], topology: Topology): readonly Entry[] {
-  const yielding = new Set(entries.filter(({ podClass }) => topology.yieldsToDaemons(podClass)));
-  return yielding.size === 0 ? entries : [...entries.filter((entry) => !yielding.has(entry)), ...yielding];
+  const yielding = entries.filter(({ podClass }) => topology.yieldsToDaemons(podClass));
+  if (yielding.length === 0) return entries;
+  const later = new Set(yielding);
+  return [...entries.filter((entry) => !later.has(entry)), ...yielding];
 }
 
 /** Limits the number of claims of a plan, so that the caller can launch them. The namespaces of the claims take turns. */

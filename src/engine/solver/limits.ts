@@ -9,6 +9,7 @@ import type { CompiledPool } from './compiled-pool.ts';
 export class PoolLimits {
   /** Version that changes whenever the remaining limits decrease. */
   version = 0;
+  readonly isUnlimited: boolean;
   readonly #pool: CompiledPool;
   readonly #remaining: Record<string, number>;
   #allowed: { readonly version: number; readonly rows: BitSet } | undefined;
@@ -16,12 +17,14 @@ export class PoolLimits {
   constructor(pool: CompiledPool, nodes: Iterable<EngineNode>) {
     this.#pool = pool;
     const limits = Object.entries(resourcesOf(pool.pool.spec.limits));
-    const used = limits.length === 0 ? {} : addResources(...nodeCapacities(pool.name, nodes));
+    this.isUnlimited = limits.length === 0;
+    const used = this.isUnlimited ? {} : addResources(...nodeCapacities(pool.name, nodes));
     this.#remaining = Object.fromEntries(limits.map(([name, limit]) => [name, limit - amountIn(used, name)]));
   }
 
   /** Rows of the types that can be launched within the limits, or the reason why there are none. */
   get allowed(): BitSet | Misfit {
+    if (this.isUnlimited) return this.#pool.rows;
     if (amountIn(this.#remaining, NODES) < 1 && this.#limitsNodes)
       return this.#misfit('node limits have been exhausted for nodepool');
     if (this.#allowed?.version !== this.version) this.#allowed = { version: this.version, rows: this.#rowsLeft() };
@@ -59,10 +62,6 @@ export class PoolLimits {
   shareOf(capacity: Resources): number {
     const limited = Object.entries(this.#remaining).filter(([, rest]) => rest > 0);
     return limited.reduce((sum, [name, rest]) => sum + amountIn(withNode(capacity), name) / rest, 0);
-  }
-
-  get isUnlimited(): boolean {
-    return Object.keys(this.#remaining).length === 0;
   }
 
   get #limitsNodes(): boolean {

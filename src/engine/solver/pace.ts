@@ -59,19 +59,22 @@ export class Pace {
       return 'try';
     }
     const nowMs = this.#now();
-    this.#charge(nowMs);
+    const isShared = this.#namespaces > 1;
+    if (isShared) this.#charge(nowMs);
     this.#placementEndsMs ??= nowMs + (this.#options.placementMs ?? Number.POSITIVE_INFINITY);
     const endsMs = Math.min(this.#deadlineMs, this.#placementEndsMs);
     if (nowMs >= endsMs) return 'stop';
-    this.#shareMs ??= (endsMs - nowMs) / this.#namespaces;
     const namespace = namespaceOf(pod);
-    if ((this.#usedMs.get(namespace) ?? 0) >= this.#shareMs) return 'postpone';
+    if (isShared) {
+      this.#shareMs ??= (endsMs - nowMs) / this.#namespaces;
+      if ((this.#usedMs.get(namespace) ?? 0) >= this.#shareMs) return 'postpone';
+    }
     this.#podEndsMs = nowMs + this.#deadlineMs * SHARE;
     this.#isHeavy = isHeavy;
     if (isHeavy) this.#heavyEndsMs = Math.min(this.#heavyEndsMs, this.#podEndsMs);
     if (isHeavy && nowMs >= this.#heavyEndsMs) return 'skip';
     this.#options.working?.(pod);
-    this.#current = { namespace, sinceMs: nowMs };
+    if (isShared) this.#current = { namespace, sinceMs: nowMs };
     return 'try';
   }
 

@@ -125,6 +125,8 @@ export class TopologyBase {
   readonly namespaces: readonly Namespace[];
   readonly nodes: readonly EngineNode[];
   readonly daemons: Daemons;
+  /** True if a DaemonSet has an anti-affinity rule against other pods. */
+  readonly daemonsRepel: boolean;
   readonly #ids = new Map<string, DomainIds>();
   readonly #domainsOfNodes = new Map<string, Int32Array>();
   readonly #groups = new Map<string, BaseGroup>();
@@ -155,7 +157,8 @@ export class TopologyBase {
     const named = ({ metadata }: EnginePod) => leftOutName('Pod', metadata);
     for (const [index, node] of nodes.entries())
       leftOuts.kept(repellersOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
-    if (daemons.pods.some((pod) => repellingTerms(pod).length > 0))
+    this.daemonsRepel = daemons.pods.some((pod) => repellingTerms(pod).length > 0);
+    if (this.daemonsRepel)
       for (const [index, node] of nodes.entries())
         leftOuts.kept(daemons.missingOn(node), named, (pod) => this.#repelFrom({ pod, node: index }));
   }

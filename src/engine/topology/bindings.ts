@@ -57,6 +57,9 @@ export interface Relations {
 }
 
 export class Bindings {
+  /** Bindings of pods that no rule restricts or counts. */
+  static readonly NONE = new Bindings({ own: [], all: [], counting: [], repelling: [], hostile: [] });
+
   readonly own: readonly TopologyGroup[];
   readonly all: readonly Binding[];
   /** Bindings by host. `domains` has the remaining bindings. */

@@ -42,6 +42,7 @@ export class RuleIndex<T> {
 
   /** Returns the items of the rules that count a pod, in the order of their addition. */
   counting(pod: EnginePod): readonly T[] {
+    if (this.#size === 0) return [];
     const found = [...(this.#byNamespace.get(namespaceOf(pod)) ?? [])];
     for (const [key, value] of Object.entries(pod.metadata.labels ?? NO_LABELS))
       found.push(...(this.#byLabel.get(key)?.get(value) ?? []));

@@ -103,7 +103,7 @@ export class Topology {
   readonly #daemonRules: DaemonRules;
   #moving: Moving | undefined;
   /** Spread rules that do not know all domains, for a number of groups. */
-  #incomplete: { readonly groups: number; readonly spreads: readonly TopologyGroup[] } | undefined;
+  #incomplete: { readonly groups: number; readonly spreads: readonly TopologyGroup[] } = { groups: 0, spreads: [] };
 
   constructor(parts: TopologyParts) {
     this.#parts = parts;
@@ -124,7 +124,8 @@ export class Topology {
    * pods. This is the case if a spread counts pods of DaemonSets, or if the pods and a DaemonSet exclude each other.
    */
   yieldsToDaemons(podClass: TopologyPods): boolean {
-    if (this.#parts.base.daemons.pods.length === 0) return false;
+    const { base } = this.#parts;
+    if (base.daemons.pods.length === 0 || (this.#groups.size === 0 && !base.daemonsRepel)) return false;
     const { own, hostile } = this.bindingsOf(podClass);
     const isSpread = ({ group }: DaemonRule) => group.rule.type === 'topology spread' && own.includes(group);
     return hostile.some(({ key }) => key !== HOSTNAME_LABEL) || this.#daemonRules.all.some(isSpread);
@@ -278,6 +279,8 @@ export class Topology {
     this.register(podClass);
     const { own = [], repelling = [] } = this.#owned.get(podClass) ?? {};
     const { counting, repelled } = this.#seenBy(podClass);
+    const hostile = this.#hostileTo(podClass, own);
+    if (own.length + repelling.length + repelled.length + hostile.length + counting.size === 0) return Bindings.NONE;
     const all = repelled.length === 0 ? own : [...own, ...repelled];
     const { base } = this.#parts;
     const onlyCounting = [...counting].filter(
@@ -299,7 +302,6 @@ export class Topology {
       ...[...new Set(all)].map((group) => bindingOf(group, false)),
       ...onlyCounting.map((group) => bindingOf(group, true)),
     ];
-    const hostile = this.#hostileTo(podClass, own);
     return new Bindings({ own, all: bindings, counting: [...counting], repelling, hostile });
   }
 
@@ -316,7 +318,7 @@ export class Topology {
   /** Returns the DaemonSets that the anti-affinity of the pods excludes, or that exclude the pods by their own anti-affinity. */
   #hostileTo({ pod }: TopologyPods, own: readonly TopologyGroup[]): readonly HostileDaemon[] {
     const { base } = this.#parts;
-    if (base.daemons.pods.length === 0) return NO_HOSTILE;
+    if (base.daemons.pods.length === 0 || (own.length === 0 && !base.daemonsRepel)) return NO_HOSTILE;
     const antiAffinity = own.filter(({ rule }) => rule.type === 'pod anti-affinity');
     return base.daemons.pods.flatMap((daemon) => {
       const key =
@@ -450,7 +452,7 @@ export class Topology {
 
   /** Returns the spread rules that do not know all domains of new nodes, because their own pods cannot use these nodes. */
   #incompleteSpreads(): readonly TopologyGroup[] {
-    if (this.#incomplete?.groups !== this.#groups.size) {
+    if (this.#incomplete.groups !== this.#groups.size) {
       const spreads = [...this.#groups.values()].filter(
         ({ isByHost, rule }) => !isByHost && rule.type === 'topology spread',
       );
