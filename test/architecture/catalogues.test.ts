@@ -36,8 +36,8 @@ describe.each([
   });
 });
 
-describe('events', () => {
-  it('are created from their declarations', () => {
+describe('an event', () => {
+  it('is created from its declaration', () => {
     const literals = sources.filter(
       ({ path, text }) =>
         !path.startsWith('local/') &&

@@ -7,13 +7,13 @@ const FOLDER = join(import.meta.dirname, '../../docs/decisions');
 const NOTES = readdirSync(FOLDER).filter((name) => name !== 'README.md');
 const index = readFileSync(join(FOLDER, 'README.md'), 'utf8');
 
-describe('decision notes', () => {
-  it('have distinct numbers', () => {
+describe('a decision note', () => {
+  it('has a number of its own', () => {
     const numbers = NOTES.map((name) => Number(name.slice(0, 4)));
     expect(numbers.filter((number, at) => !(number > 0) || numbers.indexOf(number) !== at)).toEqual([]);
   });
 
-  it.each(NOTES)('%s has a title, a status and a date, and is listed in the index', (name) => {
+  it.each(NOTES)('has a title, a status and a date, and is listed in the index: %s', (name) => {
     const text = readFileSync(join(FOLDER, name), 'utf8');
     const [, number, title, status, date] =
       /^# (\d+)\. (.+)\n\nStatus: (accepted|replaced by \d+) · (\d{4}-\d{2}-\d{2})\n/.exec(text) ?? [];

@@ -36,15 +36,15 @@ const missingNotes = (text: string): readonly string[] =>
     .map(([, padded, number = '']) => padded ?? number.padStart(4, '0'))
     .filter((number) => !notes.has(number));
 
-describe('documents', () => {
+describe('a document', () => {
   const documents = files.filter((file) => /^(README|CONTRIBUTING|SECURITY|docs\/.*|src\/.*)\.md$/.test(file));
 
-  it.each(documents)('%s refers only to existing files and notes', (path) => {
+  it.each(documents)('refers only to existing files and notes: %s', (path) => {
     const text = read(path);
     expect([...missingFiles(text, IN_DOCUMENTS), ...missingNotes(text)]).toEqual([]);
   });
 
-  it('state the number of files of each walk through the code', () => {
+  it('states the number of files of each walk through the code', () => {
     const walks = read('docs/architecture.md').matchAll(/^### .*, file by file$([\s\S]*?)(?=^##)/gm);
     const counts = [...walks].map(([, section = '']) => {
       const listed = new Set([...section.matchAll(/^\d+\. `([\w/.-]+)`/gm)].map(([, file]) => file));
@@ -54,7 +54,7 @@ describe('documents', () => {
     for (const { listed, said } of counts) expect(listed).toBe(said);
   });
 
-  it('of the engine refer only to files of the engine', () => {
+  it('refers only to files of the engine if it describes the engine', () => {
     const folder = join(ROOT, 'src/engine');
     const names = new Set(readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path)));
     const named = read('src/engine/README.md').match(/\b[\w-]+\.ts\b/g) ?? [];
@@ -62,10 +62,10 @@ describe('documents', () => {
   });
 });
 
-describe('comments', () => {
+describe('a comment', () => {
   const sources = files.filter((file) => file.endsWith('.ts'));
 
-  it('refer only to existing files and notes', () => {
+  it('refers only to existing files and notes', () => {
     const missing = sources.flatMap((path) => {
       const text = read(path).match(COMMENT)?.join('\n') ?? '';
       return [...missingFiles(text, IN_COMMENTS), ...missingNotes(text)].map((name) => `${path}: ${name}`);
@@ -73,7 +73,7 @@ describe('comments', () => {
     expect(missing).toEqual([]);
   });
 
-  it('with invalid references are detected in a sample', () => {
+  it('is rejected in a sample if its references are invalid', () => {
     const gone = 'gone.ts';
     const sample = `/** As in \`engine/${gone}\`, docs/decisions/${9999}. */
       const url = 'http://host/gone.js'; // see ${gone}, decision ${9998}`;

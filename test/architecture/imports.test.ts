@@ -39,13 +39,13 @@ const isPure = (path: string): boolean =>
   ['engine', 'api', 'planner'].includes(areaOf(path)) ||
   (areaOf(path) === 'lib' && imports.some(({ from, target }) => target === path && isPure(from)));
 
-describe('imports', () => {
-  it('exist for the source files', () => {
+describe('an import', () => {
+  it('exists for each source file', () => {
     expect(sources.length).toBeGreaterThan(20);
     expect(imports.length).toBeGreaterThan(50);
   });
 
-  it('follow the allowed directions', () => {
+  it('follows the allowed directions', () => {
     const wrong = imports.filter(({ from, target }) => {
       if (!isInside(target) || ENTRIES.has(from)) return false;
       const [area, other] = [areaOf(from), areaOf(target)];
@@ -54,16 +54,16 @@ describe('imports', () => {
     expect(wrong.map(({ from, target }) => `${from} → ${target}`)).toEqual([]);
   });
 
-  it('never name the entry point', () => {
+  it('never names the entry point', () => {
     expect(imports.filter(({ from, target }) => target === 'main.ts' && !ENTRIES.has(from))).toEqual([]);
   });
 
-  it('resolve to existing files', () => {
+  it('resolves to an existing file', () => {
     const known = new Set(sources.map((file) => relative(SRC, file)));
     expect(imports.filter(({ target }) => isInside(target) && !known.has(target))).toEqual([]);
   });
 
-  it('of packages match the dependencies, and development tools are development dependencies', () => {
+  it('belongs to the dependencies if it names a package, and development tools are development dependencies', () => {
     const manifest = readFileSync(join(SRC, '../package.json'), 'utf8');
     const { dependencies } = JSON.parse(manifest) as { readonly dependencies: Readonly<Record<string, string>> };
     const packages = imports
@@ -73,7 +73,7 @@ describe('imports', () => {
     expect([...new Set(packages)].sort()).toEqual(Object.keys(dependencies).sort());
   });
 
-  it('do not make the engine, the planner and the API impure', () => {
+  it('does not make the engine, the planner and the API impure', () => {
     const wrong = imports.filter(({ from, target }) => isPure(from) && IMPURE.test(target));
     expect(wrong.map(({ from, target }) => `${from} → ${target}`)).toEqual([]);
   });
@@ -82,27 +82,27 @@ describe('imports', () => {
 /** Types of whole objects. Workers have only the fields that engine/input.ts declares. */
 const WHOLE_OBJECTS = /^import type \{[^}]*\b(?:Pod|Node|NodeClaim|StateNode)\b[^}]*\} from/m;
 
-it('of the solver use the types that workers receive', () => {
+it('uses in the solver the types that workers receive', () => {
   const solving = sources.filter((file) => /engine\/(?:solver\/|topology\/|packing\/|solve\.ts)/.test(file));
   expect(solving.length).toBeGreaterThan(30);
   const wrong = solving.filter((file) => WHOLE_OBJECTS.test(readFileSync(file, 'utf8')));
   expect(wrong.map((file) => relative(SRC, file))).toEqual([]);
 });
 
-describe('circles', () => {
+describe('a circle', () => {
   const edge = (text: string) => {
     const [from = '', target = ''] = text.split(' → ');
     return { from, target };
   };
   const inside = imports.filter(({ target }) => isInside(target));
 
-  it('are detected through several files', () => {
+  it('is detected through several files', () => {
     const edges = ['a.ts → b.ts', 'b.ts → c.ts', 'c.ts → d.ts', 'c.ts → a.ts', 'e.ts → a.ts'].map(edge);
     expect(circlesOf(edges)).toEqual([['a.ts', 'b.ts', 'c.ts']]);
     expect(circlesOf(edges.slice(0, 3))).toEqual([]);
   });
 
-  it('are detected between folders with the same parent', () => {
+  it('is detected between folders with the same parent', () => {
     const edges = ['x/a/1.ts → x/b/2.ts', 'x/b/deep/3.ts → x/a/4.ts', 'x/5.ts → x/a/1.ts', 'x/a/1.ts → x/6.ts'].map(
       edge,
     );
@@ -112,17 +112,17 @@ describe('circles', () => {
     expect(mutualFolders(edges.slice(0, 1).concat(edges.slice(2)))).toEqual([]);
   });
 
-  it('do not exist between files, including type imports', () => {
+  it('does not exist between files, including type imports', () => {
     expect(circlesOf(inside)).toEqual([]);
   });
 
-  it('do not exist between folders with the same parent', () => {
+  it('does not exist between folders with the same parent', () => {
     expect(mutualFolders(inside)).toEqual([]);
   });
 });
 
-describe('pure areas', () => {
-  it.each(['Date.now(', 'Math.random(', 'process.env', 'performance.now(', 'console.'])('never use %s', (name) => {
+describe('a pure area', () => {
+  it.each(['Date.now(', 'Math.random(', 'process.env', 'performance.now(', 'console.'])('never uses %s', (name) => {
     const users = sources.filter((file) => {
       const path = relative(SRC, file);
       return isPure(path) && readFileSync(file, 'utf8').includes(name);
@@ -131,14 +131,14 @@ describe('pure areas', () => {
   });
 });
 
-describe('sources', () => {
-  it('are in folders that src/README.md lists', () => {
+describe('a source file', () => {
+  it('is in a folder that src/README.md lists', () => {
     const listed = readFileSync(join(SRC, 'README.md'), 'utf8').matchAll(/^\| `([^`]+)` \|/gm);
     const folders = readdirSync(SRC, { withFileTypes: true }).filter((entry) => entry.isDirectory());
     expect([...listed].map(([, name]) => name).sort()).toEqual(folders.map(({ name }) => name).sort());
   });
 
-  it('have at most 600 lines', () => {
+  it('has at most 600 lines', () => {
     const long = sources.filter((file) => readFileSync(file, 'utf8').split('\n').length > 600);
     expect(long.map((file) => relative(SRC, file))).toEqual([]);
   });

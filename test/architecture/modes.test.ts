@@ -5,8 +5,8 @@ import { describe, expect, it } from '@jest/globals';
 
 const SRC = resolve(import.meta.dirname, '../../src');
 
-describe('the modes of packing and consolidation', () => {
-  it('are compared in no file', () => {
+describe('a mode of packing or consolidation', () => {
+  it('is compared in no file', () => {
     const comparing = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
       .filter((file) =>

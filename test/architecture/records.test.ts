@@ -59,7 +59,7 @@ function faultsIn(node: unknown): string[] {
 
 const faultsOf = (text: string): string[] => faultsIn(parseSync(text, { syntax: 'typescript', target: 'es2022' }).body);
 
-describe("maps of users' keys", () => {
+describe("a map of users' keys", () => {
   it.each([
     ['pod.metadata.labels?.[key]', ['labels[key]']],
     ['node.labels[constraint.topologyKey]', ['labels[topologyKey]']],
@@ -67,11 +67,11 @@ describe("maps of users' keys", () => {
     ["labels[ZONE_LABEL] ?? labels['x']", []],
     ["'code' in error", []],
     ['own(labels, key)', []],
-  ])('are looked for in %s', (text, faults) => {
+  ])('is looked for in %s', (text, faults) => {
     expect(faultsOf(text)).toEqual(faults);
   });
 
-  it('are read with `own`', () => {
+  it('is read with `own`', () => {
     const files = readdirSync(SRC, { recursive: true, withFileTypes: true }).filter(
       (entry) => entry.isFile() && entry.name.endsWith('.ts') && entry.name !== 'own.ts',
     );

@@ -124,7 +124,7 @@ function slowText(expression: Found): string | undefined {
 
 const backtracks = ({ source, flags }: Found): boolean => analyse({ source, flags }).reports.length > 0;
 
-describe('the checks', () => {
+describe('the check', () => {
   it.each([
     '^(a+)+$',
     '^(?:\\d+\\.?\\d*s)+$',
@@ -133,24 +133,24 @@ describe('the checks', () => {
     'Credential=[^/]+\\/\\d{8}\\/',
     ',(?![^(]*\\))',
     '^\\s*=\\s*(.*)$',
-  ])('detect the error in %s', (source) => {
+  ])('detects the error in %s', (source) => {
     const expression = { file: '', source, flags: '' };
     expect(backtracks(expression) || slowText(expression) !== undefined).toBe(true);
   });
 });
 
-describe('regular expressions', () => {
-  it('are found in the sources', () => {
+describe('a regular expression', () => {
+  it('exists in the sources', () => {
     expect(literals.length).toBeGreaterThan(150);
   });
 
-  it('take linear time', () => {
+  it('takes linear time', () => {
     const unique = [...new Map(literals.map((each) => [`/${each.source}/${each.flags}`, each])).entries()];
     const wrong = unique.filter(([, each]) => backtracks(each) || slowText(each) !== undefined);
     expect(wrong.map(([text, { file }]) => `${file}: ${text}`)).toEqual([]);
   });
 
-  it('are compiled from texts only if users cannot supply these texts', () => {
+  it('is compiled from a text only if users cannot supply this text', () => {
     expect([...compiling].sort()).toEqual(Object.keys(COMPILED).sort());
   });
 });

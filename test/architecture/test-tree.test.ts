@@ -21,19 +21,19 @@ const folders = new Set(
     .map((entry) => relative(UNIT, entry.parentPath)),
 );
 
-describe('folders of unit tests', () => {
-  it('exist', () => {
+describe('a folder of unit tests', () => {
+  it('exists', () => {
     expect(folders.size).toBeGreaterThan(30);
   });
 
-  it('have the name of a folder of src', () => {
+  it('has the name of a folder of src', () => {
     const strangers = [...folders].filter(
       (folder) => !Object.hasOwn(ELSEWHERE, folder) && !existsSync(join(SRC, folder)),
     );
     expect(strangers).toEqual([]);
   });
 
-  it('outside of src all have tests', () => {
+  it('contains tests also if it is outside of src', () => {
     expect(Object.keys(ELSEWHERE).filter((folder) => !folders.has(folder))).toEqual([]);
   });
 });

@@ -11,15 +11,15 @@ const ASSERTED = /\bexpect\(\s*(?:performance|Date)\.now\(\)\s*-[^;]*\.toBeLess/
 
 const asserts = (source: string): boolean => ASSERTED.test(source);
 
-describe('assertions of durations', () => {
-  it('are detected in a sample', () => {
+describe('an assertion of durations', () => {
+  it('is detected in a sample', () => {
     expect(asserts('expect(performance.now() - startedMs).toBeLessThan(5_000);')).toBe(true);
     expect(asserts('expect(\n  Date.now() - startedMs,\n).toBeLessThan(5_000);')).toBe(true);
     expect(asserts('expect(Date.now() - startedMs).toBeGreaterThan(20);')).toBe(false);
     expect(asserts('expect(calls).toBeLessThan(1 + (performance.now() - startedMs) / 50);')).toBe(false);
   });
 
-  it('measure work, CPU time (support/cpu-time.ts) or virtual time', () => {
+  it('measures work, CPU time (support/cpu-time.ts) or virtual time', () => {
     const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     expect(files.length).toBeGreaterThan(500);
     const found = files

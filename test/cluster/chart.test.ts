@@ -179,7 +179,7 @@ interface PodLike {
   };
 }
 
-describe('the charts', () => {
+describe('the chart', () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await startCluster({ values: null });
@@ -225,7 +225,7 @@ describe('the charts', () => {
       ['karpenter-device-samples', 'karpenter-node-capacities'],
       '0',
     ],
-  ])('with settings %j allow the documents %j, and set a spot risk of %s', async (settings, names, weight) => {
+  ])('allows with settings %j the documents %j, and sets a spot risk of %s', async (settings, names, weight) => {
     const yaml = await rendered({ settings });
     expect(/resourceNames: (\["karpenter-(?:history|spot|device|node).*)/.exec(yaml)?.[1] ?? '[]').toBe(
       JSON.stringify(names),
@@ -239,13 +239,13 @@ describe('the charts', () => {
     [{ enableDRA: true }, 'NodeClassCEL=false,DRANVIDIAGPU=true,DRAEFA=true', 'false'],
     [{ awsFeatureGates: { draEFA: true } }, 'NodeClassCEL=false,DRAEFA=true', 'false'],
     [{ awsFeatureGates: { draNVIDIAGPU: false } }, 'NodeClassCEL=false,DRANVIDIAGPU=false', 'true'],
-  ])('set the gates of DRA drivers, which permit resource claims: %p', async (settings, gates, ignores) => {
+  ])('sets the gates of DRA drivers, which permit resource claims: %p', async (settings, gates, ignores) => {
     const yaml = await rendered({ settings });
     expect(/name: AWS_FEATURE_GATES\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(gates);
     expect(/name: IGNORE_DRA_REQUESTS\n +value: "(.*)"/.exec(yaml)?.[1]).toBe(ignores);
   });
 
-  it('reject invalid values with their path and the allowed values', async () => {
+  it('rejects invalid values with their path and the allowed values', async () => {
     await expect(rendered({ settings: { spotRisk: 'much' } })).rejects.toThrow("at '/settings/spotRisk'");
     await expect(rendered({ settings: { preferencePolicy: 'Sometimes' } })).rejects.toThrow(
       "at '/settings/preferencePolicy': value must be one of 'Respect', 'Ignore'",
@@ -258,7 +258,7 @@ describe('the charts', () => {
     await expect(rendered({ controller: { metrics: { port: -1 } } })).rejects.toThrow("at '/controller/metrics/port'");
   }, 60_000);
 
-  it('print the next steps, and report missing prerequisites and unknown values', async () => {
+  it('prints the next steps, and reports missing prerequisites and unknown values', async () => {
     const notes = await cluster.helm(
       'install',
       'trial',
@@ -279,13 +279,13 @@ describe('the charts', () => {
     expect(said).toContain('kubectl rollout status deployment/trial-karpenter -n kube-system');
   }, 60_000);
 
-  it('refuse to install without the name of the cluster', async () => {
+  it('refuses to install without the name of the cluster', async () => {
     await expect(cluster.install('karpenter', {}, '--skip-crds')).rejects.toThrow(
       'Chart cannot be installed without a valid settings.clusterName!',
     );
   }, 60_000);
 
-  it('refuse to install without an image repository, and print the required option', async () => {
+  it('refuses to install without an image repository, and prints the required option', async () => {
     const values = { settings: { clusterName: CLUSTER_NAME } };
     await expect(cluster.install('karpenter', values, '--skip-crds')).rejects.toThrow(
       /controller\.image\.repository is not set.*--set controller\.image\.repository=/,
@@ -296,7 +296,7 @@ describe('the charts', () => {
     ['public.ecr.aws/karpenter/controller', '1.14.1', `sha256:${'0'.repeat(64)}`],
     ['123456789012.dkr.ecr.us-east-1.amazonaws.com/ecr-public/karpenter/controller', '', ''],
   ])(
-    'refuse the image %s of Karpenter, and print the remedy',
+    'refuses the image %s of Karpenter, and prints the remedy',
     async (repository, tag, digest) => {
       const image = { repository, tag, digest };
       const values = { settings: { clusterName: CLUSTER_NAME }, controller: { image } };
@@ -307,7 +307,7 @@ describe('the charts', () => {
     60_000,
   );
 
-  it('are packaged for a release with its image', async () => {
+  it('is packaged for a release with its image', async () => {
     const { folder } = cluster.plane;
     const image = {
       repository: 'ghcr.io/acme/karpenter-ts/controller',
@@ -328,7 +328,7 @@ describe('the charts', () => {
     );
   }, 60_000);
 
-  it('install on a real cluster, and all pods become available', async () => {
+  it('installs on a real cluster, and all pods become available', async () => {
     await cluster.install('karpenter-crd', { webhook: { enabled: true, serviceName: 'old' } });
     const notes = await cluster.install('karpenter', VALUES, '--skip-crds', '--wait', '--timeout', '60s');
     expect(notes).toContain('STATUS: deployed');
@@ -339,7 +339,7 @@ describe('the charts', () => {
     expect(table).toMatch(/karpenter +2\/2 +2 +2/);
   }, 120_000);
 
-  it('mount the token of the service account into their pods only', async () => {
+  it('mounts the token of the service account into its pods only', async () => {
     const get = async (what: string, path: string): Promise<string> =>
       cluster.kubectl('get', what, '-n', NAMESPACE, '-o', `jsonpath={${path}}`);
     expect(await get('serviceaccount/karpenter', '.automountServiceAccountToken')).toBe('false');
@@ -363,7 +363,7 @@ describe('the charts', () => {
   }, 60_000);
 
   it.each(MATRIX)(
-    'render the same objects as in the snapshot, which the server accepts, with %s',
+    'renders the same objects as in the snapshot, which the server accepts, with %s',
     async (_, values) => {
       const text = await rendered(values);
       expect(text).toMatchSnapshot();
@@ -389,7 +389,7 @@ describe('the charts', () => {
     expect(accepted.match(/ serverside-applied \(server dry run\)$/gm)).toHaveLength(items.length);
   };
 
-  it('upgrade in place when values and CRDs change', async () => {
+  it('upgrades in place when values and CRDs change', async () => {
     const old = await cluster.kube.raw('GET', crd('nodepools.karpenter.sh'));
     await cluster.install('karpenter-crd', {
       additionalAnnotations: { 'argocd.argoproj.io/sync-options': 'Prune=false' },
@@ -414,7 +414,7 @@ describe('the charts', () => {
     expect(env).toMatchObject({ LOG_LEVEL: 'debug', BATCH_IDLE_DURATION: '3s' });
   }, 120_000);
 
-  it("keep CRDs and users' objects when the operator is uninstalled", async () => {
+  it("keeps CRDs and users' objects when the operator is uninstalled", async () => {
     await applyText(cluster, await exampleText('ec2nodeclass.yaml'), await exampleText('nodepool.yaml'));
     await cluster.helm('uninstall', 'karpenter', '--namespace', NAMESPACE, '--wait');
     expect(await exists('/apis/karpenter.sh/v1/nodepools/default')).toBe(true);
@@ -432,7 +432,7 @@ describe('the charts', () => {
     expect(left.split('\n').filter((line) => line !== '' && !line.startsWith('pod/'))).toEqual([]);
   }, 180_000);
 
-  it('neither adopt nor delete a Lease that another controller created', async () => {
+  it('neither adopts nor deletes a Lease that another controller created', async () => {
     const [, name = ''] = /leases\/(.*)/.exec(LEASE) ?? [];
     const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace: NAMESPACE } };
     await cluster.kubectl('create', '-f', await cluster.valuesFile(lease));
@@ -443,12 +443,12 @@ describe('the charts', () => {
     await cluster.kubectl('delete', 'lease', name, '--namespace', NAMESPACE);
   }, 180_000);
 
-  it('delete the CRDs and their objects when the CRD chart is uninstalled', async () => {
+  it('deletes the CRDs and their objects when the CRD chart is uninstalled', async () => {
     await cluster.helm('uninstall', 'karpenter-crd', '--namespace', NAMESPACE, '--wait');
     for (const name of CRDS) expect(await exists(crd(name))).toBe(false);
   }, 180_000);
 
-  it('adopt CRDs of the main chart if they have the labels that helm requires', async () => {
+  it('adopts CRDs of the main chart if they have the labels that helm requires', async () => {
     await cluster.install('karpenter', VALUES);
     for (const name of CRDS) expect(await exists(crd(name))).toBe(true);
     await expect(cluster.install('karpenter-crd', {})).rejects.toThrow('invalid ownership metadata');

@@ -14,7 +14,7 @@ interface Listed {
   readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
 
-describe('expired resource versions', () => {
+describe('an expired resource version', () => {
   let plane: ControlPlane;
   let local: LocalApiServer;
   /** Each server has a started list, later changes, and no history before these. */

@@ -104,7 +104,7 @@ describe('kubectl on the local API server and on a real one', () => {
     ['get', '-o', 'name'],
     ['describe'],
   ])(
-    '%s %s %s: prints the same for every kind',
+    'prints the same for every kind: %s %s %s',
     async (verb, ...flags) => {
       const of = (...what: readonly string[]): readonly string[] => [verb ?? '', ...what, '-n', 'show', ...flags];
       const isTable = verb === 'get' && !['yaml', 'name'].includes(flags.at(-1) ?? '');
@@ -130,7 +130,7 @@ describe('kubectl on the local API server and on a real one', () => {
   it.each([
     ...['pods', 'deployments', 'nodes', 'poddisruptionbudgets', 'services', 'jobs', 'leases', 'csinodes'],
     ...['nodepools', 'ec2nodeclasses', 'nodeclaims'],
-  ])('explain %s: prints the same fields and types', async (kind) => {
+  ])('prints the same fields and types: explain %s', async (kind) => {
     const fields = async (one: Kubectl, ...argv: readonly string[]): Promise<readonly string[]> => {
       const { text } = await one('explain', ...argv);
       // The models do not list values of enumerations separately, and do not name required fields.

@@ -19,7 +19,7 @@ const SEED = Number(process.env.MIX_SEED ?? 1);
 const ROUNDS = Number(process.env.MIX_ROUNDS ?? 3);
 const roll = dice(SEED);
 
-describe(`mixes of pods with seed ${SEED}`, () => {
+describe(`a mix of pods with seed ${SEED}`, () => {
   let cluster: Cluster;
   let operator: OperatorProcess;
   /** Names of the existing deployments. */
@@ -47,7 +47,7 @@ describe(`mixes of pods with seed ${SEED}`, () => {
     );
   };
 
-  it.each(Array.from({ length: ROUNDS }, (_, round) => round))('run or are explained, round %s', async (round) => {
+  it.each(Array.from({ length: ROUNDS }, (_, round) => round))('runs or is explained, round %s', async (round) => {
     let wanted = (await pods()).length;
     const added: string[] = [];
     for (let count = 6 + roll.upTo(4); count > 0; count -= 1) {

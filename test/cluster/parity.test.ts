@@ -43,7 +43,7 @@ function managers(answer: Answer | undefined): unknown {
   return [...(metadata?.managedFields ?? [])].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((one) => normal(one));
 }
 
-describe('the local API server and a real one', () => {
+describe('the local API server compared with a real one', () => {
   let plane: ControlPlane;
   let local: LocalApiServer;
   let servers: { readonly real: Server; readonly ours: Server };
@@ -80,23 +80,23 @@ describe('the local API server and a real one', () => {
     expect(new Set(STEPS.map(({ name }) => name)).size).toBe(STEPS.length);
   });
 
-  it.each(STEPS.map(({ name, wording }) => [name, wording] as const))('agree: %s', (name, wording) => {
+  it.each(STEPS.map(({ name, wording }) => [name, wording] as const))('agrees: %s', (name, wording) => {
     const [real, ours] = [answers.real.get(name), answers.ours.get(name)];
     if (!real || !ours) throw new Error('was not asked');
     expect(comparable(ours, wording === undefined)).toEqual(comparable(real, wording === undefined));
   });
 
-  it.each(MANAGERS.map(({ name }) => [name] as const))('agree on the manager of each field: %s', (name) => {
+  it.each(MANAGERS.map(({ name }) => [name] as const))('agrees on the manager of each field: %s', (name) => {
     expect(managers(answers.ours.get(name))).toEqual(managers(answers.real.get(name)));
   });
 
-  it.each(WATCHES.map((test) => [test.name, test] as const))('agree on a watch: %s', async (_, test) => {
+  it.each(WATCHES.map((test) => [test.name, test] as const))('agrees on a watch: %s', async (_, test) => {
     const [real, ours] = await Promise.all([watchEvents(servers.real, test), watchEvents(servers.ours, test)]);
     expect(real.length).toBeGreaterThanOrEqual(1);
     expect(normal(ours)).toEqual(normal(real));
   });
 
-  it('serve the resources of the local server under the same names with the same verbs', async () => {
+  it('serves its resources under the same names with the same verbs', async () => {
     const groups = await servers.ours.send({ method: 'GET', path: '/apis' });
     const { groups: listed } = groups.body as { groups: readonly { versions: readonly { groupVersion: string }[] }[] };
     const paths = ['/api/v1', ...listed.flatMap(({ versions }) => versions.map((one) => `/apis/${one.groupVersion}`))];

@@ -165,7 +165,7 @@ const tainted = (name: string): KubeObject => {
 const FEW = PODS / 5;
 const UNUSED = 2;
 
-describe('pods with every kind of constraint', () => {
+describe('a pod with any kind of constraint', () => {
   let cluster: Cluster;
   let operator: OperatorProcess;
 
@@ -203,7 +203,7 @@ describe('pods with every kind of constraint', () => {
       ({ metadata }) => metadata.namespace === 'default' && metadata.labels?.app !== 'agent',
     );
 
-  it('are all bound by kube-scheduler, nearly all to the nodes of the first plan', async () => {
+  it('is bound by kube-scheduler, nearly always to a node of the first plan', async () => {
     const waiting = async (): Promise<readonly string[]> =>
       (await pods())
         .filter(({ status }) => status?.phase !== 'Running')
@@ -220,7 +220,7 @@ describe('pods with every kind of constraint', () => {
     expect(claims).toHaveLength(plans.reduce((sum, plan) => sum + Number(plan.nodeclaims), 0));
   }, 180_000);
 
-  it('use all launched nodes, except at most two', async () => {
+  it('uses the launched nodes, except at most two', async () => {
     const used = new Set((await pods()).map(({ spec }) => spec.nodeName));
     const bought = (await cluster.kube.list(NODE, { labelSelector: 'karpenter.sh/nodepool' })).items;
     const unused = bought.map(({ metadata }) => metadata.name).filter((name) => !used.has(name));

@@ -5,7 +5,7 @@ import { applyText, type Cluster, exampleText, NAMESPACE, startSharedCluster, un
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { forbidden } from './harness/rbac.ts';
 
-describe('two replicas on a real control plane', () => {
+describe('a pair of replicas on a real control plane', () => {
   let cluster: Cluster;
   const replicas: OperatorProcess[] = [];
 
@@ -32,7 +32,7 @@ describe('two replicas on a real control plane', () => {
     cluster.kubectl('scale', 'deployment', 'inflate', `--replicas=${count}`);
   const claims = async (): Promise<number> => (await cluster.kube.list(NODE_CLAIM)).items.length;
 
-  it('have one leader and one standby', async () => {
+  it('has one leader and one standby', async () => {
     const first = await leader();
     await scale(1);
     await until(cluster, 'a claim', async () => (await claims()) === 1);
@@ -41,7 +41,7 @@ describe('two replicas on a real control plane', () => {
     expect(standby && leads(standby)).toBe(false);
   }, 90_000);
 
-  it('fail over immediately from a leader that stops', async () => {
+  it('fails over immediately from a leader that stops', async () => {
     const first = await leader();
     const before = await holder();
     await first.stop();
@@ -53,7 +53,7 @@ describe('two replicas on a real control plane', () => {
     expect(await holder()).not.toBe(before);
   }, 60_000);
 
-  it('fail over from a killed leader after its lease has expired', async () => {
+  it('fails over from a killed leader after its lease has expired', async () => {
     const first = await leader();
     replicas.push(await startOperatorProcess(cluster));
     await until(cluster, 'a standby', () =>
@@ -75,7 +75,7 @@ describe('two replicas on a real control plane', () => {
     await until(cluster, 'more claims', async () => (await claims()) > before);
   }, 90_000);
 
-  it('publish events of the failover, and have no denied request', async () => {
+  it('publishes events of the failover, and has no denied request', async () => {
     const told = (await cluster.kube.list(EVENT, { fieldSelector: 'reason=LeaderElection' })).items;
     expect(told.filter(({ message }) => message.endsWith('became leader'))).toHaveLength(3);
     expect(forbidden(await cluster.audit())).toEqual([]);

@@ -41,7 +41,7 @@ const unexplained = (
 
 const mostOf = (share: number): number => Math.ceil(CLUSTERS * share);
 
-describe(`the plans of ${CLUSTERS} clusters from seed ${FIRST_SEED}`, () => {
+describe(`the plan of ${CLUSTERS} clusters from seed ${FIRST_SEED}`, () => {
   let plane: ControlPlane;
   /** Clusters in which kube-scheduler left pods unbound, but accepts every pod on its planned node. */
   const otherChoices: Binding[] = [];
@@ -67,25 +67,25 @@ describe(`the plans of ${CLUSTERS} clusters from seed ${FIRST_SEED}`, () => {
   }, 1_800_000);
   afterAll(() => plane?.stop(), 60_000);
 
-  it('place pods', () => {
+  it('places pods', () => {
     expect(planned).toBeGreaterThan(CLUSTERS);
   });
 
-  it('are accepted in at least 99 % of the clusters if kube-scheduler tries the planned node of each pod first', () => {
+  it('is accepted in at least 99 % of the clusters if kube-scheduler tries the planned node of each pod first', () => {
     expect(refused.slice(mostOf(MOST_REFUSED)).map(textOf)).toEqual([]);
   });
 
-  it('are refused only for pods with rules that the engine evaluates differently', () => {
+  it('is refused only for pods with rules that the engine evaluates differently', () => {
     const isExplained = ({ pod }: UnboundPod, seed: number): boolean =>
       knownDifference(pod, soundnessCluster(seed).snapshot) !== undefined;
     expect(unexplained(refused, isExplained)).toEqual([]);
   });
 
-  it('are bound in at least 90 % of the clusters if kube-scheduler is free to choose', () => {
+  it('is bound in at least 90 % of the clusters if kube-scheduler is free to choose', () => {
     expect(otherChoices.slice(mostOf(MOST_OTHER_CHOICES)).map(textOf)).toEqual([]);
   });
 
-  it('leave a pod unbound only if other pods took its room, or if its rules depend on the places of other pods', () => {
+  it('leaves a pod unbound only if other pods took its room, or if its rules depend on the places of other pods', () => {
     const isExplained = ({ pod, strangers }: UnboundPod): boolean =>
       strangers.length > 0 || requiredRules(pod).length > 0;
     expect(unexplained(otherChoices, isExplained)).toEqual([]);

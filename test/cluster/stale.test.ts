@@ -135,7 +135,7 @@ describe('an operator without leader election', () => {
   }
 });
 
-describe('an operator whose clock is', () => {
+describe('an operator whose clock is wrong', () => {
   let operator: Operator;
   const errors: string[] = [];
 
@@ -147,7 +147,7 @@ describe('an operator whose clock is', () => {
     ['a minute fast', MINUTE],
     ['a minute slow', -MINUTE],
   ])(
-    '%s works normally',
+    'works normally although the clock is %s',
     async (_, skewMs) => {
       Object.assign(process.env, cluster.world.aws.env());
       operator = await startOperator({

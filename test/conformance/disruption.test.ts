@@ -74,7 +74,7 @@ describe('simulate --disruption', () => {
     for (const result of settled) expect(own.get(result.method)).toBe(outcomeText(result));
   });
 
-  it.each(readdirSync(CASES))('%s: candidates, budgets and replacements of every method', async (name) => {
+  it.each(readdirSync(CASES))('prints candidates, budgets and replacements of every method: %s', async (name) => {
     const expected = expectedOf(name);
     const disruption = await play(name);
     for (const wanted of expected.methods) {
@@ -100,7 +100,9 @@ describe('simulate --disruption', () => {
     expect(found.savingsRatio).toBeCloseTo(expected.savingsRatio, 6);
   }
 
-  it.each(readdirSync(CASES))('%s: prices, costs, and the reasons why nodes are not candidates', async (name) => {
+  it.each(
+    readdirSync(CASES),
+  )('prints prices, costs, and the reasons why nodes are not candidates: %s', async (name) => {
     const { pass } = await sceneOf(optionsFor(name));
     const { inProgress, pools, nodes, nowMs, podDisruptionBudgets } = pass;
     const { nodes: expectedNodes, nodePools: expectedPools = {} } = expectedOf(name);

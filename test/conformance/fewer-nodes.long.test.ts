@@ -25,32 +25,32 @@ const cases = await Promise.all(
   })),
 );
 
-describe('fewer nodes', () => {
+describe('a plan with fewer nodes', () => {
   const sum = (of: (one: (typeof cases)[number]) => number): number => cases.reduce((all, one) => all + of(one), 0);
 
-  it.each(cases)('cost at most 5 % more in $name', ({ cheapest, usual }) => {
+  it.each(cases)('costs at most 5 % more in $name', ({ cheapest, usual }) => {
     expect(withFees(usual)).toBeLessThanOrEqual(1.05 * withFees(cheapest) + 1e-9);
     // simulations of disruption pack once, and their cheapest plan may have few nodes by chance
     const isCheaper = priceOf(usual) < priceOf(cheapest);
     expect(usual.claims.length).toBeLessThanOrEqual(isCheaper ? Number.POSITIVE_INFINITY : cheapest.claims.length);
   });
 
-  it("are at most 1.3 times as many as Karpenter's, at a price that is a quarter lower", () => {
+  it("has at most 1.3 times as many nodes as Karpenter's, at a price that is a quarter lower", () => {
     const nodes = sum(({ compatible }) => compatible.claims.length);
     expect(sum(({ usual }) => usual.claims.length)).toBeLessThan(1.3 * nodes);
     expect(sum(({ usual }) => priceOf(usual))).toBeLessThan(0.725 * sum(({ compatible }) => priceOf(compatible)));
     expect(sum(({ cheapest }) => priceOf(cheapest))).toBeLessThan(0.715 * sum(({ compatible }) => priceOf(compatible)));
   });
 
-  it('are the nodes of first-fit if the search finds no plan with so few', () => {
+  it('has the nodes of first-fit if the search finds no plan with so few', () => {
     const [pods] = cases.filter(({ name }) => name === '0017-affinity');
     expect(pods?.compatible.claims).toHaveLength(13);
     expect(pods?.usual.claims).toHaveLength(13);
   });
 });
 
-describe('without a fee', () => {
-  it.each(recordedScenarios())('the plan of $name costs at most as much as with the default fee', async ({
+describe('a plan without a fee', () => {
+  it.each(recordedScenarios())('costs at most as much as the plan of $name with the default fee', async ({
     snapshot,
   }) => {
     const usdWith = async (fee: number): Promise<number> =>

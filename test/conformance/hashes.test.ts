@@ -49,14 +49,14 @@ const isForbidden = (test: HashCase): boolean =>
 const ours = (test: HashCase): string =>
   test.kind === 'NodePool' ? nodePoolHash(test.object) : ec2NodeClassHash(test.object, test.ca);
 
-describe('the drift hash of', () => {
-  it.each(['NodePool', 'EC2NodeClass'] as const)('every recorded %s is the recorded one', (kind) => {
+describe('the drift hash', () => {
+  it.each(['NodePool', 'EC2NodeClass'] as const)('is the recorded one of every recorded %s', (kind) => {
     const tried = cases.filter((test) => test.kind === kind && !isForbidden(test));
     expect(tried.length).toBeGreaterThan(1_500);
     expect(tried.filter((test) => ours(test) !== test.hash)).toEqual([]);
   });
 
-  it('every EC2NodeClass with hash version v5 has the recorded hash, which differs from its hash in version v6', () => {
+  it('is the recorded one of every EC2NodeClass with hash version v5, and differs from the hash in version v6', () => {
     expect(v5.length).toBeGreaterThan(60);
     expect(v5.filter(([, { spec }]) => spec.kubelet !== undefined).length).toBeGreaterThan(6);
     expect(v5.filter(([, nodeClass, hash]) => !matchesV5Hash(nodeClass, CA, hash)).map(([name]) => name)).toEqual([]);
@@ -74,7 +74,7 @@ describe('the drift hash of', () => {
       CA,
     ],
     ['the CA bundle', {}, 'another'],
-  ])('an EC2NodeClass in version v5 changes with %s', (_what, edit, ca) => {
+  ])('changes in version v5 of an EC2NodeClass with %s', (_what, edit, ca) => {
     const matching = v5.filter(([, nodeClass, hash]) =>
       matchesV5Hash({ ...nodeClass, spec: { ...nodeClass.spec, ...edit } }, ca, hash),
     );

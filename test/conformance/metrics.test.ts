@@ -15,8 +15,8 @@ const declared = new Map(
 );
 const notes = METRIC_AREAS.map(({ note = '' }) => note).join();
 
-describe('the metrics of Karpenter', () => {
-  it.each(recordedMetrics().map((metric) => [metric.name, metric] as const))('include %s', (name, recorded) => {
+describe('the list of metrics of Karpenter', () => {
+  it.each(recordedMetrics().map((metric) => [metric.name, metric] as const))('includes %s', (name, recorded) => {
     const found = declared.get(name.replace(KINDS, 'operator_KIND_'));
     if (LEFT_OUT.includes(name)) {
       expect(found).toBeUndefined();

@@ -200,7 +200,7 @@ describe('packing', () => {
     expect(cheaper).toBeGreaterThan(8); // otherwise no plan was improved and the law would be trivial
   }, 120_000);
 
-  it('with a node fee costs at most half a percent more in total than without one, and launches fewer nodes', async () => {
+  it('costs with a node fee at most half a percent more in total than without one, and launches fewer nodes', async () => {
     let [fewer, more] = [0, 0];
     const fee = 0.15;
     const inAll = ({ totalPrice, nodeClaims }: SimulationAnswer): number => totalPrice + fee * nodeClaims.length;

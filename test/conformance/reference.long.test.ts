@@ -75,12 +75,14 @@ function differing(seeds: readonly number[]): readonly string[] {
 const seedsFrom = (first: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, at) => first + at);
 
-describe('the engine makes the plan of the reference scheduler', () => {
-  it.each([0, 150, 300, 450, 600, 750])('of 150 clusters full of rules, from seed %i', (first) => {
+describe('the engine', () => {
+  it.each([
+    0, 150, 300, 450, 600, 750,
+  ])('makes the plan of the reference scheduler of 150 clusters full of rules, from seed %i', (first) => {
     expect(differing(seedsFrom(first, 150))).toEqual([]);
   });
 
-  it('of clusters that cover every outcome', () => {
+  it('makes the plan of the reference scheduler of clusters that cover every outcome', () => {
     const plans = seedsFrom(0, 60).map((seed) => compared(drawnCluster(seed)).plan);
     const counts = {
       claims: plans.flatMap(({ claims }) => claims).length,

@@ -54,7 +54,7 @@ describe('simulate', () => {
 
   const runs = names.flatMap((name) => (['cheapest', 'compatible'] as const).map((packing) => ({ name, packing })));
 
-  it.each(runs)('$name, $packing', async ({ name, packing }) => {
+  it.each(runs)('solves $name, $packing', async ({ name, packing }) => {
     const expected = JSON.parse(read(name, 'expected.json')) as Expected;
     const typesPath = typeFiles.get(read(name, 'types').trim()) ?? '';
     const { simulation } = await simulate({

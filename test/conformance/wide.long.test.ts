@@ -16,7 +16,7 @@ function relativePrice(snapshot: Snapshot): number {
   return priceOf(cheapest) / priceOf(compatible);
 }
 
-describe('the default packing costs less than compatible', () => {
+describe('the default packing', () => {
   it.each([
     ['wide-anti-affinity-300', 0.8],
     ['wide-anti-affinity-1000', 0.8],
@@ -24,13 +24,15 @@ describe('the default packing costs less than compatible', () => {
     ['wide-node-affinity-1000', 0.85],
     ['wide-diverse-1000-over-50', 0.85],
     ['wide-diverse-5000-over-50', 0.9],
-  ])('for %s, at most %f times as much', async (name, most) => {
+  ])('costs less than compatible for %s, at most %f times as much', async (name, most) => {
     const cluster = WIDE_CLUSTERS.find((each) => each.name === name);
     if (cluster === undefined) throw new Error(`no cluster ${name}`);
     expect(relativePrice(await snapshotOf(cluster))).toBeLessThanOrEqual(most);
   });
 
-  it.each([100, 1_000, 5_000])('for %d diverse pods of one NodePool, at most 0.76 times as much', (pods) => {
+  it.each([
+    100, 1_000, 5_000,
+  ])('costs less than compatible for %d diverse pods of one NodePool, at most 0.76 times as much', (pods) => {
     const workload = WORKLOADS.find(({ name }) => name === `diverse-${pods}`);
     if (workload === undefined) throw new Error('no workload');
     expect(relativePrice(benchmarkSnapshot(workload))).toBeLessThanOrEqual(0.76);

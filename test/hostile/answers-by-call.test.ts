@@ -173,10 +173,10 @@ async function isReady(name: string): Promise<boolean> {
   return nodeClass !== undefined && isTrue(nodeClass, 'Ready');
 }
 
-describe('corrupted responses of AWS, by call:', () => {
-  it.each(INPUTS)('$name', play);
+describe('a corrupted response of AWS', () => {
+  it.each(INPUTS)('is handled in each call: $name', play);
 
-  it('cause no unnecessary launches, and all test instances are terminated', async () => {
+  it('causes no unnecessary launches, and all test instances are terminated', async () => {
     await hostile.until(
       'end of all nodes and NodeClasses',
       async () =>

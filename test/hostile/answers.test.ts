@@ -95,9 +95,10 @@ async function disturb(name: string, spoil: (request: ProxiedRequest) => Spoiled
   await removeOne(kube, EC2_NODE_CLASS, nodeClass);
 }
 
-describe('the operator survives if AWS responds with', () => {
-  it.each(Object.entries(DISTURBANCES).map(([name, spoil], i) => ({ name, spoil, i })))('$name', ({ name, spoil, i }) =>
-    disturb(name, spoil, i));
+describe('the operator', () => {
+  it.each(
+    Object.entries(DISTURBANCES).map(([name, spoil], i) => ({ name, spoil, i })),
+  )('survives if AWS responds with $name', ({ name, spoil, i }) => disturb(name, spoil, i));
 
-  it('all of these within its memory limits', () => expectBounded(hostile));
+  it('survives all of these responses of AWS within its memory limits', () => expectBounded(hostile));
 });

@@ -85,9 +85,10 @@ async function disturb(disturbance: Disturbance, number: number): Promise<void> 
   await removeOne(hostile.kube, POD, pod);
 }
 
-describe('the operator survives if the API server responds with', () => {
-  it.each(DISTURBANCES.map((disturbance, i) => ({ ...disturbance, i })))('$name', (disturbance) =>
-    disturb(disturbance, disturbance.i));
+describe('the operator', () => {
+  it.each(
+    DISTURBANCES.map((disturbance, i) => ({ ...disturbance, i })),
+  )('survives if the API server responds with $name', (disturbance) => disturb(disturbance, disturbance.i));
 
-  it('all of these within its memory limits', () => expectBounded(hostile));
+  it('survives all of these responses of the API server within its memory limits', () => expectBounded(hostile));
 });

@@ -75,8 +75,8 @@ const FIELDS = [
   'metadata: {name: a, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: ODD}}',
 ];
 
-describe('an invalid manifest is rejected with its place:', () => {
-  it.each(Object.entries(NO_TEXTS))('%s', (_, [text, message]) => {
+describe('an invalid manifest', () => {
+  it.each(Object.entries(NO_TEXTS))('is rejected with its place: %s', (_, [text, message]) => {
     const parsed = (): unknown => withinCpuTime(LONGEST_MS, () => parseFile(text, 'in.yaml'));
     expect(parsed).toThrow(InputError);
     expect(parsed).toThrow(message);
@@ -84,10 +84,10 @@ describe('an invalid manifest is rejected with its place:', () => {
   });
 });
 
-describe('objects that do not match their kind', () => {
+describe('an object that does not match its kind', () => {
   it.each(
     KINDS,
-  )('%s %s with values of any type are converted, ignored, or rejected with their name', (apiVersion, kind) => {
+  )('is converted, ignored, or rejected with its name: %s %s with values of any type', (apiVersion, kind) => {
     for (const field of FIELDS)
       for (const odd of ODD) {
         const base = { metadata: 'metadata: {name: a}\n' };
@@ -97,7 +97,7 @@ describe('objects that do not match their kind', () => {
       }
   });
 
-  it('are converted in bounded time if there are many', () => {
+  it('is converted in bounded time if there are many', () => {
     const one =
       '- {apiVersion: karpenter.sh/v1beta1, kind: NodePool, metadata: {name: N}, spec: {template: {spec: {nodeClassRef: {name: c}, requirements: []}}}}\n';
     const items = Array.from({ length: 500 }, (_, at) => one.replace('name: N', `name: n${at}`)).join('');

@@ -47,7 +47,7 @@ describe('karpenter convert', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it.each(CASES)('%s handles any value in every field of %s', async (verb, file, beside) => {
+  it.each(CASES)('handles any value with %s in every field of %s', async (verb, file, beside) => {
     const path = join(folder, 'input.json');
     const others = beside.flatMap((name) => ['-f', join(FIXTURES, name)]);
     let count = 0;

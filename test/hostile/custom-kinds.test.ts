@@ -15,12 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('the operator handles an extreme value of', () => {
+describe('the operator', () => {
   it.each(
     ['NodePool', 'NodeClaim', 'NodeOverlay', 'CapacityBuffer'].flatMap((kind) =>
       groupsOf(customInputs(kind), TOGETHER),
     ),
-  )('$names', ({ inputs }) => playObjects(hostile, inputs));
+  )('handles an extreme value of $names', ({ inputs }) => playObjects(hostile, inputs));
 
-  it('all of these within its memory limits', () => expectBounded(hostile));
+  it('handles all of these values within its memory limits', () => expectBounded(hostile));
 });

@@ -64,8 +64,8 @@ const REFUSED: Readonly<Record<string, readonly [content: string | Buffer, messa
   'binary names.yaml': ['apiVersion: v1\nkind: Pod\nmetadata: {name: !!binary aGk=}\n', /metadata.name is missing/],
 };
 
-describe('a file of the command line:', () => {
-  it.each(Object.entries(REFUSED))('%s is rejected', (name, [content, message]) => {
+describe('a file of the command line', () => {
+  it.each(Object.entries(REFUSED))('is rejected: %s', (name, [content, message]) => {
     const file = join(folder, name);
     writeFileSync(file, content);
     const read = (): unknown => withinCpuTime(LONGEST_MS, () => readManifests([file]));
@@ -77,7 +77,7 @@ describe('a file of the command line:', () => {
     ['nothing', ''],
     ['ten million blanks', ' '.repeat(10_000_000)],
     ['20,000 empty documents', '---\n'.repeat(20_000)],
-  ])('%s contains no objects', (name, content) => {
+  ])('contains no objects: %s', (name, content) => {
     const file = join(folder, `${name}.yaml`);
     writeFileSync(file, content);
     expect(readManifests([file])).toEqual([]);
@@ -87,11 +87,11 @@ describe('a file of the command line:', () => {
     ['/dev/zero', /is a device/],
     ['/dev/full', /is a device/],
     ['/nowhere/at all.yaml', /no such file/],
-  ])('%s is rejected by its kind', (file, message) => {
+  ])('is rejected by its kind: %s', (file, message) => {
     expect(() => readManifests([file])).toThrow(message);
   });
 
-  it('a file instead of a folder, or a folder instead of a file, is rejected', () => {
+  it('is rejected instead of a folder, as a folder is instead of a file', () => {
     const inner = join(folder, 'in', 'folder.yaml');
     mkdirSync(inner, { recursive: true });
     expect(() => readManifests([join(folder, 'in')])).toThrow(`${inner}: is a folder`);

@@ -19,10 +19,10 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('the operator survives', () => {
-  it.each(groupsBySize(KIND_INPUTS))('$names', ({ inputs }) => playObjects(hostile, inputs));
+describe('the operator', () => {
+  it.each(groupsBySize(KIND_INPUTS))('survives $names', ({ inputs }) => playObjects(hostile, inputs));
 
-  it('a Node with the provider ID of another Node, and its deletion', async () => {
+  it('survives a Node with the provider ID of another Node, and its deletion', async () => {
     const { kube } = hostile;
     const pod = smallPod('kept', { 'karpenter.sh/nodepool': 'healthy', 'example.com/node': 'kept' });
     await kube.create(POD, pod);
@@ -53,7 +53,7 @@ describe('the operator survives', () => {
     await removeOne(kube, POD, pod);
   });
 
-  it('4,000 foreign events', async () => {
+  it('survives 4,000 foreign events', async () => {
     const event = (i: number): KubeEvent =>
       ({
         apiVersion: 'v1',
@@ -70,5 +70,5 @@ describe('the operator survives', () => {
     await hostile.expectHealthy();
   });
 
-  it('all of these objects within its memory limits', () => expectBounded(hostile));
+  it('survives all of these objects within its memory limits', () => expectBounded(hostile));
 });

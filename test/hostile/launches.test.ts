@@ -64,14 +64,14 @@ afterAll(async () => {
   await hostile.stop();
 });
 
-describe('few nodes are launched, and healthy pods get nodes,', () => {
+describe('the operator', () => {
   const running = {
     ...smallPod('leaving', OPEN),
     metadata: { name: 'leaving', namespace: 'default', labels: { app: 'leaving' } },
   };
   const pod = { ...running, spec: { ...running.spec, tolerations: [] } };
 
-  it('for a pod of a draining node while a PodDisruptionBudget blocks the eviction', async () => {
+  it('launches few nodes for a pod of a draining node while a PodDisruptionBudget blocks the eviction, and healthy pods get nodes', async () => {
     await hostile.kube.create(POD, pod);
     const bound = async (): Promise<string | undefined> =>
       (await hostile.kube.find(POD, { name: 'leaving', namespace: 'default' }))?.spec.nodeName;
@@ -94,7 +94,7 @@ describe('few nodes are launched, and healthy pods get nodes,', () => {
     await hostile.kube.delete(POD, { name: 'leaving', namespace: 'default' }, { gracePeriodSeconds: 0 });
   });
 
-  it('for capacity buffers that replace each other with different requests', async () => {
+  it('launches few nodes for capacity buffers that replace each other with different requests, and healthy pods get nodes', async () => {
     hostile.mark();
     for (let round = 0; round < ROUNDS; round += 1) {
       const containers = [{ name: 'main', resources: { requests: { cpu: `${1000 + round}m` } } }];
@@ -117,5 +117,5 @@ describe('few nodes are launched, and healthy pods get nodes,', () => {
     expect(launched()).toBeLessThanOrEqual(6);
   });
 
-  it('while memory stays bounded', () => expectBounded(hostile));
+  it('keeps its memory bounded', () => expectBounded(hostile));
 });

@@ -65,12 +65,12 @@ const play = (inputs: readonly MessageInput[]): Promise<void> =>
 const readable = MESSAGE_INPUTS.filter(({ isUnreadable }) => !isUnreadable);
 const unreadable = MESSAGE_INPUTS.filter(({ isUnreadable }) => isUnreadable);
 
-describe('the operator survives a message with', () => {
+describe('the operator', () => {
   it.each([
     ...groupsOf(readable, TOGETHER),
     ...groupsOf(unreadable, TOGETHER),
     ...groupsOf(MESSAGE_FLOODS, 1),
-  ])('$names', ({ inputs }) => play(inputs));
+  ])('survives a message with $names', ({ inputs }) => play(inputs));
 
-  it('all of these within its memory limits', () => expectBounded(hostile));
+  it('survives all of these messages within its memory limits', () => expectBounded(hostile));
 });

@@ -15,8 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('the operator handles an extreme value of', () => {
-  it.each(groupsOf(customInputs('EC2NodeClass'), TOGETHER))('$names', ({ inputs }) => playObjects(hostile, inputs));
+describe('the operator', () => {
+  it.each(groupsOf(customInputs('EC2NodeClass'), TOGETHER))('handles an extreme value of $names', ({ inputs }) =>
+    playObjects(hostile, inputs));
 
-  it('all of these within its memory limits', () => expectBounded(hostile));
+  it('handles all of these values within its memory limits', () => expectBounded(hostile));
 });

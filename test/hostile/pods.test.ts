@@ -13,9 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('the operator survives', () => {
+describe('the operator', () => {
   // one at a time, because pods of different inputs would share nodes
-  it.each(POD_INPUTS)('$name', (input) => play(hostile, input));
+  it.each(POD_INPUTS)('survives $name', (input) => play(hostile, input));
 
-  it('all of these pods within its memory limits', () => expectBounded(hostile));
+  it('survives all of these pods within its memory limits', () => expectBounded(hostile));
 });

@@ -76,8 +76,8 @@ async function expectServing(): Promise<void> {
   expect((await fetch(liveUrl)).status).toBe(200);
 }
 
-describe.each(['metrics', 'health', 'live page'])('the %s port keeps working after resets', (name) => {
-  it.each(Object.entries(REQUESTS))('at every byte of %s', async (_, request) => {
+describe.each(['metrics', 'health', 'live page'])('the %s port', (name) => {
+  it.each(Object.entries(REQUESTS))('keeps working after resets at every byte of %s', async (_, request) => {
     const url = servers()[name] ?? '';
     const prefixes = Array.from({ length: request.length + 1 }, (__, length) => request.slice(0, length));
     await inBatches(prefixes.map((bytes) => () => reset(url, bytes, 'sent')));
@@ -92,7 +92,7 @@ describe.each(['metrics', 'health', 'live page'])('the %s port keeps working aft
     'an upgrade',
     'a long answer',
     'no HTTP',
-  ])('during the response to %s', async (form) => {
+  ])('keeps working after resets during the response to %s', async (form) => {
     const url = servers()[name] ?? '';
     await inBatches(Array.from({ length: LAST_BYTE_ROUNDS }, () => () => reset(url, REQUESTS[form] ?? '', 'answered')));
     await expectServing();

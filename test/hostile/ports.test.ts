@@ -30,13 +30,14 @@ const play = (inputs: readonly PortInput[]): Promise<void> =>
     await hostile.expectHealthy();
   });
 
-describe('the ports handle', () => {
-  it.each([...groupsOf(PORT_INPUTS, TOGETHER), ...groupsOf(PORT_FLOODS, 1)])('$names', ({ inputs }) => play(inputs));
+describe('a port', () => {
+  it.each([...groupsOf(PORT_INPUTS, TOGETHER), ...groupsOf(PORT_FLOODS, 1)])('handles $names', ({ inputs }) =>
+    play(inputs));
 
   it.each([
     { what: 'open connections that say nothing', words: '' },
     { what: 'requests that never end', words: 'GET /metrics HTTP/1.1\r\nHost: x\r\n' },
-  ])('200 $what', async ({ words }) => {
+  ])('handles 200 $what', async ({ words }) => {
     const sockets = urls().flatMap((url) =>
       Array.from({ length: 200 }, () => connect({ host: '127.0.0.1', port: Number(new URL(url).port) })),
     );
@@ -59,7 +60,7 @@ describe('the ports handle', () => {
     '/debug/budgets',
     '/debug/blockers',
     '/debug/what-if?change=scale%20deploy/web%3D3',
-  ])('25 clients that request %s repeatedly', async (path) => {
+  ])('handles 25 clients that request %s repeatedly', async (path) => {
     const client = async (): Promise<void> => {
       for (let i = 0; i < 4; i += 1)
         await (await fetch(`${hostile.operator.metricsUrl}${path}`)).arrayBuffer().catch(() => undefined);
@@ -67,12 +68,12 @@ describe('the ports handle', () => {
     await Promise.all([hostile.expectHealthy(), ...Array.from({ length: 25 }, client)]);
   });
 
-  it('30 concurrent readiness probes', async () => {
+  it('handles 30 concurrent readiness probes', async () => {
     const ask = async (): Promise<number> => (await fetch(`${hostile.operator.healthUrl}/readyz?verbose`)).status;
     for (let round = 0; round < 10; round += 1)
       expect(new Set(await Promise.all(Array.from({ length: 30 }, ask)))).toEqual(new Set([200]));
     await hostile.expectHealthy();
   });
 
-  it('all of these within the memory limits of the operator', () => expectBounded(hostile));
+  it('handles all of these within the memory limits of the operator', () => expectBounded(hostile));
 });

@@ -266,17 +266,17 @@ const leaksOf = (secret: string): readonly string[] =>
     return at < 0 ? [] : [`${where}: …${said.slice(Math.max(0, at - 200), at + 40)}…`];
   });
 
-describe('the output of the operator and of the command line does not contain', () => {
-  it.each(Object.entries(CANARY))('%s', (_, canary) => expect(leaksOf(canary)).toEqual([]));
+describe('the output of the operator and of the command line', () => {
+  it.each(Object.entries(CANARY))('does not contain %s', (_, canary) => expect(leaksOf(canary)).toEqual([]));
 
-  it('a receipt handle', () => {
+  it('does not contain a receipt handle', () => {
     expect(receipts.size).toBeGreaterThanOrEqual(MESSAGES.length);
     expect([...receipts].flatMap(leaksOf)).toEqual([]);
   });
 
-  it('empty texts, with which these tests could not fail', () => {
+  it('does not contain empty texts, with which these tests could not fail', () => {
     expect([...outputs].filter(([, said]) => said === '')).toEqual([]);
   });
 });
 
-it('user data is sent in launch templates only', () => expect([...toldUserData]).toEqual(['CreateLaunchTemplate']));
+it('sends user data in launch templates only', () => expect([...toldUserData]).toEqual(['CreateLaunchTemplate']));

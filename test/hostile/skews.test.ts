@@ -25,7 +25,7 @@ async function expectQuiet(hostile: HostileWorld): Promise<void> {
   expect(launched(hostile)).toBeLessThanOrEqual(before + 1);
 }
 
-describe('the operator works with a machine clock that is', () => {
+describe('the operator', () => {
   let hostile: HostileWorld | undefined;
   afterAll(() => hostile?.stop());
 
@@ -34,7 +34,7 @@ describe('the operator works with a machine clock that is', () => {
     ['an hour behind', -HOUR],
     ['ten days ahead', 10 * DAY],
     ['ten hours behind', -10 * HOUR],
-  ])('%s', async (_, skewMs) => {
+  ])('works with a machine clock that is %s', async (_, skewMs) => {
     const env = { CLOCK_SKEW_MS: String(skewMs) };
     if (hostile === undefined) hostile = await startHostileWorld({ env });
     else await hostile.restart(env);
@@ -45,7 +45,7 @@ describe('the operator works with a machine clock that is', () => {
   });
 });
 
-describe('the operator keeps working if the API server sends', () => {
+describe('the operator', () => {
   let behind: BehindProxy | undefined;
   let proxy: RewritingProxy;
   let hostile: HostileWorld;
@@ -68,7 +68,7 @@ describe('the operator keeps working if the API server sends', () => {
     ['dates out of a cache', (headers) => ({ ...headers, age: '3600', date: later(-HOUR, headers) })],
     ['dates of two clocks in turn', (headers, answer) => ({ ...headers, date: later((answer % 2) * -HOUR, headers) })],
     ['dates that go back', (headers, answer) => ({ ...headers, date: later(-answer * HOUR, headers) })],
-  ])('%s', async (_, change) => {
+  ])('keeps working if the API server sends %s', async (_, change) => {
     let answer = 0;
     proxy.spoil(() => {
       answer += 1;

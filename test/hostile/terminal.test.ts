@@ -47,7 +47,7 @@ const run = (args: readonly string[]) => {
   return { stdout, stderr };
 };
 
-describe('no control characters are printed by', () => {
+describe('the command line', () => {
   it.each([
     { verb: 'simulate', args: ['simulate', '-f', 'objects.json', '--explain'] },
     { verb: 'explain pod', args: ['explain', 'pod', '-f', 'objects.json'] },
@@ -63,14 +63,14 @@ describe('no control characters are printed by', () => {
     { verb: 'an unknown verb', args: [EVIL] },
     { verb: 'an unknown option', args: ['simulate', `--${EVIL}`] },
     { verb: 'an unknown name', args: ['explain', 'pod', EVIL, '-f', 'objects.json'] },
-  ])('$verb', ({ args }) => {
+  ])('prints no control characters with $verb', ({ args }) => {
     const { stdout, stderr } = run(args);
     expect(stdout).toMatch(HARMLESS);
     expect(stderr).toMatch(HARMLESS);
     expect(stdout + stderr).not.toBe('');
   });
 
-  it.each(['json', 'yaml'])('simulate as %s, and names are preserved', (format) => {
+  it.each(['json', 'yaml'])('prints no control characters with simulate as %s, and preserves names', (format) => {
     const { stdout } = run(['simulate', '-f', 'objects.json', '-o', format]);
     expect(stdout).toMatch(HARMLESS);
     expect(JSON.stringify(parse(stdout))).toContain(JSON.stringify(`default/${EVIL}`).slice(1, -1));

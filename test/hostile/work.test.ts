@@ -19,8 +19,8 @@ beforeAll(async () => {
 });
 afterAll(() => hostile.stop());
 
-describe('the operator survives', () => {
-  it.each(WORK_INPUTS)('$name', (input) => play(hostile, input));
+describe('the operator', () => {
+  it.each(WORK_INPUTS)('survives $name', (input) => play(hostile, input));
 
-  it('all of these objects within its memory limits', () => expectBounded(hostile));
+  it('survives all of these objects within its memory limits', () => expectBounded(hostile));
 });

@@ -269,7 +269,7 @@ const { [ENV.skipped]: skipped, [ENV.work]: work = '' } = process.env;
 
   describe('an upgrade', () => {
     it(
-      'by docs/install.md and docs/upgrade.md keeps the replicas if nothing has changed',
+      'keeps the replicas by docs/install.md and docs/upgrade.md if nothing has changed',
       async () => {
         const before = (await readyPods(2)).map(({ metadata }) => metadata.name).toSorted();
         const settings = settingsOf(await commandsUnder('README.md', 'Install on EKS'));

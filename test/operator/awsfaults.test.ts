@@ -69,7 +69,7 @@ describe('AWS with intermittent faults', () => {
       ],
       code: 'unanswered',
     },
-  ])('$how: launches one node per pod and terminates all nodes afterwards', async ({ rules, code }) => {
+  ])('launches one node per pod and terminates all nodes afterwards: $how', async ({ rules, code }) => {
     await begin(...rules);
     await scenario.until('trouble', () => codes().has(code), PATIENCE_MS);
     await expectOneNodeEach();
@@ -96,7 +96,7 @@ describe('AWS that does not respond', () => {
     await expectOneNodeEach();
   }, 300_000);
 
-  it('because credentials expired is logged, and is retried with new credentials', async () => {
+  it('is logged if credentials expired, and is retried with new credentials', async () => {
     await begin({ kind: 'expired-credentials' });
     await scenario.until('the reason in the log', () => errorsWith('RequestExpired').length > 0, PATIENCE_MS);
     expect(bought.size).toBe(0);

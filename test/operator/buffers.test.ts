@@ -45,7 +45,7 @@ const nodesOf = (count: number): Promise<true> =>
   );
 
 describe('a CapacityBuffer', () => {
-  it('of a PodTemplate keeps empty nodes, which consolidation ignores until it is deleted', async () => {
+  it('keeps empty nodes for a PodTemplate, which consolidation ignores until it is deleted', async () => {
     await begin();
     await scenario.kube.create(POD_TEMPLATE, {
       apiVersion: 'v1',
@@ -65,7 +65,7 @@ describe('a CapacityBuffer', () => {
     await nodesOf(0);
   }, 300_000);
 
-  it('with a Deployment makes room for the next replica and is then refilled', async () => {
+  it('makes room for the next replica of a Deployment and is then refilled', async () => {
     await begin();
     await scenario.apply(deployment('web', 1, {}, { cpu: '1500m' }));
     await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);

@@ -26,7 +26,7 @@ const typesOf = async (): Promise<(string | undefined)[]> =>
   (await scenario.claims()).map((claim) => claim.metadata.labels?.[INSTANCE_TYPE_LABEL]);
 
 describe('a shortage', () => {
-  it('of the cheapest offering leads to the next cheapest, and is cached for three minutes', async () => {
+  it('leads to the next cheapest offering if the cheapest is missing, and is cached for three minutes', async () => {
     const { world } = await begin();
     await scenario.apply(deployment('probe', 1));
     await scenario.until('a running pod', async () => (await scenario.running('probe')).length === 1);
@@ -60,7 +60,7 @@ describe('a shortage', () => {
     expect(await typesOf()).toContain(first.type);
   }, 300_000);
 
-  it('of all offerings deletes the claim with the reason, and launches succeed when capacity returns', async () => {
+  it('deletes the claim with the reason if all offerings are missing, and launches succeed when capacity returns', async () => {
     const { world } = await begin();
     const fault = world.aws.faults.add({ kind: 'capacity' });
     await scenario.apply(deployment('web', 2));

@@ -126,7 +126,7 @@ describe('an interruption during a consolidation', () => {
     for (const claim of await scenario.claims()) expect(claim.metadata.labels?.[CAPACITY_TYPE_LABEL]).toBe('spot');
   }, 300_000);
 
-  it('of the replacement rolls the command back, and moves no pod before another node exists', async () => {
+  it('rolls the command back if it interrupts the replacement, and moves no pod before another node exists', async () => {
     await begin(
       2,
       3,

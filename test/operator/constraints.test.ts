@@ -116,7 +116,7 @@ const gpuPool = (): KubeObject =>
     },
   );
 
-describe('pods with scheduling constraints', () => {
+describe('a pod with scheduling constraints', () => {
   let scenario: Scenario;
   let nodes: ReadonlyMap<string, Node>;
 
@@ -165,26 +165,26 @@ describe('pods with scheduling constraints', () => {
   const places = async (app: string, key: string): Promise<readonly (string | undefined)[]> =>
     (await scenario.running(app)).map(({ spec }) => nodes.get(spec.nodeName ?? '')?.metadata.labels?.[key]).sort();
 
-  it('are spread over the zones', async () => {
+  it('is spread over the zones', async () => {
     const zones = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
     expect(await places('spread', ZONE_LABEL)).toEqual(zones.flatMap((zone) => [zone, zone]));
   });
 
-  it('are spread although a NodePool has a zone that does not exist', async () => {
+  it('is spread although a NodePool has a zone that does not exist', async () => {
     expect(await places('even', ZONE_LABEL)).toHaveLength(6);
   });
 
-  it('get a node with a pod of the DaemonSet that they need', async () => {
+  it('gets a node with a pod of the DaemonSet that it needs', async () => {
     const [relay] = await scenario.running('relay');
     const agents = await scenario.running('agent');
     expect(agents.map(({ spec }) => spec.nodeName)).toContain(relay?.spec.nodeName);
   });
 
-  it('run apart from each other if they have anti-affinity', async () => {
+  it('runs apart from other pods if it has anti-affinity', async () => {
     expect(new Set(await places('apart', HOSTNAME_LABEL)).size).toBe(3);
   });
 
-  it('run in the zone of their volume, which is created there', async () => {
+  it('runs in the zone of its volume, which is created there', async () => {
     expect(await places('stateful', ZONE_LABEL)).toEqual(['us-west-2b']);
     const [volume, ...others] = (await scenario.kube.list(PERSISTENT_VOLUME)).items;
     expect(others).toEqual([]);
@@ -192,12 +192,12 @@ describe('pods with scheduling constraints', () => {
     expect(JSON.stringify(volume?.spec.nodeAffinity)).toContain('us-west-2b');
   });
 
-  it('get nodes with the devices that they request', async () => {
+  it('gets a node with the devices that it requests', async () => {
     const makers = await places('learner', 'karpenter.k8s.aws/instance-gpu-manufacturer');
     expect(makers).toEqual(['nvidia', 'nvidia']);
   });
 
-  it('have satisfiable preferences respected and other preferences relaxed', async () => {
+  it('has satisfiable preferences respected and other preferences relaxed', async () => {
     expect(await places('picky', ZONE_LABEL)).toEqual(['us-west-2c', 'us-west-2c']);
     expect(await places('steady', CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
   });

@@ -29,7 +29,7 @@ spec:
   securityGroupSelector: {team: converted}
 `;
 
-describe('converted manifests', () => {
+describe('a converted manifest', () => {
   let scenario: Scenario;
   beforeAll(async () => {
     scenario = await startScenario();
@@ -48,7 +48,7 @@ describe('converted manifests', () => {
     await scenario.stop();
   });
 
-  it('are accepted, and the NodePool becomes Ready and launches nodes for pods', async () => {
+  it('is accepted, and the NodePool becomes Ready and launches nodes for pods', async () => {
     await scenario.until('a Ready NodePool', async () => {
       const pool = await scenario.kube.find(NODE_POOL, { name: 'apps' });
       return pool !== undefined && isTrue(pool, 'Ready');

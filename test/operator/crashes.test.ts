@@ -103,7 +103,7 @@ describe('an operator that is killed while it replaces a node', () => {
     300_000,
   );
 
-  it('while it rolls back a command whose replacement was deleted', async () => {
+  it('completes the rollback of a command whose replacement was deleted', async () => {
     const old = onlyOne(await scenario.nodes());
     const claim = onlyOne(await scenario.claims());
     const isReplacement = ({ metadata }: NodeClaim): boolean => metadata.name !== claim.metadata.name;

@@ -33,7 +33,7 @@ const settles = (): Promise<true> =>
   scenario.until('a tidy world', async () => (await leaks(scenario)).length === 0, 60_000);
 
 describe('the example', () => {
-  it('of a GPU launches a node for the claim, and removes it after the pod', async () => {
+  it('launches a node for the claim of a GPU, and removes it after the pod', async () => {
     await begin();
     await scenario.apply(...scenario.example('dra/gpu.yaml'));
     await runs('inference', 1);
@@ -51,7 +51,7 @@ describe('the example', () => {
     expect((await scenario.kube.list(RESOURCE_SLICE)).items).toEqual([]);
   }, 300_000);
 
-  it('of MIG partitions runs seven pods on one GPU', async () => {
+  it('runs seven pods on one GPU with MIG partitions', async () => {
     await begin();
     await scenario.apply(...scenario.example('dra/mig.yaml'));
     await runs('notebooks', 7);
@@ -61,7 +61,7 @@ describe('the example', () => {
     await settles();
   }, 300_000);
 
-  it('of EFA interfaces aligns them with the GPU, and attaches them at launch', async () => {
+  it('aligns EFA interfaces with the GPU, and attaches them at launch', async () => {
     await begin();
     await scenario.apply(...scenario.example('dra/efa.yaml'));
     await runs('training', 2);

@@ -13,14 +13,14 @@ const LIMIT_MS = 30_000;
 /** Minimum number of clusters, for slow machines. */
 const LEAST = 12;
 
-describe('the command line and the operator', () => {
+describe('the command line', () => {
   let differential: Differential;
   beforeAll(async () => {
     differential = await Differential.start();
   });
   afterAll(() => differential.stop());
 
-  it('decide the same for random clusters', async () => {
+  it('decides the same as the operator for random clusters', async () => {
     const startedMs = performance.now();
     for (let played = 0; played < MOST && (played < LEAST || performance.now() - startedMs < LIMIT_MS); played++) {
       const seed = FIRST_SEED + played;

@@ -74,7 +74,7 @@ describe('an edit of a NodePool', () => {
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_disrupted_total\{reason="drifted".*\} 3/);
   }, 300_000);
 
-  it('that only changes disruption, limits or weight causes no drift', async () => {
+  it('causes no drift if it only changes disruption, limits or weight', async () => {
     await begin({ cpus: [2] });
     await spreadOut(1);
     await scenario.kube.patch(
@@ -194,8 +194,8 @@ describe('expiry', () => {
   }, 300_000);
 });
 
-describe('budgets', () => {
-  it('of 0 keep every node, and an event of the NodePool reports that', async () => {
+describe('a budget', () => {
+  it('keeps every node if it is 0, and an event of the NodePool reports that', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0' }] });
     await spreadOut(2);
     await scenario.apply(pool({ cpus: [2], budgets: [{ nodes: '0' }], labels: { tier: 'gold' } }));
@@ -226,7 +226,7 @@ describe('budgets', () => {
     await settled(2);
   }, 300_000);
 
-  it('with a schedule are closed only for their duration and their reasons', async () => {
+  it('is closed only for its duration and its reasons if it has a schedule', async () => {
     await begin({ cpus: [2] });
     await spreadOut(2);
     // A window that began three minutes ago and lasts eight.
@@ -255,7 +255,7 @@ describe('budgets', () => {
     await settled(1);
   }, 300_000);
 
-  it('for one reason do not block other reasons', async () => {
+  it('does not block other reasons if it has a reason', async () => {
     await begin({ cpus: [2], budgets: [{ nodes: '0', reasons: ['Drifted'] }] });
     await spreadOut(1);
     await scenario.apply(

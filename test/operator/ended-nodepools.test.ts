@@ -14,8 +14,8 @@ afterEach(() => scenario?.stop());
 
 const names = Array.from({ length: POOLS }, (_, at) => `pool-${at}`);
 
-describe('the metrics of NodePools with nodes', () => {
-  it('end with the NodePools', async () => {
+describe('a metric of a NodePool with nodes', () => {
+  it('ends with the NodePool', async () => {
     const world = await startScenario({ ...BRISK, env: { ...BRISK.env, METRICS: 'karpenter' } });
     scenario = world;
     const seriesNamed = async (): Promise<readonly string[]> =>

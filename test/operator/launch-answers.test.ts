@@ -46,7 +46,7 @@ describe('a spot offering that EC2 refuses', () => {
     'UnauthorizedOperation',
     'InvalidParameterValue',
     'SomeNewCode',
-  ])('with %s is replaced by on-demand within a minute', async (code) => {
+  ])('is replaced by on-demand within a minute with %s', async (code) => {
     const { world } = await begin();
     world.aws.faults.add({ kind: 'capacity', instanceType: 'c5.2xlarge', capacityType: 'spot', code });
     await scenario.apply(nodePool('c5.2xlarge'), deployment('mp', 1, {}, { cpu: '6', memory: '1Gi' }));

@@ -27,7 +27,7 @@ const podOf = (name: string, cpu: string, spec: Partial<Pod['spec']>): Pod => ({
   },
 });
 
-describe('unproductive launches', () => {
+describe('an unproductive launch', () => {
   let scenario: Scenario;
   let agent: Promise<void>;
   let isOver = false;
@@ -133,7 +133,7 @@ describe('unproductive launches', () => {
     { name: 'buffered', most: 3, reason: 'TaintNotTolerated', why: 'a capacity buffer' },
     { name: 'anew', most: 6, reason: 'TaintNotTolerated', why: 'a pod that is created anew with 1m more CPU' },
     { name: 'fixed', most: 8, reason: 'NodesTerminated', why: 'a static NodePool' },
-  ])('are few for $why, and the NodePool reports the reason', async ({ name, most, reason }) => {
+  ])('is rare for $why, and the NodePool reports the reason', async ({ name, most, reason }) => {
     expect(launched(name)).toBeLessThanOrEqual(most);
     expect(launched(name)).toBeGreaterThan(1);
     expect(await condition(name)).toMatchObject({ status: 'False', reason });
@@ -143,7 +143,7 @@ describe('unproductive launches', () => {
     expect(events.filter(({ involvedObject }) => involvedObject.name === name)).not.toEqual([]);
   });
 
-  it('are shown by metrics and at /debug/launches', async () => {
+  it('is shown by metrics and at /debug/launches', async () => {
     const metrics = await scenario.metrics();
     for (const name of TAINTED)
       expect(metrics).toMatch(
@@ -158,7 +158,7 @@ describe('unproductive launches', () => {
     );
   });
 
-  it('do not prevent a node for an unaffected pod of the same NodePool', async () => {
+  it('does not prevent a node for an unaffected pod of the same NodePool', async () => {
     await scenario.kube.create(
       POD,
       podOf('healthy', '6', { ...on('anew'), tolerations: [{ key: 'agent', operator: 'Exists' }] }),

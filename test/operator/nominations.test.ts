@@ -79,8 +79,8 @@ const running = (app: string, count: number): Promise<boolean> =>
 const places = async (app: string): Promise<ReadonlyMap<string, string | undefined>> =>
   new Map((await scenario.pods(app)).map(({ metadata, spec }) => [metadata.name, spec.nodeName]));
 
-describe('nominations', () => {
-  it('let kube-scheduler bind each pod to its planned node', async () => {
+describe('a nomination', () => {
+  it('lets kube-scheduler bind each pod to its planned node', async () => {
     await start();
     await scenario.apply(deployment('web', 4, {}, { cpu: '3' }));
     const planned = await nominated('web', 4);
@@ -92,7 +92,7 @@ describe('nominations', () => {
     expect(await scenario.claims()).toHaveLength(2);
   }, 300_000);
 
-  it('do not keep a pod from another node if the nominated node ends', async () => {
+  it('does not keep a pod from another node if the nominated node ends', async () => {
     await start();
     await scenario.apply(deployment('web', 1, {}, { cpu: '3' }));
     const planned = await nominated('web', 1);
@@ -107,7 +107,7 @@ describe('nominations', () => {
     expect([...(await places('web')).values()]).toEqual([next.metadata.name]);
   }, 300_000);
 
-  it('are left out without the right, which is reported once', async () => {
+  it('is left out without the right, which is reported once', async () => {
     await start({ operator: false });
     let denied = 0;
     scenario.world.kube.server.intercept = async ({ method, path }) => {

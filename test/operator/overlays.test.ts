@@ -36,7 +36,7 @@ const cpus = (count: number): NodeOverlaySpec['requirements'] => [
 ];
 
 describe('a NodeOverlay', () => {
-  it('with a price makes the operator launch the cheapest offering at that price', async () => {
+  it('makes the operator launch the cheapest offering at its price', async () => {
     await begin();
     await overlay('bargain', { requirements: cpus(8), price: '0.001' });
     await isReady('bargain', 'True');
@@ -62,7 +62,7 @@ describe('a NodeOverlay', () => {
     );
   }, 300_000);
 
-  it('with capacity allows nodes for pods that request an otherwise unavailable resource', async () => {
+  it('allows nodes with its capacity for pods that request an otherwise unavailable resource', async () => {
     await begin();
     await scenario.apply(deployment('web', 1, {}, { cpu: '1', 'example.com/dongle': '1' }));
     await scenario.until('the refusal', async () => (await scenario.events('FailedScheduling')).length > 0);

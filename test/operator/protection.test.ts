@@ -123,7 +123,7 @@ describe('a PodDisruptionBudget without allowed disruptions', () => {
 });
 
 describe('do-not-disrupt', () => {
-  it('on a pod protects its node until the pod is gone', async () => {
+  it('protects the node of a pod until the pod is gone', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: 'true' }));
     await running('web', 1);
@@ -136,7 +136,7 @@ describe('do-not-disrupt', () => {
     await replaced(old, 'the node to go');
   }, 300_000);
 
-  it('for a duration keeps the node that long', async () => {
+  it('keeps the node for its duration', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: '6m' }));
     await running('web', 1);
@@ -151,7 +151,7 @@ describe('do-not-disrupt', () => {
     await replaced(old);
   }, 300_000);
 
-  it('with an invalid value is reported and ignored', async () => {
+  it('is reported and ignored if its value is invalid', async () => {
     await begin();
     await scenario.apply(annotated('web', 1, { [ANNOTATION]: 'soon' }));
     await running('web', 1);
@@ -162,7 +162,7 @@ describe('do-not-disrupt', () => {
     expect((await scenario.events('InvalidDoNotDisruptAnnotation')).length).toBeGreaterThan(0);
   }, 300_000);
 
-  it('on a node protects only that node', async () => {
+  it('protects only the annotated node', async () => {
     await begin();
     await scenario.apply(deployment('web', 2, apart('web')));
     await running('web', 2);

@@ -114,7 +114,7 @@ describe('replay', () => {
     [['--consolidation=compatible']],
     // steering is the default, which the harness changes; with the default price, no move pays in such a short life
     [['--steering=true', '--eviction-price=0.01']],
-  ])('with %j launches and removes the same nodes as the operator over HTTP, in the same order and at the same cost', async (args) => {
+  ])('launches and removes the same nodes as the operator over HTTP, in the same order and at the same cost, with %j', async (args) => {
     const [virtual, real] = [await inVirtualTime(args), await overHttp(args)];
     expect(virtual.log.map(({ reason }) => reason)).toEqual(expect.arrayContaining(REASONS));
     const lengths = batches(virtual.log);

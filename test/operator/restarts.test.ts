@@ -94,7 +94,7 @@ describe('a lost response of the API server', () => {
 });
 
 describe('an operator that is killed', () => {
-  it('between CreateFleet and the status write neither leaks nor duplicates an instance', async () => {
+  it('neither leaks nor duplicates an instance between CreateFleet and the status write', async () => {
     // The first operator is a separate process that can be killed. It runs in real time, and so does its world.
     await setUp({
       operator: false,
@@ -143,8 +143,8 @@ describe('an operator that is killed', () => {
   }, 300_000);
 });
 
-describe('two operators', () => {
-  it('take turns: one leads, and the other takes over after its exit', async () => {
+describe('a pair of operators', () => {
+  it('takes turns: one leads, and the other takes over after its exit', async () => {
     await setUp({ operator: false, leaderElection: true, timeScale: 4 });
     const one = await scenario.startOperator({ env: { FEATURE_GATES: 'SpotToSpot=true' } });
     expect(scenario.log).toContainEqual(
@@ -175,7 +175,7 @@ describe('two operators', () => {
     await expectNothingLeaked();
   }, 300_000);
 
-  it('take over from a leader that was disconnected without releasing the lease', async () => {
+  it('takes over from a leader that was disconnected without releasing the lease', async () => {
     await setUp({ operator: false, leaderElection: true, timeScale: 4 });
     // A lease that is never renewed, as after the kill of a process.
     const namespace = scenario.world.env().SYSTEM_NAMESPACE ?? '';

@@ -88,8 +88,8 @@ const smallPodsWithCost = async (): Promise<readonly string[]> =>
     120_000,
   );
 
-describe('deletion costs of steering', () => {
-  it('let scale-downs delete pods of a marked node, and end for its last pod when the node is released', async () => {
+describe('a deletion cost of steering', () => {
+  it('lets scale-downs delete pods of a marked node, and ends for its last pod when the node is released', async () => {
     await beginWithCosts();
     const withCost = await smallPodsWithCost();
     expect(withCost.length).toBeGreaterThan(1);
@@ -109,7 +109,7 @@ describe('deletion costs of steering', () => {
     expect(commands(scenario)).toEqual([]);
   }, 300_000);
 
-  it('end when the operator stops', async () => {
+  it('ends when the operator stops', async () => {
     await beginWithCosts();
     await smallPodsWithCost();
     await scenario.restartOperator(async () => expect(await podsWithCost()).toEqual([]));

@@ -72,8 +72,8 @@ const sorted = (before: number): Promise<true> =>
     90_000,
   );
 
-describe('nodes with the wrong mix of pods', () => {
-  it('are swapped for cheaper nodes, which are all ready before any pod moves', async () => {
+describe('a set of nodes with the wrong mix of pods', () => {
+  it('is swapped for cheaper nodes, which are all ready before any pod moves', async () => {
     scenario = await startScenario(OPTIONS);
     await mixUp();
     const before = scenario.world.aws.spending.usdPerHour();
@@ -108,7 +108,7 @@ describe('nodes with the wrong mix of pods', () => {
     expect(before - scenario.world.aws.spending.usdPerHour()).toBeCloseTo(Number(savings), 1);
   }, 300_000);
 
-  it('are swapped by the next operator if one is killed between the replacements', async () => {
+  it('is swapped by the next operator if one is killed between the replacements', async () => {
     scenario = await startScenario({ ...OPTIONS, operator: false });
     operator = await crashableOperator(scenario);
     await operator.start();

@@ -67,8 +67,8 @@ const settled = () =>
     90_000,
   );
 
-describe('orphaned instances of a leader that was killed after CreateFleet', () => {
-  it('of Karpenter are adopted by the operator, which launches and terminates no instance for them', async () => {
+describe('an orphaned instance of a leader that was killed after CreateFleet', () => {
+  it('is adopted from Karpenter by the operator, which launches and terminates no instance for it', async () => {
     const orphans = ids();
     expect(orphans.length).toBeGreaterThan(0);
     const waiting = NODES - orphans.length;
@@ -84,7 +84,7 @@ describe('orphaned instances of a leader that was killed after CreateFleet', () 
     expect(ended()).toEqual([]);
   }, 300_000);
 
-  it("of the operator are collected by Karpenter, and neither terminated nor adopted after the operator's return", async () => {
+  it("is collected by Karpenter if the operator left it, and neither terminated nor adopted after the operator's return", async () => {
     const orphans = ids();
     await scenario.pass(31_000);
     await launchAsKarpenter();

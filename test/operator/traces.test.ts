@@ -60,8 +60,8 @@ function the<T>(items: readonly T[]): T {
   return item;
 }
 
-describe('traces', () => {
-  it('show the steps from pending pods to a node, and the removal of nodes', async () => {
+describe('a trace', () => {
+  it('shows the steps from pending pods to a node, and the removal of nodes', async () => {
     const { started, received, operator } = await traced(200, {
       OTEL_SERVICE_NAME: 'nodes',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
@@ -153,7 +153,7 @@ describe('traces', () => {
       expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-encoding': 'gzip' });
   });
 
-  it('of a replacement belong to the disruption command', async () => {
+  it('belongs to the disruption command if it is that of a replacement', async () => {
     const { started, received } = await traced(200);
     await started.apply(deployment('web', 1));
     await running(started, 'web', 1);
@@ -185,7 +185,7 @@ describe('a collector', () => {
   it.each([
     { which: 'fails', answer: 500, error: /500/ },
     { which: 'does not answer', answer: 'nothing', error: /timed out/i },
-  ] as const)('that $which delays no work, and is reported in the log with a remedy once', async ({
+  ] as const)('delays no work if it $which, and is reported in the log with a remedy once', async ({
     answer,
     error,
   }) => {
@@ -204,7 +204,7 @@ describe('a collector', () => {
     expect(JSON.stringify(started.log)).not.toContain(TOKEN);
   });
 
-  it('that is not reachable delays no work', async () => {
+  it('delays no work if it is not reachable', async () => {
     const received = await otlpReceiver();
     await received.close();
     const { started } = await traced(200, {
@@ -220,12 +220,12 @@ describe('a collector', () => {
   });
 });
 
-it('are not created by default', async () => {
+it('creates no traces by default', async () => {
   scenario = await startScenario();
   expect(await scenario.metrics()).not.toContain('karpenter_traces');
 });
 
-it('are disabled with a reason in the log if they cannot be exported', async () => {
+it('disables traces with a reason in the log if they cannot be exported', async () => {
   const { started, received } = await traced(200, { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' });
   const line = started.log.find(({ message }) => message === 'ignoring a setting');
   expect(line?.error).toContain('OTEL_EXPORTER_OTLP_PROTOCOL "grpc"');

@@ -29,7 +29,7 @@ const podOf = (name: string, spec: Partial<Pod['spec']>): Pod => ({
   },
 });
 
-describe('pods that are not bound to the nodes that were launched for them', () => {
+describe('a pod that is not bound to the node that was launched for it', () => {
   let scenario: Scenario;
   let stripsLabel = true;
   let agent: Promise<void>;
@@ -86,7 +86,7 @@ describe('pods that are not bound to the nodes that were launched for them', () 
     await scenario.stop();
   }, 60_000);
 
-  it('lead to at most two nodes in ten minutes if the nodes lack a label, and the label is reported', async () => {
+  it('leads to at most two nodes in ten minutes if the nodes lack a label, and the label is reported', async () => {
     expect(boughtFor('agents')).toBe(2);
     const lack = 'the node does not have the label team, but the pod selects team In [a]';
     expect((await eventsOf('NotBound', 'Pod', 'choosy')).join()).toContain(lack);
@@ -100,14 +100,14 @@ describe('pods that are not bound to the nodes that were launched for them', () 
     );
   });
 
-  it('lead to one node if their scheduler ignores it, and the scheduler is reported', async () => {
+  it('leads to one node if its scheduler ignores it, and the scheduler is reported', async () => {
     expect(boughtFor('plain')).toBe(1);
     const text = 'the scheduler elsewhere has not bound the pod';
     expect((await eventsOf('NotBound', 'Pod', 'ignored')).join()).toContain(text);
     expect((await eventsOf('NotBound', 'NodePool', 'plain')).join()).toContain(text);
   });
 
-  it('get a node as soon as the cause is fixed', async () => {
+  it('gets a node as soon as the cause is fixed', async () => {
     stripsLabel = false;
     await scenario.kube.patch(NODE_POOL, { name: 'agents' }, { spec: { weight: 5 } });
     await scenario.kube.delete(POD, { name: 'ignored', namespace: 'default' });

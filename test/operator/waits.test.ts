@@ -95,8 +95,8 @@ const facts = (nodes: readonly NodeBlockers[]): readonly unknown[] =>
     .filter(({ blockers }) => blockers.length > 0)
     .toSorted((a, b) => (a.node < b.node ? -1 : 1));
 
-describe('blockers of nodes', () => {
-  it('are the same in the operator and for a dump, end with their cause, and agree with a simulated drain', async () => {
+describe('a blocker of nodes', () => {
+  it('is the same in the operator and for a dump, ends with its cause, and agrees with a simulated drain', async () => {
     const closed = [{ nodes: '0', schedule: '0 0 1 1 *', duration: '8784h' }];
     await scenario.apply(
       pool({ cpus: [2], budgets: [{ nodes: '50%' }, ...closed] }),

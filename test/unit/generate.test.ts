@@ -9,12 +9,12 @@ import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } 
 
 const files = generatedFiles();
 
-describe('generated files', () => {
-  it('are current in the repository', () => {
+describe('a generated file', () => {
+  it('is current in the repository', () => {
     expect(staleFiles()).toEqual([]);
   });
 
-  it('contain each declared CRD', () => {
+  it('contains each declared CRD', () => {
     for (const crd of customResourceDefinitions()) {
       const file = `${crd.spec.group}_${crd.spec.names.plural}.yaml`;
       expect(parse(files.get(`crds/${file}`) ?? '')).toEqual(crd);
@@ -22,7 +22,7 @@ describe('generated files', () => {
     }
   });
 
-  it('add nothing but annotations to the templates of the CRD chart', () => {
+  it('adds nothing but annotations to the templates of the CRD chart', () => {
     const templates = [...files].filter(([path]) => path.startsWith('charts/karpenter-crd/templates/'));
     expect(templates).toHaveLength(5);
     for (const [path, template] of templates) {
@@ -81,7 +81,7 @@ describe('customResourceDefinitions', () => {
     NODE_OVERLAY,
     EC2_NODE_CLASS,
     CAPACITY_BUFFER,
-  ])('agree with where clients look for $kind', (kind) => {
+  ])('agrees with where clients look for $kind', (kind) => {
     const spec = customResourceDefinitions().find((crd) => crd.spec.names.kind === kind.kind)?.spec;
     expect({
       group: spec?.group,

@@ -140,7 +140,7 @@ describe('a decision', () => {
     }
   }, 120_000);
 
-  it('by emptiness saves at least as much without budgets', async () => {
+  it('saves at least as much by emptiness without budgets', async () => {
     for (const scenario of SCENARIOS) {
       const [before, after] = [await unchanged(scenario), await decided(withObjects(scenario, withBudget('100%')))];
       expect(savings(after, 'emptiness')).toBeGreaterThanOrEqual(savings(before, 'emptiness'));
@@ -150,7 +150,7 @@ describe('a decision', () => {
     }
   }, 120_000);
 
-  it("with a node fee saves the instances' price and the fee of each removed node", async () => {
+  it("saves the instances' price and the fee of each removed node if nodes have a fee", async () => {
     const nodeHourlyFee = 0.5;
     let spared = 0;
     for (const scenario of SCENARIOS) {

@@ -30,7 +30,7 @@ const isSold = (facts: Facts, { replacements }: Decided): boolean =>
     }),
   );
 
-describe(`decisions about random clusters, SEED=${SEED}`, () => {
+describe(`a decision about random clusters, SEED=${SEED}`, () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'random-'));
@@ -38,7 +38,7 @@ describe(`decisions about random clusters, SEED=${SEED}`, () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(kinds)(
-    'follow the rules for %s',
+    'follows the rules for %s',
     async (kind) => {
       for (let at = 0; at < PER_KIND; at++) {
         const scenario = scenarioOf((SEED * 1000 + at) * kinds.length + kinds.indexOf(kind));

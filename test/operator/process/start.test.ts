@@ -143,7 +143,7 @@ describe('a signal', () => {
     expect(operator.noise).toEqual([]);
   };
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s ends a start that waits for AWS', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends a start that waits for AWS: %s', async (signal) => {
     const aws = await gateTo(world.aws.url);
     const operator = run({ AWS_ENDPOINT_URL: aws.url });
     await aws.asked;

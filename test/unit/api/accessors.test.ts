@@ -14,15 +14,15 @@ describe('defined', () => {
   });
 });
 
-describe('fields of objects', () => {
+describe('a field of an object', () => {
   const claim = { metadata: { name: 'a', uid: 'u', labels: { [NODEPOOL_LABEL]: 'default', zone: 'b' } } };
 
-  it('are returned if they are set', () => {
+  it('is returned if it is set', () => {
     expect([poolNameOf(claim), labelOf(claim, 'zone'), uidOf(claim)]).toEqual(['default', 'b', 'u']);
     expect(nodeNameOf({ spec: { nodeName: 'n' } })).toBe('n');
   });
 
-  it('are empty if they are absent, even with names of Object.prototype members', () => {
+  it('is empty if it is absent, even with a name of an Object.prototype member', () => {
     const bare: Pick<KubeObject, 'metadata'> = { metadata: { name: 'a' } };
     expect([poolNameOf(bare), labelOf(claim, 'constructor'), uidOf(bare), nodeNameOf({ spec: {} })]).toEqual([
       '',
@@ -33,8 +33,8 @@ describe('fields of objects', () => {
   });
 });
 
-describe('times', () => {
-  it('are formatted with whole seconds, and parsed', () => {
+describe('a time', () => {
+  it('is formatted with whole seconds, and parsed', () => {
     expect(timestamp(1_700_000_000_999)).toBe('2023-11-14T22:13:20Z');
     expect(timeOf('2023-11-14T22:13:20Z')).toBe(1_700_000_000_000);
     expect([timeOf(undefined), timeOf('soon')]).toEqual([Number.NaN, Number.NaN]);
@@ -45,6 +45,6 @@ it.each([
   [new TypeError('no'), 'no'],
   ['text', 'text'],
   [undefined, 'undefined'],
-])('the message of %p is %p', (thrown, text) => {
+])('returns as the message of %p: %p', (thrown, text) => {
   expect(messageOf(thrown)).toBe(text);
 });

@@ -135,7 +135,7 @@ describe('the order of conditions', () => {
     ]);
   });
 
-  it('in the message of Ready is newest transition first, and last in the list first for equal times', () => {
+  it('is newest transition first in the message of Ready, and last in the list first for equal times', () => {
     const failed = (object: Conditioned, type: string, seconds: number) =>
       setCondition(object, set, { type, status: 'False', reason: 'No' }, at(seconds));
     const message = (object: Conditioned) => getCondition(object, 'Ready')?.message;

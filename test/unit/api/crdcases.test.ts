@@ -9,25 +9,27 @@ const offline = cases.filter((test) => needsServer(test) === undefined);
  */
 const wordedByServer = (id: string): boolean => id.includes('-strict-');
 
-describe('CRDs compared with a real API server', () => {
-  it('have cases of every kind, few of which need a server', () => {
+describe('a CRD compared with a real API server', () => {
+  it('has cases of every kind, few of which need a server', () => {
     expect(new Set(offline.map(({ kind }) => kind)).size).toBe(5);
     expect(offline.length).toBeGreaterThan(860);
     expect(cases.length - offline.length).toBeLessThan(10);
   });
 
-  it.each(offline.map((test) => [test.id, test.note, test] as const))('%s: %s', (_id, _note, test) => {
+  it.each(
+    offline.map((test) => [test.id, test.note, test] as const),
+  )('has the outcome of the real server: %s: %s', (_id, _note, test) => {
     expect(misjudged(test, outcomeOf(test))).toBeUndefined();
   });
 
-  it('return every cause with the message of the real server', () => {
+  it('returns every cause with the message of the real server', () => {
     const others = offline
       .filter(({ id }) => !wordedByServer(id))
       .flatMap((test) => otherWording(test, outcomeOf(test)).map((words) => `${test.id}: ${words}`));
     expect(others).toEqual([]);
   });
 
-  it('report a wrong outcome', () => {
+  it('reports a wrong outcome', () => {
     const rejected = offline.find(({ accepted, causes }) => !accepted && causes?.some(({ rule }) => rule));
     const accepted = offline.find((test) => test.accepted && test.spec !== undefined);
     if (!rejected || !accepted) throw new Error('Expected a rejected and an accepted case');

@@ -43,7 +43,7 @@ describe('parseCron', () => {
     ['0 0 */1 * 1', '06-08T00:00 06-15T00:00 06-22T00:00 06-29T00:00'],
     ['0 0 *,5 * 1', '06-08T00:00 06-15T00:00 06-22T00:00 06-29T00:00'],
     ['0 0 5 * ?', '06-05T00:00 07-05T00:00 08-05T00:00 09-05T00:00'],
-  ])('%j: %s', (schedule, expected) => {
+  ])('parses %j: %s', (schedule, expected) => {
     expect(hits(schedule).join(' ')).toBe(expected);
   });
 

@@ -24,7 +24,7 @@ describe('qualifiedNameErrors', () => {
     ['Example.com/a', 1],
     ['has space', 1],
     [`${'a'.repeat(254)}/x`, 1],
-  ])('for %p returns %p errors', (key, count) => {
+  ])('returns for %p %p errors', (key, count) => {
     expect(qualifiedNameErrors(key)).toHaveLength(count);
   });
 });
@@ -36,7 +36,7 @@ describe('labelValueErrors', () => {
     ['-no', 1],
     ['a'.repeat(64), 1],
     ['no way', 1],
-  ])('for %p returns %p errors', (value, count) => {
+  ])('returns for %p %p errors', (value, count) => {
     expect(labelValueErrors(value)).toHaveLength(count);
   });
 });

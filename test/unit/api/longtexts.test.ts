@@ -29,7 +29,7 @@ describe('a text of 200,000 characters', () => {
     ['minutes for a schedule', () => parseCron(`${'1,'.repeat(LONG / 2)}1 * * * *`)],
     ['slashes for a provider id', () => instanceIdOf(`aws:///${'/'.repeat(LONG)}\n`)],
     ['separators for a provider id', () => instanceIdOf(':///'.repeat(LONG / 4))],
-  ])('%s is rejected quickly and quoted in part', (_, read) => {
+  ])('is rejected quickly and quoted in part: %s', (_, read) => {
     const error = within(() => {
       try {
         return read();
@@ -52,7 +52,7 @@ describe('a text of 200,000 characters', () => {
     [`1e-${'9'.repeat(LONG)}`, '1n'],
     [`0e${'9'.repeat(LONG)}`, '0'],
     ['1e99999999', '9223372036854775807'],
-  ])('that is a quantity, case %#, is parsed as in Kubernetes', (text, canonical) => {
+  ])('is parsed as in Kubernetes if it is a quantity, case %#', (text, canonical) => {
     expect(within(() => compareQuantities(text, canonical))).toBe(0);
     expect(within(() => parseQuantity(text))).toBe(parseQuantity(canonical));
     expect(within(() => amountOf('cpu', text))).toBe(amountOf('cpu', canonical));
@@ -67,7 +67,7 @@ describe('a text of 200,000 characters', () => {
   });
 });
 
-describe('regular expressions', () => {
+describe('a regular expression', () => {
   it.each([
     ['^\\d{2}\\z', '42', true],
     ['(?i)^abc$', 'ABC', true],
@@ -75,11 +75,11 @@ describe('regular expressions', () => {
     ['(?P<name>x)', 'axb', true],
     ['^.$', '😀', true],
     ['a$', 'a\n', false],
-  ])('%s are parsed as in Go', (pattern, text, is) => {
+  ])('is parsed as in Go: %s', (pattern, text, is) => {
     expect(regularExpression(pattern).test(text)).toBe(is);
   });
 
-  it('throw a syntax error if they are invalid', () => {
+  it('throws a syntax error if it is invalid', () => {
     expect(() => regularExpression('(')).toThrow(SyntaxError);
   });
 });

@@ -16,13 +16,13 @@ const faultsOf = (object: unknown): unknown => {
   return { unknown, causes: schema.validate(schema.applyDefaults(kept)) };
 };
 
-describe('published manifests', () => {
+describe('a published manifest', () => {
   it.each([
     ['a kOps cluster', './fixtures/kops.yaml'],
     ['the EKS guide, once for each alternative', './fixtures/eks-guide.yaml'],
     ['the NodePool of this project', '../../../examples/nodepool.yaml'],
     ['the EC2NodeClass of this project', '../../../examples/ec2nodeclass.yaml'],
-  ])('are accepted without a warning: %s', (_what, path) => {
+  ])('is accepted without a warning: %s', (_what, path) => {
     const objects = read(path);
     expect(objects.length).toBeGreaterThan(0);
     for (const object of objects) expect(faultsOf(object)).toEqual({ unknown: [], causes: [] });

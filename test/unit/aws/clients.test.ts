@@ -51,8 +51,8 @@ describe('a client', () => {
   });
 });
 
-describe('calls that wait for credentials', () => {
-  it('fail with separate errors that each name their call once', async () => {
+describe('a call that waits for credentials', () => {
+  it('fails with an error of its own that names the call once', async () => {
     for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
     Object.assign(process.env, {
       AWS_CONFIG_FILE: '/nonexistent',
@@ -73,7 +73,7 @@ describe('calls that wait for credentials', () => {
   });
 });
 
-describe('calls to the queue', () => {
+describe('a call to the queue', () => {
   const QUEUE_URL = 'https://sqs.elsewhere.example.com/123456789012/queue';
 
   /** Returns the endpoint of a request for messages. */
@@ -103,7 +103,7 @@ describe('calls to the queue', () => {
       { AWS_ENDPOINT_URL: 'http://127.0.0.1:4566', AWS_ENDPOINT_URL_SQS: 'http://127.0.0.1:4577' },
       'http://127.0.0.1:4577',
     ],
-  ])('of region %s with %j go to %s, independent of the host in the URL', async (region, env, host) => {
+  ])('goes, for region %s with %j, to %s, independent of the host in the URL', async (region, env, host) => {
     expect(await hostOf(region, env)).toBe(host);
   });
 });

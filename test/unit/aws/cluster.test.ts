@@ -84,14 +84,14 @@ describe('isIpv6', () => {
     ['fd00::a', true],
     ['10.0.0.10', false],
     [undefined, false],
-  ])('of %s is %s', (address, is) => expect(isIpv6(address)).toBe(is));
+  ])('returns for %s: %s', (address, is) => expect(isIpv6(address)).toBe(is));
 });
 
 describe('the service CIDR', () => {
   it.each([
     [{ serviceIpv4Cidr: '10.100.0.0/16', serviceIpv6Cidr: 'fd00::/108' }, '10.100.0.0/16'],
     [{ serviceIpv6Cidr: 'fd00::/108' }, 'fd00::/108'],
-  ])('of %j is requested once', async (kubernetesNetworkConfig, cidr) => {
+  ])('is requested once for %j', async (kubernetesNetworkConfig, cidr) => {
     const { eks, asked } = eksWith(() => ({ kubernetesNetworkConfig }));
     const known = new ClusterCidr(eks, 'demo', silent);
     expect(known.known).toBeUndefined();
@@ -155,7 +155,7 @@ describe('the version', () => {
     ['1.25', 1],
     ['1.37', 1],
     ['2.0', 1],
-  ])('%s is reported %i times, once per change', async (text, times) => {
+  ])('reports %s %i times, once per change', async (text, times) => {
     const { version, errors } = versions({ api: async () => text });
     await version.refresh();
     await version.refresh();

@@ -69,7 +69,7 @@ describe('a drift check', () => {
       is: true,
       check: () => isPlacementGroupDrifted(claim, nodeClass, undefined),
     },
-  ])('of $of results in $is', ({ check, is }) => {
+  ])('results for $of in $is', ({ check, is }) => {
     expect(check()).toBe(is);
   });
 
@@ -139,7 +139,7 @@ describe('the drift reason of a NodeClaim', () => {
   });
 });
 
-describe('a NodeClass and its claims', () => {
+describe('a NodeClass with its claims', () => {
   let account: Account;
   let claim: NodeClaim;
   beforeAll(async () => {
@@ -170,7 +170,7 @@ describe('a NodeClass and its claims', () => {
     { kind: 'empty', action: 'DescribeImages', times: 1 },
     { kind: 'empty', action: 'DescribeSubnets', times: 1 },
     { kind: 'empty', action: 'DescribeSecurityGroups', times: 1 },
-  ])('stay unchanged if AWS responds with $kind to $action $times times', async (fault) => {
+  ])('stays unchanged if AWS responds with $kind to $action $times times', async (fault) => {
     const before = lists(account.nodeClass());
     account.aws.faults.add(fault);
     await look();
@@ -181,14 +181,14 @@ describe('a NodeClass and its claims', () => {
     expect(lists(account.nodeClass())).toEqual(before);
   });
 
-  it('lose an object after EC2 omits it twice', async () => {
+  it('loses an object after EC2 omits it twice', async () => {
     account.aws.faults.add({ kind: 'empty', action: 'DescribeSecurityGroups', times: 2 });
     await look();
     expect(account.nodeClass().status).not.toHaveProperty('securityGroups');
     await expect(account.provider.isDrifted(claim)).rejects.toThrow('no security groups are present in the status');
   });
 
-  it('are not drifted while the placement group is unknown to a new process', async () => {
+  it('does not drift while the placement group is unknown to a new process', async () => {
     await look();
     const { status, ...rest } = account.nodeClass();
     const spec = { ...rest.spec, placementGroupSelector: { id: 'pg-0123456789abcdef0' } };

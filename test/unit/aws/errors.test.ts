@@ -26,8 +26,8 @@ describe('explainLaunchFailure', () => {
 const awsError = (name: string, fault: 'client' | 'server' = 'client'): Error =>
   Object.assign(new Error(`${name} happened`), { name, $metadata: {}, $fault: fault });
 
-describe('AWS errors', () => {
-  it('are recognized through wrapping', () => {
+describe('an AWS error', () => {
+  it('is recognized through wrapping', () => {
     const wrapped = new Error('outer', { cause: new Error('middle', { cause: awsError('NoSuchEntityException') }) });
     expect(codeOf(wrapped)).toBe('NoSuchEntityException');
     expect(isNotFound(wrapped)).toBe(true);
@@ -35,7 +35,7 @@ describe('AWS errors', () => {
     expect(isServerFault(new Error('outer', { cause: awsError('InternalError', 'server') }))).toBe(true);
   });
 
-  it('keep their message in a failed launch', () => {
+  it('keeps its message in a failed launch', () => {
     const failed = launchFailure('Error creating fleet request', awsError('RequestLimitExceeded'));
     expect(failed.conditionMessage).toBe('Error creating fleet request: Request limit exceeded');
     expect(failed.message).toContain('RequestLimitExceeded happened');

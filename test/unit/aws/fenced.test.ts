@@ -22,8 +22,8 @@ afterEach(() => endpoint.close());
 
 const terminate = new TerminateInstancesCommand({ InstanceIds: ['i-1'] });
 
-describe('AWS clients with a fence', () => {
-  it('send no mutating call unless the lease is held', async () => {
+describe('an AWS client with a fence', () => {
+  it('sends no mutating call unless the lease is held', async () => {
     const { ec2, sqs } = await createClients({ fence: leadership });
     await expect(ec2.send(terminate)).rejects.toThrow(NotPermitted);
     leadership.end('over');
@@ -34,7 +34,7 @@ describe('AWS clients with a fence', () => {
     expect(requests).toBe(0);
   });
 
-  it('send reads and dry runs without the lease', async () => {
+  it('sends reads and dry runs without the lease', async () => {
     const { ec2Once } = await createClients({ answerMs: 200 });
     await expect(ec2Once.send(new DescribeVpcsCommand({}))).rejects.toMatchObject({ name: 'TimeoutError' });
     const dryRun = { DryRun: true, LaunchTemplateConfigs: [], TargetCapacitySpecification: { TotalTargetCapacity: 1 } };
@@ -42,13 +42,13 @@ describe('AWS clients with a fence', () => {
     expect(requests).toBe(2);
   });
 
-  it('refuse every write if they were created without a fence', async () => {
+  it('refuses every write if it was created without a fence', async () => {
     const { ec2 } = await createClients();
     await expect(ec2.send(terminate)).rejects.toThrow('this client is read-only');
     expect(requests).toBe(0);
   });
 
-  it('cut off an open call when the lease is lost, and do not repeat it', async () => {
+  it('cuts off an open call when the lease is lost, and does not repeat it', async () => {
     leadership.renew();
     const { ec2 } = await createClients({ fence: leadership });
     const arrived = once(endpoint.server, 'request');
@@ -61,7 +61,7 @@ describe('AWS clients with a fence', () => {
     expect(requests).toBe(1);
   });
 
-  it('cut off calls that have a signal of their own', async () => {
+  it('cuts off calls that have a signal of their own', async () => {
     leadership.renew();
     const { ec2 } = await createClients({ fence: leadership });
     const arrived = once(endpoint.server, 'request');

@@ -120,7 +120,7 @@ describe.each(FAMILIES)('user data of $name', ({ name: amiFamily, kubelet, custo
     ),
   };
 
-  it.each(Object.entries(situations))('%s', (_, situation) => {
+  it.each(Object.entries(situations))('renders the recorded text: %s', (_, situation) => {
     const text = userDataOf(situation);
     expect(text).toMatchSnapshot();
 

@@ -90,8 +90,8 @@ describe('a resource of the provider', () => {
   });
 });
 
-describe('instances of another cluster', () => {
-  it('are neither listed, adopted, described nor terminated', async () => {
+describe('an instance of another cluster', () => {
+  it('is neither listed, adopted, described nor terminated', async () => {
     const [claim] = await launch(7);
     const theirs = account.running();
     await enterAnotherCluster();
@@ -109,7 +109,7 @@ describe('instances of another cluster', () => {
     expect(await account.metricsText()).toMatch(/collection_held\{[^}]*reason="identity"[^}]*\} 7/);
   });
 
-  it('are held for an hour if Karpenter launched them, and are then terminated gradually', async () => {
+  it('is held for an hour if Karpenter launched it, and is then terminated gradually', async () => {
     await launch(7);
     const ids = [...account.running()];
     await enterAnotherCluster();
@@ -125,13 +125,13 @@ describe('instances of another cluster', () => {
   });
 });
 
-describe('launch templates of another cluster', () => {
+describe('a launch template of another cluster', () => {
   const templates = async (): Promise<readonly (string | undefined)[]> =>
     ((await ec2.send(new DescribeLaunchTemplatesCommand({}))).LaunchTemplates ?? [])
       .map(({ LaunchTemplateName }) => LaunchTemplateName)
       .sort();
 
-  it('are not deleted', async () => {
+  it('is not deleted', async () => {
     await launch(1);
     const theirs = await templates();
     await enterAnotherCluster();
@@ -149,7 +149,7 @@ describe('launch templates of another cluster', () => {
   });
 });
 
-describe('instance profiles of another cluster', () => {
+describe('an instance profile of another cluster', () => {
   const collect = (hours: number) => collectFor('instanceprofile.garbagecollection', hours);
   const make = (name: string, Tags: Tag[] = []) =>
     iam.send(
@@ -160,7 +160,7 @@ describe('instance profiles of another cluster', () => {
     return InstanceProfiles.map(({ InstanceProfileName }) => InstanceProfileName).sort();
   };
 
-  it('are never deleted if they carry its identity, and after a day if they carry none', async () => {
+  it('is never deleted if it carries the identity of that cluster, and after a day if it carries none', async () => {
     const [ours] = await profiles();
     await make('test_theirs', [{ Key: CLUSTER_UID_TAG, Value: 'another-cluster' }]);
     await make('test_untagged');
@@ -176,7 +176,7 @@ describe('instance profiles of another cluster', () => {
     expect(await profiles()).toEqual([ours, 'test_theirs'].sort());
   });
 
-  it('are not deleted while an instance with the name of the cluster uses them', async () => {
+  it('is not deleted while an instance with the name of the cluster uses it', async () => {
     const [profile] = await profiles();
     await launch(1);
     await ec2.send(new DeleteTagsCommand({ Resources: [...account.running()], Tags: [{ Key: CLUSTER_UID_TAG }] }));

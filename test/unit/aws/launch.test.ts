@@ -189,7 +189,7 @@ describe('a NodeClass that is not ready for a launch', () => {
       ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, tags: { 'karpenter.sh/nodeclaim': 'mine' } } }),
       'NodeClassRef not ready, tags failed validation requirements',
     ],
-  ])('because it %s: no instance is launched', async (_, change, message) => {
+  ])('launches no instance because it %s', async (_, change, message) => {
     const nodeClass = withReady({ observedGeneration: 1 })({
       ...account.nodeClass(),
       metadata: { ...account.nodeClass().metadata, generation: 1 },

@@ -19,11 +19,11 @@ async function play(retries: Retries, kinds: readonly Kind[]): Promise<void> {
 
 const repeated = (kind: Kind, times: number): Kind[] => Array.from({ length: times }, () => kind);
 
-describe('retries of a call to AWS', () => {
+describe('a retry of a call to AWS', () => {
   it.each([
     { kind: 'TRANSIENT', pausesMs: [50, 100, 200, 400, 800] },
     { kind: 'THROTTLING', pausesMs: [1_000, 2_000, 4_000, 8_000, 16_000] },
-  ] as const)('wait by the clock of the operator: $kind', async ({ kind, pausesMs }) => {
+  ] as const)('waits by the clock of the operator: $kind', async ({ kind, pausesMs }) => {
     const clock = waits();
     const retries = standardRetries({ clock, maxAttempts: 6, random: () => 1 });
     await play(retries, repeated(kind, 5));
@@ -31,11 +31,11 @@ describe('retries of a call to AWS', () => {
     await expect(play(retries, repeated(kind, 6))).rejects.toThrow('is not retried');
   });
 
-  it.each(['CLIENT_ERROR', 'SERVER_ERROR'] as const)('do not happen after a %s', async (kind) => {
+  it.each(['CLIENT_ERROR', 'SERVER_ERROR'] as const)('does not happen after a %s', async (kind) => {
     await expect(play(standardRetries({ clock: waits(), maxAttempts: 6 }), [kind])).rejects.toThrow('is not retried');
   });
 
-  it('wait for the time in the response, up to a limit', async () => {
+  it('waits for the time in the response, up to a limit', async () => {
     const clock = waits();
     const retries = standardRetries({ clock, maxAttempts: 6, random: () => 1 });
     const token = await retries.acquireInitialRetryToken('');
@@ -49,7 +49,7 @@ describe('retries of a call to AWS', () => {
     expect(clock.sleptMs[1]).toBe(5_050);
   });
 
-  it('end in a long outage, and start again after successes', async () => {
+  it('ends in a long outage, and starts again after successes', async () => {
     const retries = standardRetries({ clock: waits(), maxAttempts: 6 });
     for (let call = 0; call < 7; call++) await play(retries, repeated('TRANSIENT', 5));
     await expect(play(retries, ['TRANSIENT'])).rejects.toThrow('is not retried');

@@ -28,8 +28,8 @@ describe('securityGroupQueries', () => {
   });
 });
 
-describe('tags', () => {
-  it('of the provider override the tags of the NodeClass', () => {
+describe('a tag', () => {
+  it('overrides the tag of the NodeClass if the provider sets it', () => {
     const nodeClass = {
       metadata: { name: 'class' },
       spec: { tags: { team: 'a', 'karpenter.sh/nodepool': 'forged' } },
@@ -45,7 +45,7 @@ describe('tags', () => {
     expect(launchTags(nodeClass, { name: 'prod' }, 'pool')).not.toHaveProperty(['karpenter.k8s.aws/cluster-uid']);
   });
 
-  it('that only the provider may set are reported', () => {
+  it('is reported if only the provider may set it', () => {
     const tags = {
       team: 'a',
       'kubernetes.io/cluster/x': '',

@@ -33,7 +33,7 @@ const LISTERS: Readonly<Record<string, (ec2: EC2Client) => Lister>> = {
 };
 
 describe.each(Object.entries(LISTERS))('%s', (_, create) => {
-  it('are requested once for all NodeClasses with the same selectors', async () => {
+  it('is requested once for all NodeClasses with the same selectors', async () => {
     let requests = 0;
     const send = async (): Promise<object> => {
       requests += 1;

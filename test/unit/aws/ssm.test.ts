@@ -34,7 +34,7 @@ describe('a parameter', () => {
     ['of an alias', latest, 24 * 60],
     ['of a pinned alias', pinned, 24 * 60],
     ["of the user's", custom, 5],
-  ])('%s is cached for its lifetime', async (_, parameter, minutes) => {
+  ])('is cached for its lifetime: %s', async (_, parameter, minutes) => {
     const { parameters, asked, forward } = store({ [parameter.name]: 'ami-1' });
     expect(await parameters.get(parameter)).toBe('ami-1');
     forward(minutes * MINUTE - 1);
@@ -45,7 +45,7 @@ describe('a parameter', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('of an alias without an image ID is requested again', async () => {
+  it('is requested again if its alias has no image ID', async () => {
     const values: Record<string, string> = { latest: '-1e999', custom: 'none' };
     const { parameters } = store(values);
     await expect(parameters.get(latest)).rejects.toThrow('to GetParameter is invalid: the value is not an image ID');
@@ -54,7 +54,7 @@ describe('a parameter', () => {
     expect(await parameters.get(custom)).toBe('none');
   });
 
-  it('that cannot be read is requested again', async () => {
+  it('is requested again if it cannot be read', async () => {
     const values: Record<string, string> = {};
     const { parameters } = store(values);
     await expect(parameters.get(latest)).rejects.toThrow('getting ssm parameter, ParameterNotFound (parameter=latest)');

@@ -13,8 +13,8 @@ afterEach(() => account.close());
 
 const callsOf = (action: string): number => account.aws.calls.counts()[action] ?? 0;
 
-describe('instance types', () => {
-  it('are listed once at start and again after half a day', async () => {
+describe('the list of instance types', () => {
+  it('is requested once at start and again after half a day', async () => {
     await account.restart();
     const pages = callsOf('DescribeInstanceTypes');
     const offeringPages = callsOf('DescribeInstanceTypeOfferings');
@@ -33,8 +33,8 @@ describe('instance types', () => {
   });
 });
 
-describe('offering metrics', () => {
-  it('wait without a log line for a NodeClass that is not ready', async () => {
+describe('an offering metric', () => {
+  it('waits without a log line for a NodeClass that is not ready', async () => {
     const nodeClass = account.nodeClass();
     const { status: _, ...fresh } = nodeClass;
     account.kube.put(EC2_NODE_CLASS, fresh);

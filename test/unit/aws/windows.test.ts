@@ -97,8 +97,8 @@ describe.each([
   });
 });
 
-describe('calls of one window', () => {
-  it('run at most a hundred at a time', async () => {
+describe('a call of one window', () => {
+  it('runs with at most a hundred at a time', async () => {
     let running = 0;
     let most = 0;
     const batcher = new RequestBatcher<number, number>({

@@ -82,19 +82,19 @@ describe('demand of a trace', () => {
   });
 });
 
-describe('offers', () => {
-  it('leave out types that cost more than a larger type', () => {
+describe('an offer', () => {
+  it('leaves out types that cost more than a larger type', () => {
     const dear = offer('dear', 2.1, 3000);
     expect(undominated([dear, LARGE, SMALL, MIDDLE])).toEqual([SMALL, MIDDLE, LARGE]);
   });
 
-  it('rate an amount by the price of fractions of types', () => {
+  it('rates an amount by the price of fractions of types', () => {
     const [cpu, memory] = [offer('c', 1, 4000, 8 * GIB), offer('r', 2, 4000, 32 * GIB)];
     const worth = worthFor({ cpu: 8000, memory: 40 * GIB }, [cpu, memory]);
     expect(8000 * worth.cpu + 40 * GIB * worth.memory).toBeCloseTo(3);
   });
 
-  it('bound the cost by fractions of the type that suits each pod', async () => {
+  it('bounds the cost by fractions of the type that suits each pod', async () => {
     const pods = [{ ...job(0, 1800, 2000), memory: 8 * GIB }];
     const offers = [offer('c', 1, 4000, 4 * GIB), offer('r', 1.5, 4000, 16 * GIB)];
     // half of r for half an hour; the pod would need two of c
@@ -129,8 +129,8 @@ describe('packing with known ends', () => {
   });
 });
 
-describe('scores', () => {
-  it('choose a node that the local scheduler chooses', () => {
+describe('a score', () => {
+  it('chooses a node that the local scheduler chooses', () => {
     const random = pseudoRandom(7);
     const below = (limit: number): number => Math.floor(random() * limit);
     const podOf = (name: string, cpu: number, memory: number, app: string): Pod => ({
@@ -229,10 +229,10 @@ describe('a life with kube-scheduler', () => {
   });
 });
 
-describe('decisions that are tried against the future', () => {
+describe('a decision that is tried against the future', () => {
   const options = { evictions: 0, evictionUsd: [0.005], cpuSeconds: 60 };
 
-  it('launch a larger node for a pod that comes later', () => {
+  it('launches a larger node for a pod that comes later', () => {
     const world = worldOf(demandOf([job(0, 3000, 1000), job(60, 2940, 3000)]));
     expect(new Life(world, {}).run().launches).toBe(2);
     const { life, decisions } = rollOut(world, options);
@@ -240,7 +240,7 @@ describe('decisions that are tried against the future', () => {
     expect(life.usd).toBeCloseTo((2 * (40 + 3000 - 8)) / 3600);
   });
 
-  it('evict pods of workloads only within the limit', () => {
+  it('evicts pods of workloads only within the limit', () => {
     const pod = { at: 0, runs: FOREVER, cpu: 1000, memory: GIB };
     const pods = [
       { ...pod, workload: 0 },

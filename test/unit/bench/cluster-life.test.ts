@@ -5,15 +5,15 @@ import { type LifePod, LifeRecord } from '../../bench/cluster/life-record.ts';
 
 const HALF_AN_HOUR_MS = 1_800_000;
 
-describe('the events of a life', () => {
+describe('the list of events of a life', () => {
   const events = lifeEvents(3, HALF_AN_HOUR_MS, 'us-west-2a');
 
-  it('depend only on the seed', () => {
+  it('depends only on the seed', () => {
     expect(lifeEvents(3, HALF_AN_HOUR_MS, 'us-west-2a')).toEqual(events);
     expect(lifeEvents(4, HALF_AN_HOUR_MS, 'us-west-2a')).not.toEqual(events);
   });
 
-  it('contain every kind of change, in the order of time', () => {
+  it('contains every kind of change, in the order of time', () => {
     expect(new Set(events.map(({ event: { kind } }) => kind))).toEqual(
       new Set(['create', 'scale', 'roll-out', 'interrupt', 'shortage']),
     );

@@ -153,8 +153,8 @@ describe('the report of lives', () => {
   });
 });
 
-describe('lives', () => {
-  it('have each value of each parameter, in all pairs of capacity and consolidateAfter over twelve lives', () => {
+describe('a life', () => {
+  it('has each value of each parameter, in all pairs of capacity and consolidateAfter over twelve lives', () => {
     const lives = Array.from({ length: 12 }, (_, index) => lifeOf(index + 1, 'tune'));
     expect(new Set(lives.map(({ capacity, consolidateAfter }) => `${capacity} ${consolidateAfter}`)).size).toBe(12);
     const eight = lives.slice(0, 8);
@@ -163,7 +163,7 @@ describe('lives', () => {
     ).toBe(8);
   });
 
-  it('have different seeds for tuning and for reports', () => {
+  it('has different seeds for tuning and for reports', () => {
     const seedsOf = (use: keyof typeof SEEDS): readonly number[] =>
       Array.from({ length: 500 }, (_, index) => lifeOf(index + 1, use).seed);
     const tuned = new Set(seedsOf('tune'));
@@ -177,12 +177,12 @@ describe('lives', () => {
     return JSON.stringify(await Array.fromAsync((await traceOf(kind, life)).events()));
   };
 
-  it('are equal for equal seeds, and differ for other seeds', async () => {
+  it('is equal for equal seeds, and differs for other seeds', async () => {
     expect(await textOf(base)).toBe(await textOf(base));
     expect(await textOf({ ...base, seed: base.seed + 1 })).not.toBe(await textOf(base));
   });
 
-  it('give the last Jobs time to end', async () => {
+  it('gives the last Jobs time to end', async () => {
     const draining = KINDS.filter(({ drainHours }) => drainHours !== undefined);
     expect(draining.length).toBeGreaterThan(0);
     for (const kind of draining) {
@@ -193,7 +193,7 @@ describe('lives', () => {
     }
   });
 
-  it('differ only in the parameters of the life', async () => {
+  it('differs from others only in the parameters of the life', async () => {
     expect(await textOf(base)).toContain('"kind":"DaemonSet"');
     expect(await textOf({ ...base, hasDaemonSets: false })).not.toContain('"kind":"DaemonSet"');
     expect(await textOf(base)).not.toContain('capacity-type');
@@ -204,13 +204,13 @@ describe('lives', () => {
     expect(required / deployments.length).toBeLessThan(0.6);
   });
 
-  it('are described on the page of replays', () => {
+  it('is described on the page of replays', () => {
     const page = readFileSync(PAGE, 'utf8');
     for (const { name, pods, startHour, hours } of KINDS)
       expect(page).toContain(`\n| \`${name}\` | ${pods} | ${startHour} to ${startHour + hours} | `);
   });
 
-  it('cost at least their lower bound, which does not depend on the constraints of pods', async () => {
+  it('costs at least its lower bound, which does not depend on the constraints of pods', async () => {
     const web = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', namespace: 'default' } };
     const boundOf = (spec: object): Promise<number> =>
       lowestCostUsd(
@@ -235,7 +235,7 @@ describe('lives', () => {
     expect(await boundOf({ nodeSelector: { 'kubernetes.io/arch': 'arm64' } })).toBe(usd);
   });
 
-  it('exist for every generated kind of trace', () => {
+  it('exists for every generated kind of trace', () => {
     const generators = KINDS.map(({ name, generator = name }) => generator);
     expect([...new Set(generators)].sort()).toEqual(Object.keys(GENERATORS).sort());
   });

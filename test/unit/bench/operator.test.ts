@@ -2,7 +2,7 @@
 import { expect, it } from '@jest/globals';
 import { operatorLine } from '../../bench/operator.ts';
 
-it('the benchmark of the operator measures responses', async () => {
+it('measures responses in the benchmark of the operator', async () => {
   const line = await operatorLine({ nodes: 2, pods: 10 });
   expect(line.answerMs).toBeGreaterThan(0);
   expect(line.longestAnswerMs).toBeGreaterThanOrEqual(line.answerMs);

@@ -17,11 +17,11 @@ const isTree = (value: unknown): value is Tree => typeof value === 'object' && v
 const at = (tree: unknown, path: string): unknown =>
   path.split('.').reduce((part: unknown, key) => (isTree(part) ? part[key] : undefined), tree);
 
-describe('charts', () => {
+describe('a chart', () => {
   it.each([
     'karpenter',
     'karpenter-crd',
-  ])('%s has the version of the product, and names the compatible version of Karpenter', (name) => {
+  ])('has the version of the product, and names the compatible version of Karpenter: %s', (name) => {
     const { version } = yaml('../package.json');
     expect(VERSION).toBe(version);
     expect(yaml(`${name}/Chart.yaml`)).toMatchObject({
@@ -34,14 +34,14 @@ describe('charts', () => {
     });
   });
 
-  it('have no default image repository, because another publisher could own it, and use the version as the tag', () => {
+  it('has no default image repository, because another publisher could own it, and uses the version as the tag', () => {
     expect(at(yaml('karpenter/values.yaml'), 'controller.image')).toEqual({ repository: '', tag: '', digest: '' });
     for (const page of ['../README.md', '../docs/install.md'])
       expect(text(page)).toContain(` -t "$IMAGE:${VERSION}" .`);
     expect(text('../README.md')).toContain(`karpenter-ts-${VERSION}.tgz`);
   });
 
-  it('accept values of earlier releases, because karpenter-crd has no schema', () => {
+  it('accepts values of earlier releases, because karpenter-crd has no schema', () => {
     expect(readdirSync(new URL('karpenter-crd/', root))).not.toContain('values.schema.json');
   });
 });
@@ -78,7 +78,7 @@ describe('the values schema of charts/karpenter', () => {
   });
 });
 
-describe('values of charts/karpenter', () => {
+describe('a value of charts/karpenter', () => {
   const values = yaml('karpenter/values.yaml');
 
   it.each<[string, unknown]>([
@@ -114,7 +114,7 @@ describe('values of charts/karpenter', () => {
     expect(at(values, path)).toEqual(value);
   });
 
-  it('reserve resources that the heaps of all threads fit into', () => {
+  it('reserves resources that the heaps of all threads fit into', () => {
     const { requests, limits } = at(values, 'controller.resources') as {
       readonly requests: Tree;
       readonly limits: Tree;
@@ -129,7 +129,7 @@ describe('values of charts/karpenter', () => {
     expect(budget.mainMb).toBeGreaterThan(132);
   });
 
-  it('are all used by a template', () => {
+  it('is used by a template', () => {
     const leaves = (tree: Tree, path: string): string[] =>
       Object.entries(tree).flatMap(([key, value]) =>
         isTree(value) && Object.keys(value).length > 0 && !opaque.includes(`${path}${key}`)
@@ -152,13 +152,13 @@ describe('values of charts/karpenter', () => {
   ];
 });
 
-describe('templates of charts/karpenter', () => {
-  it('reject the images that `karpenter convert values` removes', () => {
+describe('a template of charts/karpenter', () => {
+  it('rejects the images that `karpenter convert values` removes', () => {
     const pattern = `regexMatch \`${KARPENTER_IMAGE.source.replaceAll('\\/', '/')}\``;
     expect(templates.join('\n')).toContain(pattern);
   });
 
-  it('use only values that values.yaml declares', () => {
+  it('uses only values that values.yaml declares', () => {
     const values = yaml('karpenter/values.yaml');
     const asked = templates.flatMap((template) =>
       [...template.matchAll(/\.Values\.([A-Za-z.]+)/g)].map(([, path = '']) => path.replace(/\.$/, '')),
@@ -167,7 +167,7 @@ describe('templates of charts/karpenter', () => {
     expect([...new Set(undeclared)]).toEqual([]);
   });
 
-  it('bind the roles that are not aggregated', () => {
+  it('binds the roles that are not aggregated', () => {
     const all = templates.join('\n---\n');
     expect(all.match(/^kind: (Cluster)?Role$/gm)).toHaveLength(5);
     expect(all.match(/^kind: (Cluster)?RoleBinding$/gm)).toHaveLength(4);

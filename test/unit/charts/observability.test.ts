@@ -27,8 +27,8 @@ const declarationOf = (series: string): MetricDeclaration | undefined => {
 const labelsOf = ({ labels, share }: MetricDeclaration): readonly string[] =>
   labels.filter((label) => !(share && 'over' in share && share.over.includes(label)));
 
-describe('queries', () => {
-  it.each(queries().map(({ of, expr }) => [of, expr] as const))('of "%s" ask for what is served: %s', (_, expr) => {
+describe('a query', () => {
+  it.each(queries().map(({ of, expr }) => [of, expr] as const))('requests a served metric in "%s": %s', (_, expr) => {
     const names = seriesIn(expr).filter((name) => !name.startsWith('process_'));
     if (names.length === 0) {
       expect(expr).toMatch(/^process_\w+\{/);
@@ -47,7 +47,7 @@ describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as co
   uid,
   panels,
 }) => {
-  it('have dashboard panels that do not overlap, each with an id, a title and queries', () => {
+  it('has panels that do not overlap, each with an id, a title and queries', () => {
     expect(uid).toMatch(/^karpenter-[a-z-]+$/);
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(panels.length).toBeGreaterThan(8);
@@ -62,7 +62,7 @@ describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as co
     expect(cells.every((cell) => Number.parseInt(cell, 10) < 24)).toBe(true);
   });
 
-  it('use only labels that the metric has', () => {
+  it('uses only labels that the metric has', () => {
     for (const { targets = [] } of panels)
       for (const { expr, legendFormat } of targets)
         for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))

@@ -355,7 +355,7 @@ describe('a sparkline', () => {
     { what: 'zeros', values: [0, 0], is: '▁▁' },
     { what: 'a gap', values: [1, undefined, 8], is: '▂ █' },
     { what: 'one value', values: [5], is: '█' },
-  ])('of $what is $is', ({ values, is }) => {
+  ])('draws $what as $is', ({ values, is }) => {
     expect(sparkline(values)).toBe(is);
   });
 });

@@ -34,8 +34,8 @@ const heldBy = (one: ResourceClaim, ...users: readonly Pod[]): ResourceClaim => 
 
 const devicesOf = ({ status }: ResourceClaim) => status?.allocation?.devices?.results?.map(({ device }) => device);
 
-describe('the slices of a replacement', () => {
-  it('contain the devices of the template, with values for the attributes of running nodes', () => {
+describe('a slice of a replacement', () => {
+  it('contains the devices of the template, with values for the attributes of running nodes', () => {
     const slices = ['new-1', 'new-2'].flatMap((name) => slicesOfNode(TEMPLATE, name));
     expect(new PublishedPools(slices, []).all.map(({ defect }) => defect)).toEqual([undefined, undefined]);
     const of = (name: string) =>
@@ -46,7 +46,7 @@ describe('the slices of a replacement', () => {
   });
 });
 
-describe('the claims of pods that moved', () => {
+describe('a claim of a pod that moved', () => {
   const moved = (claims: readonly ResourceClaim[], moved: readonly Pod[]) =>
     claimsAfter(
       {
@@ -61,7 +61,7 @@ describe('the claims of pods that moved', () => {
       },
     );
 
-  it('have devices of their new node, each device once', () => {
+  it('has devices of its new node, each device once', () => {
     const pods = ['a', 'b'].map((name) => using(name, name));
     const claims = pods.map((one) => heldBy(claim([request('r', { count: 2 })], { name: one.metadata.name }), one));
     expect(moved(claims, pods).map(devicesOf)).toEqual([
@@ -70,21 +70,21 @@ describe('the claims of pods that moved', () => {
     ]);
   });
 
-  it('that several pods share are reserved for all of them', () => {
+  it('is reserved for all pods that share it', () => {
     const pods = ['a', 'b'].map((name) => using(name, 'shared'));
     const [shared] = moved([heldBy(claim([request('r')], { name: 'shared' }), ...pods)], pods);
     expect(devicesOf(shared as ResourceClaim)).toEqual(['gpu-0']);
     expect(shared?.status?.reservedFor?.map(({ name }) => name)).toEqual(['a', 'b']);
   });
 
-  it('keep their devices if a pod that stays uses them', () => {
+  it('keeps its devices if a pod that stays uses them', () => {
     const [mover, stayer] = [using('a', 'shared'), using('b', 'shared')];
     const [shared] = moved([heldBy(claim([request('r')], { name: 'shared' }), mover, stayer)], [mover]);
     expect(devicesOf(shared as ResourceClaim)).toEqual(['gpu-9']);
     expect(shared?.status?.reservedFor?.map(({ name }) => name)).toEqual(['b', 'a']);
   });
 
-  it('have no devices if their new node has none', () => {
+  it('has no devices if its new node has none', () => {
     const one = using('a', 'a');
     const [claimless] = moved([heldBy(claim([request('r', { count: 5 })], { name: 'a' }), one)], [one]);
     expect(claimless?.status).toEqual({});

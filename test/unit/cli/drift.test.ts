@@ -181,7 +181,7 @@ describe('drift on the command line', () => {
     expect(isDrifted(await disruption({ node: drifted('AMIDrift') }))).toBe(false);
   });
 
-  it('of the NodeClass is kept without a NodeClass in the input, and removed if the NodeClass was deleted', async () => {
+  it('is kept for the NodeClass without a NodeClass in the input, and removed if the NodeClass was deleted', async () => {
     const drifted = node(
       `- {type: Drifted, status: "True", reason: AMIDrift, lastTransitionTime: 2026-06-03T09:32:00Z}`,
     );

@@ -34,7 +34,7 @@ const HOLD = {
   until: '2026-06-03T10:40:00Z',
 };
 
-it('simulate omits and reports pods that the operator holds back', async () => {
+it('omits and reports pods that the operator holds back in simulate', async () => {
   const served: Readonly<Record<string, unknown>> = {
     '/debug/instancetypes': { instanceTypes: [] },
     '/debug/holds': [HOLD],

@@ -32,7 +32,7 @@ describe('the kubeconfig of karpenter local', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('of a second cluster in a folder has a unique name', async () => {
+  it('has a unique name for a second cluster in a folder', async () => {
     const [one, other] = [await start(), await start()];
     const first = await writeLocalKubeconfig(undefined, one);
     const second = await writeLocalKubeconfig(undefined, other);
@@ -53,7 +53,7 @@ describe('the kubeconfig of karpenter local', () => {
     expect(await readFile(file, 'utf8')).toContain(one.url);
   });
 
-  it('in a missing folder is an error that names the folder', async () => {
+  it('is an error that names the folder if the folder is missing', async () => {
     await expect(writeLocalKubeconfig('nowhere/mine', await start())).rejects.toThrow(
       /^the kubeconfig cannot be written to .*nowhere\/mine \(.*ENOENT.*\); choose a file/,
     );

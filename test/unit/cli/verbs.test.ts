@@ -193,24 +193,24 @@ describe('with an operator', () => {
   });
 });
 
-describe('traces', () => {
+describe('a trace', () => {
   const TINY = join(EXAMPLES, 'replay/tiny.jsonl');
   const CSV = join(import.meta.dirname, 'fixtures/tasks.csv');
   const AUDIT = join(import.meta.dirname, 'fixtures/audit.jsonl');
   const COLUMNS = ['--submit', 'submitted', '--runs', 'seconds', '--cpu', 'cores', '--memory', 'bytes'];
 
-  it('are checked, and summarized as text', async () => {
+  it('is checked, and summarized as text', async () => {
     const { output, errors, code } = await run('trace', 'check', TINY);
     expect({ output, errors, code }).toMatchSnapshot();
   });
 
-  it('are summarized as JSON that matches the schema', async () => {
+  it('is summarized as JSON that matches the schema', async () => {
     const schema = OUTPUTS.find((each) => each.name === 'trace-check')?.schema;
     const { output } = await run('trace', 'check', TINY, '-o', 'json');
     expect(strictly(schema, JSON.parse(output))).toEqual([]);
   });
 
-  it('are generated on standard output', async () => {
+  it('is generated on standard output', async () => {
     const args = ['trace', 'generate', 'batch', '--seed', '3', '--pods', '5', '--duration', '2h'];
     const first = await run(...args);
     const again = await run(...args);
@@ -222,7 +222,7 @@ describe('traces', () => {
   it.each([
     ['a CSV', ['from-csv', CSV, ...COLUMNS]],
     ['an audit log', ['from-audit', AUDIT]],
-  ])('are created from %s', async (_, args) => {
+  ])('is created from %s', async (_, args) => {
     const { output, errors, code } = await run('trace', ...args);
     expect({ output, errors, code }).toMatchSnapshot();
   });
@@ -237,7 +237,7 @@ describe('traces', () => {
     [['from-csv', CSV], 2, /required option '--submit <column>' not specified/],
     [['from-csv', CSV, ...COLUMNS, '--sample', '2'], 2, /It must be a number from/],
     [['from-audit', AUDIT, '--limit', 'much'], 2, /It must be a size from 64Ki to 4Gi/],
-  ])('with %j exit with %d', async (args, code, message) => {
+  ])('results with %j in exit code %d', async (args, code, message) => {
     const found = await run('trace', ...args);
     expect(found.code).toBe(code);
     if (typeof message === 'string') expect(found.errors).toBe(message);
@@ -245,7 +245,7 @@ describe('traces', () => {
   });
 });
 
-describe('misspelled words', () => {
+describe('a misspelled word', () => {
   it.each([
     [['explian', 'pod', 'web-0'], "unknown command 'explian'\n(Did you mean explain?)"],
     [['cots', '--by', 'zone'], "unknown command 'cots'\n(Did you mean cost?)"],
@@ -258,7 +258,7 @@ describe('misspelled words', () => {
     [['moves', '-o', 'json'], "unknown command 'moves'\n(Did you mean karpenter report moves?)"],
     [['explain', 'pod', '--servr', 'x'], "unknown option '--servr'\n(Did you mean --server?)"],
     [['report', 'moves', '--out', 'json'], "unknown option '--out'\n(Did you mean --output?)"],
-  ])('of %j are errors with the nearest word', async (args, message) => {
+  ])('is an error with the nearest word: %j', async (args, message) => {
     const { output, errors, code } = await run(...args);
     expect({ output, code }).toEqual({ output: '', code: 2 });
     expect(errors).toMatch(`error: ${message}`);
@@ -273,7 +273,7 @@ describe('the price of an eviction', () => {
     ['-1', SIMULATE],
     ['much', ['explain', 'node', '-f', DUMP, ...AT]],
     ['1001', ['explain', 'blockers', '-f', DUMP, ...AT]],
-  ])('of %j is an error, as in the operator', async (price, args) => {
+  ])('is an error, as in the operator: %j', async (price, args) => {
     process.env.EVICTION_PRICE = price;
     try {
       const { output, errors, code } = await run(...args);

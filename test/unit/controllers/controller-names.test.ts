@@ -8,7 +8,7 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('controllers', () => {
+describe('a controller', () => {
   const shown = async (...args: readonly string[]): Promise<readonly string[]> => {
     world.start(args);
     await world.pass(1);
@@ -50,11 +50,11 @@ describe('controllers', () => {
     'state.nodeclaimgc',
   ];
 
-  it('have stable names for dashboards and log queries', async () => {
+  it('has a stable name for dashboards and log queries', async () => {
     expect(await shown()).toEqual(expect.arrayContaining(NAMES));
   });
 
-  it('of features run if their feature gates are enabled', async () => {
+  it('runs if the feature gate of its feature is enabled', async () => {
     const gated = ['static.deprovisioning', 'static.provisioning'];
     expect(await shown()).not.toEqual(expect.arrayContaining([gated[0]]));
     world.kill();

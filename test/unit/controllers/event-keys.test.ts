@@ -34,8 +34,8 @@ async function begin(spec: Parameters<World['nodePool']>[1] = {}): Promise<void>
   await world.pass(2);
 }
 
-describe('events', () => {
-  it('are published for pending pods', async () => {
+describe('an event', () => {
+  it('is published for a pending pod', async () => {
     await begin();
     world.pending(1);
     world.pending(1, '1000');
@@ -48,7 +48,7 @@ describe('events', () => {
     ]);
   });
 
-  it('are published for pods with do-not-disrupt', async () => {
+  it('is published for a pod with do-not-disrupt', async () => {
     await begin();
     world.pending(2);
     await world.pass(15);
@@ -79,7 +79,7 @@ describe('events', () => {
     ]);
   });
 
-  it('are published for a NodePool without usable instance types', async () => {
+  it('is published for a NodePool without usable instance types', async () => {
     const { template } = world.nodePool('model').spec;
     world.kube.delete(NODE_POOL, { name: 'model' });
     const requirements = [{ key: INSTANCE_TYPE_LABEL, operator: 'In' as const, values: ['gone'] }];
@@ -91,7 +91,7 @@ describe('events', () => {
     ]);
   });
 
-  it('are published for a claim that registers without its taint and terminates within its grace period', async () => {
+  it('is published for a claim that registers without its taint and terminates within its grace period', async () => {
     const { template } = world.nodePool('model').spec;
     world.kube.delete(NODE_POOL, { name: 'model' });
     world.joining = false;
@@ -115,7 +115,7 @@ describe('events', () => {
     ]);
   });
 
-  it('are published for each transition of a condition', async () => {
+  it('is published for each transition of a condition', async () => {
     await begin();
     world.pending(1);
     await world.pass(15);

@@ -13,10 +13,10 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('views of holds', () => {
+describe('the view of holds', () => {
   const views = () => [...holdViews(world, (pod) => holds.heldNow(pod))];
 
-  it('list each held pod with reason, start and end until the hold ends', async () => {
+  it('lists each held pod with reason, start and end until the hold ends', async () => {
     const [first, second] = world.pending(2);
     world.pending(1, '2', 'other');
     await world.pass(1);

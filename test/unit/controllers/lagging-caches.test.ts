@@ -12,11 +12,11 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('nodes that terminate together', () => {
+describe('a group of nodes that terminate together', () => {
   it.each<{ what: string; kind: Kind<KubeObject> }>([
     { what: 'claims', kind: NODE_CLAIM },
     { what: 'Nodes', kind: NODE },
-  ])('because their $what are deleted use none of the retries that all nodes share', async ({ kind }) => {
+  ])('uses none of the retries that all nodes share because their $what are deleted', async ({ kind }) => {
     world.nodePool();
     world.start();
     world.deploy('web', 12, '7');
@@ -85,7 +85,7 @@ describe('a joining Node', () => {
   it.each([
     { how: 'normally', taints: [UNREGISTERED_TAINT] },
     { how: 'without the registration taint', taints: [] },
-  ])('that registers $how is not schedulable before its startup taint is removed', async ({ taints }) => {
+  ])('is not schedulable before its startup taint is removed if it registers $how', async ({ taints }) => {
     const agent: Taint = { key: 'example.com/agent', effect: 'NoSchedule' };
     const { spec } = world.nodePool('template');
     world.kube.delete(NODE_POOL, { name: 'template' });

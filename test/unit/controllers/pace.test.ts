@@ -90,7 +90,7 @@ describe('a controller without pace settings', () => {
 
 const usual = (atOnce: number): string => `${atOnce} · ${DEFAULT_BACK_OFF} · ${DEFAULT_LIMIT}`;
 
-describe('the pace of controllers', () => {
+describe('the pace of a controller', () => {
   const small = paces('1000');
   const large = paces('60000');
 
@@ -122,7 +122,7 @@ describe('the pace of controllers', () => {
     ['disruption', '1', '1'],
     ['nodeclaim.garbagecollection', '1', '1'],
     ['metrics.node', '1', '1'],
-  ])('%s: %s with one CPU, %s with sixty', (name, one, sixty) => {
+  ])('depends on the CPUs: %s: %s with one CPU, %s with sixty', (name, one, sixty) => {
     expect([small[name], large[name]]).toEqual([one, sixty]);
   });
 });

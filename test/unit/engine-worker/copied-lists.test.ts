@@ -17,8 +17,8 @@ function pair(): { copies: SentLists; held: ReceivedLists; messages: ListMessage
 
 const numbered = (count: number): readonly Item[] => Array.from({ length: count }, (_, at) => ({ name: `item-${at}` }));
 
-describe('copied lists in a worker', () => {
-  it('receive only the changes of the sent list', async () => {
+describe('a copied list in a worker', () => {
+  it('receives only the changes of the sent list', async () => {
     const { copies, held, messages } = pair();
     const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
     await copies.send({ name: 'nodes', items: [a, b] });
@@ -32,7 +32,7 @@ describe('copied lists in a worker', () => {
     expect(messages).toEqual([]);
   });
 
-  it('replace an object if its content changed', async () => {
+  it('replaces an object if its content changed', async () => {
     const { copies, held } = pair();
     const [a, b] = [{ name: 'a' }, { name: 'b' }];
     await copies.send({ name: 'nodes', items: [a, b] });
@@ -40,7 +40,7 @@ describe('copied lists in a worker', () => {
     expect(new Set(held.items('nodes'))).toEqual(new Set([{ name: 'a2' }, { name: 'b' }]));
   });
 
-  it('receive long lists in parts, in the requested form', async () => {
+  it('receives a long list in parts, in the requested form', async () => {
     const { copies, held, messages } = pair();
     const items = numbered(600);
     await copies.send({ name: 'pods', items, formOf: ({ name }) => ({ short: name.slice(5) }) });
@@ -48,7 +48,7 @@ describe('copied lists in a worker', () => {
     expect(held.items('pods')).toEqual(items.map(({ name }) => ({ short: name.slice(5) })));
   });
 
-  it('receive a part that several items share once', async () => {
+  it('receives a part that several items share once', async () => {
     const held = new ReceivedLists((_, item, partAt) => ({ ...item, part: partAt((item as { part: number }).part) }));
     const messages: ListMessage[] = [];
     const copies = new SentLists((message) => {
@@ -71,7 +71,7 @@ describe('copied lists in a worker', () => {
     expect(held.items('pods')).toEqual([first, { name: 'late', part: parts[2] }]);
   });
 
-  it('are empty if the list was never sent', () => {
+  it('is empty if the list was never sent', () => {
     expect(pair().held.items('nodes')).toEqual([]);
   });
 });

@@ -38,7 +38,7 @@ function nodesOf(): readonly StateNode[] {
   return cluster.nodes();
 }
 
-it('a worker needs less than 25 kB per node', async () => {
+it('needs less than 25 kB per node in a worker', async () => {
   const items = nodesOf();
   const held = new ReceivedLists(keptOnce, keptPart);
   const sent = new SentLists((message) => held.receive(structuredClone(message)));
@@ -50,7 +50,7 @@ it('a worker needs less than 25 kB per node', async () => {
   expect(bytes).toBeLessThan(25_000);
 });
 
-it('a worker releases a replaced object before the next request', async () => {
+it('releases a replaced object in a worker before the next request', async () => {
   const held = new ReceivedLists();
   const sent = new SentLists((message) => held.receive(structuredClone(message)));
   const replaced = async (): Promise<WeakRef<object>> => {

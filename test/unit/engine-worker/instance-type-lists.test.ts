@@ -44,8 +44,8 @@ const soldOut = (at: number): readonly InstanceType[] =>
     }),
   );
 
-describe('lists of instance types in a worker', () => {
-  it('equal the sent lists', async () => {
+describe('a list of instance types in a worker', () => {
+  it('equals the sent list', async () => {
     const { shown, held } = pair();
     const id = await shown.send(all);
     expect(held.list(id)).toEqual(all);
@@ -54,14 +54,14 @@ describe('lists of instance types in a worker', () => {
     expect(held.list(empty)).toEqual([]);
   });
 
-  it('keep the CPU credits of burstable types', async () => {
+  it('keeps the CPU credits of burstable types', async () => {
     const { shown, held } = pair();
     const cpuCredits = { baseline: 400, utilization: 0.7, usdPerVcpuHour: 0.05 };
     const id = await shown.send([sharedType({ ...(all[0] as InstanceType), cpuCredits })]);
     expect(held.list(id)?.[0]?.cpuCredits).toEqual(cpuCredits);
   });
 
-  it('share equal parts', async () => {
+  it('shares equal parts', async () => {
     const { shown, held } = pair();
     const [first, second] = [await shown.send(all), await shown.send(soldOut(3))].map((id) => held.list(id) ?? []);
     expect(first?.filter((type, at) => type !== second?.[at])).toHaveLength(1);
@@ -70,7 +70,7 @@ describe('lists of instance types in a worker', () => {
     expect(first?.[7]?.offerings[0]?.requirements).toBe(first?.[8]?.offerings[0]?.requirements);
   });
 
-  it('receive only the changes of a thousand updates, and release unused parts', async () => {
+  it('receives only the changes of a thousand updates, and releases unused parts', async () => {
     const { shown, held, bytes } = pair();
     await shown.send(all);
     shown.keep(new Set([all]));
@@ -91,7 +91,7 @@ describe('lists of instance types in a worker', () => {
     expect(held.size).toBe(0);
   });
 
-  it('of many NodePools need little more memory than one list', async () => {
+  it('needs little more memory for many NodePools than for one', async () => {
     const { shown, held, bytes } = pair();
     await shown.send(all);
     const [atFirst] = [held.size, bytes()];
@@ -105,7 +105,7 @@ describe('lists of instance types in a worker', () => {
     expect(bytes() / 10 / all.length).toBeLessThan(250);
   });
 
-  it('are received in parts, and other work runs between the parts', async () => {
+  it('is received in parts, and other work runs between the parts', async () => {
     const sizes: number[] = [];
     let pauses = 0;
     const shown = new SentTypes((message) => {
@@ -118,7 +118,7 @@ describe('lists of instance types in a worker', () => {
     expect(Math.max(...sizes)).toBeLessThan(1_100);
   });
 
-  it('are rejected if a part is missing', () => {
+  it('is rejected if a part is missing', () => {
     const { held } = pair();
     const parts = [[9, { kind: 'list', of: [5] }]] as const;
     expect(() => held.receive({ kind: 'types', parts })).toThrow('its part 5 is missing');

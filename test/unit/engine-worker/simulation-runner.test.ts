@@ -83,11 +83,11 @@ const without = (cluster: Cluster, ...names: readonly string[]): Cluster => ({
   snapshot: { ...cluster.snapshot, nodes: cluster.snapshot.nodes.filter(({ name }) => !names.includes(name)) },
 });
 
-describe('simulations in a worker', () => {
+describe('a simulation in a worker', () => {
   const thread = new WorkerSimulationRunner();
   afterAll(() => thread.close());
 
-  it.each([multiNode, singleNode, swap])('decide like simulations in the main thread: $name', async (method) => {
+  it.each([multiNode, singleNode, swap])('decides like a simulation in the main thread: $name', async (method) => {
     const cluster = clusterOf(SHAPE);
     const expected = await decide(localSimulationRunner(), cluster, method);
     expect(expected.commands).not.toEqual([]);
@@ -98,7 +98,7 @@ describe('simulations in a worker', () => {
     );
   });
 
-  it('follow changes of the cluster', async () => {
+  it('follows changes of the cluster', async () => {
     const full = clusterOf(SHAPE);
     const steps = [
       full,
@@ -112,7 +112,7 @@ describe('simulations in a worker', () => {
       );
   });
 
-  it('receive long lists in parts, so that other work is not blocked for long', async () => {
+  it('receives long lists in parts, so that other work is not blocked for long', async () => {
     const sent = jest.spyOn(Worker.prototype, 'postMessage');
     const cluster = clusterOf({ ...SHAPE, offered: /./ });
     const types = Math.max(...[...cluster.pools.values()].map(({ instanceTypes }) => instanceTypes.length));
@@ -126,7 +126,7 @@ describe('simulations in a worker', () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(types);
   });
 
-  it('return the result of a single simulation, or undefined if a node is marked for deletion', async () => {
+  it('returns its result, or undefined if a node is marked for deletion', async () => {
     const cluster = clusterOf(SHAPE);
     const input = inputOf(cluster);
     const ids = ['aws:///node-00000', 'aws:///node-00003'];
@@ -140,7 +140,7 @@ describe('simulations in a worker', () => {
     expect(await thread.simulate(going, ids, { sparesQuietNodes: true })).toBeUndefined();
   });
 
-  it('respect annotations and PodDisruptionBudgets that keep pods on their nodes', async () => {
+  it('respects annotations and PodDisruptionBudgets that keep pods on their nodes', async () => {
     const cluster = clusterOf(SHAPE);
     const [first, second, ...others] = cluster.snapshot.nodes;
     if (first === undefined || second === undefined) throw new Error('the cluster has too few nodes');
@@ -177,14 +177,14 @@ describe('simulations in a worker', () => {
     }
   });
 
-  it('do not mix concurrent requests', async () => {
+  it('does not mix with concurrent requests', async () => {
     const clusters = [1, 2, 3].map((seed) => clusterOf({ ...SHAPE, seed }));
     const found = await Promise.all(clusters.map((cluster) => decide(thread, cluster, singleNode)));
     for (const [at, cluster] of clusters.entries())
       expect(found[at]).toEqual(await decide(localSimulationRunner(), cluster, singleNode));
   });
 
-  it('support more NodePools than the number of retained lists of instance types', async () => {
+  it('supports more NodePools than the number of retained lists of instance types', async () => {
     const names = Array.from({ length: 40 }, (_, at) => `pool-${at}`);
     const shared = clusterOf({ ...SHAPE, pools: names.map((name) => ({ name, capacityTypes: ['on-demand'] })) });
     const listed = [...shared.pools].map(([name, pool]) => [name, { ...pool, instanceTypes: [...pool.instanceTypes] }]);
@@ -195,7 +195,7 @@ describe('simulations in a worker', () => {
     for (let round = 0; round < 2; round++) expect(await decide(thread, cluster, singleNode)).toEqual(expected);
   });
 
-  it('return the error of a failed request, and continue with the next request', async () => {
+  it('returns the error of a failed request, and continues with the next request', async () => {
     const cluster = clusterOf(SHAPE);
     const broken = { ...cluster, snapshot: { ...cluster.snapshot, persistentVolumeClaims: [{} as never] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
@@ -206,7 +206,7 @@ describe('simulations in a worker', () => {
     expect((await decide(thread, cluster, multiNode)).commands).toHaveLength(1);
   });
 
-  it('start a new worker if an object could not be copied', async () => {
+  it('starts a new worker if an object could not be copied', async () => {
     const cluster = clusterOf(SHAPE);
     const [first, ...others] = cluster.snapshot.nodes;
     const odd = { ...first, labels: { odd: () => undefined } } as never;
@@ -215,7 +215,7 @@ describe('simulations in a worker', () => {
     expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localSimulationRunner(), cluster, multiNode));
   });
 
-  it('stop if the request is cancelled, and start a new worker', async () => {
+  it('stops if the request is cancelled, and starts a new worker', async () => {
     const cluster = clusterOf({ ...SHAPE, nodes: 60 });
     const stop = new AbortController();
     const found = decide(thread, cluster, singleNode, stop.signal);
@@ -225,7 +225,7 @@ describe('simulations in a worker', () => {
     expect((await decide(thread, clusterOf(SHAPE), multiNode)).commands).toHaveLength(1);
   });
 
-  it('fail in-flight requests when the runner is closed, and start a new worker', async () => {
+  it('fails in flight when the runner is closed, and starts a new worker', async () => {
     const cluster = clusterOf(SHAPE);
     const found = decide(thread, cluster, singleNode);
     const failed = expect(found).rejects.toThrow('The disruption worker ended');

@@ -109,7 +109,7 @@ describe('an engine worker', () => {
     }
   }
 
-  it('that hangs is terminated, and its successor refuses the pod that it was evaluating', async () => {
+  it('is terminated if it hangs, and its successor refuses the pod that it was evaluating', async () => {
     const metrics = createMetrics();
     const logged: string[] = [];
     solver = new WorkerSolver({ clock, url });
@@ -127,7 +127,7 @@ describe('an engine worker', () => {
     expect((await played(solver.solve(snapshot, OPTIONS))).tookMs).toBe(0);
   });
 
-  it('that exits is replaced, and its successor skips the pod', async () => {
+  it('is replaced if it exits, and its successor skips the pod', async () => {
     solver = new WorkerSolver({ clock, url });
     const { answer: plan } = await played(solver.solve(snapshotOf('app', 'throw'), OPTIONS));
     expect([...plan.refusals.keys()]).toEqual([expect.stringContaining('default/throw')]);
@@ -266,7 +266,7 @@ describe('a worker that exits repeatedly', () => {
   it.each([
     ['exits during its start', new URL('data:text/javascript,throw new Error("no room")'), 'ended: no room'],
     ['cannot be started', new URL('http://127.0.0.1/worker.js'), 'cannot be started: '],
-  ])('the check of a solver fails if its worker %s', async (_, worker, text) => {
+  ])('fails the check of a solver whose worker %s', async (_, worker, text) => {
     const solver = new WorkerSolver({ clock, url: worker });
     const snapshot = snapshotOf('app');
     const limit = clock.now() + GIVEN_UP.spanMs + 120_000;

@@ -25,13 +25,13 @@ async function received(snapshot: Snapshot): Promise<EngineSnapshot> {
 }
 const textOf = (plan: Plan): string => JSON.stringify({ ...plan, refusals: [...plan.refusals] });
 
-describe('trimmed objects', () => {
-  it.each(Array.from({ length: 10 }, (_, seed) => seed))('are solved like whole ones (seed %i)', async (seed) => {
+describe('a trimmed object', () => {
+  it.each(Array.from({ length: 10 }, (_, seed) => seed))('is solved like a whole one (seed %i)', async (seed) => {
     const snapshot = drawnSnapshot(seed, { nodes: 10, workloads: 10 });
     expect(textOf(solve(await received(snapshot), OPTIONS))).toBe(textOf(solve(snapshot, OPTIONS)));
   });
 
-  it('keep only the fields that scheduling rules read', () => {
+  it('keeps only the fields that scheduling rules read', () => {
     const own = pod('web', { cpu: '1', hostPort: 80, labels: { app: 'web' } });
     const fat: Pod = {
       ...own,
@@ -41,7 +41,7 @@ describe('trimmed objects', () => {
     expect(trimmedPod(fat)).toEqual({ ...own, status: { phase: 'Running' } });
   });
 
-  it('keep the reported requests of a pod only during its resize', () => {
+  it('keeps the reported requests of a pod only during its resize', () => {
     const reported = (cpu: string) => ({
       containerStatuses: [{ name: 'app', allocatedResources: { cpu }, resources: { requests: { cpu } } }],
     });
@@ -50,14 +50,14 @@ describe('trimmed objects', () => {
     expect(trimmedPod({ ...sized, status: reported('1') }).status).toEqual({});
   });
 
-  it('keep the reason of a pending resize', () => {
+  it('keeps the reason of a pending resize', () => {
     const conditions = [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' } as const];
     const containerStatuses = [{ name: 'app', resources: { requests: { cpu: '2' } } }];
     const status = { conditions, containerStatuses };
     expect(trimmedPod({ ...pod('web', { cpu: '3' }), status }).status).toEqual(status);
   });
 
-  it('keep the False conditions of pods', () => {
+  it('keeps the False conditions of pods', () => {
     const unscheduled = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' } as const;
     const conditions = [
       { ...unscheduled, message: '0/3 nodes are available' },
@@ -67,7 +67,7 @@ describe('trimmed objects', () => {
     expect(trimmedPod({ ...pod('web'), status: { conditions: conditions.slice(1) } }).status).toEqual({});
   });
 
-  it('keep the age of NodeClaims and the times of their conditions', () => {
+  it('keeps the age of NodeClaims and the times of their conditions', () => {
     const metadata = { name: 'c', creationTimestamp: '2026-01-01T00:00:00Z' };
     const nodeClaim = {
       apiVersion: 'karpenter.sh/v1',

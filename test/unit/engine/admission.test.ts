@@ -16,7 +16,7 @@ const requiring = (...nodeSelectorTerms: readonly NodeSelectorTerm[]): PodParts 
 const term = (...matchExpressions: readonly NodeSelectorRequirement[]): NodeSelectorTerm => ({ matchExpressions });
 
 describe('a pod', () => {
-  it('that opted out is skipped without an event', () => {
+  it('is skipped without an event if it opted out', () => {
     expect(refusal(requiring(term({ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' })))).toEqual({
       code: 'ignored',
       text: 'configured to not run on a Karpenter provisioned node (requirement=karpenter.sh/nodepool DoesNotExist)',
@@ -28,7 +28,7 @@ describe('a pod', () => {
     'karpenter.sh/nodepool',
     'karpenter.sh/capacity-type',
     'node.kubernetes.io/instance-type',
-  ])('that only prefers nodes without the label %s, or allows them as an alternative, gets a node', (key) => {
+  ])('gets a node if it only prefers nodes without the label %s, or allows them as an alternative', (key) => {
     const without = term({ key, operator: 'DoesNotExist' });
     const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: without }] };
     const pendingPods = [
@@ -39,12 +39,12 @@ describe('a pod', () => {
       expect([...planOf({ pendingPods }, { preferencePolicy }).refusals]).toEqual([]);
   });
 
-  it('that opted out in every alternative is skipped without an event', () => {
+  it('is skipped without an event if it opted out in every alternative', () => {
     const without = { key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' as const };
     expect(refusal(requiring(term(without), term(without, oneOf('team', 'blue'))))).toMatchObject({ optedOut: true });
   });
 
-  it('that requires two different NodePools has not opted out', () => {
+  it('has not opted out if it requires two different NodePools', () => {
     const both = term(oneOf('karpenter.sh/nodepool', 'a'), oneOf('karpenter.sh/nodepool', 'b'));
     expect(refusal(requiring(both))).toMatchObject({ code: 'no-fit' });
   });
@@ -92,11 +92,11 @@ describe('a pod', () => {
       },
       says: /^using label karpenter\.sh\/secret .*; key size with operator Lt must have a single positive integer value$/s,
     },
-  ])('$what is refused', ({ parts, says }) => {
+  ])('is refused: a pod $what', ({ parts, says }) => {
     expect(textOf(parts)).toMatch(says);
   });
 
-  it('with errors only in its preferences is not refused', () => {
+  it('is not refused for errors only in its preferences', () => {
     const preference = term({ key: 'team', operator: 'In', values: [] });
     const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } };
     expect(refusal({ affinity })).toBeUndefined();
@@ -124,7 +124,7 @@ describe('a pod that must leave its node', () => {
       what: 'whose claim was deleted',
       parts: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'gone' } }] },
     },
-  ])('$what is refused while it is pending, but not while it is running', ({ parts }) => {
+  ])('is refused while it is pending, but not while it is running: a pod $what', ({ parts }) => {
     expect(refusal(parts)).toMatchObject({ code: 'ignored' });
     expect(refusal({ ...there, ...parts })).toBeUndefined();
   });

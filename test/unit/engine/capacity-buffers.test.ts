@@ -57,7 +57,7 @@ describe('the number of pods of a buffer', () => {
   });
 });
 
-describe('virtual pods', () => {
+describe('a virtual pod', () => {
   const volumes = [
     { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
     { name: 'scratch', ephemeral: {} },
@@ -65,7 +65,7 @@ describe('virtual pods', () => {
   ];
   const [first, second, ...more] = virtualPods(buffer(), template({}, { nodeName: 'n', volumes, priority: 7 }), 2, 0);
 
-  it('are made from the template, one for each replica', () => {
+  it('is made from the template, one for each replica', () => {
     expect(more).toEqual([]);
     expect([first?.metadata.name, second?.metadata.uid]).toEqual(['capacity-buffer-spare-1', 'u-2']);
     expect(first?.metadata).toMatchObject({ namespace: 'shop', labels: { app: 'web' } });
@@ -77,13 +77,13 @@ describe('virtual pods', () => {
     expect(first?.spec).toBe(second?.spec);
   });
 
-  it('have no node, no volumes of their own and the lowest priority', () => {
+  it('has no node, no volumes of its own and the lowest priority', () => {
     expect(first?.spec).toMatchObject({ priority: -2147483648, volumes: [{ name: 'tmp' }] });
     expect(first?.spec.nodeName).toBeUndefined();
     expect(first && isVirtual(first)).toBe(true);
   });
 
-  it('are scheduled even if their template has requirements that would exclude a real pod', () => {
+  it('is scheduled even if its template has requirements that would exclude a real pod', () => {
     const optedOut = template({ cpu: '1' }, { nodeSelector: { 'example.com/zone': 'a' } });
     const plan = planOf({
       pendingPods: virtualPods(buffer(), optedOut, 2, 0),

@@ -27,23 +27,23 @@ const coming = (set: string, count: number): Pick<SnapshotParts, 'comingReplicas
 
 const pods = ({ claims }: { readonly claims: readonly PlannedClaim[] }) => claims.map((claim) => claim.pods);
 
-describe('coming pods', () => {
+describe('a coming pod', () => {
   const waiting = memberOf('db', pod('db-0', { cpu: '1900m' }));
   const parts = { pools: [onDemand()], pendingPods: [waiting], ...coming('db', 3) };
 
-  it('have room on the node of the waiting pod, and are not in the plan', () => {
+  it('has room on the node of the waiting pod, and is not in the plan', () => {
     const { claims } = planOf(parts, LAUNCH);
     expect(claims).toMatchObject([{ pods: ['default/db-0'], cheapest: 'large' }]);
   });
 
-  it('follow the first pod of their StatefulSet, and no other pod', () => {
+  it('follows the first pod of its StatefulSet, and no other pod', () => {
     const [second, other] = [memberOf('db', pod('db-1', { cpu: '1900m' })), pod('web', { cpu: '1900m' })];
     const both = planOf({ ...parts, pendingPods: [waiting, second] }, LAUNCH);
     expect(both.claims).toMatchObject([{ cheapest: 'large' }]);
     expect(planOf({ ...parts, pendingPods: [other] }, LAUNCH).claims).toMatchObject([{ cheapest: 'small' }]);
   });
 
-  it('count as well if a pod of their StatefulSet moves, with every packing', () => {
+  it('counts as well if a pod of its StatefulSet moves, with every packing', () => {
     const running = { ...waiting, spec: { ...waiting.spec, nodeName: 'a' } };
     const moving = { ...parts, pendingPods: [running] };
     for (const packing of ['cheapest', 'compatible'] as const)
@@ -52,7 +52,7 @@ describe('coming pods', () => {
       ]);
   });
 
-  it('do not count if the waiting pod can get a spot node', () => {
+  it('does not count if the waiting pod can get a spot node', () => {
     expect(planOf({ ...parts, pools: [nodePool('default')] }, LAUNCH).claims).toMatchObject([{ cheapest: 'small' }]);
     const nodeSelector = { [CAPACITY_TYPE_LABEL]: 'on-demand' };
     const selecting = memberOf('db', pod('db-0', { cpu: '1900m', nodeSelector }));
@@ -60,13 +60,13 @@ describe('coming pods', () => {
     expect(planOf(own, LAUNCH).claims).toMatchObject([{ cheapest: 'large' }]);
   });
 
-  it('count toward limits', () => {
+  it('counts toward limits', () => {
     expect(planOf({ ...parts, pools: [onDemand({ cpu: '4' })] }, LAUNCH).claims).toMatchObject([
       { pods: ['default/db-0'], instanceTypes: expect.not.arrayContaining(['large']) },
     ]);
   });
 
-  it('need no node if the waiting pod has room', () => {
+  it('needs no node if the waiting pod has room', () => {
     const plan = planOf({ ...parts, nodes: [stateNode('a', { allocatable: { cpu: '2' } })] }, LAUNCH);
     expect(plan).toMatchObject({ claims: [], placements: [{ node: 'a', pods: ['default/db-0'] }] });
     expect(plan.refusals.size).toBe(0);
@@ -159,8 +159,8 @@ function usdOf(
   return usd;
 }
 
-describe('the nodes of StatefulSets that start their pods one after the other', () => {
-  it('cost at most as much if the coming pods are known', () => {
+describe('the sum of nodes of StatefulSets that start their pods one after the other', () => {
+  it('costs at most as much if the coming pods are known', () => {
     // the price per CPU falls with the size, because DaemonSets, volumes and fees cost the same on each node
     const types = [1, 2, 4, 8, 16].map((cpu) =>
       instanceType(`of-${cpu}`, { cpu, gib: 4 * cpu, usd: 0.02 + 0.05 * cpu }),

@@ -132,8 +132,8 @@ describe('pricedRooms', () => {
   });
 });
 
-describe('lists of instance types', () => {
-  it('are ordered by the price for the requests', () => {
+describe('a list of instance types', () => {
+  it('is ordered by the price for the requests', () => {
     const names = (cpu: number) =>
       orderByPrice(
         [BURSTABLE, STEADY],
@@ -144,14 +144,14 @@ describe('lists of instance types', () => {
     expect(names(2_000)).toEqual(['steady', 'burstable']);
   });
 
-  it('take another utilization', () => {
+  it('takes another utilization', () => {
     const [type, steady] = withCpuUtilization([BURSTABLE, STEADY], 1);
     expect(type && includedCpu(type)).toBe(400);
     expect(steady).toBe(STEADY);
     expect(withCpuUtilization([BURSTABLE], 0)[0]).not.toHaveProperty('cpuCredits');
   });
 
-  it('share types only if their credits are equal', () => {
+  it('shares types with another only if their credits are equal', () => {
     const shared = sharedType(BURSTABLE);
     expect(sharedType({ ...BURSTABLE, cpuCredits: { ...CREDITS } })).toBe(shared);
     expect(sharedType({ ...BURSTABLE, cpuCredits: { ...CREDITS, utilization: 0.6 } })).not.toBe(shared);

@@ -109,15 +109,15 @@ describe('the selector of default spread constraints', () => {
   });
 });
 
-describe('default spread constraints', () => {
+describe('a default spread constraint', () => {
   const web = given({ services: [service({ app: 'web' })] });
 
-  it('do not change pods that have constraints of their own', () => {
+  it('does not change a pod that has constraints of its own', () => {
     const own = pod('p', { labels: { app: 'web' }, topologySpreadConstraints: [{ ...zonal, maxSkew: 7 }] });
     expect(spreading(web)(own)).toBe(own);
   });
 
-  it('do not mutate the pod, and return equal specs for equal pods', () => {
+  it('does not mutate the pod, and returns equal specs for equal pods', () => {
     const [first, second] = replicas(2, 'web', { labels: { app: 'web' } });
     if (first === undefined || second === undefined) throw new Error('no pods');
     const twin = { ...second, spec: first.spec };
@@ -126,7 +126,7 @@ describe('default spread constraints', () => {
     expect(first.spec.topologySpreadConstraints).toBeUndefined();
   });
 
-  it('spread pods over zones and count running pods', () => {
+  it('spreads pods over zones and counts running pods', () => {
     const running = stateNode('busy', {
       labels: { [ZONE_LABEL]: 'zone-a' },
       allocatable: { cpu: '1' },
@@ -146,7 +146,7 @@ describe('default spread constraints', () => {
     expect(free.flatMap(({ requirements }) => requirements.map(({ key }) => key))).not.toContain(ZONE_LABEL);
   });
 
-  it('apply to pods that leave a node', () => {
+  it('applies to a pod that leaves a node', () => {
     const [one, two] = ['zone-a', 'zone-b'].map((zone) =>
       stateNode(zone, {
         labels: { [ZONE_LABEL]: zone },
@@ -164,7 +164,7 @@ describe('default spread constraints', () => {
     expect(prepared(web).claims).toHaveLength(1);
   });
 
-  it('are relaxed like preferences if they are ScheduleAnyway', () => {
+  it('is relaxed like a preference if it is ScheduleAnyway', () => {
     const soft = given({ constraints: [{ ...zonal, whenUnsatisfiable: 'ScheduleAnyway' }], services: web.services });
     const inOneZone = { labels: { app: 'web' }, cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-b' } };
     const plan = planOf({ pendingPods: replicas(4, 'web', inOneZone), defaultSpread: soft });

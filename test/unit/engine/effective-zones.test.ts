@@ -96,7 +96,7 @@ describe('the effective zone of pending pods', () => {
       parts: { nodes: uneven, ...volumeIn('zone-a') },
       is: { none: 1 },
     },
-  ])('for $of is $is', ({ pods, parts, is }) => {
+  ])('is, for $of, $is', ({ pods, parts, is }) => {
     expect(zonesOf(pods, parts)).toEqual(is);
   });
 

@@ -22,14 +22,14 @@ const gt = (value: string): NodeSelectorRequirement => ({ key: KEY, operator: 'G
 const lt = (value: string): NodeSelectorRequirement => ({ key: KEY, operator: 'Lt', values: [value] });
 const notIn = (...values: string[]): NodeSelectorRequirement => ({ key: KEY, operator: 'NotIn', values });
 
-describe('integers of requirements', () => {
+describe('an integer of a requirement', () => {
   const ranked = nodePool('ranked', { requirements: [{ key: KEY, operator: 'Exists' }] });
 
   it.each([
     ['9007199254740991', ['9007199254740992'], '9007199254740993'],
     ['9007199254740992', ['9007199254740992', '9007199254740993'], '9007199254740994'],
     ['9223372036854775806', [], '9223372036854775807'],
-  ] as const)('above %s except %j label the node %s', (above, without, label) => {
+  ] as const)('labels, above %s except %j, the node %s', (above, without, label) => {
     const pendingPods = [wanting('large', gt(above), notIn(...without, 'x'))];
     const [claim] = planOf({ pools: [ranked], pendingPods }).claims;
     expect(claim?.labels[KEY]).toBe(label);
@@ -43,7 +43,7 @@ describe('integers of requirements', () => {
     ['bounds of which all integers are excluded', [gt('5'), lt('8'), notIn('6', '7')]],
     ['a bound below all labels', [lt('0')]],
     ['values of which none is left', [{ key: KEY, operator: 'In', values: ['a'] }, notIn('a')]],
-  ] as const)('that allow no value, such as %s, launch no node, with or without the label on the NodePool', (_, expressions) => {
+  ] as const)('launches no node if it allows no value, such as %s, with or without the label on the NodePool', (_, expressions) => {
     for (const pool of [ranked, nodePool('default')]) {
       const plan = planOf({ pools: [pool], pendingPods: [wanting('picky', ...expressions), pod('plain')] });
       expect(plan.claims.flatMap(({ pods }) => pods)).toEqual(['default/plain']);
@@ -51,7 +51,7 @@ describe('integers of requirements', () => {
     }
   });
 
-  it('that require a label require it even if values are also excluded', () => {
+  it('requires a label even if values are also excluded', () => {
     const plan = planOf({ pendingPods: [wanting('picky', gt('5'), notIn('7'))] });
     expect(plan.claims).toEqual([]);
   });
@@ -141,8 +141,11 @@ const HUGE: readonly { readonly of: string; readonly pod: PodParts; readonly is?
   },
 ];
 
-describe('a pod with', () => {
-  it.each(HUGE)('$of is placed or refused, and twenty similar pods do not affect other pods', ({ pod: parts, is }) => {
+describe('a hostile pod', () => {
+  it.each(HUGE)('is placed or refused with $of, and twenty similar pods do not affect other pods', ({
+    pod: parts,
+    is,
+  }) => {
     const pendingPods = [
       ...many(20, (at) => pod(`huge-${at}`, { cpu: '2', ...structuredClone(parts) })),
       pod('healthy', { cpu: '1' }),
@@ -164,7 +167,7 @@ describe('a pod with', () => {
     if (waiting !== undefined) expect(later.notEvaluated).not.toContain(waiting);
   });
 
-  it('more preferences than the limit is evaluated with its heaviest preferences', () => {
+  it('is evaluated with its heaviest preferences if it has more than the limit', () => {
     const preferences = [
       ...many(150, (at) => ({ ...nodePreference(at), weight: 1 })),
       { weight: 100, preference: { matchExpressions: [oneOf(ZONE_LABEL, 'zone-c')] } },
@@ -179,7 +182,7 @@ describe('a pod with', () => {
     expect(claim?.requirements).toContainEqual(oneOf(ZONE_LABEL, 'zone-c'));
   });
 
-  it('many alternatives is refused after its share of the time, and other pods use the rest', () => {
+  it('is refused after its share of the time if it has many alternatives, and other pods use the rest', () => {
     let nowMs = 0;
     const options = { deadlineMs: 60_000, elapsedMs: () => (nowMs += 100) };
     const plan = planOf({ pendingPods: [pod('slow', { cpu: '2', ...preferring(31) }), pod('quick')] }, options);
@@ -189,7 +192,7 @@ describe('a pod with', () => {
     );
   });
 
-  it('many alternatives is evaluated after all other pods, and shares its time with similar pods', () => {
+  it('is evaluated after all other pods if it has many alternatives, and shares its time with similar pods', () => {
     let nowMs = 0;
     const tried: string[] = [];
     const plan = planOf(
@@ -241,7 +244,7 @@ describe('a pod with', () => {
   });
 });
 
-describe('host ports', () => {
+describe('a list of host ports', () => {
   const port = (at: number, ip = '0.0.0.0'): HostPort => ({ ip, port: at, protocol: 'TCP' });
   const taken = many(200, (at) => port(1_000 + at, at % 2 === 0 ? '10.0.0.1' : '0.0.0.0'));
 
@@ -251,14 +254,14 @@ describe('host ports', () => {
     [[port(1_000, '10.0.0.2')], false],
     [[port(1_001, '10.0.0.2')], true],
     [[port(999), port(1_201, '::')], false],
-  ])('%j conflict with many ports as with few: %s', (wanted, clashes) => {
+  ])('conflicts with many ports as with few: %j: %s', (wanted, clashes) => {
     const few = taken.filter(({ port: at }) => wanted.some((each) => each.port === at));
     expect(portConflict(wanted, few) !== undefined).toBe(clashes);
     expect(portConflict([...wanted, port(1), port(2)], taken) !== undefined).toBe(clashes);
   });
 });
 
-describe('running pods with very many anti-affinity rules', () => {
+describe('a running pod with very many anti-affinity rules', () => {
   const repelling = (name: string, first: number, count: number) => {
     const terms = many(count, (at) => podTerm(first + at, 'kubernetes.io/hostname'));
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
@@ -266,7 +269,7 @@ describe('running pods with very many anti-affinity rules', () => {
   };
   const labelled = (app: string) => pod(app, { cpu: '100m', labels: { app } });
 
-  it('are evaluated with the first of their terms, and reported', () => {
+  it('is evaluated with the first of its terms, and reported', () => {
     const nodes = [stateNode('n0', { pods: [repelling('running', 0, 3_000)] })];
     const plan = planOf({ nodes, pendingPods: [labelled('app-63'), labelled('app-64')] });
     expect(plan.placements.flatMap(({ pods }) => pods)).toEqual(['default/app-64']);
@@ -280,7 +283,7 @@ describe('running pods with very many anti-affinity rules', () => {
     ]);
   });
 
-  it('are evaluated up to a common memory limit, and the first pod beyond it is reported', () => {
+  it('is evaluated up to a common memory limit, and the first pod beyond it is reported', () => {
     const others = many(2_500, (at) => stateNode(`n${at + 1}`));
     const pods = many(65, (at) => repelling(`running-${at}`, at * 64, 64));
     const plan = planOf({ nodes: [stateNode('n0', { pods }), ...others], pendingPods: [labelled('app-0')] });

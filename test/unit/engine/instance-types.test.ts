@@ -19,7 +19,7 @@ const wish = (...requirements: readonly Requirement[]): Requirements => Requirem
 const ANY = wish();
 const selling = (name: string, ...offerings: readonly Offering[]): InstanceType => instanceType(name, { offerings });
 
-describe('allocatable resources', () => {
+describe('the amount of allocatable resources', () => {
   const overhead = {
     kubeReserved: { cpu: 80, memory: GI },
     systemReserved: { cpu: 20 },
@@ -27,11 +27,11 @@ describe('allocatable resources', () => {
   };
   const base = { ...instanceType('t', { cpu: 4, gib: 16 }), overhead };
 
-  it('are the capacity minus the reservations of kubelet, system and eviction', () => {
+  it('is the capacity minus the reservations of kubelet, system and eviction', () => {
     expect(allocatable(base)).toEqual({ cpu: 3900, memory: 14.5 * GI, pods: 110 });
   });
 
-  it('exclude memory that is reserved for huge pages, down to 0', () => {
+  it('excludes memory that is reserved for huge pages, down to 0', () => {
     const huge = (bytes: number): InstanceType => ({ ...base, capacity: { ...base.capacity, 'hugepages-2Mi': bytes } });
     expect(allocatable(huge(4 * GI)).memory).toBe(10.5 * GI);
     expect(allocatable(huge(40 * GI)).memory).toBe(0);
@@ -132,7 +132,7 @@ describe('minValues', () => {
         ],
       },
     },
-  ])('of $wanted is satisfied by the first types: $result', ({ wanted, result }) => {
+  ])('is satisfied for $wanted by the first types: $result', ({ wanted, result }) => {
     expect(satisfiesMinValues(types, wish(...wanted))).toEqual(result);
   });
 

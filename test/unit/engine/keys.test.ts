@@ -123,8 +123,8 @@ const plain = (value: unknown): string =>
           : each,
   );
 
-describe('names of members of Object.prototype', () => {
-  it('do not affect a plan', () => {
+describe('a name of a member of Object.prototype', () => {
+  it('does not affect a plan', () => {
     let placed = 0;
     fc.assert(
       fc.property(scene, (harmlessScene) => {
@@ -140,7 +140,7 @@ describe('names of members of Object.prototype', () => {
     expect(placed).toBeGreaterThan(10);
   });
 
-  it.each([...RENAMED.values(), '__proto__'])('%s is absent from an empty map', (key) => {
+  it.each([...RENAMED.values(), '__proto__'])('is absent from an empty map: %s', (key) => {
     expect(own({}, key)).toBeUndefined();
     expect(selects({ matchExpressions: [{ key, operator: 'Exists' }] }, {})).toBe(false);
     expect(selects({ matchExpressions: [{ key, operator: 'DoesNotExist' }] }, {})).toBe(true);
@@ -148,7 +148,7 @@ describe('names of members of Object.prototype', () => {
     expect(amountIn({}, key)).toBe(0);
   });
 
-  it.each([...RENAMED.values()])('%s is summed as a number', (name) => {
+  it.each([...RENAMED.values()])('is summed as a number: %s', (name) => {
     const one = resourcesOf({ [name]: '1' });
     expect(addResources(one, one, {})).toEqual({ [name]: 2 });
     expect(subtractResources(one, {})).toEqual(one);

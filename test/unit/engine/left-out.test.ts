@@ -10,7 +10,7 @@ const isBought = ({ claims }: Plan, name: string): boolean =>
 const healthy = pod('healthy', { cpu: '1' });
 const plan = (parts: SnapshotParts): Plan => planOf({ pendingPods: [healthy], ...parts });
 
-describe('a solve excludes', () => {
+describe('a solve', () => {
   it.each([
     { what: 'a limit', broken: nodePool('broken', { limits: { cpu: BAD } }), text: /Cannot read quantity "1e1\.5"/ },
     {
@@ -23,25 +23,25 @@ describe('a solve excludes', () => {
       },
       text: /Cannot read duration "99999999h"/,
     },
-  ])('a NodePool with $what that cannot be parsed', ({ broken, text }) => {
+  ])('excludes a NodePool with $what that cannot be parsed', ({ broken, text }) => {
     const solved = plan({ pools: [broken, nodePool('default')] });
     expect(solved.claims.map(({ nodePool }) => nodePool)).toEqual(['default']);
     expect(solved.leftOut).toEqual([{ kind: 'NodePool', name: 'broken', text: expect.stringMatching(text) }]);
   });
 
-  it('the only NodePool, and still uses existing nodes', () => {
+  it('excludes the only NodePool, and still uses existing nodes', () => {
     const solved = plan({ pools: [nodePool('broken', { limits: { cpu: BAD } })], nodes: [stateNode('n')] });
     expect(solved.placements.map(({ node }) => node)).toEqual(['n']);
   });
 
-  it('a pod that cannot be parsed', () => {
+  it('excludes a pod that cannot be parsed', () => {
     const solved = plan({ pendingPods: [pod('broken', { cpu: BAD }), healthy] });
     expect(isBought(solved, 'healthy')).toBe(true);
     expect(solved.refusals.get('default/broken')?.code).toBe('failed');
     expect(refusalText(solved, 'broken')).toMatch(/^the pod cannot be read: Cannot read quantity "1e1\.5"/);
   });
 
-  it('a pod whose rules cannot be parsed', () => {
+  it('excludes a pod whose rules cannot be parsed', () => {
     const term = { topologyKey: 'topology.kubernetes.io/zone', labelSelector: { matchExpressions: [null as never] } };
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
     const solved = plan({ pendingPods: [pod('broken', { affinity }), healthy] });
@@ -49,7 +49,7 @@ describe('a solve excludes', () => {
     expect(refusalText(solved, 'broken')).toMatch(/^the pod cannot be read: /);
   });
 
-  it('a DaemonSet', () => {
+  it('excludes a DaemonSet', () => {
     const solved = plan({ daemonPods: [daemon('broken', { cpu: BAD }), daemon('sound', { cpu: '500m' })] });
     expect(isBought(solved, 'healthy')).toBe(true);
     expect(solved.claims[0]?.requests).toMatchObject({ cpu: 1500 });
@@ -58,7 +58,7 @@ describe('a solve excludes', () => {
     ]);
   });
 
-  it('a node with a pod that cannot be parsed, but counts it against limits', () => {
+  it('excludes a node with a pod that cannot be parsed, but counts it against limits', () => {
     const pools = [nodePool('default', { limits: { cpu: '6' } })];
     const broken = stateNode('broken', { pods: [pod('running', { cpu: BAD, nodeName: 'broken' })] });
     const solved = plan({ pools, nodes: [broken] });
@@ -69,7 +69,7 @@ describe('a solve excludes', () => {
     expect(sound.placements.map(({ node }) => node)).toEqual(['sound']);
   });
 
-  it('nothing if all objects are valid', () => {
+  it('excludes nothing if all objects are valid', () => {
     expect(plan({})).not.toHaveProperty('leftOut');
   });
 });

@@ -129,7 +129,7 @@ describe('overlay matching', () => {
   });
 });
 
-describe('many overlays', () => {
+describe('a list of many overlays', () => {
   afterEach(() => void jest.restoreAllMocks());
   const manyTypes = Array.from({ length: 200 }, (_, at) => instanceType(`t${at}`));
   const manyPools = Array.from({ length: 20 }, (_, at) => ({ nodePool: nodePool(`p${at}`), instanceTypes: manyTypes }));
@@ -142,7 +142,7 @@ describe('many overlays', () => {
       }),
     );
 
-  it('are compared once per distinct value, not per type and NodePool', () => {
+  it('is compared once per distinct value, not per type and NodePool', () => {
     const compared = jest.spyOn(ValueSet.prototype, 'intersects');
     const { accepted } = evaluateOverlays(many(300), manyPools);
     expect(accepted).toHaveLength(300);
@@ -153,7 +153,7 @@ describe('many overlays', () => {
     expect(compared).not.toHaveBeenCalled();
   });
 
-  it('are not compared again if neither overlays nor types changed', () => {
+  it('is not compared again if neither overlays nor types changed', () => {
     const overlays = many(50);
     evaluateOverlays(overlays, manyPools);
     const compared = jest.spyOn(ValueSet.prototype, 'intersects');
@@ -161,14 +161,14 @@ describe('many overlays', () => {
     expect(compared.mock.calls.length).toBeLessThanOrEqual(201);
   });
 
-  it('are evaluated in steps of one overlay and one NodePool', () => {
+  it('is evaluated in steps of one overlay and one NodePool', () => {
     let steps = 0;
     const evaluation = evaluationSteps(many(30), manyPools.slice(0, 1));
     while (!evaluation.next().done) steps += 1;
     expect(steps).toBe(30);
   });
 
-  it('beyond the limit are excluded by lowest weight and then by name, and the error contains the limit and the remedy', () => {
+  it('excludes overlays beyond the limit by lowest weight and then by name, and the error contains the limit and the remedy', () => {
     const { accepted, problems: found } = evaluateOverlays(many(MOST_OVERLAYS + 2), [pool]);
     expect(accepted).toHaveLength(MOST_OVERLAYS);
     expect([...found.keys()]).toEqual(['o-0001', 'o-0000']);

@@ -40,7 +40,7 @@ describe('the price under an overlay', () => {
     { spec: { priceAdjustment: '-12.5%' }, of: 0.4, is: 0.35 },
     { spec: { priceAdjustment: '-100%' }, of: 0.4, is: 0 },
     { spec: { priceAdjustment: '+.5' }, of: 0.4, is: 0.9 },
-  ])('of $of under $spec is $is', ({ spec, of, is }) => {
+  ])('is, for $of under $spec, $is', ({ spec, of, is }) => {
     expect(adjustedPrice(overlay('a', spec), of)).toBeCloseTo(is, 10);
   });
 });
@@ -94,15 +94,15 @@ describe('an overlay', () => {
       matches: true,
     },
     { about: 'a zone of no offering', requirements: [oneOf('topology.kubernetes.io/zone', 'zone-x')], matches: false },
-  ])('for $about matches: $matches', ({ requirements, matches }) => {
+  ])('matches by $about: $matches', ({ requirements, matches }) => {
     const on = poolOf('default', { labels: { team: 'blue' } });
     const [small] = under([overlay('a', { requirements, price: '9' })], on);
     expect(pricesOf(small, 'spot').includes(9)).toBe(matches);
   });
 });
 
-describe('several overlays', () => {
-  it('apply the heaviest one per offering and resource', () => {
+describe('a set of several overlays', () => {
+  it('applies the heaviest one per offering and resource', () => {
     const [small] = under([
       overlay('light', { price: '1', capacity: { 'a.io/x': '1', 'a.io/y': '1' }, weight: 1 }),
       overlay('heavy', {
@@ -161,11 +161,11 @@ describe('several overlays', () => {
       second: { price: '2' },
       are: { a: 'RuntimeValidation' },
     },
-  ])('are in conflict or not if $when', ({ first = {}, second = {}, are }) => {
+  ])('is in conflict or not if $when', ({ first = {}, second = {}, are }) => {
     expect(problems([overlay('a', first), overlay('b', second)])).toEqual(are);
   });
 
-  it('are rejected as a whole if they conflict in a single NodePool', () => {
+  it('is rejected as a whole if it conflicts in a single NodePool', () => {
     const team = (name: string) => poolOf(name, { labels: { team: name } });
     const overlays = [
       overlay('z-blue', { requirements: [oneOf('team', 'blue')], price: '1' }),
@@ -176,7 +176,7 @@ describe('several overlays', () => {
     expect(found.get('all')).toEqual({ reason: 'Conflict', message: 'conflict with another overlay' });
   });
 
-  it('change nothing if they match no type', () => {
+  it('changes nothing if it matches no type', () => {
     const nobody = [overlay('nobody', { requirements: [oneOf(TYPE, 'gone')], price: '1' })];
     expect(under(nobody)).toBe(types);
     expect(problems(nobody)).toEqual({});

@@ -14,17 +14,17 @@ const podWith = (spec: Partial<Pod['spec']> = {}, status?: Pod['status']): Pod =
   ...(status && { status }),
 });
 
-describe('cached requests', () => {
-  it('are one object for pods that share their containers', () => {
+describe('the cached requests', () => {
+  it('is one object for pods that share their containers', () => {
     expect(placementRequests(podWith({ nodeName: 'a' }))).toBe(placementRequests(podWith({ nodeName: 'b' })));
   });
 
-  it('are one object for pods that share their containers, although kubelets have reported their containers', () => {
+  it('is one object for pods that share their containers, although kubelets have reported their containers', () => {
     const status = { containerStatuses: [{ name: 'main', ready: true }] };
     expect(placementRequests(podWith({}, status))).toBe(placementRequests(podWith()));
   });
 
-  it('are one object for pods that share their containers, although kubelets have reported their requests', () => {
+  it('is one object for pods that share their containers, although kubelets have reported their requests', () => {
     const status = { containerStatuses: [{ name: 'main', resources: containers[0]?.resources ?? {} }] };
     expect(placementRequests(podWith({}, status))).toBe(placementRequests(podWith()));
   });
@@ -44,7 +44,7 @@ describe('cached requests', () => {
       'a resize in progress',
       podWith({}, { containerStatuses: [{ name: 'main', resources: { requests: { cpu: '6' } } }] } as never),
     ],
-  ])('are those of the pod, although other pods share its containers: %s', (_, pod) => {
+  ])('is that of the pod, although other pods share its containers: %s', (_, pod) => {
     placementRequests(podWith());
     expect(placementRequests(pod)).toEqual(podRequests(pod));
   });

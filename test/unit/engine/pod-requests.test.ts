@@ -212,7 +212,7 @@ function expected(pod: Pod, name: string): number {
 }
 
 describe('podRequests of random pods', () => {
-  it('are those of kube-scheduler, for whole and for trimmed pods', () => {
+  it('returns for random pods those of kube-scheduler, for whole and for trimmed pods', () => {
     fc.assert(
       fc.property(drawnPod, (pod) => {
         for (const seen of [pod, trimmedPod(pod), trimmedObject(POD, pod), trimmedPod(trimmedObject(POD, pod))]) {

@@ -81,12 +81,12 @@ describe('eviction', () => {
     [{ 'controller.kubernetes.io/pod-deletion-cost': '2147483647' }, 2_000_000_000, 10],
     [{ 'controller.kubernetes.io/pod-deletion-cost': 'dear' }, 0, 1],
     [{}, -2_147_483_648, -10],
-  ])('with %j and priority %d costs %d', (annotations, priority, cost) => {
+  ])('costs, with %j and priority %d, %d', (annotations, priority, cost) => {
     expect(evictionCost(meta(pod('p', { priority }), { annotations }))).toBeCloseTo(cost, 5);
   });
 });
 
-describe('taints', () => {
+describe('a taint', () => {
   const taint: Taint = { key: 'gpu', value: 'yes', effect: 'NoSchedule' };
   it.each<[Toleration, boolean]>([
     [{ key: 'gpu', operator: 'Exists' }, true],
@@ -96,10 +96,9 @@ describe('taints', () => {
     [{ key: 'cpu', operator: 'Exists' }, false],
     [{ key: 'gpu', operator: 'Exists', effect: 'NoExecute' }, false],
     [{ key: 'gpu', operator: 'Gt', value: '1' }, false],
-  ])('with tolerations %j are tolerated: %s', (toleration, verdict) =>
-    expect(tolerates(toleration, taint)).toBe(verdict));
+  ])('is tolerated with %j: %s', (toleration, verdict) => expect(tolerates(toleration, taint)).toBe(verdict));
 
-  it('are compared as numbers', () => {
+  it('is compared as a number', () => {
     const level: Taint = { key: 'level', value: '5', effect: 'NoSchedule' };
     expect(tolerates({ key: 'level', operator: 'Gt', value: '4' }, level)).toBe(true);
     expect(tolerates({ key: 'level', operator: 'Gt', value: '5' }, level)).toBe(false);
@@ -114,7 +113,7 @@ describe('taints', () => {
   });
 });
 
-describe('host ports', () => {
+describe('a pair of host ports', () => {
   const port = (ip: string, protocol = 'TCP') => ({ ip, port: 80, protocol });
   it.each([
     [port('0.0.0.0'), port('10.0.0.1'), true],
@@ -122,9 +121,9 @@ describe('host ports', () => {
     [port('10.0.0.1'), port('10.0.0.1'), true],
     [port('10.0.0.1'), port('10.0.0.2'), false],
     [port('0.0.0.0'), port('0.0.0.0', 'UDP'), false],
-  ])('%j and %j conflict: %s', (a, b, verdict) => expect(portConflict([a], [b]) !== undefined).toBe(verdict));
+  ])('conflicts for %j and %j: %s', (a, b, verdict) => expect(portConflict([a], [b]) !== undefined).toBe(verdict));
 
-  it('default to any address and TCP', () => {
+  it('defaults to any address and TCP', () => {
     expect(hostPortsOf(pod('p', { hostPort: 80 }))).toEqual([port('0.0.0.0')]);
   });
 });

@@ -150,7 +150,7 @@ describe('a cluster that is solved repeatedly', () => {
     expect(['500m', '2', '500m'].map(placed)).toEqual([1, 0, 1]);
   });
 
-  describe('counts volume slots', () => {
+  describe('the volume slots of the cluster', () => {
     const drivers = [{ name: 'ebs.csi.aws.com', allocatable: { count: 1 } }];
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',
@@ -167,21 +167,21 @@ describe('a cluster that is solved repeatedly', () => {
     const placed = (parts: SnapshotParts): number =>
       solve(snapshot({ nodes, pendingPods, storageClasses, ...parts }), OPTIONS).placements.length;
 
-    it('by the current claims', () => {
+    it('counts the current claims', () => {
       const placedWith = (driver: string): number =>
         placed({ persistentVolumeClaims: [claimOf('old', driver), wanted] });
       expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
       expect(placed({ persistentVolumeClaims: [wanted] })).toBe(1);
     });
 
-    it('by the current storage classes', () => {
+    it('counts by the current storage classes', () => {
       const persistentVolumeClaims = [claimOf('old', 'changing'), wanted];
       const placedWith = (driver: string): number =>
         placed({ persistentVolumeClaims, storageClasses: [...storageClasses, storageClassOf('changing', driver)] });
       expect(['other', 'ebs.csi.aws.com', 'other'].map(placedWith)).toEqual([1, 0, 1]);
     });
 
-    it('by the current volumes', () => {
+    it('counts the current volumes', () => {
       const persistentVolumeClaims = [{ ...claimOf('old', 'other'), spec: { volumeName: 'disk' } }, wanted];
       const placedWith = (driver: string): number => {
         const disk: PersistentVolume = {

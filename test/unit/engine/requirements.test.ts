@@ -37,8 +37,8 @@ function matches({ key, operator, values = [] }: NodeSelectorRequirement, node: 
 
 const of = (...list: readonly NodeSelectorRequirement[]): Requirements => Requirements.fromRequirements(list);
 
-describe('requirements', () => {
-  it('on an existing node have the Kubernetes semantics', () => {
+describe('a requirement', () => {
+  it('has the Kubernetes semantics on an existing node', () => {
     fc.assert(
       fc.property(labels, expressions, (node, list) => {
         const expected = list.every((each) => matches(each, node));
@@ -47,7 +47,7 @@ describe('requirements', () => {
     );
   });
 
-  it('return a reason exactly if they are incompatible', () => {
+  it('returns a reason exactly if it is incompatible', () => {
     fc.assert(
       fc.property(expressions, expressions, (a, b) => {
         const [node, other] = [Requirements.fromRequirements(a), Requirements.fromRequirements(b)];
@@ -57,7 +57,7 @@ describe('requirements', () => {
     );
   });
 
-  it('that are compatible stay compatible after they are intersected', () => {
+  it('stays compatible after it is intersected with a compatible one', () => {
     fc.assert(
       fc.property(expressions, expressions, (a, b) => {
         const [node, other] = [Requirements.fromRequirements(a), Requirements.fromRequirements(b)];
@@ -66,7 +66,7 @@ describe('requirements', () => {
     );
   });
 
-  it('survive a round trip through the API format', () => {
+  it('survives a round trip through the API format', () => {
     fc.assert(
       fc.property(expressions, (list) => {
         const requirements = Requirements.fromRequirements(list);
@@ -80,24 +80,24 @@ describe('requirements', () => {
     ['NotIn on an unknown custom label', of({ key: 'team', operator: 'NotIn', values: ['a'] }), true, true],
     ['In on an unknown well-known label', of({ key: KEYS[2] ?? '', operator: 'In', values: ['a'] }), true, false],
     ['Exists on an unknown custom label', of({ key: 'team', operator: 'Exists' }), false, false],
-  ])('evaluate %s', (_, asked, loosely, strictly) => {
+  ])('evaluates %s', (_, asked, loosely, strictly) => {
     expect(Requirements.EMPTY.compatible(asked, LOOSE)).toBe(loosely);
     expect(Requirements.EMPTY.compatible(asked, STRICT)).toBe(strictly);
   });
 
-  it('normalize deprecated label names', () => {
+  it('normalizes deprecated label names', () => {
     const old = of({ key: 'failure-domain.beta.kubernetes.io/zone', operator: 'In', values: ['a'] });
     expect(old.keys).toEqual(['topology.kubernetes.io/zone']);
   });
 
-  it('suggest the correct name of a mistyped label', () => {
+  it('suggests the correct name of a mistyped label', () => {
     const asked = of({ key: 'zone', operator: 'In', values: ['a'] });
     expect(Requirements.EMPTY.incompatibility(asked, LOOSE)?.text).toBe(
       'label "zone" does not have known values (typo of "topology.kubernetes.io/zone"?)',
     );
   });
 
-  it('report every conflicting key', () => {
+  it('reports every conflicting key', () => {
     const node = Requirements.fromLabels({ team: 'a', tier: 'b' });
     const asked = of({ key: 'tier', operator: 'In', values: ['c'] }, { key: 'team', operator: 'NotIn', values: ['a'] });
     expect(node.incompatibility(asked)).toEqual({
@@ -106,12 +106,12 @@ describe('requirements', () => {
     });
   });
 
-  it('are printed in sorted order without the hostname', () => {
+  it('is printed in sorted order without the hostname', () => {
     const requirements = Requirements.fromLabels({ 'kubernetes.io/hostname': 'n', tier: 'b', team: 'a' });
     expect(String(requirements)).toBe('team In [a], tier In [b]');
   });
 
-  it('write bounds beyond 2^53 exactly', () => {
+  it('writes bounds beyond 2^53 exactly', () => {
     const bound = (operator: 'Gt' | 'Lt', value: string) =>
       Requirements.fromRequirements([{ key: 'size', operator, values: [value] }]).toApi();
     expect(bound('Gt', '9007199254740992')).toEqual([{ key: 'size', operator: 'Gte', values: ['9007199254740993'] }]);
@@ -120,7 +120,7 @@ describe('requirements', () => {
     ]);
   });
 
-  it('write two bounds as two entries that share minValues', () => {
+  it('writes two bounds as two entries that share minValues', () => {
     const both = Requirements.fromRequirements([
       { key: 'cpu', operator: 'Gt', values: ['3'], minValues: 2 },
       { key: 'cpu', operator: 'Lt', values: ['9'] },

@@ -6,8 +6,8 @@ import { benchmarkTypes } from '../../bench/catalogue.ts';
 const fresh = (): InstanceType => benchmarkTypes(3)[2] as InstanceType;
 const shared = sharedType(fresh());
 
-describe('equal instance types', () => {
-  it('are deduplicated to one object', () => {
+describe('an instance type that equals another', () => {
+  it('is deduplicated to one object', () => {
     expect(shared).toEqual(fresh());
     expect(sharedType(fresh())).toBe(shared);
     expect(sharedType(shared)).toBe(shared);
@@ -29,7 +29,7 @@ describe('equal instance types', () => {
     ],
     ['overrides', { offerings: fresh().offerings.map((offering) => ({ ...offering, capacityOverride: { cpu: 1 } })) }],
     ['an overlay on the capacity', { capacityOverlaid: true }],
-  ])('remain separate if they differ by %s, but share other parts', (_, difference) => {
+  ])('remains separate if it differs by %s, but shares other parts', (_, difference) => {
     const other = sharedType({ ...fresh(), ...difference });
     expect(other).toEqual({ ...fresh(), ...difference });
     expect(other).not.toBe(shared);
@@ -40,13 +40,13 @@ describe('equal instance types', () => {
     expect(same).toHaveLength('capacityOverlaid' in difference ? 4 : 3);
   });
 
-  it('share requirements with different types', () => {
+  it('shares requirements with different types', () => {
     const [small, large] = benchmarkTypes(9).map(sharedType);
     expect(small?.offerings[0]?.requirements).toBe(large?.offerings[0]?.requirements);
     expect(small?.requirements[1]).toBe(large?.requirements[1]);
   });
 
-  it('form equal lists, which are deduplicated too', () => {
+  it('forms equal lists, which are deduplicated too', () => {
     const list = sharedTypeList(benchmarkTypes(3).map(sharedType));
     expect(sharedTypeList(benchmarkTypes(3).map(sharedType))).toBe(list);
     const shorter = list.slice(0, 2);

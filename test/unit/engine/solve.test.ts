@@ -153,8 +153,8 @@ describe('solve', () => {
   });
 });
 
-describe('NodePools', () => {
-  it('are tried by weight, then in reverse alphabetical order', () => {
+describe('a NodePool', () => {
+  it('is tried by weight, then in reverse alphabetical order', () => {
     const chosen = (...pools: Parameters<typeof nodePool>[]): string | undefined =>
       onlyClaim(planOf({ pools: pools.map((each) => nodePool(...each)), pendingPods: [pod('web')] }))?.nodePool;
     expect(chosen(['a', { weight: 10 }], ['b', { weight: 20 }])).toBe('b');
@@ -162,7 +162,7 @@ describe('NodePools', () => {
     expect(chosen(['a', { weight: 1 }], ['b'])).toBe('a');
   });
 
-  it('with less weight are used if heavier ones are not possible, and every reason is reported', () => {
+  it('is used with less weight if heavier ones are not possible, and every reason is reported', () => {
     const pools = [nodePool('spare', { labels: { team: 'b' } }), nodePool('main', { weight: 9, taints: [GPU_TAINT] })];
     const plan = planOf({ pools, pendingPods: [pod('web'), pod('x', { nodeSelector: { team: 'c' } })] });
     expect(onlyClaim(plan)?.nodePool).toBe('spare');
@@ -171,7 +171,7 @@ describe('NodePools', () => {
     );
   });
 
-  it('without instance types are reported, and their pods are refused', () => {
+  it('is reported without instance types, and its pods are refused', () => {
     const plan = planOf({
       pools: [
         nodePool('default', { requirements: [{ key: 'kubernetes.io/arch', operator: 'In', values: ['s390x'] }] }),
@@ -186,7 +186,7 @@ describe('NodePools', () => {
     );
   });
 
-  it('respect their limits, which count the largest possible type of each planned node', () => {
+  it('respects its limits, which count the largest possible type of each planned node', () => {
     const pools = [nodePool('default', { limits: { cpu: '10' } })];
     const node = stateNode('n', { allocatable: { cpu: '2' }, pods: [pod('old', { cpu: '2', nodeName: 'n' })] });
     const plan = planOf({ pools, nodes: [node], pendingPods: replicas(9, 'web', { cpu: '1' }) });
@@ -197,7 +197,7 @@ describe('NodePools', () => {
     );
   });
 
-  it('launch no node if the limit of nodes is reached', () => {
+  it('launches no node if the limit of nodes is reached', () => {
     const plan = planOf({
       pools: [nodePool('default', { limits: { nodes: '1' } })],
       nodes: [stateNode('n', { allocatable: { cpu: '0' } })],
@@ -207,8 +207,8 @@ describe('NodePools', () => {
   });
 });
 
-describe('requirements', () => {
-  it('of pods narrow the claim and its offerings', () => {
+describe('a requirement', () => {
+  it('narrows the claim and its offerings if it is that of a pod', () => {
     const plan = planOf({
       pendingPods: [
         pod('web', { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'on-demand' } }),
@@ -219,7 +219,7 @@ describe('requirements', () => {
     expect(onlyClaim(plan)?.usdPerHour).toBe(0.2);
   });
 
-  it('separate pods that require different zones', () => {
+  it('separates pods that require different zones', () => {
     const inZone = (zone: string) => ({ cpu: '100m', nodeSelector: { [ZONE_LABEL]: zone } });
     const plan = planOf({
       pendingPods: [...replicas(2, 'a', inZone('zone-a')), ...replicas(2, 'b', inZone('zone-b'))],
@@ -227,7 +227,7 @@ describe('requirements', () => {
     expect(podsPerClaim(plan)).toEqual([2, 2]);
   });
 
-  it('distinguish a missing offering from a missing type', () => {
+  it('distinguishes a missing offering from a missing type', () => {
     const spotInA = [
       offering('spot', 'zone-a', 1),
       offering('on-demand', 'zone-b', 1),
@@ -240,7 +240,7 @@ describe('requirements', () => {
     expect(refusalText(plan, 'web')).toMatch(/^no instance type had enough resources or had a required offering, /);
   });
 
-  it('fall back to the next term of a required affinity', () => {
+  it('falls back to the next term of a required affinity', () => {
     const term = (zone: string) => ({ matchExpressions: [oneOf(ZONE_LABEL, zone)] });
     const affinity = {
       nodeAffinity: {
@@ -251,7 +251,7 @@ describe('requirements', () => {
     expect(requirement(plan, ZONE_LABEL)?.values).toEqual(['zone-c']);
   });
 
-  it('become labels of the node unless AWS sets them', () => {
+  it('becomes a label of the node unless AWS sets it', () => {
     const pools = [
       nodePool('default', { requirements: [{ key: 'tier', operator: 'In', values: ['silver', 'gold'] }] }),
     ];
@@ -270,7 +270,7 @@ describe('requirements', () => {
     ]);
   });
 
-  it('of a pod are validated before solving', () => {
+  it('is validated before solving if it is that of a pod', () => {
     const plan = planOf({ pendingPods: [pod('web', { nodeSelector: { 'karpenter.sh/bogus': 'x' } })] });
     expect(plan.refusals.get('default/web')).toMatchObject({ code: 'ignored', optedOut: false });
     const away = { matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' as const }] };
@@ -282,20 +282,20 @@ describe('requirements', () => {
   });
 });
 
-describe('taints', () => {
-  it('with PreferNoSchedule are tolerated as a last resort', () => {
+describe('a taint with PreferNoSchedule', () => {
+  it('is tolerated as a last resort', () => {
     const plan = planOf({ pools: [nodePool('default', { taints: [PREFERRED_TAINT] })], pendingPods: [pod('web')] });
     expect(podsPerClaim(plan)).toEqual([1]);
   });
 
-  it('with PreferNoSchedule are avoided if another NodePool is possible', () => {
+  it('is avoided if another NodePool is possible', () => {
     const pools = [nodePool('z', { taints: [PREFERRED_TAINT], weight: 50 }), nodePool('a')];
     expect(onlyClaim(planOf({ pools, pendingPods: [pod('web')] }))?.nodePool).toBe('a');
   });
 });
 
-describe('DaemonSets', () => {
-  it('use a part of every type on which they run', () => {
+describe('a DaemonSet', () => {
+  it('uses a part of every type on which it runs', () => {
     const plan = planOf({
       daemonPods: [daemon('agent', { cpu: '500m' })],
       pendingPods: [pod('web', { cpu: '3500m' })],
@@ -308,7 +308,7 @@ describe('DaemonSets', () => {
     expect(onlyClaim(tight)?.instanceTypes).toEqual(['large']);
   });
 
-  it('count only on nodes that their selector and tolerations allow', () => {
+  it('counts only on nodes that its selector and tolerations allow', () => {
     const plan = planOf({
       pools: [nodePool('default', { taints: [GPU_TAINT] })],
       daemonPods: [
@@ -325,7 +325,7 @@ describe('DaemonSets', () => {
     expect(onlyClaim(plan)).toMatchObject({ instanceTypes: ['medium', 'large'], requests: { cpu: 4000 } });
   });
 
-  it('run on types that any term of their affinity allows', () => {
+  it('runs on types that any term of its affinity allows', () => {
     const term = (name: string) => ({ matchExpressions: [oneOf(INSTANCE_TYPE_LABEL, name)] });
     const affinity = {
       nodeAffinity: {
@@ -340,13 +340,13 @@ describe('DaemonSets', () => {
   });
 });
 
-describe('host ports', () => {
-  it('separate pods that use the same port', () => {
+describe('a host port', () => {
+  it('separates pods that use the same port', () => {
     const plan = planOf({ pendingPods: replicas(3, 'web', { cpu: '100m', hostPort: 80 }) });
     expect(podsPerClaim(plan)).toEqual([1, 1, 1]);
   });
 
-  it('of DaemonSets are used on every node', () => {
+  it('is used on every node if it is that of a DaemonSet', () => {
     const plan = planOf({
       daemonPods: [daemon('agent', { hostPort: 80 })],
       pendingPods: [pod('web', { hostPort: 80 })],
@@ -354,22 +354,22 @@ describe('host ports', () => {
     expect(plan.refusals.get('default/web')).toMatchObject({ pools: [{ misfit: { code: 'host-port' } }] });
   });
 
-  it('of running pods are used on their node', () => {
+  it('is used on the node of its running pod', () => {
     const node = stateNode('n', { pods: [pod('old', { hostPort: 80, nodeName: 'n' })] });
     const plan = planOf({ nodes: [node], pendingPods: [pod('web', { hostPort: 80 }), pod('other', { hostPort: 81 })] });
     expect(plan.placements).toEqual([{ node: 'n', providerId: 'aws:///n', pods: ['default/other'] }]);
   });
 });
 
-describe('existing nodes', () => {
-  it('are filled first, initialized nodes before others, then by name', () => {
+describe('an existing node', () => {
+  it('is filled first, initialized nodes before others, then by name', () => {
     const nodes = [stateNode('b'), stateNode('a', { initialized: false }), stateNode('c')];
     const plan = planOf({ nodes, pendingPods: replicas(3, 'web', { cpu: '3' }) });
     expect(plan.placements.map(({ node }) => node)).toEqual(['b', 'c', 'a']);
     expect(plan.claims).toEqual([]);
   });
 
-  it('reserve room for DaemonSet pods that are not yet running', () => {
+  it('reserves room for DaemonSet pods that are not yet running', () => {
     const agent = daemon('agent', { cpu: '1' });
     const running = { ...agent, spec: { ...agent.spec, nodeName: 'n' } };
     const placed = (pods: Snapshot['pendingPods']): number =>
@@ -382,20 +382,20 @@ describe('existing nodes', () => {
     expect(placed([running])).toBe(3);
   });
 
-  it('accept no pods if they are overcommitted or being deleted', () => {
+  it('accepts no pods if it is overcommitted or being deleted', () => {
     const full = stateNode('full', { pods: [pod('old', { memory: '17Gi', nodeName: 'full' })] });
     const going = stateNode('going', { markedForDeletion: true });
     expect(planOf({ nodes: [full, going], pendingPods: [pod('web', { cpu: '1' })] }).placements).toEqual([]);
   });
 
-  it('do not satisfy selectors on labels that they do not have', () => {
+  it('does not satisfy selectors on labels that it does not have', () => {
     const selecting = (nodeSelector: Readonly<Record<string, string>>) =>
       planOf({ nodes: [stateNode('n')], pendingPods: [pod('web', { nodeSelector })] }).placements.length;
     expect(selecting({ [ZONE_LABEL]: 'zone-a' })).toBe(1);
     expect(selecting({ 'kubernetes.io/arch': 'amd64' })).toBe(0);
   });
 
-  it('ignore the requests of finished pods', () => {
+  it('ignores the requests of finished pods', () => {
     const done = { ...pod('done', { cpu: '4', nodeName: 'n' }), status: { phase: 'Succeeded' as const } };
     const plan = planOf({ nodes: [stateNode('n', { pods: [done] })], pendingPods: [pod('web', { cpu: '4' })] });
     expect(plan.placements).toHaveLength(1);
@@ -434,8 +434,8 @@ describe('minValues', () => {
   });
 });
 
-describe('unsupported features', () => {
-  it('refuse the pods that need them', () => {
+describe('an unsupported feature', () => {
+  it('refuses the pods that need it', () => {
     const plan = planOf({
       pendingPods: [pod('device', { resourceClaims: [{ name: 'd' }] })],
     });

@@ -32,8 +32,8 @@ const made = (each: Pod, creationTimestamp: string, uid: string): Pod => ({
   metadata: { ...each.metadata, creationTimestamp, uid },
 });
 
-describe('pods are tried', () => {
-  it('by CPU, then memory, then age, then UID', () => {
+describe('a pod', () => {
+  it('is tried by CPU, then memory, then age, then UID', () => {
     const [early, late] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'];
     const pendingPods = [
       made(pod('young', { cpu: '1', memory: '1Gi' }), late, 'a'),
@@ -48,7 +48,7 @@ describe('pods are tried', () => {
     );
   });
 
-  it('until a whole round makes no progress, and pods that depend on a later pod are tried again', () => {
+  it('is tried until a whole round makes no progress, and again if it depends on a later pod', () => {
     const affinity = (app: string) => ({
       podAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: [
@@ -68,8 +68,8 @@ describe('pods are tried', () => {
   });
 });
 
-describe('places are tried', () => {
-  it('as nodes first, then claims by their number of pods, then new claims', () => {
+describe('a place', () => {
+  it('is tried as a node first, then as a claim by its number of pods, then as a new claim', () => {
     const node = stateNode('node', { allocatable: { cpu: '1' } });
     const apart = (app: string) => ({
       podAntiAffinity: {
@@ -92,7 +92,7 @@ describe('places are tried', () => {
     expect(plan.claims.map(({ pods }) => pods.length)).toEqual([2, 2]);
   });
 
-  it('with open claims of any NodePool before a new claim of a heavier NodePool', () => {
+  it('is tried as an open claim of any NodePool before a new claim of a heavier NodePool', () => {
     const heavy = nodePool('heavy', { weight: 50, requirements: [oneOf(ZONE_LABEL, 'zone-a')] });
     const plan = firstFit({
       pools: [heavy, nodePool('light')],
@@ -102,7 +102,7 @@ describe('places are tried', () => {
     expect(plan.claims.map(({ nodePool: name }) => name)).toEqual(['light']);
   });
 
-  it('again after a pod has added a label that the NodePool does not have', () => {
+  it('is tried again after a pod has added a label that the NodePool does not have', () => {
     const avoids = [{ matchExpressions: [{ key: 'team', operator: 'NotIn' as const, values: ['b'] }] }];
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: avoids } },
@@ -119,7 +119,7 @@ describe('places are tried', () => {
     expect(plan.claims[0]?.labels.team).toBe('a');
   });
 
-  it('by the labels that nodes have, without the requirements of pods that were placed there', () => {
+  it('is tried by the labels that nodes have, without the requirements of pods that were placed there', () => {
     const avoids = [{ matchExpressions: [{ key: 'team', operator: 'NotIn' as const, values: ['b'] }] }];
     const affinity = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: avoids } },
@@ -131,7 +131,7 @@ describe('places are tried', () => {
     expect(placements).toMatchObject([{ pods: ['default/avoids'] }]);
   });
 
-  it('with uninitialized nodes after initialized ones, whatever their names', () => {
+  it('is tried after initialized nodes if it is an uninitialized node, whatever its name', () => {
     const nodes = [
       stateNode('a-young', { initialized: false, allocatable: { cpu: '1' } }),
       stateNode('b', { allocatable: { cpu: '1' } }),
@@ -143,7 +143,7 @@ describe('places are tried', () => {
 });
 
 describe('a taint', () => {
-  it('with PreferNoSchedule does not keep pods from existing nodes, and from new ones only until the last resort', () => {
+  it('does not keep pods from existing nodes with PreferNoSchedule, and from new ones only until the last resort', () => {
     const taints = [{ key: 'old', value: 'yes', effect: 'PreferNoSchedule' as const }];
     const pendingPods = [pod('p', { cpu: '1' })];
     expect(planOf({ nodes: [stateNode('old', { taints })], pendingPods }).placements).toMatchObject([{ node: 'old' }]);
@@ -154,14 +154,14 @@ describe('a taint', () => {
     expect(namesOf([soft])).toEqual(['soft']);
   });
 
-  it('with NoExecute is reported with its value', () => {
+  it('is reported with its value if it has NoExecute', () => {
     const pools = [nodePool('default', { taints: [{ key: 'x', value: 'y', effect: 'NoExecute' }] })];
     expect(refusalText(planOf({ pools, pendingPods: [pod('p')] }), 'p')).toBe(
       'did not tolerate taint (taint=x=y:NoExecute)',
     );
   });
 
-  it('that is a startup taint does not repel pods', () => {
+  it('does not repel pods if it is a startup taint', () => {
     const pool = nodePool('default');
     const { template } = pool.spec;
     const startupTaints = [{ key: 'cni', effect: 'NoExecute' as const }];
@@ -173,8 +173,8 @@ describe('a taint', () => {
   });
 });
 
-describe('limits', () => {
-  it('count only nodes of the NodePool', () => {
+describe('a limit', () => {
+  it('counts only nodes of the NodePool', () => {
     const nodes = [
       stateNode('own', { pods: [pod('r', { cpu: '4', nodeName: 'own' })] }),
       stateNode('other', { pool: 'other', pods: [pod('q', { cpu: '4', nodeName: 'other' })] }),
@@ -186,7 +186,7 @@ describe('limits', () => {
     expect(bought('5')).toEqual([]);
   });
 
-  it('count nodes that are being deleted until they are gone', () => {
+  it('counts nodes that are being deleted until they are gone', () => {
     const nodes = [stateNode('going', { markedForDeletion: true })];
     const bought = (cpu: string) =>
       planOf({ nodes, pools: [nodePool('default', { limits: { cpu } })], pendingPods: [pod('p', { cpu: '1' })] })
@@ -195,7 +195,7 @@ describe('limits', () => {
     expect(bought('8')).toHaveLength(1);
   });
 
-  it('do not count nodes whose deletion takes long, because their pods may wait for a new node', () => {
+  it('does not count nodes whose deletion takes long, because their pods may wait for a new node', () => {
     const bought = (minutes: number) => {
       const nodeClaim = { metadata: { name: 'going', deletionTimestamp: new Date(0).toISOString() } } as NodeClaim;
       const nodes = [{ ...stateNode('going', { markedForDeletion: true }), nodeClaim }];
@@ -205,7 +205,7 @@ describe('limits', () => {
     expect([bought(4).length, bought(5).length]).toEqual([0, 1]);
   });
 
-  it.each(['compatible', 'cheapest'] as const)('on nodes hold within one solve with packing %s', (packing) => {
+  it.each(['compatible', 'cheapest'] as const)('holds on nodes within one solve with packing %s', (packing) => {
     const plan = (nodes: string) =>
       planOf(
         {
@@ -219,14 +219,14 @@ describe('limits', () => {
     expect(refusalText(plan('2'), 'p-2')).toBe('node limits have been exhausted for nodepool (NodePool=default)');
   });
 
-  it('are reported if no type is small enough', () => {
+  it('is reported if no type is small enough', () => {
     const plan = planOf({ pools: [nodePool('default', { limits: { memory: '1Gi' } })], pendingPods: [pod('p')] });
     expect(refusalText(plan, 'p')).toBe('all available instance types exceed limits for nodepool (NodePool=default)');
   });
 });
 
-describe('DaemonSets', () => {
-  it('differ by type, and a claim counts the smallest overhead of its types', () => {
+describe('a DaemonSet', () => {
+  it('differs by type, and a claim counts the smallest overhead of its types', () => {
     const types = [
       instanceType('small', { cpu: 2, requirements: [oneOf(INSTANCE_SIZE_LABEL, 's')] }),
       instanceType('big', { cpu: 8, requirements: [oneOf(INSTANCE_SIZE_LABEL, 'b')] }),
@@ -251,7 +251,7 @@ describe('DaemonSets', () => {
     expect(only?.requests).toMatchObject({ cpu: 4000, pods: 3 });
   });
 
-  it('with a host port repel pods that use the port from types on which they run', () => {
+  it('repels pods that use its host port from types on which it runs', () => {
     const types = [
       instanceType('small', { cpu: 2, requirements: [oneOf(INSTANCE_SIZE_LABEL, 's')] }),
       instanceType('big', { cpu: 8, requirements: [oneOf(INSTANCE_SIZE_LABEL, 'b')] }),

@@ -38,7 +38,7 @@ describe('a spot offering with a risk', () => {
     expect(claim && nodeUsdPerHour(claim)).toBe(0.2);
   });
 
-  it('in one zone moves the launch to another zone', () => {
+  it('moves the launch to another zone if its risk is in one zone', () => {
     const claim = bought([risky(CHEAP, 0.02, ['zone-a', 'zone-b']), CALM]);
     expect(claim).toMatchObject({ cheapest: 'cheap', usdPerHour: 0.2 });
     expect(claim).not.toHaveProperty('spotRiskUsdPerHour');
@@ -107,8 +107,8 @@ describe('a spot offering with a risk', () => {
   });
 });
 
-describe('lists of types', () => {
-  it('are unchanged without spot risk, and are one new object with it', () => {
+describe('a list of types', () => {
+  it('is unchanged without spot risk, and is one new object with it', () => {
     const plain = sharedTypeList([CHEAP, CALM]);
     expect(withoutExpectedCosts(plain)).toBe(plain);
     const list = [risky(CHEAP, 0.1), CALM];

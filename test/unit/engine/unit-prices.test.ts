@@ -18,8 +18,8 @@ function worthOnGrid(rooms: readonly PricedRoom[], demand: { readonly cpu: numbe
   return Math.max(...worths);
 }
 
-describe('unit prices', () => {
-  it('make no room worth more than its cost, and give the demand the highest worth', () => {
+describe('a unit price', () => {
+  it('makes no room worth more than its cost, and gives the demand the highest worth', () => {
     fc.assert(
       fc.property(fc.array(room, { minLength: 1, maxLength: 30 }), amount, amount, (rooms, cpu, memory) => {
         const prices = unitPricesOf(rooms, { cpu, memory });
@@ -31,7 +31,7 @@ describe('unit prices', () => {
     );
   });
 
-  it('are 0 without rooms', () => {
+  it('is 0 without rooms', () => {
     expect(unitPricesOf([], { cpu: 1, memory: 1 })).toEqual({ cpu: 0, memory: 0 });
   });
 });

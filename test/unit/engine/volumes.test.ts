@@ -54,7 +54,7 @@ const zonesOf = ({ claims }: Plan): readonly (readonly string[] | undefined)[] =
   claims.map(({ requirements }) => requirements.find(({ key }) => key === ZONE_LABEL)?.values);
 
 describe('a volume', () => {
-  it('that exists requires its zone', () => {
+  it('requires its zone if it exists', () => {
     const plan = planOf({
       persistentVolumeClaims: [claim('data', { bound: 'pv' })],
       persistentVolumes: [volume('pv', 'zone-c')],
@@ -63,7 +63,7 @@ describe('a volume', () => {
     expect(zonesOf(plan)).toEqual([['zone-c']]);
   });
 
-  it('that does not exist yet requires the topologies of its class, one after the other', () => {
+  it('requires the topologies of its class, one after the other, if it does not exist yet', () => {
     const terms = ['nowhere', 'zone-b'].map((zone) => ({
       matchLabelExpressions: [{ key: 'topology.ebs.csi.aws.com/zone', values: [zone] }],
     }));
@@ -75,7 +75,7 @@ describe('a volume', () => {
     expect(zonesOf(plan)).toEqual([['zone-b']]);
   });
 
-  it('in a zone that its pod cannot use keeps the pod pending', () => {
+  it('keeps the pod pending in a zone that its pod cannot use', () => {
     const db = using('db', 'data');
     const plan = planOf({
       persistentVolumeClaims: [claim('data', { bound: 'pv' })],
@@ -87,7 +87,7 @@ describe('a volume', () => {
     );
   });
 
-  it('that is local does not bind its pod to a host', () => {
+  it('does not bind its pod to a host if it is local', () => {
     const terms = [{ matchExpressions: [oneOf(HOSTNAME_LABEL, 'gone')] }];
     const plan = planOf({
       persistentVolumeClaims: [claim('data', { bound: 'pv' })],
@@ -116,7 +116,7 @@ describe('a volume', () => {
     ]);
   });
 
-  it('without a common zone with another volume keeps its pod pending, with a reason', () => {
+  it('keeps its pod pending without a common zone with another volume, with a reason', () => {
     const plan = both(inZones('pv-1', 'zone-a'), inZones('pv-2', 'zone-c'));
     expect(plan.claims).toEqual([]);
     expect(refusalText(plan, 'db')).toMatch(/topology\.kubernetes\.io\/zone/);
@@ -140,7 +140,7 @@ describe('a volume', () => {
     expect(plan.refusals.size).toBe(1);
   });
 
-  it('of a pod is looked up by claim name and namespace', () => {
+  it('is looked up by claim name and namespace', () => {
     const db = pod('db', { cpu: '100m', volumes: [{ name: 'scratch', ephemeral: {} }] });
     const plan = planOf({
       persistentVolumeClaims: [claim('db-scratch', { bound: 'pv' })],
@@ -197,7 +197,7 @@ describe('a volume', () => {
       },
       'pvc is considered unbound because it does not contain annotation',
     ],
-  ])('with %s refuses its pod', (_, parts, text) => {
+  ])('refuses its pod with %s', (_, parts, text) => {
     const plan = planOf({ ...parts, pendingPods: [using('db', 'data')] });
     expect(plan.refusals.get('default/db')).toEqual({ code: 'ignored', text, optedOut: false });
   });
@@ -219,7 +219,7 @@ describe('a volume', () => {
     expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/c']]);
   });
 
-  it('of a migrated in-tree driver uses a slot of its CSI driver', () => {
+  it('uses a slot of its CSI driver if it is of a migrated in-tree driver', () => {
     const csiNode: CSINode = {
       apiVersion: 'storage.k8s.io/v1',
       kind: 'CSINode',
@@ -239,7 +239,7 @@ describe('a volume', () => {
   });
 });
 
-describe('volumes in many places', () => {
+describe('a volume in many places', () => {
   const placed = (name: string, terms: readonly (readonly ReturnType<typeof oneOf>[])[]): PersistentVolume =>
     volume(name, '', {
       nodeAffinity: { required: { nodeSelectorTerms: terms.map((matchExpressions) => ({ matchExpressions })) } },
@@ -251,7 +251,7 @@ describe('volumes in many places', () => {
     pendingPods: [using('db', ...volumes.map(({ metadata: { name } }) => name))],
   });
 
-  it('use the last place if it is the only existing one', () => {
+  it('uses the last place if it is the only existing one', () => {
     const zones = [...many(999, (i) => `nowhere-${i}`), 'zone-c'];
     const places = zones.map((zone) => [oneOf(ZONE_LABEL, zone)]);
     const plan = planOf(world(many(3, (i) => placed(`pv-${i}`, places))));
@@ -271,7 +271,7 @@ describe('volumes in many places', () => {
       what: 'without common places',
       of: (at: number) => many(1_000, (i) => [oneOf('a', `v${at}`), oneOf('b', `v${i}`)]),
     },
-  ])('$what are evaluated quickly', ({ of }) => {
+  ])('is evaluated quickly: $what', ({ of }) => {
     const input = world(many(200, (at) => placed(`pv-${at}`, of(at))));
     const plan = withinCpuTime(8_000, () => planOf(input));
     expect(plan.claims).toEqual([]);

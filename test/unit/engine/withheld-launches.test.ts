@@ -51,13 +51,13 @@ describe('isAffected', () => {
   });
 });
 
-describe('withheld launches', () => {
+describe('a withheld launch', () => {
   const withheld: WithheldLaunch = { nodePool: 'default', cause: TAINT, text: 'earlier nodes had a taint' };
   const healthy = ownPod({ ...TOLERANT });
   const planWith = (all: readonly WithheldLaunch[], parts: Parameters<typeof snapshot>[0]) =>
     solve({ ...snapshot(parts), withheld: all }, OPTIONS);
 
-  it('keep affected pods from new nodes of the NodePool, and report why', () => {
+  it('keeps affected pods from new nodes of the NodePool, and reports why', () => {
     const plan = planWith([withheld], { pendingPods: [...replicas(3, 'web', { cpu: '1' }), healthy] });
     expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/own']]);
     expect(plan.refusals.get('default/web-0')).toMatchObject({
@@ -67,7 +67,7 @@ describe('withheld launches', () => {
     });
   });
 
-  it('let affected pods use another NodePool and existing nodes', () => {
+  it('lets affected pods use another NodePool and existing nodes', () => {
     const pools = [
       { nodePool: nodePool('default', { weight: 10 }), instanceTypes: TYPES },
       { nodePool: nodePool('other'), instanceTypes: TYPES },
@@ -88,7 +88,7 @@ describe('withheld launches', () => {
     expect(new Set(plan.claims.map((claim) => claim.nodePool))).toEqual(new Set(['other']));
   });
 
-  it('let one pod retry, or affect only the named pods', () => {
+  it('lets one pod retry, or affects only the named pods', () => {
     const pendingPods = replicas(3, 'web', { cpu: '1' });
     const trial = planWith([{ ...withheld, trial: 'default/web-1' }], { pendingPods });
     expect(trial.claims.flatMap(({ pods }) => pods)).toEqual(['default/web-1']);

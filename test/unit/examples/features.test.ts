@@ -9,8 +9,8 @@ import { validateStored } from '../../../src/cli/objects/stored.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../examples/features');
 
-describe('examples of features', () => {
-  it.each(readdirSync(FOLDER))('%s would be admitted', (file) => {
+describe('an example of a feature', () => {
+  it.each(readdirSync(FOLDER))('is admitted by an API server: %s', (file) => {
     for (const manifest of readManifests([join(FOLDER, file)])) {
       const object = validateStored(manifest);
       if (object.kind === 'NodePool') expect(nodePoolErrors(object as NodePool)).toEqual([]);

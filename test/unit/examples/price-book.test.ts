@@ -6,7 +6,7 @@ import { bookInForce } from '../../../src/engine/price-book/book-entries.ts';
 const ROOT = new URL('../../../', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
 
-it('the example of a price book has every kind of entry, and every entry is valid', () => {
+it('has every kind of entry in the example of a price book, and every entry is valid', () => {
   const { book, problems } = readPriceBook(text('examples/prices/price-book.yaml'), 'example');
   expect(problems).toEqual([]);
   const context = { region: 'eu-central-1', nowMs: Date.parse('2026-11-23T00:00:00Z') };
@@ -14,7 +14,7 @@ it('the example of a price book has every kind of entry, and every entry is vali
   expect(book.discounts).toHaveLength(3);
 });
 
-it('the price book of the documentation can be used', () => {
+it('uses the price book of the documentation', () => {
   const [, content = ''] = /```yaml\n(apiVersion: karpenter-ts[^`]*)```/.exec(text('docs/cost.md')) ?? [];
   expect(readPriceBook(content, 'docs/cost.md')).toMatchObject({ problems: [], book: { savingsPlans: [{}] } });
 });

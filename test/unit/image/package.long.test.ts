@@ -34,7 +34,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-describe('release artifacts', () => {
+describe('a release artifact', () => {
   const folder = mkdtempSync(join(tmpdir(), 'karpenter-package-'));
   const checkout = join(folder, 'checkout');
   const empty = join(folder, 'empty');
@@ -67,7 +67,7 @@ describe('release artifacts', () => {
       )
       .flatMap((source) => /(?:^|\/)(src\/.*)$/.exec(source)?.[1] ?? []);
 
-  it('the bundle of the operator contains the schemas of the requests that it sends only', () => {
+  it('contains in the bundle of the operator the schemas of the requests that it sends only', () => {
     const texts = filesOf('dist/operator')
       .filter((name) => name.endsWith('.js'))
       .map((name) => readFileSync(join(checkout, 'dist/operator', name), 'utf8'));
@@ -75,7 +75,7 @@ describe('release artifacts', () => {
     expect(texts.filter((text) => /TransitGateway|ClientVpn|VerifiedAccess/.test(text))).toEqual([]);
   });
 
-  it('the image contains the bundle of the operator only', () => {
+  it('contains in the image the bundle of the operator only', () => {
     const stages = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split(/^FROM /m);
     const copied = [...(stages.at(-1) ?? '').matchAll(/^(?:COPY|ADD) (.*)$/gm)].map(([, what]) => what);
     expect(copied).toEqual([
@@ -88,14 +88,14 @@ describe('release artifacts', () => {
     expect(filesOf('dist/operator/page').toSorted()).toEqual(readdirSync(join(ROOT, 'src/live/page')).toSorted());
   });
 
-  it('the bundles contain their source revision', () => {
+  it('contains its source revision if it is a bundle', () => {
     for (const path of ['dist/operator', 'dist/cli']) {
       const code = filesOf(path).filter((name) => name.endsWith('.js'));
       expect(code.some((name) => readFileSync(join(checkout, path, name), 'utf8').includes(REVISION))).toBe(true);
     }
   });
 
-  it('the bundle of the operator contains neither the local cluster nor the command line', () => {
+  it('contains in the bundle of the operator neither the local cluster nor the command line', () => {
     const sources = sourcesIn('dist/operator');
     expect(sources).toEqual(
       expect.arrayContaining(['src/main.ts', 'src/engine/solve.ts', 'src/engine-worker/worker.ts']),
@@ -106,7 +106,7 @@ describe('release artifacts', () => {
     expect(sourcesIn('dist/cli')).toContain('src/local/world.ts');
   });
 
-  it('the list of packages in the image has the packages of the bundle, and no others', () => {
+  it('lists in the image the packages of the bundle, and no others', () => {
     execFileSync(process.execPath, ['scripts/sbom.ts', 'dist/operator'], { cwd: checkout, env });
     const sbom = JSON.parse(readFileSync(join(checkout, 'dist/operator/sbom.cdx.json'), 'utf8')) as Sbom;
     expect(sbom).toMatchObject({
@@ -120,14 +120,14 @@ describe('release artifacts', () => {
     unlinkSync(join(checkout, 'dist/operator/sbom.cdx.json'));
   });
 
-  it('the bundle of the operator is plain ASCII, because V8 would otherwise store two bytes per character', () => {
+  it('is plain ASCII if it is the bundle of the operator, because V8 would otherwise store two bytes per character', () => {
     const codes = filesOf('dist/operator').filter((name) => name.endsWith('.js'));
     const texts = codes.map((name) => [name, readFileSync(join(checkout, 'dist/operator', name), 'utf8')] as const);
     expect(texts.filter(([, text]) => /[^\0-\x7f]/.test(text)).map(([name]) => name)).toEqual([]);
     expect(texts.map(([, text]) => text).join()).toContain('|\\u00b5s|');
   });
 
-  it('the npm package contains bundles, manifests and charts, but no sources and no source maps', () => {
+  it('contains in the npm package bundles, manifests and charts, but no sources and no source maps', () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths).toEqual(
       expect.arrayContaining([
@@ -152,12 +152,12 @@ describe('release artifacts', () => {
     expect(paths.filter((path) => /\.(ts|map)$/.test(path))).toEqual([]);
   });
 
-  it('the manifest of the npm package lists no dependencies', () => {
+  it('lists no dependencies in the manifest of the npm package', () => {
     const manifest = JSON.parse(readFileSync(join(empty, 'node_modules/karpenter-ts/package.json'), 'utf8')) as object;
     expect(Object.keys(manifest).filter((field) => /dependencies|scripts|overrides/i.test(field))).toEqual([]);
   });
 
-  it('the npm package installs without other packages', () => {
+  it('installs without other packages from the npm package', () => {
     const installed = readdirSync(join(empty, 'node_modules')).filter((name) => !name.startsWith('.'));
     expect(installed).toEqual(['karpenter-ts']);
   });
@@ -169,7 +169,7 @@ describe('release artifacts', () => {
       env: { PATH: '' },
     });
 
-  it('the command line of the npm package runs', () => {
+  it('runs the command line from the npm package', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(karpenter(process.execPath, '--version')).toMatchObject({ status: 0, stdout: `${version}\n` });
     const examples = join(empty, 'node_modules/karpenter-ts/examples');
@@ -178,7 +178,7 @@ describe('release artifacts', () => {
     expect(JSON.parse(String(simulated.stdout))).toHaveProperty('nodeClaims');
   });
 
-  it('the npm package replays several variants in parallel', () => {
+  it('replays several variants in parallel from the npm package', () => {
     const examples = join(empty, 'node_modules/karpenter-ts/examples/replay');
     const what = ['-f', join(examples, 'nodepool.yaml'), '--trace', join(examples, 'tiny.jsonl'), '--until', '2m'];
     const sets = ['--compare', 'a=--packing=compatible', '--compare', 'b=', '--parallel', '2'];
@@ -191,7 +191,7 @@ describe('release artifacts', () => {
     ]);
   });
 
-  it('the npm package reports in one line that a replay needs more memory', () => {
+  it('reports in one line that a replay of the npm package needs more memory', () => {
     const examples = join(empty, 'node_modules/karpenter-ts/examples/replay');
     const what = ['-f', join(examples, 'nodepool.yaml'), '--trace', join(examples, 'tiny.jsonl'), '--until', '2m'];
     const { status, stdout, stderr } = karpenter(process.execPath, 'replay', ...what, '--memory', '256Mi');

@@ -110,7 +110,7 @@ describe('against an API server', () => {
     expect(store.list()).toHaveLength(1);
   });
 
-  it('a write over an older version conflicts', async () => {
+  it('rejects a write over an older version as a conflict', async () => {
     const created = await client.create(NODE, node('a'));
     await client.patch(NODE, { name: 'a' }, { metadata: { labels: { team: 'x' } } });
     const stale = { metadata: { resourceVersion: created.metadata.resourceVersion, labels: { team: 'y' } } };
@@ -118,7 +118,7 @@ describe('against an API server', () => {
     await expect(client.delete(NODE, { name: 'a' }, { uid: 'other' })).rejects.toMatchObject({ status: 409 });
   });
 
-  it('an eviction that a PodDisruptionBudget forbids is rejected without a retry', async () => {
+  it('rejects an eviction that a PodDisruptionBudget forbids, and does not retry it', async () => {
     await client.create(POD, pod('web'));
     await client.patch(
       POD,

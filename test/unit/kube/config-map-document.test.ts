@@ -177,7 +177,7 @@ describe('an object without a valid document', () => {
     ['something else than base64 of gzip', { 'document.json.gz': 'bm90IHppcHBlZA==' }, /incorrect header/],
     ['the half of it', { 'document.json.gz': 'H4sIAAAAAAAAA0s=' }, /unexpected end of file/],
     ['too much', { 'document.json.gz': 'x'.repeat(600 * 1024) }, /614400 bytes exceeds the limit of 524288/],
-  ])('because it contains %s, is reported once and written again', async (_, binaryData, error) => {
+  ])('is reported once and written again because it contains %s', async (_, binaryData, error) => {
     const { document, put, lines, open } = kept();
     put({ binaryData: binaryData as Record<string, string> });
     expect(await document.read()).toBeUndefined();
@@ -189,14 +189,14 @@ describe('an object without a valid document', () => {
     expect(await open().read()).toBe('afresh');
   });
 
-  it('because it is a compression bomb, is not unpacked', async () => {
+  it('is not unpacked if it is a compression bomb', async () => {
     const { document, put, lines } = kept();
     put({ binaryData: (await packed(' '.repeat(64 * 1024 * 1024))) ?? {} });
     expect(await document.read()).toBeUndefined();
     expect(String(lines[0]?.fields.error)).toMatch(/Cannot create a Buffer larger than/);
   });
 
-  it('because another client created it, is neither read nor written until it is deleted', async () => {
+  it('is neither read nor written until it is deleted if another client created it', async () => {
     const { document, kube, put, lines, stored, open } = kept();
     put({ metadata: { ...REF, labels: { app: 'theirs' } }, binaryData: (await packed('theirs')) ?? {} });
     const before = stored();

@@ -62,7 +62,7 @@ describe('Leadership', () => {
   it.each([
     ['ends', 'put forward by an hour, as after a sleep of the machine', 3_600 * SECOND, false],
     ['goes on', 'put back by an hour', -3_600 * SECOND, true],
-  ])('%s if the time of the machine is %s', async (_, __, byMs, isOpen) => {
+  ])('behaves as follows: %s if the time of the machine is %s', async (_, __, byMs, isOpen) => {
     let setMs = 0;
     const virtual = virtualClock();
     const clock: VirtualClock = { ...virtual, now: () => virtual.now() + setMs, monotonic: virtual.now };

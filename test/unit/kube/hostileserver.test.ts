@@ -52,7 +52,7 @@ const page = (items: readonly unknown[], next = '', resourceVersion = '7'): Answ
   json({ metadata: { resourceVersion, continue: next }, items });
 
 describe('a list', () => {
-  it('with the same page again and again is rejected', async () => {
+  it('is rejected if it has the same page again and again', async () => {
     server.script(page([widget('a', 1)], 'next'));
     await expect(client.listAll(WIDGET)).rejects.toThrow(
       'returned an endless list of widgets: the same page was returned again',
@@ -60,13 +60,13 @@ describe('a list', () => {
     expect(server.seen.length).toBeLessThan(5);
   });
 
-  it('with an endless number of pages is rejected', async () => {
+  it('is rejected if it has an endless number of pages', async () => {
     let count = 0;
     server.script((seen, response) => page([], `page-${++count}`)(seen, response));
     await expect(client.listAll(WIDGET)).rejects.toThrow('returned an endless list of widgets: more than 5000 pages');
   }, 60_000);
 
-  it('with new tokens for the same page is rejected', async () => {
+  it('is rejected if it has new tokens for the same page', async () => {
     let count = 0;
     server.script((seen, response) => page([widget('a', 1)], `page-${++count}`)(seen, response));
     await expect(client.listAll(WIDGET)).rejects.toThrow(
@@ -82,7 +82,7 @@ describe('a list', () => {
     { metadata: {} },
     { metadata: { name: '' } },
     'x',
-  ])('with the item %j is rejected, because it may be incomplete', async (odd) => {
+  ])('is rejected with the item %j, because it may be incomplete', async (odd) => {
     server.script(page([widget('a', 1), odd]));
     await expect(client.listAll(WIDGET)).rejects.toMatchObject({
       message: 'the API server returned an invalid list of widgets: item 1 has no name',
@@ -104,7 +104,7 @@ describe('a list', () => {
     { metadata: null, items: [] },
     { items: [] },
     { metadata: { resourceVersion: '7' }, items: [widget('a', 8)] },
-  ])('that is %j is rejected', async (odd) => {
+  ])('is rejected if it is %j', async (odd) => {
     server.script(json(odd));
     await expect(client.listAll(WIDGET)).rejects.toThrow('the API server returned an invalid list of widgets: ');
   });
@@ -129,7 +129,7 @@ describe('a response for an object', () => {
     '[]',
     '{}',
     '{"kind":"Status"}',
-  ])('that is %j is an error that names the request without the text, and does not mean that the object is missing', async (body) => {
+  ])('is an error that names the request without the text, and does not mean that the object is missing: %j', async (body) => {
     server.script(text(body));
     for (const asked of [
       client.get(WIDGET, ref),
@@ -144,7 +144,12 @@ describe('a response for an object', () => {
     }
   });
 
-  it.each(['', '<html></html>', 'null', '{}'])('to a deletion or an eviction that is %j is a failure', async (body) => {
+  it.each([
+    '',
+    '<html></html>',
+    'null',
+    '{}',
+  ])('is a failure of a deletion or an eviction if it is %j', async (body) => {
     server.script(text(body));
     await expect(client.delete(WIDGET, ref)).rejects.toMatchObject({
       request: 'DELETE /apis/example.com/v1/widgets/a',
@@ -157,7 +162,10 @@ describe('a response for an object', () => {
     { code: 404, page: '404 page not found\n' },
     { code: 404, page: '<html>no such site</html>' },
     { code: 409, page: '' },
-  ])('that is $code without a Status does not mean that the object is missing: $page', async ({ code, page: body }) => {
+  ])('does not mean that the object is missing if it is $code without a Status: $page', async ({
+    code,
+    page: body,
+  }) => {
     server.script(text(body, code));
     const error: unknown = await client.find(WIDGET, ref).then(String, (failure) => failure);
     expect(error).toMatchObject({ name: 'ApiError', status: code, message: expect.stringContaining(String(code)) });
@@ -165,7 +173,7 @@ describe('a response for an object', () => {
     await expect(deleteExactly(client, WIDGET, widget('a', 1))).rejects.toThrow(ApiError);
   });
 
-  it('that breaks off is requested again, except after a creation', async () => {
+  it('is requested again if it breaks off, except after a creation', async () => {
     server.script(cutOff, json(widget('a', 1)));
     expect(await client.get(WIDGET, ref)).toMatchObject({ metadata: ref });
     server.script(cutOff);
@@ -181,7 +189,7 @@ describe('a response for an object', () => {
     { message: 'x'.repeat(1_000_000), details: { retryAfterSeconds: -5 } },
     [],
     'x',
-  ])('that is a failure in another form is reported as a failure', async (body) => {
+  ])('is reported as a failure if it is a failure in another form', async (body) => {
     server.script(json(body, 429));
     const error: Error = await client.get(WIDGET, ref).then(String, (failure) => failure);
     expect(error).toMatchObject({ name: 'ApiError', status: 429, reason: 'TooManyRequests' });
@@ -192,7 +200,7 @@ describe('a response for an object', () => {
     '100000000',
     '1e300',
     'Thu, 01 Jan 2150 00:00:00 GMT',
-  ])('with a wait until %s is repeated after a short wait', async (wait) => {
+  ])('is repeated after a short wait if it demands a wait until %s', async (wait) => {
     const patient = connect({ fence: openFence(), url: server.url, clock: slowClock });
     server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
     const startedMs = slowClock.now();
@@ -201,13 +209,13 @@ describe('a response for an object', () => {
     patient.close();
   });
 
-  it.each(['-1', 'soon', ''])('with a wait of %j fails without a retry', async (wait) => {
+  it.each(['-1', 'soon', ''])('fails without a retry if it demands a wait of %j', async (wait) => {
     server.script(status(429, 'TooManyRequests', 'later', { 'retry-after': wait }), json(widget('a', 1)));
     await expect(client.get(WIDGET, ref)).rejects.toMatchObject({ status: 429 });
     expect(server.seen).toHaveLength(1);
   });
 
-  it('that is longer than any object is aborted', async () => {
+  it('is aborted if it is longer than any object', async () => {
     server.script((_, response) => {
       const pour = (): void =>
         void (response.write(' '.repeat(100_000)) ? setImmediate(pour) : response.once('drain', pour));
@@ -292,11 +300,11 @@ describe('a watch', () => {
     { type: 'BOOKMARK', object: { metadata: {} } },
     { type: 'ADDED', object: { metadata: { name: 'a' } } },
     { type: 'constructor', object: widget('a', 1) },
-  ])('with the event %j fails with the name of the kind', async (event) => {
+  ])('fails with the name of the kind for the event %j', async (event) => {
     await expect(watch(event)).rejects.toThrow('the API server sent an invalid watch event of widgets');
   });
 
-  it('that breaks off fails with the name of the request', async () => {
+  it('fails with the name of the request if it breaks off', async () => {
     server.script((_, response) => {
       response.writeHead(200);
       response.write('{"type":"ADDED","obj', () => response.destroy());
@@ -311,7 +319,7 @@ describe('a watch', () => {
     });
   });
 
-  it('with an endless line is aborted', async () => {
+  it('is aborted if a line is endless', async () => {
     server.script((_, response) => {
       const pour = (): void =>
         void (response.write('x'.repeat(1_000)) ? setImmediate(pour) : response.once('drain', pour));
@@ -330,7 +338,7 @@ describe('a watch', () => {
   });
 });
 
-it('a body that arrives too slowly is aborted', async () => {
+it('aborts a body that arrives too slowly', async () => {
   const timers: NodeJS.Timeout[] = [];
   server.script((_, response) => void timers.push(setInterval(() => response.write(' '), 5)));
   const response = await exchange(openConnection({ url: server.url }), 'test', {
@@ -342,7 +350,7 @@ it('a body that arrives too slowly is aborted', async () => {
   for (const timer of timers) clearInterval(timer);
 });
 
-describe('informers', () => {
+describe('an informer', () => {
   const LATER = { type: 'ADDED', object: widget('b', 20) };
   const names = (store: Store<Widget>): readonly string[] => store.list().map(({ metadata }) => metadata.name);
 
@@ -359,7 +367,7 @@ describe('informers', () => {
     },
     { what: 'a page of HTML', watches: [endingStreamOf('<html>')] },
     { what: 'an end at once', watches: [endingStreamOf()] },
-  ])('list again after watches that contain only $what', async ({ watches }) => {
+  ])('lists again after watches that contain only $what', async ({ watches }) => {
     const listed = page([widget('a', 1), widget('b', 20)], '', '20');
     server.script(page([widget('a', 1)]), (seen, response) =>
       seen.query.has('watch') ? watches[0]?.(seen, response) : listed(seen, response),
@@ -368,7 +376,7 @@ describe('informers', () => {
     await until(() => names(store).includes('b'));
   });
 
-  it('continue from their last version if connections break repeatedly', async () => {
+  it('continues from its last version if connections break repeatedly', async () => {
     const watch: Answer = (_, response) => void response.destroy();
     server.script(page([widget('a', 1)]), watch, watch, watch, watch, watch, streamOf(LATER));
     const store = await informed(WIDGET);
@@ -376,7 +384,7 @@ describe('informers', () => {
     expect(server.seen.filter(({ query }) => !query.has('watch'))).toHaveLength(1);
   });
 
-  it('report repeated failures of watches, and their end', async () => {
+  it('reports repeated failures of watches, and their end', async () => {
     const broken = status(500, 'InternalError', 'no');
     server.script(page([widget('a', 1)]), broken, broken, broken, page([widget('a', 1)]), streamOf());
     await informed(WIDGET);
@@ -384,7 +392,7 @@ describe('informers', () => {
     expect(lines.filter((line) => line === 'failed watching, retrying')).toHaveLength(1);
   });
 
-  it('limit the rate of requests if each watch ends after one event', async () => {
+  it('limits the rate of requests if each watch ends after one event', async () => {
     let version = 10;
     const one: Answer = (seen, response) =>
       endingStreamOf({ type: 'ADDED', object: widget('b', ++version) })(seen, response);
@@ -395,7 +403,7 @@ describe('informers', () => {
     expect(slowClock.now() - startedMs).toBeGreaterThan(19 * 200);
   });
 
-  it('ignore an older state of an object', async () => {
+  it('ignores an older state of an object', async () => {
     const older = { type: 'MODIFIED', object: widget('a', 5, 'old') };
     server.script(page([widget('a', 6, 'new')]), streamOf(older, LATER));
     const store = await informed(WIDGET);
@@ -403,7 +411,7 @@ describe('informers', () => {
     expect(store.get({ name: 'a' })?.spec?.color).toBe('new');
   });
 
-  it('keep their objects while lists cannot be read', async () => {
+  it('keeps its objects while lists cannot be read', async () => {
     const expired = { type: 'ERROR', object: { code: 410 } };
     const broken = json({ metadata: { resourceVersion: '9' }, items: null });
     server.script(

@@ -30,7 +30,7 @@ afterEach(async () => {
 
 const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n', uid: 'u' } } as Pod;
 
-describe('requests', () => {
+describe('a request', () => {
   it.each([
     {
       call: 'get',
@@ -90,7 +90,7 @@ describe('requests', () => {
       },
       run: () => client.evict(pod, { uid: 'u' }),
     },
-  ])('$call sends $method $path', async ({ run, method, path, body, type }) => {
+  ])('is sent for $call as $method $path', async ({ run, method, path, body, type }) => {
     server.script(json(widget('a', 1)));
     await run();
     expect(server.seen[0]).toMatchObject({ method, path, ...(body && { body }) });

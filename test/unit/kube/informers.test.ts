@@ -72,7 +72,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-describe('informers', () => {
+describe('an informer', () => {
   it('lists, then watches from the version of the list', async () => {
     const watch = openWatch();
     server.script(page(5, widget('a', 1), widget('b', 2)), watch.answer);
@@ -90,7 +90,7 @@ describe('informers', () => {
     expect(store.get({ name: 'b' })).toBeUndefined();
   });
 
-  it('name the resources whose first list is not complete', async () => {
+  it('is named until its first list is complete', async () => {
     const listing = Promise.withResolvers<void>();
     server.script(async (...exchange) => {
       await listing.promise;
@@ -103,14 +103,14 @@ describe('informers', () => {
     expect(informers.unsynced()).toEqual([]);
   });
 
-  it('send existing objects to late subscribers', async () => {
+  it('sends existing objects to late subscribers', async () => {
     server.script(page(5, widget('a', 1)), openWatch().answer);
     const store = informers.store(WIDGET);
     await informers.synced();
     expect(track(store)).toEqual(['added a@1']);
   });
 
-  it('maintain indexes, also indexes that are added later', async () => {
+  it('maintains indexes, also indexes that are added later', async () => {
     const watch = openWatch();
     server.script(page(5, widget('a', 1, 'red'), widget('b', 2, 'red'), widget('c', 3)), watch.answer);
     const store = informers.store(WIDGET, { color: ({ spec }) => (spec?.color ? [spec.color] : []) });
@@ -130,7 +130,7 @@ describe('informers', () => {
   it.each([
     'end',
     'break',
-  ] as const)('continue from the last observed resource version if the watch has an %s', async (how) => {
+  ] as const)('continues from the last observed resource version if the watch has an %s', async (how) => {
     const [first, second] = [openWatch(), openWatch()];
     server.script(page(5, widget('a', 1)), first.answer, second.answer);
     const events = track(informers.store(WIDGET));
@@ -154,7 +154,7 @@ describe('informers', () => {
       expire: (watch: ReturnType<typeof openWatch>) => watch.send('ERROR', { code: 410, reason: 'Expired' }),
     },
     { when: 'as the answer to the next watch', expire: (watch: ReturnType<typeof openWatch>) => watch.end() },
-  ])('list again after the history expired $when, and publish only differences', async ({ expire, when }) => {
+  ])('lists again after the history expired $when, and publishes only differences', async ({ expire, when }) => {
     const [first, second] = [openWatch(), openWatch()];
     const again = page(20, widget('a', 1), widget('b', 15), widget('c', 3, undefined, 'successor'), widget('e', 16));
     const refusal = when === 'as an event' ? [] : [status(410, 'Expired', 'too old')];
@@ -185,7 +185,7 @@ describe('informers', () => {
     expect(lines.filter(({ level }) => level !== 'debug')).toEqual([]);
   });
 
-  it('read long lists in pages, and in one request if the pages expire', async () => {
+  it('reads long lists in pages, and in one request if the pages expire', async () => {
     server.script(
       json({ metadata: { resourceVersion: '5', continue: 'two' }, items: [widget('a', 1)] }),
       status(410, 'Expired', 'the continue token is too old'),
@@ -198,7 +198,7 @@ describe('informers', () => {
     expect(server.seen[2]?.query.has('limit')).toBe(false);
   });
 
-  it('read smaller pages if objects are large, and larger pages again afterwards', async () => {
+  it('reads smaller pages if objects are large, and larger pages again afterwards', async () => {
     const large = (name: string) => ({ ...widget(name, 1), text: 'x'.repeat(2 ** 20) });
     const all = [
       ...Array.from({ length: 30 }, (_, at) => large(`l${at}`)),
@@ -222,7 +222,7 @@ describe('informers', () => {
     expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  it('keep trying a kind that cannot be listed, and report the remedy once', async () => {
+  it('keeps trying a kind that cannot be listed, and reports the remedy once', async () => {
     const forbidden = status(403, 'Forbidden', 'widgets is forbidden');
     server.script(forbidden, forbidden, hangUp, page(5, widget('a', 1)), openWatch().answer);
     const store = informers.store(WIDGET);
@@ -237,7 +237,7 @@ describe('informers', () => {
     expect(lines.some(({ message }) => message === 'listing again')).toBe(true);
   });
 
-  it('do not wait for an optional kind that is not served', async () => {
+  it('does not wait for an optional kind that is not served', async () => {
     server.script(status(404, 'NotFound', 'the server could not find the requested resource'));
     const store = informers.store(WIDGET, {}, { optional: true });
     await informers.synced();
@@ -245,14 +245,14 @@ describe('informers', () => {
     expect(store.list()).toEqual([]);
   });
 
-  it('stop waiting when the signal is aborted', async () => {
+  it('stops waiting when the signal is aborted', async () => {
     server.script(status(404, 'NotFound', 'not served'));
     informers.store(WIDGET);
     const signal = AbortSignal.timeout(20);
     await expect(informers.synced(signal)).rejects.toThrow();
   });
 
-  it('continue if a listener fails', async () => {
+  it('continues if a listener fails', async () => {
     server.script(page(5, widget('a', 1)), openWatch().answer);
     const store = informers.store(WIDGET);
     store.subscribe(() => {

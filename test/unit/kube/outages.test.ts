@@ -80,8 +80,8 @@ describe('an outage of the API server', () => {
   });
 });
 
-describe('slow responses', () => {
-  it('are logged at a limited rate', () => {
+describe('a slow response', () => {
+  it('is logged at a limited rate', () => {
     const { outages, told, pass } = begin();
     outages.served(REQUEST, 4_900);
     for (let request = 0; request < 8; request += 1) {

@@ -43,7 +43,7 @@ describe('mergePatch', () => {
     { before: {}, after: { a: {} }, patch: { a: {} } },
     { before: { a: 1 }, after: { a: 1, b: undefined }, patch: undefined },
     { before: { a: { b: 1, c: 2 } }, after: { a: { b: 1, c: 3 } }, patch: { a: { c: 3 } } },
-  ])('from $before to $after is $patch', ({ before, after, patch }) => {
+  ])('turns $before into $after by $patch', ({ before, after, patch }) => {
     expect(mergePatch(before, after)).toEqual(patch);
   });
 });
@@ -66,7 +66,7 @@ describe('changes', () => {
   });
 });
 
-describe('writes', () => {
+describe('a write', () => {
   const failing = (status: number, reason: string): KubeClient => {
     const fail = async (): Promise<never> => {
       throw new ApiError(status, reason, 'no');
@@ -96,7 +96,7 @@ describe('writes', () => {
     { what: 'there is a later one of its name', now: widget('a', 9, 'red', 'successor'), gone: true },
     { what: 'there is none', now: undefined, gone: true },
     { what: 'it is there', now: widget('a', 9), gone: false },
-  ])('after a conflict reads the object again: $what', async ({ now, gone }) => {
+  ])('reads the object again after a conflict: $what', async ({ now, gone }) => {
     const client = { ...failing(409, 'Conflict'), find: async () => now } as KubeClient;
     const deleted = deleteExactly(client, WIDGET, widget('a', 1));
     if (gone) expect(await deleted).toBe(false);

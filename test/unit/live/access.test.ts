@@ -32,7 +32,7 @@ describe('the live page in a browser', () => {
     ['same-site', 'cross-site'],
     ['cross-site', 'cross-site'],
     ['', 'cross-site'],
-  ])('with Sec-Fetch-Site %j returns %s', (site, result) => {
+  ])('returns with Sec-Fetch-Site %j: %s', (site, result) => {
     const headers = { host: 'localhost:8090', 'sec-fetch-site': site };
     expect(admission(asked(headers), query(), access)).toBe(result);
   });
@@ -60,7 +60,7 @@ describe('the live page with a token', () => {
     [{ cookie: 'karpenter_live=' }, '', 'no-token'],
     // The token itself is not a valid cookie.
     [{ cookie: `karpenter_live=${TOKEN}` }, '', 'no-token'],
-  ])('with %j and %j returns %s', (headers, text, result) => {
+  ])('returns with %j and %j: %s', (headers, text, result) => {
     expect(admit(headers, text)).toBe(result);
   });
 

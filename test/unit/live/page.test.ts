@@ -14,14 +14,14 @@ const { costAreas, lifeParts } = timeline;
 const { amountText, blockers, byPool, chartPath, matches, nodeText, shareOf, spanText, surplusText, usdText } = format;
 const { boxSide, flow, podPaths, podRectangles, scaleFor, tonesFor } = layout;
 
-describe('texts of the page', () => {
+describe('a text of the page', () => {
   it.each([
     [undefined, ''],
     [0.085064, '$0.0851'],
     [1.5, '$1.50'],
     [-0.25, '−$0.2500'],
     [1234.5, '$1235'],
-  ])('format %p USD as %j', (usd, text) => {
+  ])('formats %p USD as %j', (usd, text) => {
     expect(usdText(usd)).toBe(text);
   });
 
@@ -33,7 +33,7 @@ describe('texts of the page', () => {
     [47 * 3_600_000, '47 h'],
     [49 * 3_600_000, '2 d'],
     [-5, '0 s'],
-  ])('format %p ms as %j', (ms, text) => {
+  ])('formats %p ms as %j', (ms, text) => {
     expect(spanText(ms)).toBe(text);
   });
 
@@ -42,7 +42,7 @@ describe('texts of the page', () => {
     ['memory', 32 * 2 ** 30, '32 GiB'],
     ['memory', 0, '0 B'],
     ['nvidia.com/gpu', 4, '4'],
-  ])('format %s of %p as %j', (resource, amount, text) => {
+  ])('formats %s of %p as %j', (resource, amount, text) => {
     expect(amountText(resource, amount)).toBe(text);
   });
 
@@ -50,16 +50,16 @@ describe('texts of the page', () => {
     [{}, ''],
     [{ surplusCreditsUsdPerHour: 0 }, ''],
     [{ surplusCreditsUsdPerHour: 0.0123 }, ' (planning: +$0.0123 surplus CPU credits)'],
-  ])('format the surplus CPU credits of %j as %j', (price, text) => {
+  ])('formats the surplus CPU credits of %j as %j', (price, text) => {
     expect(surplusText(price)).toBe(text);
   });
 
-  it('limit the share of a node to 100 %', () => {
+  it('limits the share of a node to 100 %', () => {
     expect([shareOf([5, 4]), shareOf([1, 4]), shareOf([0, 0])]).toEqual([1, 0.25, 0]);
   });
 });
 
-describe('nodes of the page', () => {
+describe('the list of nodes of the page', () => {
   const node = (name: string, nodePool: string, code?: string) => ({
     name,
     nodePool,
@@ -67,7 +67,7 @@ describe('nodes of the page', () => {
     ...(code === undefined ? {} : { verdict: { code, text: `because of ${code}` } }),
   });
 
-  it('are sorted by NodePool and name, nodes without a NodePool last', () => {
+  it('is sorted by NodePool and name, nodes without a NodePool last', () => {
     const groups = byPool([node('b', 'web'), node('x', ''), node('a', 'web'), node('c', 'batch')]);
     expect(groups.map(([pool, nodes]: [string, { name: string }[]]) => [pool, nodes.map(({ name }) => name)])).toEqual([
       ['batch', ['c']],
@@ -84,7 +84,7 @@ describe('nodes of the page', () => {
     ]).toEqual([true, true, false]);
   });
 
-  it('are counted by blocking reason, without nodes that are being disrupted', () => {
+  it('counts nodes by blocking reason, without nodes that are being disrupted', () => {
     const nodes = [node('a', 'x', 'pdb'), node('b', 'x', 'nominated'), node('c', 'x', 'pdb'), node('d', 'x', 'chosen')];
     expect(blockers(nodes)).toEqual([
       { code: 'pdb', count: 2, text: 'because of pdb' },
@@ -284,8 +284,8 @@ describe('the timeline', () => {
   });
 });
 
-describe('sentences of the page', () => {
-  it('replace every code of a verdict', () => {
+describe('a sentence of the page', () => {
+  it('replaces every code of a verdict', () => {
     const read = (path: string): string =>
       readFileSync(join(import.meta.dirname, '../../../src/engine/disruption', path), 'utf8');
     const codes = ['reasons.ts', 'verdicts.ts'].flatMap((path) =>

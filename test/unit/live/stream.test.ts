@@ -176,8 +176,8 @@ describe('the stream', () => {
   });
 });
 
-describe('searches', () => {
-  it('share a pass over all pods, and equal texts share a search', async () => {
+describe('a search', () => {
+  it('shares a pass over all pods, and equal texts share a search', async () => {
     const passes = jest.spyOn(live.cluster.stores.pods, 'list');
     const searches = new Searches(live.cluster);
     const texts = Array.from({ length: 200 }, (_, at) => `pod-${at % 20}`);
@@ -187,7 +187,7 @@ describe('searches', () => {
     expect(passes).toHaveBeenCalledTimes(1);
   });
 
-  it('are rejected beyond twenty pending texts, and accepted after these are done', async () => {
+  it('is rejected beyond twenty pending texts, and accepted after these are done', async () => {
     const searches = new Searches(live.cluster);
     const waiting = Array.from({ length: 20 }, (_, at) => searches.find(`pod-${at}`));
     expect(waiting).not.toContain(undefined);
@@ -196,7 +196,7 @@ describe('searches', () => {
     expect(await searches.find('node-1')).toHaveLength(1);
   });
 
-  it('fail if the cluster cannot be read, and later searches succeed', async () => {
+  it('fails if the cluster cannot be read, and a later search succeeds', async () => {
     const searches = new Searches(live.cluster);
     const nodes = jest.spyOn(live.cluster, 'nodes').mockImplementationOnce(() => {
       throw new Error('unreadable');

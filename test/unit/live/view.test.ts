@@ -182,8 +182,8 @@ describe('the state of the live page', () => {
   });
 });
 
-describe('the changes', () => {
-  it('contain exactly the changes since the last update', async () => {
+describe('the list of changes', () => {
+  it('contains exactly the changes since the last update', async () => {
     live.fill(2, 1);
     await price();
     const feed = new LiveFeed(view);
@@ -210,8 +210,8 @@ describe('the changes', () => {
   });
 });
 
-describe('details of an object', () => {
-  it('contain pods, methods, conditions and decisions of a node', () => {
+describe('the page of details of an object', () => {
+  it('contains pods, methods, conditions and decisions of a node', () => {
     live.fill(1, 2);
     view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/claim-0', text: 'late' });
     view.decisions.add({ atMs: NOW_MS, topic: 'problem', object: 'NodeClaim/other', text: 'late' });
@@ -228,7 +228,7 @@ describe('details of an object', () => {
     expect(nodeDetails('nobody', live.cluster, view)).toBeUndefined();
   });
 
-  it('contain the reason that a pod is pending', () => {
+  it('contains the reason that a pod is pending', () => {
     live.fill(1, 0, 1);
     view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message: 'no room' });
     expect(podDetails('default/waits-0', live.cluster, view)).toMatchObject({
@@ -240,7 +240,7 @@ describe('details of an object', () => {
     expect(podDetails('waits-0', live.cluster, view)).toBeUndefined();
   });
 
-  it('are found by parts of names, nodes first and at most fifty', async () => {
+  it('is found by parts of names, nodes first and at most fifty', async () => {
     const search = async (text: string) => (await new Searches(live.cluster).find(text)) ?? [];
     live.fill(3, 2);
     expect(await search('  ')).toEqual([]);
@@ -250,7 +250,7 @@ describe('details of an object', () => {
     expect(await search('internal')).toHaveLength(50);
   });
 
-  it('never contain secrets of a pod', () => {
+  it('never contains secrets of a pod', () => {
     live.fill(1, 1, 1);
     const shown = [
       new LiveFeed(view).state().toString(),

@@ -29,7 +29,7 @@ describe('an error line', () => {
     expect(sources.filter(({ source }) => /\blog\??\.?\[/.test(source)).map(({ file }) => file)).toEqual([]);
   });
 
-  it.each(calls.map(({ file, text }) => [file, text] as const))('of %s has a remedy: %s', (_, text) => {
+  it.each(calls.map(({ file, text }) => [file, text] as const))('has a remedy for %s: %s', (_, text) => {
     if (/\bremedy\b/.test(text) || text.startsWith('`')) return;
     const [first = '', second] = messagesIn(text);
     const messages = text.trimStart().startsWith("'") ? [first] : [first, second].filter((each) => each !== 'list');

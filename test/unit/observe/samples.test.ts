@@ -6,8 +6,8 @@ import { OwnedSeries } from '../../../src/observe/owned-series.ts';
 const DECLARED = gauge<'name' | 'resource'>({ name: 'test_amount', help: 'An\namount', labels: ['name', 'resource'] });
 const ODD = 'a "quoted" \\ name\nof two lines';
 
-describe('samples that are read during a scrape', () => {
-  it('have the format of prom-client', async () => {
+describe('a sample that is read during a scrape', () => {
+  it('has the format of prom-client', async () => {
     const [held, read] = [createMetrics(), createMetrics()];
     const values = [0, 1.5, -2e21, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN];
     for (const [at, value] of values.entries())
@@ -19,13 +19,13 @@ describe('samples that are read during a scrape', () => {
     expect(await read.text()).toBe(await held.text());
   });
 
-  it('keep the header of a metric without samples', async () => {
+  it('keeps the header of its metric also if it is missing', async () => {
     const metrics = createMetrics();
     metrics.readAtScrape(DECLARED, () => []);
     expect(await metrics.text()).toBe('# HELP test_amount An\\namount\n# TYPE test_amount gauge\n');
   });
 
-  it('are written in parts, and other work runs between the parts', async () => {
+  it('is written in parts, and other work runs between the parts', async () => {
     const metrics = createMetrics();
     metrics.readAtScrape(DECLARED, () =>
       Array.from({ length: 1_050 }, (_, at) => ({ labels: { name: String(at), resource: '' }, value: at })),
@@ -36,11 +36,11 @@ describe('samples that are read during a scrape', () => {
   });
 });
 
-describe('series of an owner', () => {
+describe('the group of series of an owner', () => {
   const lines = async (metrics: ReturnType<typeof createMetrics>): Promise<readonly string[]> =>
     (await metrics.text()).split('\n').filter((line) => line.startsWith('test_amount{'));
 
-  it('are replaced and removed together', async () => {
+  it('is replaced and removed together', async () => {
     const metrics = createMetrics();
     const series = new OwnedSeries(metrics, DECLARED);
     const sample = (name: string, resource: string, value: number) => ({ labels: { name }, own: { resource }, value });
@@ -56,7 +56,7 @@ describe('series of an owner', () => {
     expect(await lines(metrics)).toEqual([]);
   });
 
-  it('keep only the last of several series with equal labels, because duplicates make a scrape invalid', async () => {
+  it('keeps only the last of several series with equal labels, because duplicates make a scrape invalid', async () => {
     const metrics = createMetrics();
     const labels = { name: 'a' };
     new OwnedSeries(metrics, DECLARED).set('a', [

@@ -42,36 +42,36 @@ function comingOf(statefulSet: Workload | undefined, pods: readonly Pod[]): Read
   return Object.fromEntries(comingReplicas(stores, NOW_MS));
 }
 
-describe('the pods that a StatefulSet has not created', () => {
-  it('are counted by StatefulSet', () => {
+describe('a pod that a StatefulSet has not created', () => {
+  it('is counted by StatefulSet', () => {
     expect(comingOf(set({ replicas: 5 }), [member(0, 'a'), member(1)])).toEqual({ [SET_UID]: 3 });
     expect(comingOf(set({ replicas: 3, ordinals: { start: 7 } }), [member(7)])).toEqual({ [SET_UID]: 2 });
   });
 
-  it('are not expected if a pod in the middle is replaced, or all pods exist', () => {
+  it('is not expected if a pod in the middle is replaced, or all pods exist', () => {
     expect(comingOf(set({ replicas: 3 }), [member(0, 'a'), member(1), member(2, 'a')])).toEqual({});
     expect(comingOf(set({}), [member(0)])).toEqual({});
     expect(comingOf(set({ replicas: 0 }), [member(0)])).toEqual({});
   });
 
-  it('are expected while the last pod starts, for at most ten minutes', () => {
+  it('is expected while the last pod starts, for at most ten minutes', () => {
     const first = member(0, 'a');
     expect(comingOf(set({ replicas: 3 }), [createdBefore(9, first)])).toEqual({ [SET_UID]: 2 });
     expect(comingOf(set({ replicas: 3 }), [createdBefore(11, first)])).toEqual({});
   });
 
-  it('are expected for a minute after the last pod is ready, because a quota may refuse them', () => {
+  it('is expected for a minute after the last pod is ready, because a quota may refuse it', () => {
     const first = createdBefore(20, member(0, 'a'));
     expect(comingOf(set({ replicas: 3 }), [{ ...first, ...readySince(0.5) }])).toEqual({ [SET_UID]: 2 });
     expect(comingOf(set({ replicas: 3 }), [{ ...first, ...readySince(2) }])).toEqual({});
   });
 
-  it('are not expected without the first pod, or without StatefulSets', () => {
+  it('is not expected without the first pod, or without StatefulSets', () => {
     expect(comingOf(set({ replicas: 3 }), [])).toEqual({});
     expect(comingOf(undefined, [member(0)])).toEqual({});
   });
 
-  it('are at most as many as a solve considers', () => {
+  it('is one of at most as many as a solve considers', () => {
     const endless = set({ replicas: 2 ** 31 - 1 });
     expect(comingOf(endless, [member(0)])).toEqual({ [SET_UID]: 100 });
     const later = [member(0), member(1), createdBefore(11, member(2))];

@@ -118,7 +118,7 @@ describe('serveEndpoints', () => {
     expect(await ask()).toBe('2');
   });
 
-  describe('debug pages', () => {
+  describe('a debug page', () => {
     const inside = (debugEndpoints: Settings['debugEndpoints'], host = '127.0.0.1'): EndpointOptions => {
       const ports = { metricsPort: 0, healthProbePort: 0, host };
       const common = { metrics: createMetrics(), profiling: true, ready: {}, log: silent };
@@ -133,7 +133,7 @@ describe('serveEndpoints', () => {
       { debugEndpoints: 'loopback', is: [200, 200, 200] },
       { debugEndpoints: 'all', is: [200, 200, 200] },
       { debugEndpoints: 'off', is: [200, 404, 404] },
-    ] as const)('get $is on loopback if DEBUG_ENDPOINTS is $debugEndpoints', async ({ debugEndpoints, is }) => {
+    ] as const)('returns $is on loopback if DEBUG_ENDPOINTS is $debugEndpoints', async ({ debugEndpoints, is }) => {
       endpoints = await serveEndpoints(inside(debugEndpoints));
       expect(await statuses()).toEqual(is);
     });
@@ -149,7 +149,7 @@ describe('serveEndpoints', () => {
       { headers: { host: 'rebound.example:8080' }, is: 421 },
       { headers: { host: '127.0.0.1.rebound.example' }, is: 421 },
       { headers: { host: '10.0.0.1:8080' }, is: 421 },
-    ])('get $is with $headers, and metrics and probes are served', async ({ headers, is }) => {
+    ])('returns $is with $headers, while metrics and probes are served', async ({ headers, is }) => {
       for (const debugEndpoints of ['loopback', 'all'] as const) {
         const serving = await serveEndpoints(inside(debugEndpoints));
         endpoints = serving;
@@ -176,7 +176,7 @@ describe('serveEndpoints', () => {
       expect(await statuses(elsewhere)).toEqual([200, 200, 200]);
     });
 
-    it('do not block probes while many clients request them', async () => {
+    it('does not block probes while many clients request it', async () => {
       let made = 0;
       let probed = 0;
       let probedMeanwhile = 0;
@@ -207,7 +207,7 @@ describe('serveEndpoints', () => {
       expect(probedMeanwhile).toBeGreaterThan(3);
     });
 
-    it('create only one profile at a time', async () => {
+    it('creates only one profile at a time', async () => {
       endpoints = await serveEndpoints(inside('loopback'));
       const { metricsPort } = endpoints;
       const leaving = new AbortController();

@@ -104,7 +104,7 @@ describe('takesGzip', () => {
     ['identity', false],
     ['', false],
     [undefined, false],
-  ])('given %p, returns %p', (header, has) => {
+  ])('returns, for %p, %p', (header, has) => {
     expect(takesGzip(header)).toBe(has);
   });
 });

@@ -13,7 +13,7 @@ const sampleOf = (text: string, sample: string): number | undefined => {
   return line === undefined ? undefined : Number(line.slice(sample.length));
 };
 
-describe('metrics of the process and its threads', () => {
+describe('the list of metrics of the process and its threads', () => {
   let busy: Worker;
   const threads = new Map<string, Worker>();
   beforeAll(async () => {
@@ -41,11 +41,11 @@ describe('metrics of the process and its threads', () => {
     'nodejs_thread_heap_used_bytes{thread="solver"}',
     'nodejs_thread_heap_total_bytes{thread="solver"}',
     'nodejs_thread_event_loop_active_seconds_total{thread="main"}',
-  ])('include %s', async (sample) => {
+  ])('includes %s', async (sample) => {
     expect(sampleOf(await metrics.text(), sample)).toBeGreaterThan(0);
   });
 
-  it('include the heap of a busy thread, and its current number of collections at each scrape', async () => {
+  it('includes the heap of a busy thread, and its current number of collections at each scrape', async () => {
     busy.postMessage('go');
     await metrics.text();
     const text = await metrics.text();
@@ -54,7 +54,7 @@ describe('metrics of the process and its threads', () => {
     expect(sampleOf(text, 'nodejs_thread_gc_seconds_total{thread="solver"}')).toBe(0.25);
   });
 
-  it('omit a thread that has ended', async () => {
+  it('omits a thread that has ended', async () => {
     const ended = new Worker('', { eval: true });
     await once(ended, 'exit');
     threads.set('disruption', ended);

@@ -127,8 +127,8 @@ describe('the operator in process', () => {
   });
 });
 
-describe('caches in process', () => {
-  it('report existing objects, and then each change with the previous state', async () => {
+describe('a cache in process', () => {
+  it('reports existing objects, and then each change with the previous state', async () => {
     const client = connectInProcess(api);
     await client.create(NODE, NODE_A as never);
     const cache = cachesInProcess(api).of(NODE);
@@ -142,7 +142,7 @@ describe('caches in process', () => {
     expect(cache.list()).toEqual([]);
   });
 
-  it('index objects, and follow changes of the index key', async () => {
+  it('indexes objects, and follows changes of the index key', async () => {
     const client = connectInProcess(api);
     const cache = cachesInProcess(api).of(NODE);
     const byLabel = ({ metadata }: KubeObject): string | undefined => metadata.labels?.x;

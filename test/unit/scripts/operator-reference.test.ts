@@ -11,8 +11,8 @@ import { OPTIONS, VARIABLES } from '../../../src/process/settings.ts';
 const firstCells = (page: string): readonly string[] =>
   [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, cell = '']) => cell);
 
-describe('reference pages', () => {
-  it('list every metric, event and setting', () => {
+describe('a reference page', () => {
+  it('lists every metric, event and setting', () => {
     expect(firstCells(metricsPage())).toEqual(METRICS.map(({ name }) => name));
     expect(firstCells(eventsPage())).toEqual(EVENTS.map(({ reason }) => reason));
     expect(firstCells(settingsPage())).toEqual([
@@ -23,7 +23,7 @@ describe('reference pages', () => {
     ]);
   });
 
-  it('contain types, labels, quantiles and buckets of metrics', () => {
+  it('contains types, labels, quantiles and buckets of metrics', () => {
     const page = metricsPage();
     expect(page).toContain('| `karpenter_nodes_created_total` | counter | `nodepool`, `zone` | Nodes that joined');
     expect(page).toContain('| `karpenter_nodes_allocatable` | gauge | labels of a node, `resource_type` |');
@@ -31,7 +31,7 @@ describe('reference pages', () => {
     expect(page).toContain('Buckets from 1 to 1000, 34 of them.');
   });
 
-  it('contain the period for which repeated events are dropped', () => {
+  it('contains the period for which repeated events are dropped', () => {
     const page = eventsPage();
     expect(page).toContain('| uid of the pod | 5 minutes |');
     expect(page).toContain('| uid of the NodePool | 1 minute, growing |');
@@ -39,7 +39,7 @@ describe('reference pages', () => {
     expect(page).toMatch(/^\| `LeaderElection` .* \| {2}\| {2}\|$/m);
   });
 
-  it('contain variables and defaults of settings', () => {
+  it('contains variables and defaults of settings', () => {
     for (const { flag } of Object.values(OPTIONS)) expect(settingsPage()).toContain(`\`${environmentName(flag)}\``);
     expect(settingsPage()).toContain('| `10s` |');
   });

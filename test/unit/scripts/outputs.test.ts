@@ -40,8 +40,8 @@ const offerings: PoolOfferings = {
   minValuesMissed: ['karpenter.k8s.aws/instance-family'],
 };
 
-describe('schemas of outputs', () => {
-  it('exist for every command that prints JSON', () => {
+describe('a schema of an output', () => {
+  it('exists for every command that prints JSON', () => {
     const printing = async (): Promise<readonly string[]> =>
       everyCommand(described(await wholeProgram()))
         .filter(({ options }) => options.some(({ long, choices }) => long === '--output' && choices.includes('json')))
@@ -55,7 +55,7 @@ describe('schemas of outputs', () => {
     ['moves', [move]],
     ['offerings', [offerings]],
     ['doctor', [{ level: 'warning', subject: 'ec2:DescribeSubnets', message: 'is denied', fix: 'allow it' }]],
-  ])('of %s accept the printed output', (name, value) => {
+  ])('accepts the printed output of %s', (name, value) => {
     expect(strictly(schemaOf(name), value)).toEqual([]);
   });
 
@@ -64,7 +64,7 @@ describe('schemas of outputs', () => {
     ['moves', [{ ...move, state: 'odd' }], /\/0\/state/],
     ['offerings', { ...offerings }, /array/],
     ['nothing', [], /no such schema/],
-  ])('of %s reject invalid output', (name, value, message) => {
+  ])('rejects invalid output of %s', (name, value, message) => {
     expect(strictly(schemaOf(name), value).join('; ')).toMatch(message);
   });
 });

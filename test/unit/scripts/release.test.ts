@@ -8,14 +8,14 @@ import { CHECKSUMS, checksums, ROOT, run, valuesWithImage } from '../../../scrip
 
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-describe('artifacts of a release', () => {
+describe('an artifact of a release', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'release-'));
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('have checksums that sha256sum accepts, and a changed file fails', () => {
+  it('has a checksum that sha256sum accepts, and a changed file fails', () => {
     writeFileSync(join(folder, 'b.tgz'), 'b');
     writeFileSync(join(folder, 'a.tgz'), 'a');
     writeFileSync(join(folder, CHECKSUMS), checksums(folder));
@@ -26,7 +26,7 @@ describe('artifacts of a release', () => {
     expect(() => run('sha256sum', ['--check', CHECKSUMS], folder)).toThrow(/a\.tgz: FAILED/);
   });
 
-  it('contain a chart whose values differ only in the image', () => {
+  it('contains a chart whose values differ only in the image', () => {
     const values = text('charts/karpenter/values.yaml');
     const image = { repository: 'ghcr.io/acme/karpenter-ts/controller', tag: '0.1.0', digest: 'sha256:ab' };
     const changed = valuesWithImage(values, image);
@@ -37,7 +37,7 @@ describe('artifacts of a release', () => {
   });
 });
 
-describe('the workflows', () => {
+describe('a workflow', () => {
   type Step = { readonly run?: string; readonly uses?: string };
   type Job = {
     readonly needs?: string | readonly string[];
@@ -48,18 +48,18 @@ describe('the workflows', () => {
     (parse(text(`.github/workflows/${file}`)) as { readonly jobs: Readonly<Record<string, Job>> }).jobs;
   const scripts = Object.keys((JSON.parse(text('package.json')) as { readonly scripts: object }).scripts);
 
-  it('run every suite', () => {
+  it('runs its part of the suites, which together are all', () => {
     const commands = text('.github/workflows/check.yml');
     const suites = scripts.filter((name) => name.startsWith('test:'));
     expect(suites.length).toBeGreaterThan(5);
     expect(suites.filter((name) => !commands.includes(`npm run ${name}`))).toEqual([]);
   });
 
-  it('have no negated command, whose failure the shell ignores', () => {
+  it('has no negated command, whose failure the shell ignores', () => {
     for (const file of ['check.yml', 'release.yml']) expect(text(`.github/workflows/${file}`)).not.toMatch(/^ *! /m);
   });
 
-  it('build a release without the permission to publish, and publish without the code of dependencies', () => {
+  it('builds a release without the permission to publish, and publishes without the code of dependencies', () => {
     const release = Object.entries(jobs('release.yml'));
     const writers = release.filter(([, { permissions = {} }]) => Object.values(permissions).includes('write'));
     expect(writers.map(([name]) => name)).toEqual(['publish', 'release']);
@@ -74,7 +74,7 @@ describe('the workflows', () => {
     });
   });
 
-  it('release only a tag of main', () => {
+  it('releases only a tag of main', () => {
     const version = jobs('release.yml')
       .version?.steps?.map(({ run: command = '' }) => command)
       .join('\n');

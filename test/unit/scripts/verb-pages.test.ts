@@ -73,15 +73,15 @@ describe('indexPage', () => {
   });
 });
 
-describe('examples', () => {
-  it('end the help', () => {
+describe('an example', () => {
+  it('ends the help', () => {
     let text = '';
     const command = showExamples(verb()).configureOutput({ writeOut: (part) => (text += part) });
     command.outputHelp();
     expect(text).toMatch(/\nExamples:\n {2}# at a file\n {2}karpenter look now\.yaml\n$/);
   });
 
-  it('exist for every verb, and can be parsed', async () => {
+  it('exists for every verb, and can be parsed', async () => {
     const commands = everyCommand(described(await wholeProgram())).filter(
       ({ commands: nested }) => nested.length === 0,
     );

@@ -104,7 +104,7 @@ function putPod(name: string, nodeName?: string, more: Partial<Pod['metadata']> 
   return pod;
 }
 
-describe('the pods of a state node', () => {
+describe('a pod of a state node', () => {
   const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'web', controller: true };
   const template = (cpu: string) => ({ containers: [{ name: 'main', resources: { requests: { cpu } } }] });
   const joined = (): void => {
@@ -113,7 +113,7 @@ describe('the pods of a state node', () => {
   };
   const successorsOf = () => cluster.nodes().flatMap(({ pods }) => pods.map((pod) => placementRequests(pod).cpu));
 
-  it('have the requests of their template after a resize, once the template is known', () => {
+  it('has the requests of its template after a resize, once the template is known', () => {
     joined();
     putPod('a', 'node-1', { ownerReferences: [owner], generation: 2 });
     putPod('b', 'node-1', { ownerReferences: [owner], generation: 1 });
@@ -127,7 +127,7 @@ describe('the pods of a state node', () => {
     expect(cluster.revision).toBe(known);
   });
 
-  it('need a template only while a resized pod of a known kind of controller is bound', () => {
+  it('needs a template only while it is a bound, resized pod of a known kind of controller', () => {
     joined();
     const needed: string[] = [];
     cluster.templates.bind((uid) => needed.push(uid));

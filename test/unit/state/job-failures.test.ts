@@ -37,11 +37,11 @@ function watched() {
   return { pods, put, failures: (job = 'uid') => cluster.jobFailures.of(job) };
 }
 
-describe('failures of a Job', () => {
+describe('the count of failures of a Job', () => {
   it.each<readonly [string, Change]>([
     ['fails', { phase: 'Failed' }],
     ['is evicted', { isDeleting: true }],
-  ])('increase once if a pod %s', (_, change) => {
+  ])('increases once if a pod %s', (_, change) => {
     const { pods, put, failures } = watched();
     put('a');
     put('b');
@@ -55,20 +55,20 @@ describe('failures of a Job', () => {
     expect(failures()).toBe(2);
   });
 
-  it('increase if a pod disappears before it has succeeded', () => {
+  it('increases if a pod disappears before it has succeeded', () => {
     const { pods, put, failures } = watched();
     put('a');
     pods.remove(podOf('a'));
     expect(failures()).toBe(1);
   });
 
-  it('contain failed pods that existed at the start', () => {
+  it('contains failed pods that existed at the start', () => {
     const { pods, failures } = watched();
     pods.replace([podOf('a', { phase: 'Failed' }), podOf('b'), podOf('c', { isDeleting: true })]);
     expect(failures()).toBe(2);
   });
 
-  it('do not contain pods that succeeded, and pods of other owners', () => {
+  it('does not contain pods that succeeded, and pods of other owners', () => {
     const { pods, put, failures } = watched();
     put('a', { phase: 'Succeeded' });
     put('a', { phase: 'Succeeded', isDeleting: true });
@@ -79,7 +79,7 @@ describe('failures of a Job', () => {
     expect(failures('other')).toBe(1);
   });
 
-  it('are forgotten for the Jobs without a change for the longest time', () => {
+  it('is forgotten for the Jobs without a change for the longest time', () => {
     const { put, failures } = watched();
     for (let at = 0; at <= 10_000; at++) put(`pod-${at}`, { job: `job-${at}`, phase: 'Failed' });
     expect([failures('job-0'), failures('job-1'), failures('job-10000')]).toEqual([0, 1, 1]);

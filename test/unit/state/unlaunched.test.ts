@@ -22,19 +22,19 @@ function claim(name: string, reason?: string): NodeClaim {
   };
 }
 
-describe('NodeClaims without an instance', () => {
+describe('a NodeClaim without an instance', () => {
   it.each([
     { when: 'no launch was attempted', reason: undefined, awaited: true },
     { when: 'the launch has started', reason: 'AwaitingReconciliation', awaited: true },
     { when: 'the launch failed', reason: 'LaunchFailed', awaited: false },
-  ])('are awaited ($awaited) if $when', ({ reason, awaited }) => {
+  ])('is awaited ($awaited) if $when', ({ reason, awaited }) => {
     const unlaunched = new UnlaunchedClaims(settableClock());
     unlaunched.put(claim('a', reason));
     expect(unlaunched.isAwaited).toBe(awaited);
     expect(unlaunched.overdue()).toHaveLength(awaited ? 0 : 1);
   });
 
-  it('are awaited for one minute after they were first observed', async () => {
+  it('is awaited for one minute after it was first observed', async () => {
     const clock = settableClock();
     const unlaunched = new UnlaunchedClaims(clock);
     unlaunched.put(claim('a'));
@@ -45,7 +45,7 @@ describe('NodeClaims without an instance', () => {
     expect(unlaunched.isAwaited).toBe(false);
   });
 
-  it('keep their pods until they are launched or deleted', () => {
+  it('keeps its pods until it is launched or deleted', () => {
     const unlaunched = new UnlaunchedClaims(settableClock());
     for (const name of ['a', 'b', 'c']) {
       unlaunched.created(name, [`default/${name}`]);
@@ -58,17 +58,17 @@ describe('NodeClaims without an instance', () => {
   });
 });
 
-describe('nodes of overdue NodeClaims', () => {
+describe('a node of an overdue NodeClaim', () => {
   const types = [instanceType('a', { cpu: 4 }), instanceType('b', { cpu: 8 }), instanceType('c', { cpu: 64 })];
   const pools = [{ nodePool: nodePool('default'), instanceTypes: types }];
 
-  it('have the capacity of the largest of their instance types, and accept no pods', () => {
+  it('has the capacity of the largest of its instance types, and accepts no pods', () => {
     const [node] = overdueNodes([{ claim: claim('x', 'LaunchFailed'), pods: new Set(['default/p']) }], pools);
     expect(node).toMatchObject({ capacity: { cpu: 8000, nodes: 1 }, allocatable: { pods: -1 }, pods: [] });
     expect(node?.labels).toEqual({ 'karpenter.sh/nodepool': 'default', 'topology.kubernetes.io/zone': 'zone-a' });
   });
 
-  it('have the requested capacity if their instance types are unknown', () => {
+  it('has the requested capacity if its instance types are unknown', () => {
     const [node] = overdueNodes([{ claim: claim('x', 'LaunchFailed'), pods: undefined }], []);
     expect(node).toMatchObject({ capacity: { cpu: 3000, nodes: 1 }, allocatable: { cpu: 3000 } });
   });

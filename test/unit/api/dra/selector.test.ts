@@ -29,7 +29,7 @@ const resultOf = (expression: string): boolean | string => {
   }
 };
 
-describe('device selectors', () => {
+describe('a device selector', () => {
   it.each([
     "device.driver == 'd.example.com'",
     "device.attributes['x.com'].model == 'a'",
@@ -98,7 +98,7 @@ describe('device selectors', () => {
     "!format.datetime().validate('2026-02-28T23:59:59.5+01:00').hasValue() && format.datetime().validate('2026-02-28').hasValue()",
     "!format.byte().validate('aGk=').hasValue() && format.byte().validate('aGk').hasValue() && !format.labelValue().validate('').hasValue()",
     "!format.dns1035LabelPrefix().validate('a-').hasValue() && format.dns1035Label().validate('1a').hasValue() && format.uri().validate('a b').hasValue()",
-  ])('accept %s', (expression) => {
+  ])('accepts %s', (expression) => {
     expect(resultOf(expression)).toBe(true);
   });
 
@@ -121,11 +121,11 @@ describe('device selectors', () => {
     ["'%.101f'.format([1.0]) == ''", 'the precision exceeds 100'],
     ["int('0x10') == 16", "type conversion error from 'string' to 'int'"],
     [`'${'x'.repeat(LONGEST_SELECTOR)}' == ''`, `the expression is longer than ${LONGEST_SELECTOR} bytes`],
-  ])('return %s → %s', (expression, expected) => {
+  ])('returns %s → %s', (expression, expected) => {
     expect(resultOf(expression)).toBe(expected);
   });
 
-  it('stop if they cost too much', () => {
+  it('stops if it costs too much', () => {
     const hundred = `[${Array.from({ length: 100 }, (_, at) => at).join()}]`;
     const nested = ['a', 'b', 'c', 'd'].reduceRight((body, name) => `${hundred}.all(${name}, ${body})`, 'true');
     expect(resultOf(nested)).toBe('too complex, exceeds cost limit');
@@ -134,15 +134,15 @@ describe('device selectors', () => {
     expect(resultOf(`cel.bind(a, 'xxxxxxxxxx', ${growing})`)).toBe('too complex, exceeds cost limit');
   });
 
-  it('name the drivers that they compare, and the key that a device lacks', () => {
+  it('names the drivers that it compares, and the key that a device lacks', () => {
     expect(compileSelector("device.driver == 'a' || 'b' == device.driver").drivers).toEqual(['a', 'b']);
     const missing = compileSelector("device.attributes['x.com'].missing == 1");
     expect(() => missing.matches(device)).toThrow(expect.objectContaining({ missingKey: 'missing' }));
   });
 });
 
-describe('versions', () => {
-  it('are compared by semantic versioning', () => {
+describe('a version', () => {
+  it('is compared by semantic versioning', () => {
     const order =
       '1.0.0-alpha 1.0.0-alpha.1 1.0.0-alpha.beta 1.0.0-beta.2 1.0.0-beta.11 1.0.0-rc.1 1.0.0 1.0.1 1.10.0 2.0.0';
     const versions = order.split(' ').map((text) => Semver.parse(text) as Semver);
@@ -151,7 +151,7 @@ describe('versions', () => {
         expect(Math.sign(lower.compare(higher))).toBe(Math.sign(at - other));
   });
 
-  it.each(['1.0', '01.0.0', '1.0.0-01', 'v1.0.0', '1.0.0+', `1.0.${'0'.repeat(60)}1`, ''])('reject %s', (text) => {
+  it.each(['1.0', '01.0.0', '1.0.0-01', 'v1.0.0', '1.0.0+', `1.0.${'0'.repeat(60)}1`, ''])('rejects %s', (text) => {
     expect(Semver.parse(text)).toBeUndefined();
   });
 });

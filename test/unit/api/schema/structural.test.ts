@@ -241,7 +241,7 @@ describe('validate', () => {
   });
 });
 
-describe('rules', () => {
+describe('a rule', () => {
   const holds = (rule: string, schema: Schema, value: unknown, old?: unknown): boolean =>
     faults({ ...schema, ...rules({ rule, message: 'broken' }) }, value, old).length === 0;
 
@@ -292,7 +292,7 @@ describe('rules', () => {
     expect(messages(spec, { a: 'new' }, { a: 'old' })).toEqual(['spec.a: Invalid value: "new": immutable']);
   });
 
-  it.each(['constructor', 'toString', 'hasOwnProperty'])('accept the key %s of a map like any other key', (key) => {
+  it.each(['constructor', 'toString', 'hasOwnProperty'])('accepts the key %s of a map like any other key', (key) => {
     const immutable = { rule: 'self == oldSelf', message: 'immutable' };
     const spec = object({ m: { type: 'object', additionalProperties: text } }, rules(immutable));
     expect(messages(spec, { m: { [key]: 'a' } }, { m: { [key]: 'a', b: 'c' } })).toEqual([

@@ -105,7 +105,7 @@ describe('amiQueries', () => {
   });
 });
 
-describe('the parameters of an alias', () => {
+describe('a parameter of an alias', () => {
   const failure = (name: string, $fault: 'client' | 'server') =>
     Object.assign(new Error(name), { name, $fault, $metadata: {} });
   const REFUSED = failure('AccessDeniedException', 'client');
@@ -131,7 +131,7 @@ describe('the parameters of an alias', () => {
     return found?.filters[0]?.Values;
   }
 
-  it('are skipped if access is denied and no image for them is known', async () => {
+  it('is skipped if access is denied and no image for it is known', async () => {
     const others = ['ami-x86_64-standard', 'ami-arm64-standard', 'ami-x86_64-nvidia', 'ami-arm64-nvidia'];
     expect(await looked(REFUSED)).toEqual(others);
     const ofArm = { ...NEURON_IMAGE, requirements: NEURON_IMAGE.requirements.slice(1) };
@@ -144,7 +144,7 @@ describe('the parameters of an alias', () => {
     ['AWS does not know who asks', failure('UnrecognizedClientException', 'client'), {}],
     ['an image of the one that is refused is known', REFUSED, { amis: [NEURON_IMAGE] }],
     ['all are refused', REFUSED, { all: true }],
-  ])('are required while %s', async (_, error, options) => {
+  ])('is required while %s', async (_, error, options) => {
     await expect(looked(error, options)).rejects.toThrow(
       'failed to read SSM parameters of the alias (alias=al2023@latest)',
     );
@@ -173,7 +173,7 @@ describe('aliasParameters', () => {
       'amazon-eks-arm64-node-1.34-v20260101',
       'amazon-eks-gpu-node-1.34-v20260101',
     ],
-  ])('of AL2@%s', (version, plain, arm, gpu) => {
+  ])('lists those of AL2@%s', (version, plain, arm, gpu) => {
     const path = '/aws/service/eks/optimized-ami/1.34/amazon-linux-2';
     expect(listed('AL2', version)).toEqual([
       [`${path}/${plain}/image_id`, [STANDARD_IMAGE]],
@@ -182,7 +182,7 @@ describe('aliasParameters', () => {
     ]);
   });
 
-  it.each(['latest', 'v20260101'])('of AL2023@%s', (version) => {
+  it.each(['latest', 'v20260101'])('lists those of AL2023@%s', (version) => {
     const name = (arch: string, type: string): string => {
       const release = version === 'latest' ? 'recommended' : `amazon-eks-node-al2023-${arch}-${type}-1.34-${version}`;
       return `/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/${arch}/${type}/${release}/image_id`;
@@ -200,7 +200,7 @@ describe('aliasParameters', () => {
     ['latest', 'latest'],
     ['v1.52.0', '1.52.0'],
     ['1.52.0', '1.52.0'],
-  ])('of bottlerocket@%s', (version, release) => {
+  ])('lists those of bottlerocket@%s', (version, release) => {
     const path = '/aws/service/bottlerocket/aws-k8s-1.34';
     expect(listed('Bottlerocket', version)).toEqual([
       [`${path}/x86_64/${release}/image_id`, [STANDARD_IMAGE, NEURON]],
@@ -214,7 +214,7 @@ describe('aliasParameters', () => {
     ['Windows2019', '2019', '10.0.17763'],
     ['Windows2022', '2022', '10.0.20348'],
     ['Windows2025', '2025', '10.0.26100'],
-  ] as const)('of %s, which AWS may change at any time', (family, year, build) => {
+  ] as const)('lists those of %s, which AWS may change at any time', (family, year, build) => {
     expect(listed(family, 'latest', '1.35')).toEqual([
       [
         `/aws/service/ami-windows-latest/Windows_Server-${year}-English-Core-EKS_Optimized-1.35/image_id`,
@@ -224,7 +224,7 @@ describe('aliasParameters', () => {
     expect(aliasParameters({ family, version: 'latest' }, '1.35').every(({ mutable }) => mutable)).toBe(true);
   });
 
-  it('are constant if the alias names a version', () => {
+  it('is constant if the alias names a version', () => {
     const mutable = (version: string): boolean[] =>
       aliasParameters({ family: 'AL2023', version }, '1.34').map((parameter) => parameter.mutable);
     expect(new Set(mutable('latest'))).toEqual(new Set([true]));

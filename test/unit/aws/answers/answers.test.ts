@@ -171,19 +171,19 @@ const changed = (operation: string, from: string | RegExp, to: string): string =
 };
 
 describe('a response of AWS', () => {
-  it.each(OPERATIONS)('to %s is used if it is complete', async (operation) => {
+  it.each(OPERATIONS)('is used if it is complete: %s', async (operation) => {
     answer = { body: whole(operation, goodOf(operation).body) };
     await goodOf(operation).send();
   });
 
-  it.each(OPERATIONS)('to %s is rejected if it is empty, malformed or of another call', async (operation) => {
+  it.each(OPERATIONS)('is rejected if it is empty, malformed or of another call: %s', async (operation) => {
     for (const body of ['', 'null', '[]', '5', '<a><b/></a>', '<Response/>', whole('DescribeVpcs', '<vpcSet/>')])
       await failureOf(operation, body);
   });
 
   it.each(
     OPERATIONS.filter((operation) => !['CreateTags', 'ReceiveMessage'].includes(operation)),
-  )('to %s is rejected if all its fields are missing', async (operation) => {
+  )('is rejected if all its fields are missing: %s', async (operation) => {
     const body = goodOf(operation).body.startsWith('{') ? '{}' : whole(operation, '<requestId>1</requestId>');
     expect((await failureOf(operation, body)).message).toMatch(/ is missing$/);
   });
@@ -239,7 +239,7 @@ describe('a response of AWS', () => {
     ['GetQueueUrl', '"http://q"', '""', 'QueueUrl is empty'],
     ['ReceiveMessage', /\[.*\]/, '{}', 'Messages is not a list'],
     ['ReceiveMessage', ',"ReceiptHandle":"h"', '', 'Messages[0].ReceiptHandle is missing'],
-  ])('to %s with %s for %s is rejected with the problem', async (operation, from, to, problem) => {
+  ])('is rejected with the problem: %s with %s for %s', async (operation, from, to, problem) => {
     expect((await failureOf(operation, changed(operation, from, to))).message).toContain(problem);
   });
 
@@ -255,7 +255,7 @@ describe('a response of AWS', () => {
     ['GetProducts', '{"PriceList":[]}'],
     ['ReceiveMessage', '{}'],
     ['ReceiveMessage', '{"Messages":null}'],
-  ])('to %s may contain an empty list: %s', async (operation, body) => {
+  ])('contains an empty list if there is nothing: %s: %s', async (operation, body) => {
     answer = { body: whole(operation, body) };
     await goodOf(operation).send();
   });

@@ -47,13 +47,13 @@ const logged = (): string =>
     (_, value) => (value instanceof Error ? value.message : value),
   );
 
-describe('a response without the requested list leaves the status of a NodeClass unchanged:', () => {
+describe('a response without the requested list', () => {
   it.each([
     ['DescribeImages', 'Images is missing'],
     ['DescribeSubnets', 'Subnets is missing'],
     ['DescribeSecurityGroups', 'SecurityGroups is missing'],
     ['GetInstanceProfile', 'InstanceProfile is missing'],
-  ])('%s', async (operation, problem) => {
+  ])('leaves the status of a NodeClass unchanged: %s', async (operation, problem) => {
     const before = statusOf();
     change(operation, hollow);
     for (let pass = 0; pass < 3; pass++) {
@@ -67,7 +67,7 @@ describe('a response without the requested list leaves the status of a NodeClass
     expect(statusOf()).toEqual(before);
   });
 
-  it('of an existing placement group', async () => {
+  it('leaves the status of a NodeClass with an existing placement group unchanged', async () => {
     const { status: _, ...rest } = account.nodeClass();
     account.aws.seed.placementGroup({ name: 'near', strategy: 'cluster' });
     account.kube.put(EC2_NODE_CLASS, {
@@ -113,7 +113,7 @@ describe('a response that cannot be used', () => {
     expect(account.running()).toEqual([id]);
   });
 
-  it('about one instance type omits that type or keeps its earlier description', async () => {
+  it('omits one instance type or keeps its earlier description', async () => {
     const broken = (text: string): string =>
       text.replace(/(<instanceType>m5\.large<\/instanceType>.*?<defaultVCpus>)\d+/s, '$1-1e999');
     const names = async (): Promise<readonly string[]> =>
@@ -127,7 +127,7 @@ describe('a response that cannot be used', () => {
     expect(logged()).toContain('VCpuInfo.DefaultVCpus is -Infinity');
   });
 
-  it('about prices changes no price', async () => {
+  it('changes no price if it is about prices', async () => {
     const prices = async (): Promise<readonly number[]> =>
       (await account.provider.instanceTypes(account.nodePool('default'))).flatMap(({ offerings }) =>
         offerings.filter(({ available }) => available).map(({ usdPerHour }) => usdPerHour),
@@ -147,7 +147,7 @@ describe('a response that cannot be used', () => {
     expect(logged()).toContain('to GetProducts is invalid');
   });
 
-  it('about the service network reports no service network', async () => {
+  it('reports no service network if it is about the service network', async () => {
     await account.restart();
     const { status: _, ...rest } = account.nodeClass();
     account.kube.put(EC2_NODE_CLASS, { ...rest, metadata: { name: 'other' } });
@@ -162,7 +162,7 @@ describe('a response that cannot be used', () => {
     expect(getCondition(account.nodeClass('other'), 'ValidationSucceeded')?.status).toBe('True');
   });
 
-  it('about launch templates of an earlier process is requested again', async () => {
+  it('is requested again if it is about launch templates of an earlier process', async () => {
     await account.provider.create(account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large')));
     await account.restart();
     change('DescribeLaunchTemplates', hollow);
@@ -176,7 +176,7 @@ describe('a response that cannot be used', () => {
     expect(account.aws.calls.counts().DeleteLaunchTemplate).toBeGreaterThan(0);
   });
 
-  it('about a fleet does not launch a second instance', async () => {
+  it('does not launch a second instance if it is about a fleet', async () => {
     const claim = account.claim(only(INSTANCE_TYPE_LABEL, 'm5.large'));
     change('CreateFleet', (text) => text.replace(/<fleetInstanceSet>.*<\/fleetInstanceSet>/s, ''));
     await expect(account.provider.create(claim)).rejects.toThrow('Error creating fleet request');

@@ -137,8 +137,8 @@ describe('doctor', () => {
   });
 });
 
-describe('dry runs of writes', () => {
-  it.each(WRITES)('report ec2:%s and its policy if access is denied', async (action) => {
+describe('a dry run of a write', () => {
+  it.each(WRITES)('reports ec2:%s and its policy if access is denied', async (action) => {
     await apply();
     world.aws.faults.add({ kind: 'error', action, code: 'UnauthorizedOperation', status: 403 });
     expect(of(await run(), `ec2:${action}`)).toMatchObject([
@@ -146,7 +146,7 @@ describe('dry runs of writes', () => {
     ]);
   });
 
-  it('use an existing instance and launch template of the cluster', async () => {
+  it('uses an existing instance and launch template of the cluster', async () => {
     await apply();
     const { ec2 } = await createClients({ fence: openFence() });
     const tags = [{ Key: 'eks:eks-cluster-name', Value: CLUSTER }];
@@ -235,7 +235,7 @@ describe('a simulation of IAM', () => {
     ['arn:aws:sts::1:assumed-role/Name/session', 'arn:aws:iam::1:role/Name'],
     ['arn:aws-cn:sts::1:assumed-role/Name/session', 'arn:aws-cn:iam::1:role/Name'],
     ['arn:aws:iam::1:user/me', 'arn:aws:iam::1:user/me'],
-  ])('of %s is of %s', (session, principal) => {
+  ])('assigns %s to %s', (session, principal) => {
     expect(roleOfSession(session)).toBe(principal);
   });
 
@@ -261,7 +261,7 @@ describe('a simulation of IAM', () => {
   });
 });
 
-describe('rules of EventBridge', () => {
+describe('a rule of EventBridge', () => {
   const pattern = (source: string, ...types: string[]) => JSON.stringify({ source: [source], 'detail-type': types });
   const EVERY = {
     spot: pattern('aws.ec2', 'EC2 Spot Instance Interruption Warning', 'EC2 Instance Rebalance Recommendation'),
@@ -297,12 +297,12 @@ describe('rules of EventBridge', () => {
   });
   const subject = `EventBridge rules for ${CLUSTER}`;
 
-  it('send every event that the operator handles', async () => {
+  it('sends every event that the operator handles', async () => {
     expect(of(await run(), subject)).toEqual([{ level: 'ok', subject, message: '4 rules send all required events' }]);
     expect(targets.at(-1)).toMatch(/^arn:aws:sqs:us-west-2:\d+:test$/);
   });
 
-  it('are named if they are missing or disabled', async () => {
+  it('is named if it is missing or disabled', async () => {
     const { health: _, ...others } = EVERY;
     rules = others;
     expect(of(await run(), subject)).toMatchObject([
@@ -319,7 +319,7 @@ describe('rules of EventBridge', () => {
     ]);
   });
 
-  it('are a warning if they cannot be read', async () => {
+  it('is a warning if it cannot be read', async () => {
     process.env.AWS_ENDPOINT_URL_EVENTS = world.aws.url;
     expect(of(await run(), subject)).toMatchObject([
       {

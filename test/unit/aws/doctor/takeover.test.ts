@@ -91,7 +91,7 @@ describe('the version of Karpenter', () => {
     ['v0.33.2', 'error', 'has version v0.33.2, whose objects may belong to beta or alpha APIs'],
     ['1.20.0', 'warning', 'has version 1.20.0, but takeovers that keep nodes were tested only up to version 1.14'],
     ['latest', 'warning', 'its version is unknown: "latest"'],
-  ])('%s is %s', async (tag, level, message) => {
+  ])('is reported for %s as %s', async (tag, level, message) => {
     await kube().create(DEPLOYMENT, karpenter(tag));
     expect(await examined.findings('Karpenter kube-system/karpenter')).toMatchObject([{ level, message }]);
   });
@@ -113,8 +113,8 @@ describe('a valid cluster', () => {
   });
 });
 
-describe('two controllers', () => {
-  it('in two namespaces are an error, unless one is scaled to 0', async () => {
+describe('a second controller', () => {
+  it('is an error in another namespace, unless one is scaled to 0', async () => {
     await kube().create(DEPLOYMENT, karpenter('1.14.1'));
     await kube().create(DEPLOYMENT, karpenter('1.14.1', 'default'));
     expect(await examined.findings('takeover')).toMatchObject([
@@ -127,7 +127,7 @@ describe('two controllers', () => {
     expect(await examined.findings('takeover')).toMatchObject([{ level: 'ok' }]);
   });
 
-  it('that lead are an error, unless the Lease of one was released or has expired', async () => {
+  it('is an error if both lead, unless the Lease of one was released or has expired', async () => {
     await kube().create(DEPLOYMENT, karpenter('1.14.1'));
     const lease = (namespace: string, holderIdentity: string, ageMs: number) =>
       kube().create(LEASE, {

@@ -37,8 +37,8 @@ const neuronOf = (name: string, count: number): DeviceTemplates =>
   );
 const PCIE = [{ matchAttribute: 'resource.kubernetes.io/pcieRoot' }];
 
-describe('static templates', () => {
-  it.each([...GPU_LAYOUTS.keys()])('of %s are valid, with the devices of EC2', (name) => {
+describe('a static template', () => {
+  it.each([...GPU_LAYOUTS.keys()])('is valid for %s, with the devices of EC2', (name) => {
     const pools = templatePools(templatesOf(name));
     const { count, efa } = GPU_LAYOUTS.get(name) ?? { count: 0 };
     expect(pools.map(({ defect }) => defect)).toEqual(pools.map(() => undefined));
@@ -46,7 +46,7 @@ describe('static templates', () => {
     expect(counts).toEqual(new Map([...(efa ? [['dra.net', efa.count] as const] : []), ['gpu.nvidia.com', count]]));
   });
 
-  it('exist only for drivers with an enabled gate', () => {
+  it('exists only for a driver with an enabled gate', () => {
     const driversOf = (drivers: typeof BOTH) =>
       templatesOf('p5.48xlarge', 'disabled', drivers).pools.map(({ driver }) => driver);
     expect(driversOf({ ...BOTH, efa: false })).toEqual(['gpu.nvidia.com']);
@@ -54,7 +54,7 @@ describe('static templates', () => {
     expect(driversOf({ ...BOTH, nvidia: false, efa: false })).toEqual([]);
   });
 
-  it('do not exist for other types, and for types whose devices differ from the table', () => {
+  it('does not exist for other types, and for types whose devices differ from the table', () => {
     const parts = { drivers: BOTH, sharing: 'disabled' } as const;
     expect(staticTemplates(instanceType('m5.large'), parts)).toEqual([]);
     const odd = instanceType('p5.48xlarge', { capacity: { 'nvidia.com/gpu': 4, 'vpc.amazonaws.com/efa': 32 } });
@@ -63,7 +63,7 @@ describe('static templates', () => {
     expect(staticTemplates(few, parts).map(({ driver }) => driver)).toEqual(['gpu.nvidia.com']);
   });
 
-  it('align GPUs with the EFA interfaces of their PCIe root', () => {
+  it('aligns GPUs with the EFA interfaces of their PCIe root', () => {
     const pair = claim([request('gpu'), request('efa', { deviceClassName: 'efa' })], { constraints: PCIE });
     expect(typesFor(pair, 'g6.12xlarge', 'p5.48xlarge', 'p4d.24xlarge')).toEqual(['p5.48xlarge', 'p4d.24xlarge']);
     const four = claim([request('gpu'), request('efa', { deviceClassName: 'efa', count: 4 })], { constraints: PCIE });
@@ -79,7 +79,7 @@ describe('static templates', () => {
     expect(typesFor(claim([request('gpu')], { constraints: PCIE }), 'g6.xlarge', 'g6f.xlarge')).toEqual(['g6.xlarge']);
   });
 
-  it('select models by attributes', () => {
+  it('selects models by attributes', () => {
     const hopper = claim([
       request('gpu', selecting("device.attributes['gpu.nvidia.com'].?architecture.orValue('') == 'Hopper'")),
     ]);
@@ -99,7 +99,7 @@ describe('static templates', () => {
     ['0', undefined],
     ['-1', undefined],
     ['many', undefined],
-  ])('share GPUs by the annotation %p', (text, sharing) => {
+  ])('shares GPUs by the annotation %p', (text, sharing) => {
     expect(gpuSharing(text)).toBe(sharing);
   });
 
@@ -109,7 +109,7 @@ describe('static templates', () => {
     ['memory', '11517Mi', 2],
     ['unlimited', '1Gi', 22],
     [4, undefined, 4],
-  ])('hold as many claims as %p permits', (sharing, memory, times) => {
+  ])('holds as many claims as %p permits', (sharing, memory, times) => {
     const cluster = world({ classes });
     const on = newNode({ t: templatesOf('g6.xlarge', sharing) });
     const wanted = (at: number) =>
@@ -120,12 +120,12 @@ describe('static templates', () => {
   });
 });
 
-describe('templates of Neuron devices', () => {
+describe('a template of Neuron devices', () => {
   const neuron = deviceClass('gpu', "device.driver == 'neuron.aws.com'");
   const placed = (wanted: ResourceClaim, types: Readonly<Record<string, DeviceTemplates>>) =>
     world({ classes: [neuron] }).place([wanted], newNode(types));
 
-  it('have the number of devices that EC2 reports', () => {
+  it('has the number of devices that EC2 reports', () => {
     expect(neuronOf('inf2.24xlarge', 6).pools).toMatchObject([{ driver: 'neuron.aws.com', devices: { length: 6 } }]);
     const wanted = claim([
       request('r', { count: 2, ...selecting("device.attributes['neuron.aws.com'].instanceType == 'inf2.24xlarge'") }),
@@ -139,7 +139,7 @@ describe('templates of Neuron devices', () => {
     ['m5.large', 0],
     ['inf1.xlarge', 1],
     ['trn2u.48xlarge', 16],
-  ])('do not exist for %s', (name, count) => {
+  ])('does not exist for %s', (name, count) => {
     expect(neuronOf(name, count).pools).toEqual([]);
   });
 
@@ -150,7 +150,7 @@ describe('templates of Neuron devices', () => {
     [16, 16, true],
     [1, 1, true],
     [1, 2, false],
-  ])('keep a claim in a group of %d devices: %d devices', (size, count, isPossible) => {
+  ])('keeps a claim in a group of %d devices: %d devices', (size, count, isPossible) => {
     const constraints = [{ matchAttribute: `resource.aws.com/devicegroup${size}_id` }];
     const result = placed(claim([request('r', { count })], { constraints }), { t: neuronOf('trn2.48xlarge', 16) });
     expect(typeof result === 'object').toBe(isPossible);

@@ -29,7 +29,7 @@ describe('a fleet with a lost response', () => {
   it.each<{ readonly what: string; readonly rule: FaultRule }>([
     { what: 'resets', rule: { kind: 'reset', action: 'CreateFleet', times: ALL_TRIES } },
     { what: 'broken XML', rule: { kind: 'malformed', action: 'CreateFleet', times: 1 } },
-  ])('through $what is found again by its NodeClaims, independent of the time of their retries', async ({ rule }) => {
+  ])('is found again by its NodeClaims, independent of the time of their retries, after $what', async ({ rule }) => {
     const all = claims(3);
     breakFleets(rule);
     const failed = await create(all);

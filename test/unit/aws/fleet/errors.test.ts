@@ -313,7 +313,7 @@ describe('the reason and message on a NodeClaim', () => {
     ],
     ['InsufficientInstanceCapacity: none', 'LaunchFailed', 'Instance launch failed'],
     ['InvalidLaunchTemplateName.NotFoundException: gone', 'LaunchFailed', 'Instance launch failed'],
-  ])('for %s', (text, reason, message) => {
+  ])('names the failure: %s', (text, reason, message) => {
     expect(explainLaunchFailure(text)).toEqual({ reason, message });
   });
 

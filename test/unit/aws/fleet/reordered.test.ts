@@ -20,19 +20,19 @@ const typed = (name: string, usdPerHour: number, listUsdPerHour?: number): Insta
   })),
 });
 
-describe('priorities of a fleet request', () => {
+describe('a priority of a fleet request', () => {
   const any = Requirements.fromRequirements([]);
   it.each([
     ['no discounts', [typed('a', 1), typed('b', 2)], false],
     ['the same discount on all', [typed('a', 0.9, 1), typed('b', 1.8, 2)], false],
     ['a discount that makes the dearer type cheaper', [typed('a', 1), typed('b', 0.9, 2)], true],
     ['a discount that makes the dearer type as cheap', [typed('a', 1), typed('b', 1, 2)], false],
-  ])('with %s: %#', (_, types, reordered) => {
+  ])('is set with %s: %#', (_, types, reordered) => {
     expect(isReordered(types, { requirements: any, requests: {} }, 'on-demand')).toBe(reordered);
     expect(isReordered(types, { requirements: any, requests: {} }, 'spot')).toBe(false);
   });
 
-  it('have AWS choose by priority instead of list price', () => {
+  it('lets AWS choose by priority instead of list price', () => {
     const request = { configs: [], capacityType: 'on-demand', reservation: undefined, tags: {}, context: undefined };
     expect(fleetRequest({ ...request, prioritized: true }).OnDemandOptions).toEqual({
       AllocationStrategy: 'prioritized',

@@ -34,14 +34,14 @@ const namesOf = (list: readonly InstanceType[]): readonly string[] => list.map((
 const requested = (risk: number, requirements = spot): readonly InstanceType[] =>
   filterForLaunch(types(risk), launchOf(requirements)).types.slice(0, MAX_FLEET_TYPES);
 
-describe('the types of a request', () => {
-  it.each(['spot', 'spot and on-demand'])('are the same types as without risk: %s', (what) => {
+describe('the list of types of a request', () => {
+  it.each(['spot', 'spot and on-demand'])('is the same as without risk: %s', (what) => {
     const requirements = what === 'spot' ? spot : Requirements.fromRequirements([]);
     expect(namesOf(requested(1.9, requirements))).toEqual(namesOf(requested(0, requirements)));
     expect(requested(1.9, requirements)).toHaveLength(60);
   });
 
-  it('reach the same minValues', () => {
+  it('reaches the same minValues', () => {
     const requirements = Requirements.fromRequirements([
       only(CAPACITY_TYPE_LABEL, 'spot'),
       { key: FAMILY, operator: 'In', values: namesOf(types(0)), minValues: 60 },
@@ -50,7 +50,7 @@ describe('the types of a request', () => {
   });
 });
 
-describe('the priorities of a request', () => {
+describe('the priority of a type in a request', () => {
   const config = (of: readonly InstanceType[]) => ({ types: of, imageId: 'ami-1' }) as unknown as TemplateConfig;
   const subnets = new Map([['a', { id: 'subnet-1' } as ZonalSubnet]]);
   const overrides = (of: readonly InstanceType[], capacityType: string) =>
@@ -59,7 +59,7 @@ describe('the priorities of a request', () => {
     );
   const both = [typed('risky', 1, 0.5), typed('calm', 1.2)];
 
-  it('are prices plus the risk of spot', () => {
+  it('is its price plus the risk of spot', () => {
     expect(overrides(both, 'spot')).toEqual([
       ['risky', 1.5],
       ['calm', 1.2],
@@ -70,7 +70,7 @@ describe('the priorities of a request', () => {
     ]);
   });
 
-  it('include the surplus CPU credits for the requests, which change the order', () => {
+  it('includes the surplus CPU credits for the requests, which change the order', () => {
     const cpuCredits = { baseline: 400, utilization: 0.5, usdPerVcpuHour: 1 };
     const types = [{ ...typed('burstable', 1), cpuCredits }, typed('steady', 1.2)];
     const any = Requirements.fromRequirements([]);
@@ -84,7 +84,7 @@ describe('the priorities of a request', () => {
     expect(priorities).toEqual([expect.closeTo(1.5), 1.2]);
   });
 
-  it('are set only for spot, and only if the risk changes the order', () => {
+  it('is set only for spot, and only if the risk changes the order', () => {
     const launch = launchOf(Requirements.fromRequirements([]));
     expect(isReordered(both, launch, 'spot')).toBe(true);
     expect(isReordered(both, launch, 'on-demand')).toBe(false);

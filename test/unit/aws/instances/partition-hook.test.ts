@@ -21,7 +21,7 @@ describe('the hook for partitions', () => {
     ['asks nothing when the launch chose', { [GROUP]: 'pg-1', [PARTITION]: '2' }, 0, { done: true }, 0],
     ['waits while EC2 does not tell', { [GROUP]: 'pg-1', [PARTITION]: '' }, 0, { done: false, waitMs: 5_000 }, 1],
     ['writes what EC2 tells', { [GROUP]: 'pg-1', [PARTITION]: '' }, 3, { done: true, labels: { [PARTITION]: '3' } }, 1],
-  ])('%s', async (_, labels, partition, answer, calls) => {
+  ])('sets the partition: %s', async (_, labels, partition, answer, calls) => {
     const asked: unknown[] = [];
     const hook = partitionHook({
       get: async (...question) => {

@@ -11,7 +11,7 @@ describe('the list of EC2', () => {
     { known: ['a', 'b'], answers: [['b'], ['a']], is: ['a', 'b'] },
     { known: ['a', 'b'], answers: [['a'], ['a']], is: ['a'] },
     { known: ['a'], answers: [[], ['a']], is: ['a'] },
-  ])('after $known with responses $answers is $is', async ({ known, answers, is }) => {
+  ])('is $is after $known with responses $answers', async ({ known, answers, is }) => {
     const left = [...answers];
     const found = await confirmTypes(mapOf(...known), async () => mapOf(...(left.shift() ?? [])));
     expect([...found.keys()]).toEqual(is);

@@ -6,7 +6,7 @@ import { Account, only } from '../support/account.ts';
 
 const MINUTE_MS = 60_000;
 
-describe('lists of instance types', () => {
+describe('a list of instance types', () => {
   let account: Account;
   beforeAll(async () => {
     account = await Account.open();
@@ -15,7 +15,7 @@ describe('lists of instance types', () => {
 
   const list = (): Promise<readonly InstanceType[]> => account.provider.instanceTypes(account.nodePool('default'));
 
-  it('stay the same objects until a change', async () => {
+  it('stays the same object until a change', async () => {
     const before = await list();
     for (const minutes of [1, 6, 60, 13 * 60]) {
       account.clock.forward(minutes * MINUTE_MS);
@@ -24,7 +24,7 @@ describe('lists of instance types', () => {
     }
   });
 
-  it('share all parts except the offerings with lists of other prices', async () => {
+  it('shares all parts except the offerings with lists of other prices', async () => {
     const before = await list();
     await account.reconcile('providers.pricing');
     const after = await list();
@@ -36,7 +36,7 @@ describe('lists of instance types', () => {
         expect(offering.requirements).toBe(before[at]?.offerings[index]?.requirements);
   });
 
-  it('replace only the types with an unavailable offering, and restore them afterwards', async () => {
+  it('replaces only the types with an unavailable offering, and restores them afterwards', async () => {
     const before = await list();
     account.aws.faults.add({ kind: 'capacity', instanceType: 'c5.large' });
     const claim = account.claim(only('node.kubernetes.io/instance-type', 'c5.large'));
@@ -48,7 +48,7 @@ describe('lists of instance types', () => {
     expect(await list()).toBe(before);
   });
 
-  it('are shared by NodeClasses with the same inputs, and share parts with lists of other NodeClasses', async () => {
+  it('is shared by NodeClasses with the same inputs, and shares parts with lists of other NodeClasses', async () => {
     const before = await list();
     const { kube } = account;
     const pool = account.nodePool('default');

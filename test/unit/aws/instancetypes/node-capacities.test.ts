@@ -221,7 +221,7 @@ describe('the stored form of reported capacities', () => {
     ['a negative amount', withReport({ capacity: { pods: -1 } })],
     ['an amount that is not exact', withReport({ capacity: { memory: 1e300 } })],
     ['too many types', stored(null, { types: Array.from({ length: 2_001 }, () => ({ key: 'a', reports: [] })) })],
-  ])('with %s is rejected without any change', (_, text) => {
+  ])('is rejected with %s without any change', (_, text) => {
     const capacities = new NodeCapacities(settableClock());
     add(capacities, 'a', { pods: 108 });
     expect(() => capacities.restore(text)).toThrow();

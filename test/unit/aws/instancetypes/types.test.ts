@@ -40,7 +40,7 @@ function labels(name: string, spec = {}): Record<string, string> {
   );
 }
 
-describe('labels', () => {
+describe('the labels of a type', () => {
   it.each<[string, Record<string, string>]>([
     [
       'm7i-flex.large',
@@ -50,11 +50,11 @@ describe('labels', () => {
     ['g5.12xlarge', { 'gpu-name': 'a10g', 'gpu-count': '4', 'gpu-manufacturer': 'nvidia', 'local-nvme': '3800' }],
     ['inf2.xlarge', { 'accelerator-name': 'inferentia2', 'accelerator-count': '1', 'accelerator-manufacturer': 'aws' }],
     ['m7g.large', { 'kubernetes.io/arch': 'arm64', 'cpu-manufacturer': 'aws' }],
-  ])('of %s', (name, expected) => {
+  ])('describes %s', (name, expected) => {
     expect(labels(name)).toMatchObject(expected);
   });
 
-  it('match no operating system if a Windows image cannot run', () => {
+  it('matches no operating system if a Windows image cannot run', () => {
     expect(labels('m5.large', windows)).toMatchObject({
       'kubernetes.io/os': 'windows',
       'node.kubernetes.io/windows-build': '10.0.20348',
@@ -63,7 +63,7 @@ describe('labels', () => {
   });
 });
 
-describe('pods', () => {
+describe('the number of pods', () => {
   const pods = (name: string, spec = {}, kubelet = {}, reservedEnis = 0): number =>
     sumOf(podTerms(info(name), nodeClass(spec), kubelet, { family: familyOf(nodeClass(spec)), reservedEnis }));
 
@@ -76,12 +76,12 @@ describe('pods', () => {
     ['with an interface reserved', pods('m5.large', {}, {}, 1), 20],
     ['of the default card alone', pods('c6in.32xlarge'), 394],
     ['none without an interface', eniLimitedPods(info('m5.large'), nodeClass(), 3), 0],
-  ])('are limited %s', (_, is, expected) => {
+  ])('is limited %s', (_, is, expected) => {
     expect(is).toBe(expected);
   });
 });
 
-describe('branch network interfaces', () => {
+describe('the number of branch network interfaces', () => {
   // Values in the list of AWS. No rule of size is valid for all families.
   it.each([
     ['m5.large', 9],
@@ -94,7 +94,7 @@ describe('branch network interfaces', () => {
     ['t3.large', 0],
     ['z9z.large', 0],
     ['nonsense', 0],
-  ])('of %s: %i', (name, expected) => {
+  ])('is, for %s: %i', (name, expected) => {
     const context = { family: familyOf(nodeClass()), pods: [], memoryOverheadPercent: 0 };
     const named = { ...info(name), InstanceType: name } as InstanceTypeInfo;
     const capacity = sumsOf(capacityTerms(named, nodeClass(), context));
@@ -102,7 +102,7 @@ describe('branch network interfaces', () => {
   });
 });
 
-describe('network bandwidth', () => {
+describe('the network bandwidth', () => {
   const cards = (...gbps: readonly number[]): InstanceTypeInfo['NetworkInfo'] => ({
     NetworkCards: gbps.map((each) => ({ BaselineBandwidthInGbps: each })),
   });
@@ -116,12 +116,12 @@ describe('network bandwidth', () => {
     ['c6in.24xlarge', [150], 150_000],
     ['m3.large', [0.7], undefined],
     ['m5.large', [], undefined],
-  ])('of %s with cards of %j Gbps', (InstanceType, gbps, expected) => {
+  ])('is that of %s with cards of %j Gbps', (InstanceType, gbps, expected) => {
     expect(networkBandwidthMbps({ InstanceType, NetworkInfo: cards(...gbps) } as InstanceTypeInfo)).toBe(expected);
   });
 });
 
-describe('ephemeral storage', () => {
+describe('the ephemeral storage', () => {
   const GIB = 2 ** 30;
   const storage = (name: string, spec: Partial<EC2NodeClass['spec']> = {}): number | undefined =>
     sumOf(
@@ -157,7 +157,7 @@ describe('ephemeral storage', () => {
       }),
       7 * GIB,
     ],
-  ])('%s', (_, is, expected) => {
+  ])('is that of %s', (_, is, expected) => {
     expect(is).toBe(expected);
   });
 });

@@ -125,7 +125,7 @@ describe.each<[InterruptionKind, readonly [string, string, string], 'delete' | '
 });
 
 describe('an interruption', () => {
-  it('of an instance that is already being deleted is reported and recorded, but not counted again', async () => {
+  it('is reported and recorded, but not counted again, if its instance is already being deleted', async () => {
     const { run, told, kube, metrics, unavailable } = world({ finalizers: ['karpenter.sh/termination'] });
     await kube.client.delete(NODE_CLAIM, { name: 'claim' });
     await run('spot_interrupted');
@@ -144,7 +144,7 @@ describe('an interruption', () => {
     expect(told()).toEqual([]);
   });
 
-  it('of an instance without a node is reported only on the NodeClaim', async () => {
+  it('is reported only on the NodeClaim if its instance has no node', async () => {
     const { run, told } = world({ withNode: false });
     await run('spot_interrupted');
     expect(told().map(([kind]) => kind)).toEqual(['NodeClaim', 'NodeClaim']);
@@ -164,7 +164,7 @@ describe('an interruption', () => {
     expect(unavailable.version).toBe(0);
   });
 
-  it('of an instance of another cluster has no effect', async () => {
+  it('has no effect if its instance belongs to another cluster', async () => {
     const { run, told, kube } = world();
     await run('spot_interrupted', ['i-2', 'i-3']);
     expect(told()).toEqual([]);
@@ -187,7 +187,7 @@ describe('spot risk', () => {
     ['instance_terminated', []],
     ['scheduled_change', []],
     ['capacity_reservation_interrupted', []],
-  ])('after %s', async (kind, expected) => {
+  ])('changes after %s', async (kind, expected) => {
     const { run, risks } = world();
     await run(kind);
     expect(risks).toEqual(expected);

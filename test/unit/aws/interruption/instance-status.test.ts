@@ -39,8 +39,8 @@ const refuse = (...names: readonly string[]): void =>
 const pass = () => account.reconcile('interruption.instancestatus');
 const isThere = ({ name }: Bought): boolean => account.kube.find(NODE_CLAIM, name) !== undefined;
 
-describe('instances that fail their status checks', () => {
-  it.each([0, 1, 2])('are terminated although the deletion of number %d fails', async (refused) => {
+describe('an instance that fails its status checks', () => {
+  it.each([0, 1, 2])('is terminated although the deletion of number %d fails', async (refused) => {
     const all = [await buy(), await buy(), await buy()];
     impair(...all);
     const kept = all[refused]?.name ?? '';
@@ -52,7 +52,7 @@ describe('instances that fail their status checks', () => {
     expect(all.map(isThere)).toEqual([false, false, false]);
   });
 
-  it('are counted from the start after a recovery, also while other deletions fail', async () => {
+  it('is counted from the start after a recovery, also while other deletions fail', async () => {
     const [refused, recovering] = [await buy(), await buy()];
     impair(refused, recovering);
     refuse(refused.name, recovering.name);

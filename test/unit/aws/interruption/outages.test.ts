@@ -59,14 +59,14 @@ const status = ({ options, answer }: Outage): Singleton => {
   return instanceStatus({ ...options, ec2: Object.assign(ec2, { send }) });
 };
 
-describe('after an outage', () => {
+describe('the operator after an outage', () => {
   it.each([
     10, 360, 720, 3600,
-  ])('of %d s the interruption queue is read again within eleven seconds', async (seconds) => {
+  ])('reads the interruption queue again within eleven seconds after %d s', async (seconds) => {
     expect(await deafFor(seconds, queue)).toBeLessThanOrEqual(11);
   });
 
-  it('status checks run again after at most one regular interval', async () => {
+  it('repeats status checks after at most one regular interval', async () => {
     expect(await deafFor(3600, status)).toBeLessThanOrEqual(66);
   });
 });

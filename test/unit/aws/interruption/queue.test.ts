@@ -74,7 +74,7 @@ describe('the interruption queue', () => {
     expect(account.aws.queue.size()).toBeGreaterThan(0);
   });
 
-  it('forcefully ends an instance that fails its status checks', async () => {
+  it('ends an instance forcefully if it fails its status checks', async () => {
     // EC2 checks the status of running instances only.
     await account.started(id);
     account.aws.faults.impair(id);

@@ -71,7 +71,7 @@ describe('kubeletErrors', () => {
       { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 60 },
       'spec.kubelet: imageGCHighThresholdPercent (50) must be greater than imageGCLowThresholdPercent (60)',
     ],
-  ])('of %j', (raw, error) => {
+  ])('returns the errors of %j', (raw, error) => {
     expect(kubeletErrors(raw)).toEqual([error]);
   });
 

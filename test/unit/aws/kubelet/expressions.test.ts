@@ -38,7 +38,7 @@ describe('an expression for maxPods', () => {
     // These run on RE2. JavaScript regular expressions have no such flag and need exponential time for the second.
     ["instance_type.matches('(?i)^M5[.]') ? 12 : 20", 12],
     [`'${'a'.repeat(60)}!'.matches('^(a+)+$') && instance_type.matches('m5') ? 12 : 20`, 20],
-  ])('%s is %i', (maxPods, pods) => {
+  ])('evaluates %s to %i', (maxPods, pods) => {
     expect(compileFailure({ maxPods })).toBeUndefined();
     expect(withMaxPods({ maxPods }, M5_LARGE)).toEqual({ maxPods: pods });
   });
@@ -48,7 +48,7 @@ describe('an expression for maxPods', () => {
     ['memory_mib * 1000000', 'is not between 0 and 2147483647 (field=spec.kubelet.maxPods)'],
     ['vcpus / 0', 'evaluating expression, division by zero (field=spec.kubelet.maxPods)'],
     ['double(vcpus) / 0.0', 'evaluating expression, the result is Infinity (field=spec.kubelet.maxPods)'],
-  ])('%s has no usable value', (maxPods, error) => {
+  ])('has no usable value: %s', (maxPods, error) => {
     expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(error);
   });
 });
@@ -58,7 +58,7 @@ describe('an expression that could take long to compile', () => {
     ['is long', `${'1 + '.repeat(300)}1`, 'it has 1201 characters, but at most 1000 are allowed'],
     ['has many parts', `${'1+'.repeat(200)}1`, 'Exceeded maxAstNodes'],
     ['has types that double', `[1]${'.map(x, {x: x})'.repeat(45)}.size()`, 'a key of a map is not a literal'],
-  ])('because it %s is rejected with the remedy', (_, maxPods, error) => {
+  ])('is rejected with the remedy because it %s', (_, maxPods, error) => {
     expect(compileFailure({ maxPods })).toContain(`compiling expression, ${error}`);
     expect(compileFailure({ maxPods })).toContain('(field=spec.kubelet.maxPods)');
   });
@@ -81,7 +81,7 @@ describe('an expression whose evaluation could take long', () => {
     ['reads a long duration', `duration(${digits} + 's').getSeconds()`],
     ['reads nested JSON', `size(bytes(${digits.replaceAll('1111', '['.repeat(20))}).json())`],
     ['converts between time zones', `[1]${'.map(t, 1)'.repeat(2)}.size() + ${zones(12)}`],
-  ])('because it %s fails with the limit and the remedy', (_, maxPods) => {
+  ])('fails with the limit and the remedy because it %s', (_, maxPods) => {
     expect(compileFailure({ maxPods })).toBeUndefined();
     expect(() => withMaxPods({ maxPods }, M5_LARGE)).toThrow(
       'evaluating expression, it costs more than 1000 units (steps, list items or ten characters each); ' +
@@ -114,14 +114,14 @@ describe('an expression whose evaluation could take long', () => {
   });
 });
 
-describe('expressions for reserved resources', () => {
+describe('an expression for a reserved resource', () => {
   it.each([
     ['cpu', 'vcpus * 33', '70m'],
     ['memory', '11 * max_pods + 255', '576Mi'],
     ['ephemeral-storage', 'double(vcpus) * 1.6', '3Gi'],
     ['pid', 'max_pods * 10', '290'],
     ['memory', '512Mi', '512Mi'],
-  ])('of %s: %s is %s', (resource, text, quantity) => {
+  ])('sets %s: %s is %s', (resource, text, quantity) => {
     const { kubeReserved } = resolveReserved({ kubeReserved: { [resource]: text } }, M5_LARGE);
     expect(kubeReserved).toEqual({ [resource]: quantity });
   });
@@ -132,7 +132,7 @@ describe('expressions for reserved resources', () => {
     );
   });
 
-  it('are omitted while the feature gate is off', () => {
+  it('is omitted while the feature gate is off', () => {
     const kubelet = { kubeReserved: { cpu: 'vcpus * 10', memory: '1Gi' } };
     expect(resolveReserved(kubelet)).toEqual({ kubeReserved: { memory: '1Gi' }, systemReserved: {} });
   });
@@ -152,7 +152,7 @@ describe('compileFailure', () => {
     ['instance_type', 'the result must be int or double, not string'],
     ['vcpus * 1.5', 'no such overload: int * double'],
     ['vcpus +', 'Unexpected token'],
-  ])('of %s', (maxPods, error) => {
+  ])('names the failure of %s', (maxPods, error) => {
     expect(compileFailure({ maxPods })).toMatch(/^compiling expression, .* \(field=spec\.kubelet\.maxPods\)$/);
     expect(compileFailure({ maxPods })).toContain(error);
   });

@@ -73,7 +73,7 @@ describe('a random expression', () => {
   });
   afterEach(() => void jest.restoreAllMocks());
 
-  it.each([255, 1_000, 4_096])('of up to %i characters processes no more than its limit allows', (longest) => {
+  it.each([255, 1_000, 4_096])('processes no more than its limit allows with up to %i characters', (longest) => {
     let [evaluated, refused] = [0, 0];
     fc.assert(
       fc.property(

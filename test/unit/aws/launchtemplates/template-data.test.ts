@@ -275,7 +275,7 @@ const TEMPLATES: Readonly<Record<string, readonly [Situation, ...object[]]>> = {
 };
 
 describe('the launch template', () => {
-  it.each(Object.entries(TEMPLATES))('with %s', (_, [{ spec = {}, ...situation }, ...differences]) => {
+  it.each(Object.entries(TEMPLATES))('is created with %s', (_, [{ spec = {}, ...situation }, ...differences]) => {
     const made = templates({ spec: { amiFamily: 'Custom', ...spec }, ...situation }).map(({ data }) => data);
     expect(made).toEqual(differences.map((difference) => ({ ...PLAIN, ...difference })));
   });

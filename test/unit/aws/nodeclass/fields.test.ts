@@ -86,8 +86,8 @@ async function launch(
 const tagsOf = (tags: Instance['Tags']) =>
   Object.fromEntries((tags ?? []).map(({ Key = '', Value = '' }) => [Key, Value]));
 
-describe('a selector matches', () => {
-  it('subnets, by id', async () => {
+describe('a selector', () => {
+  it('matches subnets by id', async () => {
     const [, second] = account.nodeClass().status?.subnets ?? [];
     await apply({ subnetSelectorTerms: [{ id: present(second?.id) }] });
     const { instance, claim } = await launch();
@@ -98,7 +98,7 @@ describe('a selector matches', () => {
     });
   });
 
-  it('security groups, by name and by id', async () => {
+  it('matches security groups by name and by id', async () => {
     const other = account.aws.seed.securityGroup({ name: 'other' });
     const [own] = account.nodeClass().status?.securityGroups ?? [];
     await apply({ securityGroupSelectorTerms: [{ name: 'other' }, { id: present(own?.id) }] });
@@ -106,7 +106,7 @@ describe('a selector matches', () => {
     expect(instance.SecurityGroups?.map(({ GroupId }) => GroupId).sort()).toEqual([other, own?.id].sort());
   });
 
-  it('images, by id', async () => {
+  it('matches images by id', async () => {
     const id = account.aws.seed.image({ name: 'own', architecture: 'x86_64' });
     await apply({ amiFamily: 'Custom', amiSelectorTerms: [{ id }] });
     const { instance, claim } = await launch();
@@ -118,14 +118,14 @@ describe('a selector matches', () => {
     ['al2023@latest', 'kind: NodeConfig'],
     ['bottlerocket@latest', '[settings.kubernetes]'],
     ['windows2022@latest', '<powershell>'],
-  ])('images, by the alias %s', async (alias, mark) => {
+  ])('matches images by the alias %s', async (alias, mark) => {
     await apply({ amiSelectorTerms: [{ alias }] });
     const { userData, instance } = await launch();
     expect(userData).toContain(mark);
     expect(instance.ImageId).toBe(account.nodeClass().status?.amis?.find(({ id }) => id === instance.ImageId)?.id);
   });
 
-  it('a capacity reservation', async () => {
+  it('matches a capacity reservation', async () => {
     const zone = `${account.aws.region}a`;
     const id = account.aws.seed.capacityReservation({
       instanceType: 'c5.large',
@@ -145,7 +145,7 @@ describe('a selector matches', () => {
     expect(fleet.TargetCapacitySpecification).toMatchObject({ DefaultTargetCapacityType: 'on-demand' });
   });
 
-  it('a capacity block', async () => {
+  it('matches a capacity block', async () => {
     const zone = `${account.aws.region}b`;
     const endDateMs = account.clock.now() + 86_400_000;
     const id = account.aws.seed.capacityReservation({
@@ -167,7 +167,7 @@ describe('a selector matches', () => {
     expect(template.InstanceMarketOptions).toEqual({ MarketType: 'capacity-block' });
   });
 
-  it.each(['cluster', 'spread'] as const)('a %s placement group', async (strategy) => {
+  it.each(['cluster', 'spread'] as const)('matches a %s placement group', async (strategy) => {
     const id = account.aws.seed.placementGroup({ name: strategy, strategy });
     await apply({ placementGroupSelector: { name: strategy } });
     const { instance, claim } = await launch();
@@ -176,7 +176,7 @@ describe('a selector matches', () => {
     expect(await account.provider.isDrifted(account.write(claim))).toBeUndefined();
   });
 
-  it('a partition of a placement group', async () => {
+  it('matches a partition of a placement group', async () => {
     const id = account.aws.seed.placementGroup({ name: 'parts', strategy: 'partition', partitions: 3 });
     await apply({ placementGroupSelector: { id } });
     const partition = only('karpenter.k8s.aws/placement-group-partition', '2');
@@ -231,7 +231,7 @@ describe('the identity of an instance', () => {
 });
 
 describe('the boot configuration of an instance', () => {
-  it('user data and kubelet settings', async () => {
+  it('contains user data and kubelet settings', async () => {
     await apply({ userData: '#!/bin/bash\necho first\n', kubelet: { maxPods: 17, podsPerCore: 4 } });
     const { userData, claim } = await launch();
     expect(userData).toContain('echo first');
@@ -239,14 +239,14 @@ describe('the boot configuration of an instance', () => {
     expect(claim.status?.capacity?.pods).toBe('8');
   });
 
-  it('local disks', async () => {
+  it('contains local disks', async () => {
     await apply({ instanceStorePolicy: 'RAID0' });
     const { userData, claim } = await launch([only('node.kubernetes.io/instance-type', 'm5d.large'), ON_DEMAND]);
     expect(userData).toContain('strategy: RAID0');
     expect(claim.status?.capacity?.['ephemeral-storage']).toBe('75000000000');
   });
 
-  it('block devices', async () => {
+  it('contains block devices', async () => {
     const ebs = { volumeSize: '40Gi', volumeType: 'gp3', encrypted: true, iops: 4000, throughput: 200 } as const;
     await apply({ blockDeviceMappings: [{ deviceName: '/dev/xvda', rootVolume: true, ebs }] });
     const { instance, claim } = await launch();
@@ -255,14 +255,14 @@ describe('the boot configuration of an instance', () => {
     expect(claim.status?.capacity?.['ephemeral-storage']).toBe('40Gi');
   });
 
-  it('detailed monitoring', async () => {
+  it('contains detailed monitoring', async () => {
     await apply({ detailedMonitoring: true });
     expect((await launch()).instance.Monitoring?.State).toBe('enabled');
     await apply({});
     expect((await launch()).instance.Monitoring?.State).toBe('disabled');
   });
 
-  it('metadata options', async () => {
+  it('contains metadata options', async () => {
     await apply({
       metadataOptions: {
         httpEndpoint: 'enabled',
@@ -279,7 +279,7 @@ describe('the boot configuration of an instance', () => {
     });
   });
 
-  it('a context in the fleet, except if minValues were relaxed', async () => {
+  it('contains a context in the fleet, except if minValues were relaxed', async () => {
     await apply({ context: 'reserved-context' });
     const { fleet, template } = await launch();
     expect(fleet.Context).toBe('reserved-context');
@@ -290,14 +290,14 @@ describe('the boot configuration of an instance', () => {
     expect(account.aws.calls.recorded('CreateFleet').at(-1)?.input).not.toHaveProperty('Context');
   });
 
-  it('a Nitro enclave if the pods require it', async () => {
+  it('contains a Nitro enclave if the pods require it', async () => {
     await apply({});
     const { instance } = await launch([TYPE, ON_DEMAND], { 'eks.amazonaws.com/nitro-sandbox': '0' });
     expect(instance.EnclaveOptions?.Enabled).toBe(true);
     expect((await launch()).instance.EnclaveOptions?.Enabled).toBe(false);
   });
 
-  it('a dedicated host if the NodePool requires it', async () => {
+  it('contains a dedicated host if the NodePool requires it', async () => {
     const { instance, claim } = await launch([
       TYPE,
       ON_DEMAND,
@@ -309,7 +309,7 @@ describe('the boot configuration of an instance', () => {
 });
 
 describe('the network of an instance', () => {
-  it.each([true, false])('a public address: %s', async (associatePublicIPAddress) => {
+  it.each([true, false])('has a public address: %s', async (associatePublicIPAddress) => {
     await apply({ associatePublicIPAddress });
     const { instance, template } = await launch();
     expect(template.NetworkInterfaces).toMatchObject([{ AssociatePublicIpAddress: associatePublicIPAddress }]);
@@ -321,7 +321,7 @@ describe('the network of an instance', () => {
     expect((await launch()).template.NetworkInterfaces).toMatchObject([{ Ipv4PrefixCount: 2 }]);
   });
 
-  it('connection tracking, which needs Nitro', async () => {
+  it('has connection tracking, which needs Nitro', async () => {
     await apply({ connectionTracking: { tcpEstablishedTimeout: 3600, udpStreamTimeout: 100, udpTimeout: 40 } });
     expect((await launch()).template.NetworkInterfaces).toMatchObject([
       {
@@ -332,14 +332,14 @@ describe('the network of an instance', () => {
     await expect(launch([metal, ON_DEMAND])).rejects.toThrow('all requested instance types were unavailable');
   });
 
-  it('nested virtualization, which needs a processor that supports it', async () => {
+  it('has nested virtualization, which needs a processor that supports it', async () => {
     await apply({ cpuOptions: { nestedVirtualization: 'enabled' } });
     await expect(launch()).rejects.toThrow('all requested instance types were unavailable');
     const { template } = await launch([only('node.kubernetes.io/instance-type', 'm5.large', 'm7i.large'), ON_DEMAND]);
     expect(template.CpuOptions).toEqual({ NestedVirtualization: 'enabled' });
   });
 
-  it('network interfaces, on types with several network cards', async () => {
+  it('has network interfaces on types with several network cards', async () => {
     await apply({
       networkInterfaces: [
         { networkCardIndex: 0, deviceIndex: 0, interfaceType: 'interface' },
@@ -361,7 +361,7 @@ describe('the network of an instance', () => {
     expect(claim.status?.capacity?.['vpc.amazonaws.com/efa']).toBe('1');
   });
 
-  it('EFA on every card if the pods require it', async () => {
+  it('has EFA on every card if the pods require it', async () => {
     await apply({});
     const type = only('node.kubernetes.io/instance-type', 'p4d.24xlarge');
     const { instance, claim } = await launch([type, ON_DEMAND], { 'vpc.amazonaws.com/efa': '4' });
@@ -371,7 +371,7 @@ describe('the network of an instance', () => {
     expect(without.claim.status?.capacity).not.toHaveProperty('vpc.amazonaws.com/efa');
   });
 
-  it('IPv6, if the DNS of the cluster has it', async () => {
+  it('has IPv6 if the DNS of the cluster has it', async () => {
     account.kube.put(SERVICE, {
       apiVersion: 'v1',
       kind: 'Service',

@@ -132,7 +132,7 @@ describe('a profile', () => {
     account.aws.faults.clear();
   });
 
-  it('of a missing role is deleted, and is not created again within a minute', async () => {
+  it('is deleted if its role is missing, and is not created again within a minute', async () => {
     await setRole('first');
     const before = await profiles();
     account.aws.calls.clear();

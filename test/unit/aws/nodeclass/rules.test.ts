@@ -33,14 +33,14 @@ const condition = (name: string, type: string) => {
   return found && { status: found.status, reason: found.reason, message: found.message };
 };
 
-describe('a NodeClass is reconciled again', () => {
-  it('after a minute if it is ready', async () => {
+describe('a NodeClass', () => {
+  it('is reconciled again after a minute if it is ready', async () => {
     make('well');
     expect(await account.reconcileNodeClass('well')).toEqual(after(MINUTE));
     expect(condition('well', 'Ready')?.status).toBe('True');
   });
 
-  it('earlier if a reservation ends earlier', async () => {
+  it('is reconciled again earlier if a reservation ends earlier', async () => {
     const zone = `${account.aws.region}a`;
     const endDateMs = account.clock.now() + 30_000;
     const id = account.aws.seed.capacityReservation({ instanceType: 'm5.large', zone, total: 1, endDateMs });
@@ -50,7 +50,7 @@ describe('a NodeClass is reconciled again', () => {
     expect(outcome.kind === 'after' && outcome.waitMs).toBeLessThanOrEqual(30_000);
   });
 
-  it('only after a change if the error is permanent', async () => {
+  it('is reconciled again only after a change if the error is permanent', async () => {
     make('tagged', { tags: { 'karpenter.sh/nodepool': 'mine', 'kubernetes.io/cluster/other': 'owned' } });
     expect(await account.reconcileNodeClass('tagged')).toEqual(settled);
     expect(condition('tagged', 'ValidationSucceeded')).toEqual({
@@ -92,7 +92,7 @@ describe('a field that the API server accepts and AWS rejects', () => {
   });
 });
 
-describe('images', () => {
+describe('an image', () => {
   it.each<[string, Spec, string]>([
     ['al2', { amiSelectorTerms: [{ alias: 'al2@latest' }] }, 'AL2 aliases are no longer supported on EKS 1.33+'],
     [
@@ -100,7 +100,7 @@ describe('images', () => {
       { amiSelectorTerms: [{ alias: 'windows2025@latest' }] },
       'Windows Server 2025 requires EKS version 1.35 or higher, current version: 1.34',
     ],
-  ])('of %s are rejected permanently on a version without them', async (name, spec, text) => {
+  ])('is rejected permanently for %s on a version without it', async (name, spec, text) => {
     make(name, spec);
     expect(await account.reconcileNodeClass(name)).toEqual(settled);
     expect(condition(name, 'AMIsReady')).toMatchObject({ status: 'False', reason: 'UnsupportedAlias' });
@@ -109,7 +109,7 @@ describe('images', () => {
     expect(condition(name, 'ValidationSucceeded')).toMatchObject({ status: 'False', reason: 'DependenciesNotReady' });
   });
 
-  it('that are missing leave the NodeClass unready, and are requested every minute', async () => {
+  it('leaves the NodeClass unready if it is missing, and is requested every minute', async () => {
     make('noimage', { amiFamily: 'Custom', amiSelectorTerms: [{ name: 'nobody-has-this' }] });
     expect(await account.reconcileNodeClass('noimage')).toEqual(after(MINUTE));
     expect(condition('noimage', 'AMIsReady')).toEqual({
@@ -120,7 +120,7 @@ describe('images', () => {
     expect(account.nodeClass('noimage').status).not.toHaveProperty('amis');
   });
 
-  it('without a readable parameter are Unknown, and the condition contains the reason', async () => {
+  it('is Unknown without a readable parameter, and the condition contains the reason', async () => {
     account.aws.faults.add({ kind: 'error', action: 'GetParameter', code: 'AccessDeniedException', status: 400 });
     make('nossm', { amiSelectorTerms: [{ alias: 'al2023@v20200101' }] });
     await expect(account.reconcileNodeClass('nossm')).rejects.toThrow(
@@ -142,7 +142,7 @@ describe('images', () => {
 });
 
 describe('a placement group', () => {
-  it('that does not exist is reported by its requested name or ID', async () => {
+  it('is reported by its requested name or ID if it does not exist', async () => {
     make('group', { placementGroupSelector: { name: 'none' } });
     await account.reconcileNodeClass('group');
     expect(condition('group', 'PlacementGroupReady')).toEqual({
@@ -159,7 +159,7 @@ describe('a placement group', () => {
     });
   });
 
-  it('that cannot be read fails', async () => {
+  it('fails if it cannot be read', async () => {
     account.aws.faults.add({ kind: 'error', action: 'DescribePlacementGroups', code: 'Unauthorized', status: 403 });
     make('nogroup', { placementGroupSelector: { id: 'pg-123' } });
     await expect(account.reconcileNodeClass('nogroup')).rejects.toThrow('Unauthorized');
@@ -172,7 +172,7 @@ describe('a placement group', () => {
 });
 
 describe('a reservation', () => {
-  it('that does not exist is not an error', async () => {
+  it('is not an error if it does not exist', async () => {
     make('none', { capacityReservationSelectorTerms: [{ id: 'cr-0123' }] });
     await account.reconcileNodeClass('none');
     expect(condition('none', 'CapacityReservationsReady')?.status).toBe('True');

@@ -52,8 +52,8 @@ function running() {
   return { clock, asked, lists, estimated: pricing.estimated, put, putClass, text: () => metrics.text() };
 }
 
-describe('offering metrics', () => {
-  it('publish the offerings of a NodePool as soon as its NodeClass becomes ready', async () => {
+describe('the set of offering metrics', () => {
+  it('has the offerings of a NodePool as soon as its NodeClass becomes ready', async () => {
     const world = running();
     world.putClass('False');
     world.put('first', 'False');
@@ -65,7 +65,7 @@ describe('offering metrics', () => {
     expect(await world.text()).toContain(`${PRICE}"first"`);
   });
 
-  it('publish the offerings of a later NodePool when it becomes ready, and are updated every minute', async () => {
+  it('has the offerings of a later NodePool when it becomes ready, and is updated every minute', async () => {
     const world = running();
     world.putClass('True');
     world.put('first', 'True');
@@ -85,7 +85,7 @@ describe('offering metrics', () => {
     expect(world.asked).toHaveLength(before + 2);
   });
 
-  it('are computed again only if the list of instance types changes', async () => {
+  it('is computed again only if the list of instance types changes', async () => {
     const world = running();
     let reads = 0;
     const watched = (usd: number): InstanceType => {
@@ -111,7 +111,7 @@ describe('offering metrics', () => {
     expect(await world.text()).toContain(`${price} 0.5`);
   });
 
-  it('mark the types with an estimated price while it is an estimate', async () => {
+  it('marks the types with an estimated price while it is an estimate', async () => {
     const world = running();
     world.estimated.add('m8azn.large');
     world.putClass('True');

@@ -75,13 +75,13 @@ describe('spot risk', () => {
   });
 });
 
-describe('discounts of the price book', () => {
+describe('a discount of the price book', () => {
   const priced = (discounted: OfferingContext['discounted'], more: Partial<OfferingContext> = {}) =>
     baseEntries(INFO, context({ discounted, ...more }))
       .slice(0, 2)
       .map(({ offering: { usdPerHour, listUsdPerHour } }) => [usdPerHour, listUsdPerHour]);
 
-  it('determine the price, and keep the list price beside it if it differs', () => {
+  it('determines the price, and keeps the list price beside it if it differs', () => {
     const ofOnDemand = (_: string, capacityType: string, list: number) => (capacityType === 'spot' ? list : list / 2);
     expect(priced(ofOnDemand)).toEqual([
       [0.05, 0.1],
@@ -89,7 +89,7 @@ describe('discounts of the price book', () => {
     ]);
   });
 
-  it('are not applied to an overlay price if AWS has none', () => {
+  it('is not applied to an overlay price if AWS has none', () => {
     const none = { onDemandPrice: () => undefined, spotPrice: () => undefined, overlayPrice: () => 0.5 };
     expect(priced((_, __, list) => list / 2, none)).toEqual([
       [0.5, undefined],
@@ -103,8 +103,8 @@ const C_OUT = { 'c/on-demand': 'no-subnet', 'c/spot': 'no-subnet' };
 const every = (code: string) => ({ 'a/on-demand': code, 'a/spot': code, 'b/on-demand': code, 'b/spot': code });
 const short = (of: Shortage['of']): Shortage => ({ of, reason: 'because', untilMs: 1000 });
 
-describe('the offerings of a type', () => {
-  it('are its capacity types in every zone of the region, and are available in zones with a subnet', () => {
+describe('the list of offerings of a type', () => {
+  it('has its capacity types in every zone of the region, and is available in zones with a subnet', () => {
     expect(base()).toEqual({ ...OK, ...C_OUT });
   });
 
@@ -147,17 +147,17 @@ describe('the offerings of a type', () => {
       { onDemandPrice: () => undefined },
       { 'a/on-demand': 'no-on-demand-price', 'b/on-demand': 'no-on-demand-price' },
     ],
-  ])('are unavailable if %s', (_, more, out) => {
+  ])('is unavailable if %s', (_, more, out) => {
     expect(base(more)).toEqual({ ...OK, ...C_OUT, ...out });
   });
 
-  it('have the price of an overlay if AWS returns none', () => {
+  it('has the price of an overlay if AWS returns none', () => {
     const entries = baseEntries(INFO, context({ spotPrice: () => undefined, overlayPrice: () => 0.5 }));
     expect(entries.map(({ offering }) => offering.usdPerHour)).toEqual([0.1, 0.5, 0.1, 0.5, 0.1, 0.5]);
     expect(states(entries)).toMatchObject(OK);
   });
 
-  it('contain the zone, the zone ID if it exists, and no reservation', () => {
+  it('contains the zone, the zone ID if it exists, and no reservation', () => {
     const [inA, , inB] = baseEntries(INFO, context()).map(({ offering }) => offering.requirements);
     expect(inA).toEqual([
       { key: 'karpenter.sh/capacity-type', operator: 'In', values: ['on-demand'] },
@@ -170,7 +170,7 @@ describe('the offerings of a type', () => {
     expect(inB).toContainEqual({ key: 'topology.k8s.aws/zone-id', operator: 'DoesNotExist' });
   });
 
-  it('include shortages of the placement group, but not of its partitions', () => {
+  it('includes shortages of the placement group, but not of its partitions', () => {
     const asked: unknown[] = [];
     const placementGroup = { id: 'pg-1', name: 'g', strategy: 'partition', partitions: 2 };
     baseEntries(INFO, context({ placementGroup, shortage: ({ placementGroup: group }) => void asked.push(group) }));
@@ -179,13 +179,13 @@ describe('the offerings of a type', () => {
     );
   });
 
-  it('last or pass', () => {
+  it('separates lasting from passing causes of missing offerings', () => {
     expect((['not-offered', 'no-subnet', 'incompatible'] as const).every((code) => isLasting({ code }))).toBe(true);
     expect(isLasting({ code: 'no-spot-price' })).toBe(false);
   });
 });
 
-describe('offerings of reservations', () => {
+describe('an offering of a reservation', () => {
   const reservation: CapacityReservation = {
     id: 'cr-1',
     availabilityZone: 'a',
@@ -199,7 +199,7 @@ describe('offerings of reservations', () => {
   const reserved = (change: Partial<CapacityReservation> = {}, left = 2, more: Partial<OfferingContext> = {}) =>
     reservedEntries(INFO, [{ ...reservation, ...change }], () => left, context(more));
 
-  it('cost almost 0 and are ordered by their on-demand prices', () => {
+  it('costs almost 0 and is ordered by its on-demand price', () => {
     expect(reserved()[0]).toEqual({
       offering: {
         requirements: [
@@ -224,17 +224,17 @@ describe('offerings of reservations', () => {
     ['in a zone without a subnet', 'no-subnet', reserved({ availabilityZone: 'c' })],
     ['in a zone with a zonal shift', 'zonal-shift', reserved({}, 1, { shiftedUntil: () => 5 })],
     ['of a NodeClass that cannot be launched on the type', 'incompatible', reserved({}, 1, { launchable: false })],
-  ])('are unavailable if they are %s', (_, code, entries) => {
+  ])('is unavailable if it is %s', (_, code, entries) => {
     expect(entries.map(({ obstacle }) => obstacle?.code)).toEqual([code]);
     expect(entries[0]?.offering.available).toBe(false);
   });
 
-  it('need no price and ignore shortages', () => {
+  it('needs no price and ignores shortages', () => {
     const [entry] = reserved({}, 1, { onDemandPrice: () => undefined, shortage: () => short('offering') });
     expect(entry).toMatchObject({ offering: { usdPerHour: 0, available: true } });
   });
 
-  it('contain only their own type', () => {
+  it('contains only its own type', () => {
     expect(reserved({ instanceType: 'm5.xlarge' })).toEqual([]);
   });
 });

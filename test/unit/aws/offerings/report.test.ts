@@ -34,14 +34,14 @@ function pool(name: string, ...requirements: NodePool['spec']['template']['spec'
 const reportOf = async (name: string) => (await account.offerings()).find(({ nodePool }) => nodePool === name);
 const told = () => account.events.map(({ reason, message }) => ({ reason, message }));
 
-describe('the offerings of a NodePool', () => {
+describe('the report of the offerings of a NodePool', () => {
   beforeEach(async () => {
     account.events.length = 0;
     account.aws.faults.clear();
     account.clock.forward(3 * 60_000 + 1);
   });
 
-  it('are counted, and unavailable offerings have a reason and an end', async () => {
+  it('counts offerings, with a reason and an end for unavailable ones', async () => {
     pool('one', TYPE, ON_DEMAND);
     expect(await reportOf('one')).toEqual({ nodePool: 'one', nodeClass: 'default', available: 3, out: [] });
 
@@ -67,7 +67,7 @@ describe('the offerings of a NodePool', () => {
     expect(Date.parse(present(report?.out[0]?.until))).toBeLessThanOrEqual(until);
   });
 
-  it('are reported on the NodePool when all become unavailable and when some return', async () => {
+  it('appears on the NodePool when all become unavailable and when some return', async () => {
     pool('two', TYPE, ON_DEMAND);
     await account.reconcile('offerings.watch');
     expect(told()).toEqual([]);
@@ -90,7 +90,7 @@ describe('the offerings of a NodePool', () => {
     });
   });
 
-  it('are reported while some are short', async () => {
+  it('appears while some are short', async () => {
     pool('some', only('node.kubernetes.io/instance-type', 'm5.large', 'm5.xlarge'), ON_DEMAND);
     account.aws.faults.add({ kind: 'capacity', instanceType: 'm5.large' });
     await account.provider.create(account.claim(TYPE, ON_DEMAND)).catch(() => undefined);
@@ -103,7 +103,7 @@ describe('the offerings of a NodePool', () => {
     });
   });
 
-  it('are reported if the available offerings do not satisfy minValues', async () => {
+  it('appears if the available offerings do not satisfy minValues', async () => {
     const types = only('node.kubernetes.io/instance-type', 'm5.large', 'c5.large');
     pool('varied', { ...types, minValues: 2 }, ON_DEMAND);
     expect(await reportOf('varied')).not.toHaveProperty('minValuesMissed');
@@ -119,7 +119,7 @@ describe('the offerings of a NodePool', () => {
     });
   });
 
-  it('are unavailable if the spot price is missing', async () => {
+  it('has an unavailable offering if the spot price is missing', async () => {
     // The local catalogue has no spot prices for some types. All offerings of these types are affected.
     const [missing] = (await reportOf('default'))?.out.filter(({ code }) => code === 'no-spot-price') ?? [];
     expect(missing).toBeDefined();
@@ -140,7 +140,7 @@ describe('the offerings of a NodePool', () => {
     expect(told().map(({ reason }) => reason)).toContain('OfferingsAvailable');
   });
 
-  it('have the reason if they cannot be listed', async () => {
+  it('has the reason if the offerings cannot be listed', async () => {
     const nodePool = account.nodePool('default');
     const { nodeClassRef: _, ...spec } = nodePool.spec.template.spec;
     const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'none' };
@@ -153,8 +153,8 @@ describe('the offerings of a NodePool', () => {
   });
 });
 
-describe('the offerings of a NodePool that is not Ready', () => {
-  it('are reported with the reason for the missing launches', async () => {
+describe('the report of a NodePool that is not Ready', () => {
+  it('has the reason for the missing launches', async () => {
     const unready = account.nodePool('default');
     const because = { status: 'False', reason: 'x', lastTransitionTime: '' } as const;
     account.kube.put(NODE_POOL, {

@@ -35,7 +35,7 @@ describe('an estimated price', () => {
     ['a newer generation: the dearest of the nearest', 'm9x.large', 0.132],
     ['the same traits in another generation', 'm9g.large', 0.09],
     ['an accelerated size', 'p6-b200.48xlarge', 55],
-  ])('of %s, %s, is %p', (_, type, usd) => {
+  ])('is, for %s, %s: %p', (_, type, usd) => {
     expect(estimates.of(type)).toBeCloseTo(usd, 6);
     expect(estimates.of(type)).toBe(estimates.of(type));
   });

@@ -91,7 +91,7 @@ describe('the region of the Pricing API endpoint', () => {
     ['eu-west-1', 'eu-central-1'],
     ['us-west-2', 'us-east-1'],
     ['me-south-1', 'us-east-1'],
-  ])('of %s is %s', (region, asked) => {
+  ])('is, for %s: %s', (region, asked) => {
     expect(pricingRegion(region)).toBe(asked);
   });
 });
@@ -141,8 +141,8 @@ function market(region: string, { isolatedVpc = false, currency = 'USD' } = {}) 
 const run = (pricing: Pricing) =>
   pricingController(pricing).reconcile({ signal: new AbortController().signal, log: silent });
 
-describe('prices', () => {
-  it('are the prices of the table until AWS has returned prices, also for spot', () => {
+describe('the list of prices', () => {
+  it('is the table until AWS has returned prices, also for spot', () => {
     const { pricing } = market('eu-west-1');
     expect(pricing.onDemandPrice('m5.large')).toBeCloseTo(0.107, 6);
     expect(pricing.spotPrice('m5.large', 'anywhere')).toBeCloseTo(0.107, 6);
@@ -150,7 +150,7 @@ describe('prices', () => {
     expect(pricing.estimated.size).toBe(0);
   });
 
-  it('are estimates for types without a table price, until AWS has listed its types', async () => {
+  it('has estimates for types without a table price, until AWS has listed its types', async () => {
     const { pricing } = market('us-west-2');
     const estimate = pricing.onDemandPrice('m8azn.large') ?? 0;
     expect(estimate).toBeGreaterThan(pricing.onDemandPrice('m8a.large') ?? 0);
@@ -163,7 +163,7 @@ describe('prices', () => {
     expect(pricing.version).toBeGreaterThan(version);
   });
 
-  it('are read from both price lists and the spot market, twice a day', async () => {
+  it('is read from both price lists and the spot market, twice a day', async () => {
     const { pricing, asked } = market('us-west-2');
     expect(await run(pricing)).toEqual(after(12 * 3_600_000));
     expect(pricing.onDemandPrice('m5.large')).toBe(0.2);
@@ -193,7 +193,7 @@ describe('prices', () => {
     });
   });
 
-  it('are in yuan in China', async () => {
+  it('is in yuan in China', async () => {
     const { pricing } = market('cn-north-1', { currency: 'CNY' });
     expect(pricing.onDemandPrice('m5.large')).toBeCloseTo(0.96, 6);
     await run(pricing);
@@ -203,7 +203,7 @@ describe('prices', () => {
   it.each([
     ['an isolated VPC', market('us-west-2', { isolatedVpc: true })],
     ['GovCloud', market('us-gov-west-1')],
-  ])('in %s are the prices of the table, except for spot', async (_, { pricing, asked }) => {
+  ])('is the table in %s, except for spot', async (_, { pricing, asked }) => {
     const before = pricing.onDemandPrice('m5.large');
     await run(pricing);
     expect(asked).toHaveLength(1);
@@ -212,7 +212,7 @@ describe('prices', () => {
     expect(pricing.spotPrice('m5.large', 'a')).toBe(0.05);
   });
 
-  it('stay unchanged if either list or the market is empty', async () => {
+  it('stays unchanged if either list or the market is empty', async () => {
     const { pricing, answers } = market('us-west-2');
     await run(pricing);
     const version = pricing.version;
@@ -225,7 +225,7 @@ describe('prices', () => {
     expect(pricing.version).toBe(version);
   });
 
-  it('of spot skip records without a time or a price, use the later of two, and keep missing prices', async () => {
+  it('skips spot records without a time or a price, uses the later of two, and keeps missing prices', async () => {
     const { pricing, answers } = market('us-west-2');
     await run(pricing);
     const record = (AvailabilityZone: string, SpotPrice: string, Timestamp: Date | undefined = new Date(0)) => ({
@@ -249,7 +249,7 @@ describe('prices', () => {
     ]);
   });
 
-  it('without a change keep their version', async () => {
+  it('keeps its version without a change', async () => {
     const { pricing } = market('us-west-2');
     await run(pricing);
     const version = pricing.version;

@@ -42,19 +42,19 @@ describe('the expected cost of interruptions', () => {
     ['after three interruptions in the first hours', counts({ interruptions: 3, instanceHours: 2 }), 0.1154],
     ['after ten interruptions in a day', counts({ interruptions: 10, instanceHours: 24 }), 0.2083],
     ['after a disaster', counts({ interruptions: 1_000 }), 1],
-  ])('%s', (_, given, part) => {
+  ])('equals the estimate: %s', (_, given, part) => {
     expect(expectedPart(given, 1)).toBeCloseTo(part, 4);
     expect(expectedPart(given, 0)).toBe(0);
     if (part > 0 && part < 0.5) expect(expectedPart(given, 2)).toBeCloseTo(2 * expectedPart(given, 1), 12);
   });
 });
 
-describe('steps', () => {
-  it('are multiples of five hundredths', () => {
+describe('a step', () => {
+  it('is a multiple of five hundredths', () => {
     expect([0, 0.03, 0.042, 0.12, 0.21, 1].map((part) => steppedPart(part, 0))).toEqual([0, 0, 0.05, 0.1, 0.2, 1]);
   });
 
-  it('stay stable for a value between two steps', () => {
+  it('stays stable for a value between two steps', () => {
     let part = steppedPart(0.126, 0);
     const seen = new Set<number>();
     for (let round = 0; round < 20; round++) {
@@ -64,7 +64,7 @@ describe('steps', () => {
     expect(seen.size).toBe(1);
   });
 
-  it('decrease to 0', () => {
+  it('decreases to 0', () => {
     let part = 0.3;
     for (let actual = 0.3; actual > 1e-4; actual *= 0.9) part = steppedPart(actual, part);
     expect(part).toBe(0);

@@ -8,8 +8,8 @@ const POOL = { instanceType: 'm5.large', zone: 'us-west-2a' };
 
 const textOf = (pools: SpotPools): string => [...pools.texts()][0] ?? '';
 
-describe('counts', () => {
-  it('halve with time: capacity errors within hours, interruptions and hours within days', async () => {
+describe('a count', () => {
+  it('halves with time: capacity errors within hours, interruptions and hours within days', async () => {
     const clock = virtualClock();
     const pools = new SpotPools(clock);
     pools.add(POOL, { interruptions: 8, capacityErrors: 8, instanceHours: 8 });
@@ -22,7 +22,7 @@ describe('counts', () => {
     expect(pools.all()).toEqual([]);
   });
 
-  it('change with each event, and hourly with running time', async () => {
+  it('changes with each event, and hourly with running time', async () => {
     const clock = virtualClock();
     const pools = new SpotPools(clock);
     for (let minute = 0; minute < 180; minute += 5) {
@@ -34,7 +34,7 @@ describe('counts', () => {
     expect(pools.changes).toBe(3);
   });
 
-  it('do not decay if the clock of the machine is set', async () => {
+  it('does not decay if the clock of the machine is set', async () => {
     const clock = settableClock();
     const pools = new SpotPools(clock);
     pools.add(POOL, { interruptions: 1 });
@@ -44,7 +44,7 @@ describe('counts', () => {
     expect(pools.all()[0]?.interruptions).toBe(1);
   });
 
-  it('are kept for at most a thousand pools, with priority for interrupted pools', () => {
+  it('is kept for at most a thousand pools, with priority for interrupted pools', () => {
     const pools = new SpotPools(virtualClock());
     for (let at = 0; at < 50; at++) pools.add({ ...POOL, instanceType: `hot.${at}` }, { interruptions: 1 });
     for (let at = 0; at < 5_000; at++) pools.add({ ...POOL, instanceType: `calm.${at}` }, { instanceHours: 1 });
@@ -109,13 +109,13 @@ describe('the text of counts', () => {
     ['a count in words', stored({ ...fine, interruptions: 'many' })],
     ['an endless count', stored(fine).replace('"interruptions":1', '"interruptions":1e999')],
     ['one bad pool after good ones', stored(fine, { pools: [fine, { ...fine, instanceHours: null }] })],
-  ])('with %s is rejected without any change', (_, text) => {
+  ])('is rejected with %s without any change', (_, text) => {
     const pools = new SpotPools(virtualClock());
     expect(() => pools.restore(text)).toThrow();
     expect(pools.all()).toEqual([]);
   });
 
-  it('with too many pools is limited', () => {
+  it('is limited if there are too many pools', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => ({ ...fine, instanceType: `t.${at}` }));
     const pools = new SpotPools(virtualClock(Date.UTC(2026, 0, 1)));
     pools.restore(stored(fine, { pools: many }));

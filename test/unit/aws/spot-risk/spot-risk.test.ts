@@ -58,7 +58,7 @@ describe('spot risk', () => {
     expect(risk.views()[0]?.interruptions).toBe(1);
   });
 
-  it('with a weight of 0 has no effect', () => {
+  it('has no effect with a weight of 0', () => {
     const risk = new SpotRisk(0, virtualClock());
     interrupt(risk, 50);
     risk.capacityError(POOL);
@@ -85,7 +85,7 @@ describe('spot risk', () => {
   });
 });
 
-describe('instance-hours', () => {
+describe('an instance-hour', () => {
   const claim = (name: string, labels: Record<string, string>, status: NodeClaim['status']): NodeClaim => ({
     apiVersion: 'karpenter.sh/v1',
     kind: 'NodeClaim',
@@ -99,7 +99,7 @@ describe('instance-hours', () => {
     'topology.kubernetes.io/zone': 'us-west-2a',
   };
 
-  it('are counted for running spot instances, and not for time without a pass', async () => {
+  it('is counted for a running spot instance, and not for time without a pass', async () => {
     const [clock, kube] = [virtualClock(), new FakeKube()];
     const risk = new SpotRisk(1, clock);
     const launched = { providerID: 'aws:///us-west-2a/i-1' };

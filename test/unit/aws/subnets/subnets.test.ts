@@ -60,8 +60,8 @@ async function subnetsOf(free: Record<string, readonly [zone: string, addresses:
   };
 }
 
-describe('the subnets of a NodeClass', () => {
-  it('are listed with the most free addresses first, then by id', async () => {
+describe('the list of subnets of a NodeClass', () => {
+  it('has the most free addresses first, then the id', async () => {
     const { nodeClass } = await subnetsOf({ c: ['a', 5], b: ['a', 9], a: ['b', 5] });
     expect(nodeClass.status.subnets.map(({ id }) => id)).toEqual(['b', 'a', 'c']);
   });

@@ -37,7 +37,7 @@ describe.each(['AL2023', 'AL2', 'Bottlerocket', 'Windows2022', 'Custom'] as cons
       'white space',
       `Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Transfer-Encoding: quoted-printable\n\n${' '.repeat(DEPTH)}x`,
     ],
-  ])('with %s is rendered, or rejected as user data', (_, custom) => {
+  ])('is rendered with %s, or rejected as user data', (_, custom) => {
     withinCpuTime(5_000, () => {
       try {
         expect(typeof renderUserData(family(name), bootstrap(custom), silent)).toBe('string');

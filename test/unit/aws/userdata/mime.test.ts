@@ -54,7 +54,7 @@ describe('isMime', () => {
     ['\n  Content-Type: multipart/mixed', true],
     ['#!/bin/bash\n# MIME-Version: 1.0', false],
     ['', false],
-  ])('of %j is %s', (text, is) => {
+  ])('returns for %j: %s', (text, is) => {
     expect(isMime(text)).toBe(is);
   });
 });

@@ -11,8 +11,8 @@ import { Account, only } from '../support/account.ts';
 const TYPE = only('node.kubernetes.io/instance-type', 'm5.large');
 const ON_DEMAND = only('karpenter.sh/capacity-type', 'on-demand');
 
-describe('zonal shifts', () => {
-  it('last until they expire or are cancelled', async () => {
+describe('a zonal shift', () => {
+  it('lasts until it expires or is cancelled', async () => {
     let now = 0;
     let answer: Awaited<ReturnType<ConstructorParameters<typeof ZonalShifts>[0]['shifts']>> = [];
     const shifts = new ZonalShifts({ shifts: async () => answer }, 'arn', { now: () => now });

@@ -67,7 +67,7 @@ describe('completion of bash', () => {
       ['cheapest', 'compatible'],
     ],
     [['help', 'ex'], ['explain']],
-  ])('of %j are %j', (words, offers) => {
+  ])('completes %j to %j', (words, offers) => {
     expect(offered(...words)).toEqual(offers);
   });
 
@@ -82,12 +82,12 @@ describe('completion of bash', () => {
   });
 });
 
-describe('scripts', () => {
+describe('a script', () => {
   it.each([
     ['bash', ['-n', '.bash']],
     ['zsh', ['-n', '.zsh']],
     ['fish', ['--no-execute', '.fish']],
-  ])('of %s can be parsed, where it is installed', (shell, args) => {
+  ])('is valid in %s, where it is installed', (shell, args) => {
     if (shell !== 'bash' && !isThere(shell)) return;
     const { status, stderr } = spawnSync(shell, args, { cwd: folder, encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -96,7 +96,7 @@ describe('scripts', () => {
   it.each([
     ['zsh', zshScript(root)],
     ['fish', fishScript(root)],
-  ])('of %s contain every option', (_, script) => {
+  ])('contains in %s every option', (_, script) => {
     const options = everyCommand(root).flatMap((each) => each.options);
     const missing = options.filter(({ long }) => !script.includes(long.slice(2)));
     expect(options.length).toBeGreaterThan(20);

@@ -36,15 +36,15 @@ data:
 # the end
 `;
 
-describe('documents', () => {
-  it('without old objects are kept byte by byte between changed documents', () => {
+describe('a document', () => {
+  it('is kept byte by byte between changed documents if it has no old objects', () => {
     const { text } = convertText(`${OTHER}---\n${POOL}...\n# between\n---\n\n${OTHER}`);
     expect(text.startsWith(`${OTHER}---\n`)).toBe(true);
     expect(text.endsWith(`# between\n---\n\n${OTHER}`)).toBe(true);
     expect(text).toContain('apiVersion: karpenter.sh/v1 # old');
   });
 
-  it('keep comments, order, indentation and brackets when they change', () => {
+  it('keeps comments, order, indentation and brackets when it changes', () => {
     expect(convertText(POOL).text).toBe(
       POOL.replace('v1beta1', 'v1')
         .replace('        expireAfter: 24h # a day\n', '')
@@ -59,14 +59,14 @@ describe('documents', () => {
     ['CRLF', (text: string) => text.replaceAll('\n', '\r\n')],
     ['a byte order mark', (text: string) => `\uFEFF${text}`],
     ['no last line break', (text: string) => text.slice(0, -1)],
-  ])('with %s keep it', (_, as) => {
+  ])('keeps %s', (_, as) => {
     expect(convertText(as(OTHER)).text).toBe(as(OTHER));
     const { text } = convertText(as(`${OTHER}---\n${POOL}`));
     expect(text.startsWith(as(OTHER).slice(0, 40))).toBe(true);
     expect(text.includes('\r')).toBe(as('\n').includes('\r'));
   });
 
-  it('of JSON stay JSON, and additional objects make a List', () => {
+  it('stays JSON if it is JSON, and additional objects make a List', () => {
     const provisioner = {
       apiVersion: 'karpenter.sh/v1alpha5',
       kind: 'Provisioner',
@@ -79,7 +79,7 @@ describe('documents', () => {
     expect(texts[0]).toMatch(/^\{\n {4}"apiVersion"/);
   });
 
-  it('with Lists get new types for them, and lose Machines', () => {
+  it('gets new types for its Lists, and loses Machines', () => {
     const list = `apiVersion: karpenter.sh/v1beta1\nkind: NodePoolList\nitems:\n- ${POOL.replace(/^# .*\n/, '')
       .trim()
       .replaceAll('\n', '\n  ')}\n`;
@@ -93,7 +93,7 @@ describe('documents', () => {
     expect(mixed.objects.map(({ kind }) => kind)).toEqual(['Node']);
   });
 
-  it('keep anchors in workloads, and write them out in objects of Karpenter', () => {
+  it('keeps anchors in workloads, and writes them out in objects of Karpenter', () => {
     const workload = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: w}
@@ -124,7 +124,7 @@ items:
     );
   });
 
-  it('with Helm templates are an error if they would have to change', () => {
+  it('is an error if it has Helm templates and would have to change', () => {
     const text = POOL.replace('name: c', 'name: {{ .Values.class }}');
     const { errors, text: kept } = convertText(text);
     expect(errors).toEqual([expect.stringContaining('NodePool a: is a template; set its placeholders with')]);
@@ -132,8 +132,8 @@ items:
   });
 });
 
-describe('workloads', () => {
-  it('use the current names, with notes for removed names', () => {
+describe('a workload', () => {
+  it('uses the current names, with notes for removed names', () => {
     const { text, notes } = convertText(`apiVersion: batch/v1
 kind: CronJob
 metadata: {name: c}
@@ -172,7 +172,7 @@ spec:
   });
 });
 
-describe('trees of Kustomize', () => {
+describe('a tree of Kustomize', () => {
   const files = {
     'overlay/kustomization.yaml': `resources: [../base]
 patchesStrategicMerge: [pool.yaml]
@@ -189,7 +189,7 @@ spec:
     'overlay/json.yaml': '- op: replace\n  path: /spec/limits/resources/cpu\n  value: 5\n',
   };
 
-  it('have patches that are converted as far as possible', () => {
+  it('has patches that are converted as far as possible', () => {
     const { texts, notes, errors } = convertTexts(files);
     expect(errors).toEqual([]);
     expect(texts[0]).toBe(files['overlay/kustomization.yaml']);
@@ -209,7 +209,7 @@ spec:
   });
 });
 
-it('the settings ConfigMap is reported key by key', () => {
+it('reports the settings ConfigMap key by key', () => {
   const { notes, text } = convertText(
     'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: karpenter-global-settings}\ndata: {aws.clusterName: x, aws.tags: "{}"}\n',
   );

@@ -76,7 +76,7 @@ describe('a Provisioner', () => {
       'weight: 1',
       { template: { spec: { nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'c' } } } },
     ],
-  ])('with {%s}', (spec, expected) => {
+  ])('is converted with {%s}', (spec, expected) => {
     expect(specOf(provisioner(spec))).toMatchObject(expected);
   });
 
@@ -92,7 +92,7 @@ describe('a Provisioner', () => {
       ['beta.kubernetes.io/arch Exists', ON_ANY[0], ON_ANY[1], ...ON_ANY.slice(3)],
     ],
     ['requirements: [{key: karpenter.k8s.aws/instance-pods, operator: Gt, values: ["9"]}]', ON_ANY],
-  ])('with {%s} gets the requirements that the webhook added', (spec, expected) => {
+  ])('gets the requirements that the webhook added with {%s}', (spec, expected) => {
     expect(requirementsOf(provisioner(spec))).toEqual(expected);
   });
 
@@ -100,7 +100,7 @@ describe('a Provisioner', () => {
     expect(requirementsOf(provisioner(''), { ignoreDefaults: true })).toEqual([]);
   });
 
-  it('with node settings results in its own EC2NodeClass', () => {
+  it('results in an EC2NodeClass of its own if it has node settings', () => {
     const inline = provisioner('').replace(
       'providerRef: {name: c}',
       'provider: {instanceProfile: p, subnetSelector: {a: b}, securityGroupSelector: {aws-ids: "sg-1,sg-2"}}',
@@ -124,7 +124,7 @@ describe('a Provisioner', () => {
     ['weight: 500', 'v1 rejects this value: spec.weight'],
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a template of another tool, as in users' files
     ['requirements: "${list}"', 'render it and convert the result'],
-  ])('with {%s} stays unchanged, with an error', (spec, message) => {
+  ])('stays unchanged, with an error, with {%s}', (spec, message) => {
     const { errors, text } = convertText(provisioner(spec));
     expect(errors).toEqual([expect.stringContaining(message)]);
     expect(text).toBe(provisioner(spec));
@@ -180,7 +180,7 @@ describe('an AWSNodeTemplate', () => {
       'blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 1.5Ti}}]',
       { blockDeviceMappings: [{ ebs: { volumeSize: '1536Gi' } }] },
     ],
-  ])('with {%s}', (spec, expected) => {
+  ])('is converted with {%s}', (spec, expected) => {
     expect(specOf(template(spec))).toMatchObject(expected);
   });
 
@@ -200,7 +200,7 @@ describe('an AWSNodeTemplate', () => {
       'spec.blockDeviceMappings[0].ebs.volumeSize: 100Ti is not between',
     ],
     ['subnetSelector: [a]', 'spec.subnetSelector: must be an object'],
-  ])('with {%s} stays unchanged, with an error', (spec, message) => {
+  ])('stays unchanged, with an error, with {%s}', (spec, message) => {
     expect(convertText(template(spec)).errors).toEqual([
       expect.stringMatching(/^in.yaml, document 1, AWSNodeTemplate c: .*/),
     ]);
@@ -238,7 +238,7 @@ describe('a NodePool of v1beta1', () => {
       ', disruption: {consolidateAfter: Never}',
       { disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized', consolidateAfter: 'Never' } },
     ],
-  ])('with {%s%s}', (spec, disruption, expected) => {
+  ])('is converted with {%s%s}', (spec, disruption, expected) => {
     expect(specOf(nodePool(spec, disruption))).toMatchObject(expected);
     expect(specOf(nodePool(spec, disruption))).not.toHaveProperty('disruption.expireAfter');
   });
@@ -261,22 +261,22 @@ describe('an EC2NodeClass of v1beta1', () => {
       'AL2',
       { associatePublicIPAddress: false, instanceStorePolicy: 'RAID0' },
     ],
-  ])('with {%s} and amiFamily %s', (spec, family, expected) => {
+  ])('is converted with {%s} and amiFamily %s', (spec, family, expected) => {
     expect(specOf(nodeClass(spec, family))).toMatchObject(expected);
   });
 
-  it('of Ubuntu without images gets them by parameter, with a note', () => {
+  it('gets the images of Ubuntu by parameter if it has none, with a note', () => {
     const { text, notes } = convertText(nodeClass('', 'Ubuntu'));
     expect(text).toContain('/ubuntu/eks/22.04/$KUBERNETES_VERSION/');
     expect(notes.join()).toContain('replace $KUBERNETES_VERSION with the version of your cluster');
   });
 });
 
-describe('settings of the kubelet', () => {
+describe('the block of kubelet settings', () => {
   const withKubelet = (name: string, block: string): string =>
     nodePool(`, kubelet: ${block}`).replace('name: a', `name: ${name}`);
 
-  it('move into the class if all its NodePools have the same settings', () => {
+  it('moves into the class if all its NodePools have the same settings', () => {
     const { objects } = convertTexts({
       'a.yaml': withKubelet('a', '{maxPods: 5, podsPerCore: 2}'),
       'b.yaml': `${withKubelet('b', '{podsPerCore: 2, maxPods: 5}')}---\n${nodeClass('')}`,
@@ -286,7 +286,7 @@ describe('settings of the kubelet', () => {
     expect(classes[0]).toMatchObject({ spec: { kubelet: { maxPods: 5, podsPerCore: 2 } } });
   });
 
-  it('make a class per distinct block otherwise', () => {
+  it('makes a class per distinct block otherwise', () => {
     const text = [withKubelet('a', '{maxPods: 5}'), nodePool('').replace('name: a', 'name: b'), nodeClass('')].join(
       '---\n',
     );
@@ -298,13 +298,13 @@ describe('settings of the kubelet', () => {
     expect(objects[1]).toMatchObject({ spec: { template: { spec: { nodeClassRef: { name: 'c' } } } } });
   });
 
-  it('of a class that is missing in the input are written as a comment', () => {
+  it('is written as a comment if its class is missing in the input', () => {
     const { text, notes } = convertText(withKubelet('a', '{maxPods: 5}'));
     expect(text).toMatch(/# EC2NodeClass c needs:\n *# spec:\n *# {3}kubelet:\n *# {5}maxPods: 5\n/);
     expect(notes).toContainEqual(expect.stringMatching(/^lost: .*which is not in the input/));
   });
 
-  it('in the annotation of a conversion webhook are resolved, on objects of v1', () => {
+  it('is resolved from the annotation of a conversion webhook, on objects of v1', () => {
     const v1 = `apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata:
@@ -322,8 +322,8 @@ ${nodeClass('')}`;
   });
 });
 
-describe('a NodeClaim and a Machine', () => {
-  it('the NodeClaim is converted with the expiry of its pool; the Machine is omitted', () => {
+describe('the converter', () => {
+  it('converts a NodeClaim with the expiry of its pool, and omits a Machine', () => {
     const claim =
       'apiVersion: karpenter.sh/v1beta1\nkind: NodeClaim\nmetadata: {name: a}\nspec: {nodeClassRef: {name: c}, requirements: []}\n';
     expect(specOf(claim)).toMatchObject({ expireAfter: 'Never', nodeClassRef: { group: 'karpenter.k8s.aws' } });

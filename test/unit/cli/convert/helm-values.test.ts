@@ -52,10 +52,10 @@ describe('a value that the chart does not know', () => {
   });
 });
 
-describe('values of older charts', () => {
+describe('the set of values of an older chart', () => {
   it.each(
     MOVED_VALUES.map(({ from, to }) => [from.join('.'), to.join('.'), from, to] as const),
-  )('%s becomes %s', (name, place, from, to) => {
+  )('changes %s to %s', (name, place, from, to) => {
     const value = fitting(from);
     const { value: result, notes } = converted(JSON.stringify(nested(from, value)));
     expect(valueAt(result, to)).toEqual(value);
@@ -63,14 +63,14 @@ describe('values of older charts', () => {
     expect(notes).toContainEqual(expect.stringContaining(`changed: values.yaml: ${name}: ${name} is now ${place}`));
   });
 
-  it.each(DROPPED_VALUES.map(({ path }) => [path.join('.'), path] as const))('%s is left out', (name, path) => {
+  it.each(DROPPED_VALUES.map(({ path }) => [path.join('.'), path] as const))('loses %s', (name, path) => {
     const { value, notes } = converted(JSON.stringify(nested(path, true)));
     expect(valueAt(value, path)).toBeUndefined();
     expect(notes).toContainEqual(expect.stringMatching(/^lost: values\.yaml: \S+: \S+ is removed: \w/));
     expect(notes.join('\n')).toContain(`${name} is removed`);
   });
 
-  it('keep their comments, order and template expressions', () => {
+  it('keeps its comments, order and template expressions', () => {
     const { result } = converted(`# of the platform team
 serviceAccount:
   annotations:
@@ -112,7 +112,7 @@ controller: { metrics: { port: 8000 } }
 `);
   });
 
-  it('convert if seeds of migrations have names that never worked', () => {
+  it('is converted if seeds of migrations have names that never worked', () => {
     const terraform = converted(
       'settings: {clusterName: a, interruptionQueueName: q, featureGates: {drift: true}}\ncontroller: {nodeSelector: {role: system}}',
     );
@@ -128,7 +128,7 @@ controller: { metrics: { port: 8000 } }
     expect(flux.value).toEqual({ settings: { clusterName: 'dev', interruptionQueue: 'q' }, logLevel: 'debug' });
   });
 
-  it('report changed defaults once', () => {
+  it('reports changed defaults once', () => {
     const { notes } = converted('webhook: {enabled: true}');
     expect(notes.filter((text) => /8080|zones/.test(text))).toHaveLength(2);
     expect(converted('settings: {clusterName: a}').notes).toEqual([]);
@@ -137,7 +137,7 @@ controller: { metrics: { port: 8000 } }
     ).not.toMatch(/8080|zones/);
   });
 
-  it('keep an existing value under the current name', () => {
+  it('keeps an existing value under the current name', () => {
     const { value, notes } = converted('settings: {clusterName: new, aws: {clusterName: old}}');
     expect(value).toEqual({ settings: { clusterName: 'new' } });
     expect(notes.join('\n')).toContain('settings.aws.clusterName is removed, because settings.clusterName is also set');
@@ -152,7 +152,7 @@ controller: { metrics: { port: 8000 } }
       '{repository: registry.example.com/karpenter-ts}',
       { repository: 'registry.example.com/karpenter-ts' },
     ],
-  ])('convert %s correctly', (_, image, kept) => {
+  ])('converts %s correctly', (_, image, kept) => {
     const { value } = converted(`settings: {clusterName: a}\ncontroller: {image: ${image}}`);
     expect(valueAt(value, ['controller', 'image'])).toEqual(kept);
   });
@@ -160,11 +160,11 @@ controller: { metrics: { port: 8000 } }
   it.each([
     ['warn', 'error'],
     ['info', 'info'],
-  ])('log at level %s as %s', (level, today) => {
+  ])('logs at level %s as %s', (level, today) => {
     expect(converted(`logConfig: {logLevel: {controller: ${level}}}`).value).toEqual({ logLevel: today });
   });
 
-  it('report unknown and invalid values, and keep them', () => {
+  it('reports unknown and invalid values, and keeps them', () => {
     const document = parseDocument(
       'tolerationz: []\nsettings: {preferencePolicy: respect, extra: 1}\ncontroller: text\nglobal: {a: 1}',
     );
@@ -178,7 +178,7 @@ controller: { metrics: { port: 8000 } }
     ]);
   });
 
-  it('are found below the name of the chart in values of a chart that includes it', () => {
+  it('is found below the name of the chart in values of a chart that includes it', () => {
     const document = parseDocument('karpenter: {settings: {aws: {clusterName: a}}}\nother: 1');
     const notes = new Notes();
     expect(convertValues(document.contents as unknown as YAMLMap, notes.on('v.yaml'))).toBe(true);

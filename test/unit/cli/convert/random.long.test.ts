@@ -27,8 +27,8 @@ describe.each([
   ['alpha', alpha],
   ['beta', beta],
   ['mixed', fc.tuple(alpha, beta).map(([old, newer]) => [...old, ...newer])],
-] as const)('random valid objects of the %s API', (_, arbitrary) => {
-  it('are accepted by the v1 CRDs once they are converted, and do not change again', () => {
+] as const)('a list of random valid objects of the %s API', (_, arbitrary) => {
+  it('is accepted by the v1 CRDs once it is converted, and does not change again', () => {
     const property = fc.property(arbitrary as fc.Arbitrary<readonly unknown[]>, forms, (objects, form) => {
       const files = inForm(objects, form);
       const first = convertTexts(files);

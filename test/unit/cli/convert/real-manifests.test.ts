@@ -84,8 +84,8 @@ const TEMPLATES = JSON.stringify({
   ],
 });
 
-describe('values of the chart cluster-autoscaler', () => {
-  it('have the effects of the flags and priorities that the chart creates', async () => {
+describe('the values file of the chart cluster-autoscaler', () => {
+  it('has the effects of the flags and priorities that the chart creates', async () => {
     const files = Object.entries({ 'values.yaml': VALUES, 'groups.json': GROUPS, 'templates.json': TEMPLATES });
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
     const { output, errors } = await runConvert(
@@ -100,7 +100,7 @@ describe('values of the chart cluster-autoscaler', () => {
     expect(errors).toContain('autoscalingGroups[0]: --nodes: spec.limits of the NodePool of web');
   });
 
-  it('are reported without groups', async () => {
+  it('is reported without groups', async () => {
     const { errors, code } = await runConvert('cluster-autoscaler', '-f', fileWith(VALUES));
     expect(code).toBe(0);
     expect(errors).toContain('the files contain no groups; only flags are converted');

@@ -18,7 +18,7 @@ spec:
       containers: []
 `;
 
-describe('pods that cluster-autoscaler must not move', () => {
+describe('a pod that cluster-autoscaler must not move', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'convert-safe-'));
@@ -30,7 +30,7 @@ describe('pods that cluster-autoscaler must not move', () => {
     return runConvert('-f', path);
   };
 
-  it('keep an equivalent Karpenter annotation beside that of cluster-autoscaler', async () => {
+  it('keeps an equivalent Karpenter annotation beside that of cluster-autoscaler', async () => {
     const { output, errors } = await convert(
       deployment('cluster-autoscaler.kubernetes.io/safe-to-evict: "false" # a queue'),
     );
@@ -50,7 +50,7 @@ describe('pods that cluster-autoscaler must not move', () => {
     ['say that they may go', 'cluster-autoscaler.kubernetes.io/safe-to-evict: "true"'],
     ['say nothing', 'a: b'],
     ['are kept already', 'karpenter.sh/do-not-disrupt: "true"'],
-  ])('stay unchanged if they %s', async (_, annotations) => {
+  ])('stays unchanged if it %s', async (_, annotations) => {
     const text = deployment(annotations);
     expect((await convert(text)).output).toBe(text);
   });

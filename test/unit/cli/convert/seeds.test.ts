@@ -74,7 +74,7 @@ describe('the upgrade with Terraform', () => {
   });
 });
 
-it('kOps: v1 manifests stay unchanged byte by byte', () => {
+it('leaves v1 manifests of kOps unchanged byte by byte', () => {
   const text = fixture('kops/v1.yaml');
   const result = convertText(text);
   expect(result.text).toBe(text);
@@ -82,7 +82,7 @@ it('kOps: v1 manifests stay unchanged byte by byte', () => {
   for (const object of result.objects) expect(rejections(object)).toEqual([]);
 });
 
-it('Flux: the HelmRelease has the current values, and its other parts are unchanged', () => {
+it('gives the HelmRelease of Flux the current values, and leaves its other parts unchanged', () => {
   const { objects, notes } = convertText(fixture('flux/release.yaml'));
   const { values, chart } = (objects[0] as unknown as { spec: { values: object; chart: object } }).spec;
   expect(values).toMatchObject({

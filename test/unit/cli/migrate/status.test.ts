@@ -7,13 +7,13 @@ import { strictly } from '../../scripts/strictly.ts';
 import { ALPHA, BETA, BOTH, CLUSTERS, CONVERSION, factsOf, karpenter, liveFactsOf, V1 } from './clusters.ts';
 
 describe('status as text', () => {
-  it.each(Object.entries(CLUSTERS))('%s', (_, parts) => {
+  it.each(Object.entries(CLUSTERS))('prints %s', (_, parts) => {
     expect(`\n${statusText(statusOf(liveFactsOf(parts), []), 110)}`).toMatchSnapshot();
   });
 });
 
 describe('status as JSON', () => {
-  it.each(Object.entries(CLUSTERS))('of %s fits its schema', (_, parts) => {
+  it.each(Object.entries(CLUSTERS))('fits its schema for %s', (_, parts) => {
     expect(strictly(MIGRATE_STATUS, JSON.parse(JSON.stringify(statusOf(liveFactsOf(parts), []))))).toEqual([]);
   });
 

@@ -8,7 +8,7 @@ const nodeClass = (...zones: readonly string[]): string =>
   `apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: default}\nstatus: {subnets: [${zones.map((zone) => `{id: s, zone: ${zone}, zoneID: id-${zone}}`).join(', ')}]}\n`;
 const home = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
 
-describe('the region and zones of manifests', () => {
+describe('the list of region and zones of manifests', () => {
   it.each([
     { when: 'no object has a zone', text: '', region: 'us-west-2', zones: home },
     { when: 'Nodes are in some default zones', text: node('a', 'us-west-2b'), region: 'us-west-2', zones: home },
@@ -36,12 +36,12 @@ describe('the region and zones of manifests', () => {
       region: 'us-gov-west-1',
       zones: ['us-gov-west-1a'],
     },
-  ])('are those of the cluster if $when', ({ text, region, zones }) => {
+  ])('is that of the cluster if $when', ({ text, region, zones }) => {
     const places = placesOf(parseManifests(text, 'test.yaml'));
     expect({ region: places.region, zones: places.zones.map(({ name }) => name) }).toEqual({ region, zones });
   });
 
-  it('have the zone IDs of the objects', () => {
+  it('has the zone IDs of the objects', () => {
     const text = `${nodeClass('eu-west-1a')}---\n${node('a', 'eu-west-1b', ', topology.k8s.aws/zone-id: euw1-az9')}`;
     expect(placesOf(parseManifests(text, 'test.yaml')).zones).toEqual([
       { name: 'eu-west-1a', id: 'id-eu-west-1a' },

@@ -50,10 +50,10 @@ const idle = ({ snapshot }: World): unknown => snapshot.idlePools;
 const active = ({ snapshot }: World): readonly string[] =>
   snapshot.pools.map(({ nodePool: { metadata } }) => metadata.name);
 
-describe('limits that cannot be parsed', () => {
+describe('a limit that cannot be parsed', () => {
   const LIMIT = 'limits: {cpu: "1e1.5"}';
 
-  it('are an error in a manifest, even without pods', async () => {
+  it('is an error in a manifest, even without pods', async () => {
     await expect(worldIn(nodePool({ spec: LIMIT }), nodeClass(READY))).rejects.toThrow(
       'test.yaml, document 1, NodePool p: spec.limits.cpu: "1e1.5" is not a quantity; use a number with an optional suffix',
     );
@@ -64,7 +64,7 @@ describe('limits that cannot be parsed', () => {
     });
   });
 
-  it('are a note for a NodePool of a dump, and other NodePools are used', async () => {
+  it('is a note for a NodePool of a dump, and other NodePools are used', async () => {
     const world = await worldIn(
       nodePool({ spec: LIMIT, metadata: STORED }),
       nodePool({ name: 'q', metadata: STORED }),
@@ -80,7 +80,7 @@ describe('limits that cannot be parsed', () => {
   });
 });
 
-describe('kinds behind feature gates', () => {
+describe('a kind behind a feature gate', () => {
   const overlay = `
 apiVersion: karpenter.sh/v1alpha1
 kind: NodeOverlay
@@ -103,7 +103,7 @@ spec: {requirements: [], price: "0.5"}
     return { usd: snapshot.pools[0]?.instanceTypes[0]?.offerings[0]?.usdPerHour, notes };
   };
 
-  it('apply if their feature gate is enabled, with a note if the gate is not set', async () => {
+  it('applies if its feature gate is enabled, with a note if the gate is not set', async () => {
     expect(await priced({ NodeOverlay: true })).toEqual({ usd: 0.5, notes: [] });
     expect(await priced({ NodeOverlay: false })).toEqual({ usd: 1, notes: [] });
     expect(await priced()).toEqual({
@@ -115,7 +115,7 @@ spec: {requirements: [], price: "0.5"}
   });
 });
 
-describe('NodePools among manifests', () => {
+describe('a NodePool among manifests', () => {
   it.each([
     {
       when: 'its NodeClass is not Ready',
@@ -153,7 +153,7 @@ describe('NodePools among manifests', () => {
       world: [nodePool({ requirements: '{key: kubernetes.io/arch, operator: In, values: ["a b"]}' }), nodeClass(READY)],
       says: /^invalid value/,
     },
-  ])('are not Ready if $when', async ({ world, says }) => {
+  ])('is not Ready if $when', async ({ world, says }) => {
     const found = await worldIn(...world);
     expect(active(found)).toEqual([]);
     expect(idle(found)).toEqual([
@@ -170,14 +170,14 @@ describe('NodePools among manifests', () => {
     ['whose NodeClass is Ready', [nodePool(), nodeClass(READY)]],
     ['of a user without a cluster', [nodePool()]],
     ['with a NodeClass of a user without a cluster', [nodePool(), nodeClass('{}', '')]],
-  ])('%s can launch nodes', async (_, world) => {
+  ])('launches nodes: a NodePool %s', async (_, world) => {
     const found = await worldIn(...world);
     expect(active(found)).toEqual(['p']);
     expect(idle(found)).toEqual([]);
     expect(found.unknown).toEqual([]);
   });
 
-  it('of a dump with a NodeClass without status are treated as Ready, with a note', async () => {
+  it('is treated as Ready, with a note, if its NodeClass has no status in a dump', async () => {
     const found = await worldIn(nodePool({ metadata: STORED }), nodeClass('{}', ''));
     expect(active(found)).toEqual(['p']);
     expect(found.unknown).toEqual([
@@ -185,7 +185,7 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('that are static or being deleted are listed with the reason', async () => {
+  it('is listed with the reason if it is static or being deleted', async () => {
     const found = await worldIn(
       nodePool({ name: 'fixed', spec: 'replicas: 2' }),
       nodePool({ name: 'going', metadata: ', deletionTimestamp: "2026-01-01T00:00:00Z"' }),
@@ -198,7 +198,7 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('of another provider are skipped', async () => {
+  it('is skipped if it belongs to another provider', async () => {
     const { allPools, notes } = await worldIn(nodePool({ kind: 'AzureNodeClass' }));
     expect(allPools).toEqual([]);
     expect(notes).toEqual([
@@ -206,7 +206,7 @@ describe('NodePools among manifests', () => {
     ]);
   });
 
-  it('that the API server would reject are skipped in a dump, and rejected as a manifest', async () => {
+  it('is skipped in a dump, and rejected as a manifest, if the API server would reject it', async () => {
     const wrong = { name: 'old', spec: 'weight: 101' };
     const found = await worldIn(nodePool(), nodePool({ ...wrong, metadata: STORED }));
     expect(active(found)).toEqual(['p']);

@@ -23,21 +23,21 @@ spec:
       ${extra}
 `;
 
-describe('manifests', () => {
+describe('a manifest', () => {
   let folder: string;
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'manifests-'));
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('are read from folders in name order, in every format', () => {
+  it('is read from folders in name order, in every format', () => {
     writeFileSync(join(folder, 'b.json'), '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"two"}}');
     writeFileSync(join(folder, 'a.yaml'), 'apiVersion: v1\nkind: Pod\nmetadata: {name: one}\n---\n# nothing\n');
     writeFileSync(join(folder, 'notes.txt'), 'not a manifest');
     expect(readManifests([folder]).map(({ object }) => object.metadata.name)).toEqual(['one', 'two']);
   });
 
-  it('in Lists are unpacked', () => {
+  it('is unpacked from a List', () => {
     const list = '{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}]}';
     expect(parseManifests(list, 'f')).toMatchObject([{ where: 'f, document 1, items[0], Pod p' }]);
   });
@@ -70,22 +70,22 @@ describe('manifests', () => {
       'apiVersion: karpenter.sh/v2\nkind: NodePool\nmetadata: {name: p}',
       'NodePool p: apiVersion: karpenter.sh/v2 is not served; use karpenter.sh/v1 for NodePools',
     ],
-  ])('that are invalid are rejected with their name: %#', async (text, message) => {
+  ])('is rejected with its name if it is invalid: %#', async (text, message) => {
     await expect(worldIn(text)).rejects.toThrow(message);
   });
 
-  it('that do not exist are named', () => {
+  it('is named if it does not exist', () => {
     expect(() => readManifests([join(folder, 'none.yaml')])).toThrow('none.yaml: no such file or folder');
     expect(() => readManifests([folder])).toThrow('the folder contains no .yaml, .yml or .json file');
   });
 
-  it('in files with a JSON extension are parsed as JSON', () => {
+  it('is parsed as JSON if its file has a JSON extension', () => {
     const file = join(folder, 'cut.json');
     writeFileSync(file, '{"a":');
     expect(() => readManifests([file])).toThrow(/cut\.json: not valid JSON: /);
   });
 
-  it('with unknown fields are reported', async () => {
+  it('is reported if it has unknown fields', async () => {
     const pool = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -101,7 +101,7 @@ spec:
     ]);
   });
 
-  it('of a change replace objects with the same name, or are added', () => {
+  it('replaces an object with the same name in a change, or is added', () => {
     const pods = (...names: readonly string[]) =>
       names.map((name) => `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"${name}"}}`).join('\n---\n');
     const merged = applyManifests(
@@ -116,7 +116,7 @@ spec:
     ]);
   });
 
-  it('of instance types are rejected with the type and the field', () => {
+  it('is rejected with the type and the field if it has instance types that are invalid', () => {
     const file = join(folder, 'types.json');
     writeFileSync(file, '{"instanceTypes":[{"name":"t","requirements":[],"capacity":{"cpu":"x"},"offerings":[]}]}');
     expect(() => readInstanceTypes(file)).toThrow('instanceTypes[0].capacity.cpu: "x" is not a quantity');
@@ -127,7 +127,7 @@ spec:
   });
 });
 
-describe('manifests of old API versions', () => {
+describe('a manifest of an old API version', () => {
   it.each([
     [
       'karpenter.sh/v1alpha5',
@@ -145,14 +145,14 @@ describe('manifests of old API versions', () => {
       'EC2NodeClass',
       'convert it to karpenter.k8s.aws/v1 first with karpenter convert -f FILE',
     ],
-  ])('%s %s are rejected with the command that converts them', (apiVersion, kind, remedy) => {
+  ])('is rejected with the command that converts it: %s %s', (apiVersion, kind, remedy) => {
     const manifests = parseManifests(`apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: old}`, 'old.yaml');
     expect(() => refuseOldVersions(manifests)).toThrow(
       `old.yaml, document 1, ${kind} old: ${apiVersion} ${kind} belongs to a Karpenter API before v1, which is not supported; ${remedy}`,
     );
   });
 
-  it('are counted, and current ones are accepted', () => {
+  it('is counted, and a current one is accepted', () => {
     const old = '---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n';
     expect(() => refuseOldVersions(parseManifests(old + old.replace('name: a', 'name: b'), 'f'))).toThrow(
       /first with karpenter convert -f FILE \(and 1 more objects of old versions\)$/,
@@ -164,7 +164,7 @@ describe('manifests of old API versions', () => {
 });
 
 describe('the world of manifests', () => {
-  it('from a cluster has the existing pods, and no additional pods for their workloads', async () => {
+  it('has the existing pods of a cluster, and no additional pods for their workloads', async () => {
     const uid = '12345678-1234-1234-1234-123456789012';
     const selector = 'selector: {matchLabels: {app: web}}';
     const stored = deployment(3)

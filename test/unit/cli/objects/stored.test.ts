@@ -4,8 +4,8 @@ import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { unknownFields, validateStored } from '../../../../src/cli/objects/stored.ts';
 import { withinCpuTime } from '../../../support/cpu-time.ts';
 
-describe('manifests of other kinds', () => {
-  it('are read quickly in large numbers', () => {
+describe('a manifest of another kind', () => {
+  it('is read quickly in large numbers', () => {
     const manifests = Array.from({ length: 20_000 }, (_, at) => {
       const object: KubeObject = { apiVersion: 'v1', kind: 'Pod', metadata: { name: `pod-${at}` } };
       return { object, where: `document ${at + 1}` };

@@ -115,8 +115,8 @@ const bookFrom = (existing?: string, sources = ALL) => {
   return { ...readPriceBook(text, 'book.yaml'), text, notes };
 };
 
-describe('responses of AWS', () => {
-  it('become a price book', () => {
+describe('a response of AWS', () => {
+  it('becomes a price book', () => {
     const { book, problems } = bookFrom();
     expect(problems).toEqual([]);
     expect(book.savingsPlans).toEqual([
@@ -153,7 +153,7 @@ describe('responses of AWS', () => {
     ]);
   });
 
-  it('are skipped with a note if they do not apply to nodes', () => {
+  it('is skipped with a note if it does not apply to nodes', () => {
     expect(bookFrom().notes).toEqual([
       'Savings Plan sp-sage is skipped: it is for SageMaker, not for EC2',
       'Savings Plan sp-old is skipped: its state is retired',
@@ -163,7 +163,7 @@ describe('responses of AWS', () => {
     ]);
   });
 
-  it('are reported if a plan has no rates', () => {
+  it('is reported if a plan has no rates', () => {
     const { book, notes } = bookFrom(undefined, [source('plans', PLANS), source('rates', RATES)]);
     expect(book.savingsPlans.map(({ id }) => id)).toEqual(['sp-compute']);
     expect(notes.at(-1)).toContain('aws savingsplans describe-savings-plan-rates --savings-plan-id sp-m5');
@@ -172,7 +172,7 @@ describe('responses of AWS', () => {
     ]);
   });
 
-  it('are read from one file with several responses, and from several pages of rates', () => {
+  it('is read from one file with several responses, and from several pages of rates', () => {
     const page = { savingsPlanId: 'sp-compute', searchResults: [rate('r5.large', 'eu-central-1', '0.08')] };
     const text = [PLANS, RATES, page, RATES_M5].map((each) => JSON.stringify(each, null, 4)).join('\n');
     const [plan] = bookFrom(undefined, [{ where: 'all', text }]).book.savingsPlans;
@@ -196,11 +196,11 @@ describe('responses of AWS', () => {
       '{"ReservedInstances":[{"ReservedInstancesId":"a","InstanceType":"m5.large","InstanceCount":1,"End":"soon"}]}',
       'x.json: ReservedInstances[0].End: must be a valid time',
     ],
-  ])('are rejected with file and field if they are invalid: %s %s', (where, text, message) => {
+  ])('is rejected with file and field if it is invalid: %s %s', (where, text, message) => {
     expect(() => importEntries([{ where, text }], {})).toThrow(message);
   });
 
-  it('are reported if they are incomplete', () => {
+  it('is reported if it is incomplete', () => {
     const page = { ...RATES_M5, nextToken: 'abc' };
     expect(bookFrom(undefined, [source('m5', page)]).notes[0]).toContain('m5: the list is incomplete');
   });

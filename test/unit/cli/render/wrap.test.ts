@@ -9,7 +9,7 @@ import { indented, wrapped } from '../../../../src/cli/render/wrap.ts';
 const NODE = 'ip-10-0-0-101.us-west-2.compute.internal';
 const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
 
-describe('lines for a terminal', () => {
+describe('a text for a terminal', () => {
   it.each([
     { text: 'short enough', width: 12, lines: ['short enough'] },
     { text: 'broken at blanks only', width: 12, lines: ['broken at', 'blanks only'] },
@@ -20,40 +20,40 @@ describe('lines for a terminal', () => {
     },
     { text: 'abcdefghij', width: 4, lines: ['abcd', 'efgh', 'ij'] },
     { text: 'two  blanks stay between the columns', width: 20, lines: ['two  blanks stay', 'between the columns'] },
-  ])('of $width columns: $text', ({ text, width, lines }) => {
+  ])('has lines of $width columns: $text', ({ text, width, lines }) => {
     expect(wrapped(text, width)).toEqual(lines);
   });
 
-  it('are indented to their beginning', () => {
+  it('is indented to its beginning', () => {
     expect(indented('because  of this and of that', ' '.repeat(9), 30)).toBe('because  of this and\n         of that');
   });
 });
 
-describe('tables', () => {
+describe('a table', () => {
   const rows = [
     ['a', 'default', 'a reason of many words that goes on and on, far beyond the edge of a narrow terminal'],
     [NODE, 'default', 'short'],
   ];
   const headings = ['NODE', 'NODEPOOL', 'BECAUSE'];
 
-  it('fit the terminal without losing content', () => {
+  it('fits the terminal without losing content', () => {
     const text = table(headings, rows, 80);
     expect(widest(text)).toBeLessThanOrEqual(80);
     for (const piece of rows.flat().join(' ').split(/[ .]/)) expect(text).toContain(piece);
   });
 
-  it('have one line per row in a pipe', () => {
+  it('has one line per row in a pipe', () => {
     expect(table(headings, rows, Number.POSITIVE_INFINITY).split('\n')).toHaveLength(3);
   });
 });
 
 describe('output at 80 columns', () => {
-  it('of the local world fits', () => {
+  it('fits for the local world', () => {
     const world = { kube: { url: 'http://127.0.0.1:65535' }, aws: { url: 'http://127.0.0.1:65535' } };
     expect(widest(advice(world as never, '127.0.0.1:65535'))).toBeLessThanOrEqual(80);
   });
 
-  it('of the demo breaks between words', () => {
+  it('breaks between words for the demo', () => {
     const written: string[] = [];
     const output = { write: (text: string) => written.push(text), columns: 80 };
     screen(output, () => 1234).line(`aws         ${'several words of a long line '.repeat(6)}`);
@@ -66,11 +66,11 @@ describe('output at 80 columns', () => {
   });
 });
 
-describe('pods that are refused for the same reason', () => {
+describe('a pod that is refused for the same reason as another', () => {
   const reason = (cpu: string): string =>
     `no instance type has enough resources, requirements=a In [b], resources={"cpu":"${cpu}"}; NodePool z is not used (static): it is`;
 
-  it('share a line, whatever their requests', () => {
+  it('shares its line, whatever its requests', () => {
     const text = simulationText({
       nodeClaims: [],
       existingNodes: [],

@@ -238,8 +238,8 @@ describe('-o', () => {
   });
 });
 
-describe('generated traces', () => {
-  it('have the requested kind, duration and size', () => {
+describe('a generated trace', () => {
+  it('has the requested kind, duration and size', () => {
     expect(generateFrom('generate:batch').header).toMatchObject({ name: 'batch', seconds: 604_800 });
     expect(
       generateFrom('generate:web-service?pods=5&duration=36h&seed=7&start=2026-03-02T00:00:00Z').header,
@@ -260,7 +260,7 @@ describe('generated traces', () => {
     ['generate:mix?duration=long', 'duration must be at most 366d, for example 7d or 36h, not "long"'],
     ['generate:mix?duration=999d', 'duration must be at most 366d'],
     ['generate:mix?start=now', 'start must be a time, for example'],
-  ])('reject %s', (source, message) => {
+  ])('rejects %s', (source, message) => {
     expect(() => generateFrom(source)).toThrow(message);
   });
 });

@@ -52,14 +52,14 @@ function file(text: string, others: Readonly<Record<string, string>> = {}) {
   }
 }
 
-describe('words of an argument line', () => {
+describe('an argument line', () => {
   it.each([
     ['', []],
     ['  --a=1   --b ', ['--a=1', '--b']],
     [`--a='x y' --b="c d"e`, ['--a=x y', '--b=c de']],
     [`a\\ b "q\\"r\\z" ''`, ['a b', 'q"r\\z', '']],
     ["'a\\'", ['a\\']],
-  ])('%j are %j', (line, words) => {
+  ])('splits %j into %j', (line, words) => {
     expect(wordsOf(line, 'it')).toEqual(words);
   });
 
@@ -71,8 +71,8 @@ describe('words of an argument line', () => {
   });
 });
 
-describe('sets', () => {
-  it('are one with the defaults unless others are given', () => {
+describe('the list of sets', () => {
+  it('is one with the defaults unless others are given', () => {
     const { sets, notes } = read();
     expect(sets.map(({ name, args, says }) => ({ name, args, says }))).toEqual([
       { name: 'default', args: [], says: [] },
@@ -80,14 +80,14 @@ describe('sets', () => {
     expect(notes).toEqual([]);
   });
 
-  it('have objects with the defaults of the API server, without status and server-side metadata', () => {
+  it('has objects with the defaults of the API server, without status and server-side metadata', () => {
     const [pool, nodeClass] = read().sets[0]?.objects ?? [];
     expect(pool).toMatchObject({ spec: { disruption: { consolidationPolicy: 'WhenEmptyOrUnderutilized' } } });
     expect(nodeClass?.metadata).toEqual({ name: 'plain' });
     expect(nodeClass).not.toHaveProperty('status');
   });
 
-  it('compare a named set with the defaults, and several named sets with each other', () => {
+  it('compares a named set with the defaults, and several named sets with each other', () => {
     const names = (...compare: readonly string[]) => read({ compare }).sets.map(({ name }) => name);
     expect(names('compatible=--packing=compatible')).toEqual(['default', 'compatible']);
     expect(names('default=--packing=compatible')).toEqual(['default']);
@@ -98,7 +98,7 @@ describe('sets', () => {
     });
   });
 
-  it('use the price book unless they name another', () => {
+  it('uses the price book unless a set names another', () => {
     const { sets } = read({ priceBook: 'book.yaml', compare: ['a=', 'b=--price-book=other.yaml'] });
     expect(sets.map(({ args }) => args)).toEqual([['--price-book=book.yaml'], ['--price-book=other.yaml']]);
   });
@@ -113,25 +113,25 @@ describe('sets', () => {
     ['x=--packing=odd', 'invalid PACKING "odd", must be cheapest or compatible'],
     ['x=--help', '--help is not a setting'],
     ['x=compatible', 'unexpected argument "compatible"'],
-  ])('reject --compare %s', (compare, message) => {
+  ])('rejects --compare %s', (compare, message) => {
     expect(() => read({ compare: [compare] })).toThrow(message);
   });
 
-  it('have unique names', () => {
+  it('has unique names', () => {
     expect(() => read({ compare: ['a=', 'a=--packing=compatible'] })).toThrow(
       '--compare "a=--packing=compatible": the name "a" is already used by another set; choose another name',
     );
   });
 
-  it('report arguments without an effect', () => {
+  it('reports arguments without an effect', () => {
     expect(read({ compare: ['a=--feature-gates=SpotToSpotConsolidaton=true'] }).notes.join()).toMatch(
       /--compare "a=.*SpotToSpotConsolidaton.*SpotToSpotConsolidation/,
     );
   });
 });
 
-describe('NodePools', () => {
-  it('require their NodeClass', () => {
+describe('a NodePool', () => {
+  it('requires its NodeClass', () => {
     expect(() => read({}, POOL)).toThrow(
       'now.yaml, document 1, NodePool web: spec.template.spec.nodeClassRef.name: EC2NodeClass "plain" not found; add its manifest with -f',
     );

@@ -20,7 +20,7 @@ const withRuns = (...changes: readonly (Partial<ReplayRun> & { readonly usd?: nu
 });
 const waiting = (p95: number) => ({ waiting: { ...sampleRun('a', 1, { days: 1 }).waiting, p95 } });
 
-describe('sentences', () => {
+describe('a sentence', () => {
   it.each([
     [{ usd: 87.7, evictions: 14 }, 'run-1 costs 12.3 % less than run-0 and evicts 1.4 times as many pods.'],
     [{ usd: 104, evictions: 10 }, 'run-1 costs 4.0 % more than run-0 and evicts as many pods.'],
@@ -30,29 +30,29 @@ describe('sentences', () => {
       { usd: 50, evictions: 10, ...waiting(150) },
       'run-1 costs 50.0 % less than run-0, evicts as many pods and 95 % of its pods wait at most 2 min 30 s instead of 1 min 11 s.',
     ],
-  ])('compare %j', (change, sentence) => {
+  ])('compares %j', (change, sentence) => {
     expect(sentences(withRuns(waiting(71), { ...waiting(71), ...change }))).toEqual([sentence]);
   });
 
-  it('mention evictions even if there are none', () => {
+  it('mentions evictions even if there are none', () => {
     expect(sentences(withRuns({ evictions: 0 }, { evictions: 1 }))[0]).toMatch(/evicts 1 pod instead of none\.$/);
     expect(sentences(withRuns({ evictions: 0 }, { evictions: 0 }))[0]).toMatch(/evicts no pods either\.$/);
     expect(sentences(withRuns({ evictions: 100 }, { evictions: 102 }))[0]).toMatch(/evicts about as many pods\.$/);
   });
 
-  it('do not compare with zero costs', () => {
+  it('does not compare with zero costs', () => {
     expect(sentences(withRuns({ usd: 0 }, { usd: 1 }))[0]).toMatch(/^run-1 costs money, unlike run-0/);
     expect(sentences(withRuns({ usd: 0 }, { usd: 0 }))[0]).toMatch(/^run-1 costs \$0, as run-0 does/);
   });
 
-  it('do not compare runs of different lengths', () => {
+  it('does not compare runs of different lengths', () => {
     expect(sentences(stoppedResult())).toEqual([
       'ours and compatible cannot be compared, because they cover 2 d 8 h and 7 d of the trace.',
       'ours is incomplete: it was stopped after 2 d 8 h of 7 d, and its figures cover only this time.',
     ]);
   });
 
-  it('report failed Jobs if their missing work makes costs differ', () => {
+  it('reports failed Jobs if their missing work makes costs differ', () => {
     const unlike = withRuns({}, { failedJobs: { jobs: 300, pods: 1_986 } });
     expect(sentences(unlike)).toEqual([
       'run-1 costs the same as run-0 and evicts as many pods.',
@@ -63,7 +63,7 @@ describe('sentences', () => {
     );
   });
 
-  it('report that nothing was played', () => {
+  it('reports that nothing was played', () => {
     expect(sentences({ ...sampleResult(), runs: [] })).toEqual(['No run was replayed.']);
   });
 });
@@ -147,13 +147,13 @@ describe('the summary of several lives', () => {
   });
 });
 
-describe('series', () => {
-  it('are drawn from 0 to the maximum', () => {
+describe('a series', () => {
+  it('is drawn from 0 to the maximum', () => {
     expect(sparkline([0, 1, 2, 3.5, 7, 9], 7)).toBe('▁▂▃▅██');
     expect(sparkline([0, 0], 0)).toBe('▁▁');
   });
 
-  it('are downsampled by mean or maximum', () => {
+  it('is downsampled by mean or maximum', () => {
     expect(rowsPerPoint(5, 2)).toBe(3);
     expect(rowsPerPoint(5, 10)).toBe(1);
     expect(downsample([1, 2, 3, 10, 20], 3)).toEqual([2, 15]);
@@ -162,7 +162,7 @@ describe('series', () => {
   });
 });
 
-describe('texts', () => {
+describe('a text', () => {
   it.each([
     [0, '0 s'],
     [0.44, '0.4 s'],
@@ -173,11 +173,11 @@ describe('texts', () => {
     [3_900, '1 h 5 min'],
     [86_399, '1 d'],
     [183_600, '2 d 3 h'],
-  ])('format %p s as %j', (seconds, text) => {
+  ])('formats %p s as %j', (seconds, text) => {
     expect(spanText(seconds)).toBe(text);
   });
 
-  it('format amounts with significant digits', () => {
+  it('formats amounts with significant digits', () => {
     expect([0, 1_234, 12.345, 0.4567].map(amount)).toEqual(['0', '1,234', '12.3', '0.46']);
     expect([0, 0.0034, 1_234.5, -3].map(dollars)).toEqual(['$0.00', '$0.0034', '$1,234.50', '−$3.00']);
     expect([0.123, -0.04, 0.0001].map(signedPercent)).toEqual(['+12.3 %', '−4.0 %', '±0.0 %']);

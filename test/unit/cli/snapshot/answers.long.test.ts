@@ -17,7 +17,7 @@ const SEEDS = Array.from({ length: Number(process.env.SEEDS ?? 10) }, (_, at) =>
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const GATES = 'NodeOverlay=true,StaticCapacity=true,CapacityBuffer=true';
 
-describe('results for a redacted snapshot', () => {
+describe('the result for a redacted snapshot', () => {
   const folder = mkdtempSync(join(tmpdir(), 'answers-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -41,7 +41,7 @@ describe('results for a redacted snapshot', () => {
 
   let drifted = 0;
   let bought = 0;
-  it.each(SEEDS)('equal the results for the whole cluster, seed %i', async (seed) => {
+  it.each(SEEDS)('equals the result for the whole cluster, seed %i', async (seed) => {
     const { objects, changes } = randomDump(seed);
     const redactor = new Redactor();
     const redacted = objects.map((object) => redactor.redacted(object));
@@ -55,7 +55,7 @@ describe('results for a redacted snapshot', () => {
     }
   });
 
-  it('contain drift and launches', () => {
+  it('contains drift and launches', () => {
     expect(drifted).toBeGreaterThan(5);
     expect(bought).toBeGreaterThan(5);
   });

@@ -31,8 +31,8 @@ const rules: readonly (readonly [string, Keep])[] = [
   ]),
 ];
 
-describe('the rules of a snapshot', () => {
-  it('keep objects only by their fields', () => {
+describe('a rule of a snapshot', () => {
+  it('keeps objects only by their fields', () => {
     expect(rules.length).toBeGreaterThan(300);
     const open = rules.filter(
       ([, keep]) => JSON.stringify(kept(nested, keep) ?? {}).includes('token') && keep !== 'digest',
@@ -41,26 +41,26 @@ describe('the rules of a snapshot', () => {
     for (const [, keep] of rules) if (keep === true) expect(kept([nested], keep)).toEqual([]);
   });
 
-  it('keep only known maps of scalars', () => {
+  it('keeps only known maps of scalars', () => {
     const maps = rules.filter(([, keep]) => keep === 'map').map(([path]) => path);
     expect(maps.filter((path) => !MAPS.test(path))).toEqual([]);
     for (const [, keep] of rules)
       if (keep === 'map') expect(kept({ ...nested, cpu: '1' }, keep)).toEqual({ field: SECRET, cpu: '1', list: [] });
   });
 
-  it('remove scalars that may contain a secret', () => {
+  it('removes scalars that may contain a secret', () => {
     const condition = { type: 'Ready', message: SECRET };
     expect(kept({ status: { conditions: [condition] } }, KEPT_FIELDS.Pod ?? false)).toEqual({
       status: { conditions: [{ type: 'Ready' }] },
     });
   });
 
-  it('contain no text under a digest', () => {
+  it('contains no text under a digest', () => {
     for (const [, keep] of rules)
       if (keep === 'digest') expect(JSON.stringify(kept(nested, keep))).not.toContain(SECRET);
   });
 
-  it('reject a schema with an arbitrary object', () => {
+  it('rejects a schema with an arbitrary object', () => {
     const open: OpenApiSchema = {
       type: 'object',
       additionalProperties: { 'x-kubernetes-preserve-unknown-fields': true },
@@ -76,7 +76,7 @@ describe('the rules of a snapshot', () => {
     expect(() => keepOf(maps, 'Kind')).toThrow('its schema is open');
   });
 
-  it('cover every field of the custom resources', () => {
+  it('covers every field of the custom resources', () => {
     const paths = new Set(rules.map(([path]) => path.replace(/^\S+ /, '')));
     const missing: string[] = [];
     const look = (schema: OpenApiSchema, path: string): void => {

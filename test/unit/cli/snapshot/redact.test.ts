@@ -15,7 +15,7 @@ const of = (kind: string): KubeObject => planted().find((object) => object.kind 
 const redacted = (object: KubeObject): KubeObject => new Redactor().redacted(object);
 
 describe('a redacted object', () => {
-  it.each(planted().map((object) => [object.kind, object] as const))('%s contains no planted secret', (_, object) => {
+  it.each(planted().map((object) => [object.kind, object] as const))('contains no planted secret: %s', (_, object) => {
     expect(JSON.stringify(object)).toContain(SECRET);
     expect(JSON.stringify(redacted(object))).not.toContain(SECRET);
   });
@@ -27,7 +27,7 @@ describe('a redacted object', () => {
     expect(read.filter((kind) => !kinds.has(kind) && !gated.includes(kind))).toEqual([]);
   });
 
-  it('of an unknown kind keeps only its metadata', () => {
+  it('keeps only its metadata if its kind is unknown', () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, data: { key: SECRET } } as KubeObject;
     expect(redacted(secret)).toEqual({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } });
   });
@@ -76,7 +76,7 @@ describe('a redacted object', () => {
     expect(imageOf('registry.example.com/shop/karpenter-exporter:1')).toBeUndefined();
   });
 
-  it('of declared devices contains the fields that the operator reads', () => {
+  it('contains the fields of declared devices that the operator reads', () => {
     const { data } = redacted(of('ConfigMap')) as ConfigMap;
     const texts = { metadata: { name: 'the-devices' }, data: data ?? {} };
     const { devices, invalid } = readDeclarations([texts]);
@@ -94,8 +94,8 @@ describe('a redacted object', () => {
   });
 });
 
-describe('the kinds of a snapshot', () => {
-  it('are the kinds that offline commands and earlier versions use', () => {
+describe('the list of kinds of a snapshot', () => {
+  it('contains the kinds that offline commands and earlier versions use', () => {
     const read = new Set(READ_KINDS.map(({ versions: [{ kind }] }) => kind));
     const told = [
       'CustomResourceDefinition',
@@ -110,7 +110,7 @@ describe('the kinds of a snapshot', () => {
   });
 });
 
-describe('drift hashes', () => {
+describe('a drift hash', () => {
   const claim = (hash: string, version = 'v3'): KubeObject => ({
     ...of('NodeClaim'),
     metadata: {
@@ -122,7 +122,7 @@ describe('drift hashes', () => {
   const hashAfter = (redactor: Redactor, object: KubeObject) =>
     redactor.redacted(object).metadata.annotations?.['karpenter.sh/nodepool-hash'];
 
-  it('match after the redaction exactly if they matched before', () => {
+  it('matches after the redaction exactly if it matched before', () => {
     const redactor = new Redactor();
     const pool = of('NodePool') as NodePool;
     const after = redactor.redacted(pool) as NodePool;
@@ -132,7 +132,7 @@ describe('drift hashes', () => {
     expect(hashAfter(redactor, claim(nodePoolHash(pool), 'v2'))).toBe(nodePoolHash(pool));
   });
 
-  it('equal those of a manifest that is redacted in the same way', () => {
+  it('equals that of a manifest that is redacted in the same way', () => {
     const [pool, nodeClass] = [of('NodePool') as NodePool, of('EC2NodeClass') as EC2NodeClass];
     const [safePool, safeClass] = [redacted(pool) as NodePool, redacted(nodeClass) as EC2NodeClass];
     expect(nodePoolHash(redactAlike(safePool, pool))).toBe(nodePoolHash(safePool));

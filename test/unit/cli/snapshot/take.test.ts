@@ -105,7 +105,7 @@ const names = (text: string, kind: string): readonly string[] =>
   objectsIn(text).flatMap((object) => (object.kind === kind ? [object.metadata.name] : []));
 
 describe('a snapshot', () => {
-  it.each(['yaml', 'json'] as const)('in %s contains the input of commands, and no secret', async (output) => {
+  it.each(['yaml', 'json'] as const)('contains in %s the input of commands, and no secret', async (output) => {
     await populate();
     const { text, info } = await snapshot({ output });
     expect(text).not.toContain(SECRET);
@@ -152,14 +152,14 @@ describe('a snapshot', () => {
     expect(await launched(file)).toHaveLength(1);
   });
 
-  it('that is not redacted contains everything except managed fields', async () => {
+  it('contains everything except managed fields if it is not redacted', async () => {
     await populate();
     const { text } = await snapshot({ redact: false });
     expect(text).toContain(SECRET);
     expect(text).not.toContain('managedFields');
   });
 
-  it('of some namespaces reports in every result that others are missing', async () => {
+  it('reports in every result that other namespaces are missing if it contains some', async () => {
     await populate();
     const { text, info } = await snapshot({ namespaces: ['web'], output: 'json' });
     expect(names(text, 'Pod')).toEqual(['two']);
@@ -207,7 +207,7 @@ describe('a snapshot', () => {
     );
   });
 
-  it('that is incomplete is rejected by every command', async () => {
+  it('is rejected by every command if it is incomplete', async () => {
     await populate();
     failRequests(world.kube.server, { match: /GET .*\/pods\?/, status: 400, message: 'broken' });
     for (const output of ['yaml', 'json'] as const) {

@@ -132,15 +132,15 @@ describe('the order of nodes', () => {
   });
 });
 
-describe('keys', () => {
-  it('select rows from the first node to the last pending pod, and stop at the ends', () => {
+describe('a key', () => {
+  it('selects rows from the first node to the last pending pod, and stops at the ends', () => {
     expect(pressing('down').selected).toMatch(/^c/);
     expect(pressing('down', 'down').selected).toMatch(/^b/);
     expect(pressing('down', 'up', 'up').selected).toMatch(/^c/);
     expect(pressing('down', 'page down', 'down').selected).toBe('web/api-1');
   });
 
-  it('filter while the user types, and clear the filter', () => {
+  it('filters while the user types, and clears the filter', () => {
     const filtered = pressing({ text: '/' }, ...typed('G6'), 'enter');
     expect(short(rowsOf(STATE, filtered).groups.flatMap(({ nodes }) => nodes))).toBe('c');
     // letters of commands are part of the filter
@@ -150,21 +150,21 @@ describe('keys', () => {
     expect(press(filtered, 'escape', STATE)?.filter).toBe('');
   });
 
-  it('open and close the details of the selected row, and end the view', () => {
+  it('opens and closes the details of the selected row, and ends the view', () => {
     expect(pressing('enter').isOpen).toBe(false);
     expect(pressing('down', 'enter').isOpen).toBe(true);
     expect(pressing('down', 'enter', 'escape').isOpen).toBe(false);
     expect(press(INITIAL, { text: 'q' }, STATE)).toBeUndefined();
   });
 
-  it('change order and groups in a circle', () => {
+  it('changes order and groups in a circle', () => {
     expect(pressing({ text: 's' }).sort).toBe('cpu');
     expect(pressing({ text: 'r' }).isReversed).toBe(true);
     expect(pressing(...typed('g'.repeat(groupsOf([]).length))).group).toBe('NodePool');
   });
 });
 
-describe('the columns', () => {
+describe('the list of columns', () => {
   const many = (count: number): TopState => ({
     ...STATE,
     nodes: Array.from({ length: count }, (_, at) =>
@@ -180,7 +180,7 @@ describe('the columns', () => {
       .split('\n')
       .filter((line) => line.includes('ip-10-0'));
 
-  it('have name, type, capacity type, use, price and the word of the verdict at 80 columns', () => {
+  it('has name, type, capacity type, use, price and the word of the verdict at 80 columns', () => {
     const rows = rowsIn(80, 24);
     expect(rows.length).toBeGreaterThanOrEqual(8);
     for (const row of rows)
@@ -189,21 +189,21 @@ describe('the columns', () => {
       );
   });
 
-  it('have the sentence of the verdict where it has room', () => {
+  it('has the sentence of the verdict where it has room', () => {
     expect(rowsIn(120, 24)[0]).not.toContain('saves');
     expect(rowsIn(200, 24)[0]).toContain('saves $0.0478/h for an expected 72 min = $0.0571; moving costs');
   });
 
-  it('contain labels at any width', () => {
+  it('contains labels at any width', () => {
     for (const columns of [80, 120, 200])
       expect(rowsIn(columns, 24, ['example.com/team']).every((row) => / (web|data) /.test(row))).toBe(true);
   });
 });
 
-describe('the panes', () => {
+describe('the set of panes', () => {
   const counts = fc.record({ nodes: fc.integer({ min: 1, max: 600 }), pending: fc.nat(40), decisions: fc.nat(40) });
 
-  it('fit into the height, and leave at least half of it to the nodes', () => {
+  it('fits into the height, and leaves at least half of it to the nodes', () => {
     fc.assert(
       fc.property(counts, fc.integer({ min: 1, max: 60 }), (wanted, height) => {
         const { nodes, pending, decisions } = paneRows(wanted, height);
@@ -216,7 +216,7 @@ describe('the panes', () => {
     );
   });
 
-  it('show pending pods and a decision in a terminal of 24 lines', () => {
+  it('shows pending pods and a decision in a terminal of 24 lines', () => {
     expect(paneRows({ nodes: 506, pending: 12, decisions: 30 }, 18)).toEqual({ nodes: 9, pending: 4, decisions: 1 });
   });
 });

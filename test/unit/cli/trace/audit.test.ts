@@ -145,7 +145,7 @@ describe('an audit log', () => {
     });
   });
 
-  it('of the level RequestResponse contains workloads, and pods with their run times', async () => {
+  it('contains workloads, and pods with their run times, at the level RequestResponse', async () => {
     const ended = {
       conditions: [{ type: 'Ready', status: 'False', reason: 'PodCompleted', lastTransitionTime: at(95) }],
     };
@@ -185,7 +185,7 @@ describe('an audit log', () => {
     expect(events[0]).toMatchObject({ apply: { spec: { template: { metadata: { labels: { app: 'web' } } } } } });
   });
 
-  it('of the level Request contains the requests', async () => {
+  it('contains the requests at the level Request', async () => {
     const { events, leftOut } = await converted([
       READ,
       created('Request'),
@@ -213,7 +213,7 @@ describe('an audit log', () => {
     expect(leftOut).toEqual({ 'Deployment was written, but the level Request does not contain the object': 1 });
   });
 
-  it('of the level Metadata contains nothing to replay, and the reason is reported', async () => {
+  it('contains nothing to replay at the level Metadata, and the reason is reported', async () => {
     const { events, leftOut } = await converted([
       READ,
       created('Metadata'),
@@ -230,7 +230,7 @@ describe('an audit log', () => {
     });
   });
 
-  it('of a Job whose pod was evicted holds its work once', async () => {
+  it('holds the work of a Job once if its pod was evicted', async () => {
     const pod = (seconds: number, name: string, verb: string, more: Partial<Given> = {}) =>
       event({ seconds, verb, group: '', resource: 'pods', name, ...more });
     const named = (name: string, object: ReturnType<typeof job>) => ({
@@ -264,7 +264,7 @@ describe('an audit log', () => {
       '{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n',
       'audit.log, line 1: stageTimestamp is missing or not a valid time',
     ],
-  ])('that is invalid is rejected: %j', async (text, message) => {
+  ])('is rejected if it is invalid: %j', async (text, message) => {
     const path = join(folder, 'audit.log');
     writeFileSync(path, text);
     await expect(fromAudit([path], { limitBytes: 2 ** 20 })).rejects.toThrow(message);

@@ -227,7 +227,7 @@ describe('a CSV', () => {
       { label: { team: 'teem' } },
       'no column "teem" for --label; existing columns: "time"',
     ],
-  ])('%j is rejected', async (text, options, message) => {
+  ])('is rejected: %j', async (text, options, message) => {
     await expect(converted(text, options)).rejects.toThrow(message);
   });
 });

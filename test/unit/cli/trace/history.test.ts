@@ -31,8 +31,8 @@ const deployment = (replicas: number, spec: object = {}) =>
 const pod = (metadata: object = {}, spec: object = {}, status: object = {}): KubeObject =>
   ({ ...object('Pod', { name: 'one', ...metadata }, { ...template().spec, ...spec }, 'v1'), status }) as never;
 
-describe('objects', () => {
-  it('lose possible secrets without an effect on decisions', () => {
+describe('an object', () => {
+  it('loses possible secrets without an effect on decisions', () => {
     const kept = history();
     kept.put(
       object(
@@ -77,7 +77,7 @@ describe('objects', () => {
     ]);
   });
 
-  it('keep labels that any selector uses, even one of another time', () => {
+  it('keeps labels that any selector uses, even one of another time', () => {
     const kept = history();
     kept.put(pod({ labels: { app: 'a', tier: 'b', zone: 'c', other: 'd' } }), START);
     const spread = {
@@ -90,7 +90,7 @@ describe('objects', () => {
     expect(found?.metadata.labels).toEqual({ app: 'a', tier: 'b', zone: 'c' });
   });
 
-  it('of StatefulSets keep their volumes, and NodeClasses lose their user data', () => {
+  it('keeps the volumes of a StatefulSet, and loses the user data of a NodeClass', () => {
     const kept = history();
     const claim = {
       metadata: { name: 'data', labels: { a: 'secret' } },
@@ -122,7 +122,7 @@ describe('objects', () => {
     expect(node?.spec).toEqual({ role: 'r' });
   });
 
-  it('are recorded again if they change, and scaled if only replicas change', () => {
+  it('is recorded again if it changes, and scaled if only its replicas change', () => {
     const kept = history();
     kept.put(deployment(2), START);
     kept.put({ ...deployment(2), status: { replicas: 2 } } as never, ms(1));
@@ -138,7 +138,7 @@ describe('objects', () => {
     ]);
   });
 
-  it('of a workload are not recorded', () => {
+  it('is not recorded if it belongs to a workload', () => {
     const kept = history();
     kept.put(
       { ...object('ReplicaSet', { name: 'web-1', ownerReferences: [owner('Deployment')] }, deployment(1) as never) },
@@ -150,7 +150,7 @@ describe('objects', () => {
     expect(applied(kept).map(({ metadata }) => metadata.name)).toEqual(['spark']);
   });
 
-  it('that the reader would reject are skipped and counted', () => {
+  it('is skipped and counted if the reader would reject it', () => {
     const kept = history();
     kept.put(object('Deployment', { name: 'web' }, { replicas: 1, selector: {} }), START);
     expect(Object.fromEntries(kept.leftOut)).toEqual({
@@ -159,7 +159,7 @@ describe('objects', () => {
   });
 });
 
-describe('pods', () => {
+describe('a pod', () => {
   const times = (seconds: readonly [number, number]) => ({
     containerStatuses: [
       {
@@ -174,7 +174,7 @@ describe('pods', () => {
     ],
   });
 
-  it('that ended have their run time since the start of the recording', () => {
+  it('has its run time since the start of the recording if it ended', () => {
     const kept = history();
     kept.put(pod({ name: 'old', creationTimestamp: '2026-01-05T09:00:00Z' }), START);
     kept.put(pod({ name: 'new', creationTimestamp: '2026-01-05T10:00:10Z', uid: 'y' }), ms(10));
@@ -188,7 +188,7 @@ describe('pods', () => {
     ]);
   });
 
-  it('that are deleted before they end are deleted', () => {
+  it('is deleted if it is deleted before it ends', () => {
     const kept = history();
     kept.put(pod(), START);
     kept.put(pod({ deletionTimestamp: '2026-01-05T10:01:00Z' }), ms(30));
@@ -200,13 +200,13 @@ describe('pods', () => {
     ]);
   });
 
-  it('that ended before the recording are skipped', () => {
+  it('is skipped if it ended before the recording', () => {
     const kept = history();
     kept.put(pod({ creationTimestamp: '2026-01-05T09:00:00Z' }, {}, { phase: 'Succeeded' }), START);
     expect(events(kept)).toEqual([]);
   });
 
-  it('with the same name follow one another', () => {
+  it('follows another pod with the same name', () => {
     const kept = history();
     kept.put(pod({ uid: 'a' }), START);
     kept.put(pod({ uid: 'b', creationTimestamp: '2026-01-05T10:00:20Z' }), ms(20));
@@ -218,7 +218,7 @@ describe('pods', () => {
   });
 });
 
-describe('pods of Jobs', () => {
+describe('a pod of a Job', () => {
   const ofJob = (name: string, metadata: object = {}, status: object = {}): KubeObject =>
     pod({ name, uid: name, ownerReferences: [owner('Job')], ...metadata }, { restartPolicy: 'Never' }, status);
   const at = (seconds: number): string => new Date(ms(seconds)).toISOString();
@@ -228,7 +228,7 @@ describe('pods of Jobs', () => {
     containerStatuses: [{ name: 'main', state: { terminated: { startedAt: at(from), finishedAt: at(to) } } }],
   });
 
-  it('become Jobs with one pod that start again after an eviction', () => {
+  it('becomes a Job with one pod that starts again after an eviction', () => {
     const kept = history();
     kept.put(ofJob('j-1', { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }), ms(10));
     kept.put(ofJob('j-1', {}, succeeded(10, 70)), ms(70));
@@ -253,7 +253,7 @@ describe('pods of Jobs', () => {
     expect(readEvent(event, HEADER, 0)).toEqual(event);
   });
 
-  it('that were evicted continue with the pod that replaced them, so that their work is in the trace once', () => {
+  it('continues with the pod that replaced it if it was evicted, so that its work is in the trace once', () => {
     const kept = history();
     kept.put(ofJob('j-1', { creationTimestamp: at(10) }), ms(10));
     kept.put(ofJob('j-1', { creationTimestamp: at(10), deletionTimestamp: at(90) }, target), ms(90));
@@ -263,7 +263,7 @@ describe('pods of Jobs', () => {
     expect(events(kept)).toMatchObject([{ at: 10, runsFor: 120, apply: { kind: 'Job', metadata: { name: 'j-1' } } }]);
   });
 
-  it('that failed with their node continue as well, and failures of their own do not', () => {
+  it('continues as well if it failed with its node, and not after a failure of its own', () => {
     const kept = history();
     kept.put(ofJob('j-1', {}, { phase: 'Running' }), ms(10));
     kept.put(ofJob('j-1', {}, { phase: 'Failed', ...target }), ms(90));
@@ -277,7 +277,7 @@ describe('pods of Jobs', () => {
     ]);
   });
 
-  it('that nothing replaced are deleted when they lost their node', () => {
+  it('is deleted when it lost its node if nothing replaced it', () => {
     const kept = history();
     kept.put(ofJob('j-1', { creationTimestamp: at(10) }), ms(10));
     kept.evicted(ofJob('j-1'));
@@ -288,7 +288,7 @@ describe('pods of Jobs', () => {
     ]);
   });
 
-  it('have names that fit a label', () => {
+  it('has a name that fits a label', () => {
     const name = `${'long-'.repeat(13)}abcde`;
     expect(jobName(name)).toBe(`${'long-'.repeat(11)}lonabcde`);
     expect(jobName('short')).toBe('short');

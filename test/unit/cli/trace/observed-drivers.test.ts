@@ -50,8 +50,8 @@ const nodesOf = (object: KubeObject | undefined) =>
     }
   ).nodeSelectorTerms[0].matchExpressions.map(({ values }) => values);
 
-describe('the drivers of a recorded cluster', () => {
-  it('publish the devices of the machine in the NodePools that have such nodes', () => {
+describe('a driver of a recorded cluster', () => {
+  it('publishes the devices of the machine in the NodePools that have such nodes', () => {
     const objects = objectsFor(published('a', [gpu('gpu-0', 'gpu')]), published('b', [gpu('gpu-0', 'gpu')]));
     expect(objects.map(({ kind }) => kind)).toEqual(['DaemonSet']);
     expect(templateOf(objects[0]).metadata.annotations).toEqual({
@@ -63,7 +63,7 @@ describe('the drivers of a recorded cluster', () => {
   it.each([
     ['parts of GPUs', { driver: 'gpu.nvidia.com' }, 'mig'],
     ['other drivers', { driver: 'nic.example.com' }, 'gpu'],
-  ])('publish the observed devices for %s, which are declared for new nodes', (_, parts, type) => {
+  ])('publishes the observed devices for %s, which are declared for new nodes', (_, parts, type) => {
     const devices = [gpu('part-0', type), gpu('part-1', type)];
     const [configMap, daemonSet, ...others] = objectsFor(published('c', devices, parts));
     expect(others).toEqual([]);
@@ -79,13 +79,13 @@ describe('the drivers of a recorded cluster', () => {
     expect(JSON.parse(pools)).toMatchObject([{ devices: [{ name: 'part-0' }, { name: 'part-1' }] }]);
   });
 
-  it('publish the newest generation of a pool only', () => {
+  it('publishes the newest generation of a pool only', () => {
     const old = published('c', [gpu('old', 'mig')], { generation: 1 });
     const next = published('c', [gpu('new', 'mig')], { generation: 2, name: 'next' });
     expect(JSON.stringify(objectsFor(old, { ...next, metadata: { name: 'next' } }))).not.toContain('"old"');
   });
 
-  it('are not recorded for devices of the network and unknown nodes', () => {
+  it('is not recorded for devices of the network and unknown nodes', () => {
     const network = slice([gpu('nic', 'nic')], { name: 'n', allNodes: true });
     expect(objectsFor(network, published('gone', [gpu('gpu-0', 'gpu')]))).toEqual([]);
   });

@@ -209,7 +209,7 @@ describe('scale', () => {
   });
 });
 
-describe('changes of a NodePool', () => {
+describe('a change of a NodePool', () => {
   const requirement = (key: string, ...values: string[]) => ({ key, operator: 'In', values });
   const pool = {
     apiVersion: 'karpenter.sh/v1',
@@ -282,7 +282,7 @@ describe('drain', () => {
   });
 });
 
-describe('prices', () => {
+describe('the price of a what-if change', () => {
   const types = [instanceType('m5.large', 2, 0.1), instanceType('m5.metal', 96, 5), instanceType('c5.large', 2, 0.08)];
   const pool = { kind: 'NodePool', apiVersion: 'karpenter.sh/v1', metadata: { name: 'default' } } as KubeObject;
   const pricesAt = (...texts: readonly string[]): readonly number[] => {
@@ -306,11 +306,11 @@ describe('prices', () => {
       [0.2, 0.12, 5, 3, 0.16, 0.096],
     ],
     [['m5.large-100%'], [0, 0, 5, 2, 0.08, 0.032]],
-  ])('with %j are %j', (changes, prices) => {
+  ])('is with %j: %j', (changes, prices) => {
     expect(pricesAt(...changes)).toEqual(prices);
   });
 
-  it('are cached per list of types', () => {
+  it('is cached per list of types', () => {
     const repriced = atOtherPrices(
       () => types,
       [priceChangeOf('spot+1%')].flatMap((change) => change ?? []),
@@ -319,7 +319,7 @@ describe('prices', () => {
     expect(repriced({} as never)).toBe(repriced({} as never));
   });
 
-  it('are rejected for types that no NodePool uses', () => {
+  it('is rejected for types that no NodePool uses', () => {
     expect(() => pricesAt('m6.*+10%')).toThrow(
       '--what-if "m6.*+10%": no NodePool in the manifests has a matching instance type',
     );

@@ -54,7 +54,7 @@ describe('a CapacityBuffer that cannot be provisioned', () => {
       /^Cannot reserve capacity for 2147483647 pods: at most/,
     ],
     ['has a limit that cannot be parsed', { replicas: 1, limits: { cpu: '1e1.5' } }, /^Cannot read quantity "1e1\.5"/],
-  ])('because it %s reports the error, and does not block others', async (_, given, message) => {
+  ])('reports the error because it %s, and does not block others', async (_, given, message) => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, ...given });
     await begin(5);
@@ -67,8 +67,8 @@ describe('a CapacityBuffer that cannot be provisioned', () => {
   });
 });
 
-describe('CapacityBuffers beyond the common limit', () => {
-  it('are provisioned up to the memory limit, report that they are not, and are provisioned when there is room', async () => {
+describe('a CapacityBuffer beyond the common limit', () => {
+  it('is provisioned up to the memory limit, reports that it is not, and is provisioned when there is room', async () => {
     podTemplate();
     for (const name of ['a', 'b', 'c']) buffer({ podTemplateRef: { name: 'small' }, replicas: 10_000 }, name);
     world.start(GATE);

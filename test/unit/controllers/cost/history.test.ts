@@ -136,8 +136,8 @@ describe('the cost of nodes', () => {
   });
 });
 
-describe('decisions', () => {
-  it('contain launches with their pods, deletions, and savings', async () => {
+describe('a decision', () => {
+  it('contains a launch with its pods, a deletion, or savings', async () => {
     const history = start();
     await house();
     world.deploy('web', 0);
@@ -158,7 +158,7 @@ describe('decisions', () => {
     expect(ended).toMatchObject({ outcome: { predictedUsd: expect.closeTo(0.08, 9) } });
   });
 
-  it('contain deletions for other reasons and interruptions', async () => {
+  it('contains a deletion for another reason or an interruption', async () => {
     const history = start();
     await house();
     const [claim] = world.claims;
@@ -245,7 +245,7 @@ describe('a history', () => {
     expect(world.kube.writes).toEqual(['create configmaps']);
   });
 
-  it('that cannot be read is reported and kept beside a new one', async () => {
+  it('is reported and kept beside a new one if it cannot be read', async () => {
     const { keeper, document, lines, history } = keeping();
     await document.write(['{"version":9}']);
     await keeper.reconcile();

@@ -44,8 +44,8 @@ function claiming(name: string): Pod {
 const publish = (node: string, count: number): ResourceSlice =>
   world.kube.create(RESOURCE_SLICE, slice(devices(count), { name: `slice-${node}`, pool: node, nodeName: node }));
 
-describe('pods with resource claims', () => {
-  it('get a node of a declared type, which is initialized when its driver has published', async () => {
+describe('a pod with resource claims', () => {
+  it('gets a node of a declared type, which is initialized when its driver has published', async () => {
     declare(['m.2xlarge']);
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
@@ -62,7 +62,7 @@ describe('pods with resource claims', () => {
     expect(text).toMatch(/karpenter_scheduler_device_allocation_duration_seconds_count\{\S+\} [1-9]/);
   });
 
-  it('get one node if the driver publishes fewer devices, and no node of the type for some time', async () => {
+  it('gets one node if the driver publishes fewer devices, and no node of the type for some time', async () => {
     declare(['m.2xlarge'], 2);
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
@@ -89,7 +89,7 @@ describe('pods with resource claims', () => {
     );
   });
 
-  it('get one node if the driver never publishes, and pods of later claims get a node of another type', async () => {
+  it('gets one node if the driver never publishes, and pods of later claims get a node of another type', async () => {
     declare(['m.xlarge', 'm.2xlarge']);
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
@@ -105,7 +105,7 @@ describe('pods with resource claims', () => {
     expect(world.claims.map(typeOf)).toEqual(['m.xlarge', 'm.2xlarge']);
   });
 
-  it('get a node after their claim and its class are created', async () => {
+  it('gets a node after its claim and its class are created', async () => {
     declare(['m.2xlarge']);
     for (const { metadata } of world.pending(1, '100m', 'one'))
       world.kube.patch(POD, metadata, { spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: 'one' }] } });
@@ -122,7 +122,7 @@ describe('pods with resource claims', () => {
     expect(world.claims.map(({ metadata }) => metadata.annotations?.[ANNOTATION])).toEqual([DRIVER]);
   });
 
-  it('stay pending if no source knows their devices, and the event names the driver', async () => {
+  it('stays pending if no source knows its devices, and the event names the driver', async () => {
     claiming('one');
     world.start(['--ignore-dra-requests=false']);
     await world.pass(30);
@@ -132,7 +132,7 @@ describe('pods with resource claims', () => {
     );
   });
 
-  it('do not delay the nodes of a static NodePool', async () => {
+  it('does not delay the nodes of a static NodePool', async () => {
     declare(['m.2xlarge']);
     world.nodePool('fixed', { replicas: 1 });
     world.start(['--ignore-dra-requests=false', '--feature-gates=StaticCapacity=true']);
@@ -141,7 +141,7 @@ describe('pods with resource claims', () => {
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
-  it('stay pending by default', async () => {
+  it('stays pending by default', async () => {
     declare(['m.2xlarge']);
     claiming('one');
     world.start();

@@ -18,15 +18,15 @@ beforeEach(() => {
   memo = new DecisionMemo({ consolidationState: () => state });
 });
 
-describe('the methods that are due', () => {
-  it('exclude a method without commands in the same snapshot', () => {
+describe('the list of methods that are due', () => {
+  it('excludes a method without commands in the same snapshot', () => {
     expect(memo.due(METHODS, first)).toEqual(METHODS);
     memo.passed(new Map([[emptiness, true]]), first);
     expect(memo.due(METHODS, first)).toEqual([singleNode]);
     expect(memo.due(METHODS, second)).toEqual(METHODS);
   });
 
-  it('include a method that may find a command in the same snapshot', () => {
+  it('includes a method that may find a command in the same snapshot', () => {
     memo.passed(new Map([[singleNode, true]]), first);
     memo.passed(new Map([[singleNode, false]]), first);
     expect(memo.due(METHODS, first)).toEqual(METHODS);

@@ -62,8 +62,8 @@ async function withOneIdleNode(flags: readonly string[] = ON): Promise<void> {
   world.pending(2, '5', 'keep');
 }
 
-describe('deletion costs', () => {
-  it('are lowered for the pods on marked nodes', async () => {
+describe('a deletion cost', () => {
+  it('is lowered for a pod on a marked node', async () => {
     await withOneIdleNode();
     expect(podsWithCost()).toEqual([]);
     await world.pass(240);
@@ -81,7 +81,7 @@ describe('deletion costs', () => {
     expect(await world.metrics.text()).toMatch(/karpenter_voluntary_disruption_emptying_pods 1/);
   });
 
-  it('are not written while the cluster is steady', async () => {
+  it('is not written while the cluster is steady', async () => {
     await withOneIdleNode();
     await world.pass(240);
     const before = podWrites();
@@ -89,7 +89,7 @@ describe('deletion costs', () => {
     expect(podWrites()).toBe(before);
   });
 
-  it('are removed when the node is released', async () => {
+  it('is removed when the node is released', async () => {
     await withOneIdleNode();
     await world.pass(240);
     world.pending(1, '6', 'more');
@@ -101,7 +101,7 @@ describe('deletion costs', () => {
   it.each([
     ['the setting is off', ['--steering=auto']],
     ['steering is off', ['--steering=false', '--pod-deletion-cost=true']],
-  ])('of an earlier process are removed if %s, without the costs of users', async (_, flags) => {
+  ])('is removed if an earlier process wrote it and %s, unless a user set it', async (_, flags) => {
     await withOneIdleNode(flags);
     const [own, changed, users] = world.pods.filter(({ metadata }) => metadata.labels?.app === 'small');
     const set = (target: Pod | undefined, annotations: Readonly<Record<string, string>>) =>
@@ -121,7 +121,7 @@ describe('deletion costs', () => {
     ]);
   });
 
-  it('do not replace a cost that a user sets at the same time', async () => {
+  it('does not replace a cost that a user sets at the same time', async () => {
     await withOneIdleNode();
     world.kube.beforeWrite = (operation, name) => {
       if (!isOfOperator(operation, name)) return;
@@ -138,7 +138,7 @@ describe('deletion costs', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('are not delayed by pods that refuse writes, which are tried at growing intervals', async () => {
+  it('is not delayed by pods that refuse writes, which are tried at growing intervals', async () => {
     await withOneIdleNode(['--steering=false', '--pod-deletion-cost=true']);
     const since = '2020-01-01T00:00:00Z';
     const annotations = { [DELETION_COST_ANNOTATION]: '-1', [DELETION_COST_SINCE_ANNOTATION]: since };
@@ -163,7 +163,7 @@ describe('deletion costs', () => {
     }
   });
 
-  it('are tried again every five minutes without the right to patch pods', async () => {
+  it('is tried again every five minutes without the right to patch pods', async () => {
     await withOneIdleNode();
     let attempts = 0;
     world.kube.beforeWrite = (operation, name) => {
@@ -178,7 +178,7 @@ describe('deletion costs', () => {
   });
 });
 
-describe('marks in a cluster of 1,000 nodes and 20,000 pods', () => {
+describe('the operator in a cluster of 1,000 nodes and 20,000 pods', () => {
   const clock = virtualClock(NOW);
   const kube = new MemoryKube(clock, 0);
   const stop = new AbortController();
@@ -241,7 +241,7 @@ describe('marks in a cluster of 1,000 nodes and 20,000 pods', () => {
   const marked = (): number =>
     kube.all(NODE).filter(({ spec }) => spec?.taints?.some(({ key }) => key === EMPTYING_TAINT.key)).length;
 
-  it('change at most one node and two pods in a second', async () => {
+  it('changes the marks of at most one node and two pods in a second', async () => {
     fill();
     start();
     emptiable = Array.from({ length: 90 }, (_, index) => `aws:///node-${index}`);

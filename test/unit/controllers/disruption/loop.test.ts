@@ -229,7 +229,7 @@ describe('the disruption loop', () => {
   });
 });
 
-describe('taints and conditions without a command', () => {
+describe('a taint or a condition without a command', () => {
   const REASON = { type: 'DisruptionReason', status: 'True', reason: 'Empty', message: 'Empty' };
 
   /** State after an operator was killed. */
@@ -251,7 +251,7 @@ describe('taints and conditions without a command', () => {
   it.each([
     { operation: 'patch nodes', step: 'removing taint from nodes' },
     { operation: 'patch-status nodeclaims', step: 'removing condition from nodeclaims' },
-  ])('are reported if they cannot be removed: $step', async ({ operation, step }) => {
+  ])('is reported if it cannot be removed: $step', async ({ operation, step }) => {
     await withMarks();
     const mendedMs = world.clock.now() + 4_000;
     world.kube.beforeWrite = (at) => {
@@ -265,7 +265,7 @@ describe('taints and conditions without a command', () => {
     expect(marks()).toEqual([]);
   });
 
-  it('are removed later without an error if another client wrote first', async () => {
+  it('is removed later without an error if another client wrote first', async () => {
     await withMarks();
     let conflicts = 0;
     world.kube.beforeWrite = (at) => {
@@ -284,8 +284,8 @@ describe('taints and conditions without a command', () => {
   });
 });
 
-describe('counters of disruption', () => {
-  it('exist with value 0 from the start', async () => {
+describe('a counter of disruption', () => {
+  it('exists with value 0 from the start', async () => {
     await withNodes(1, WIDE);
     const text = await world.metrics.text();
     for (const type of ['multi', 'single', 'empty', 'swap'])

@@ -102,8 +102,8 @@ describe('the disruption condition', () => {
   });
 });
 
-describe('the taint and the condition', () => {
-  it('are written again after a conflict', async () => {
+describe('the pair of taint and condition', () => {
+  it('is written again after a conflict', async () => {
     const state = withNode([]);
     let hits = 0;
     kube.beforeWrite = (operation) => {
@@ -114,7 +114,7 @@ describe('the taint and the condition', () => {
     expect(taintsNow()).toEqual([DISRUPTED_TAINT]);
   });
 
-  it('fail after four attempts', async () => {
+  it('fails after four attempts', async () => {
     const state = withNode([]);
     let tries = 0;
     kube.beforeWrite = () => {
@@ -125,7 +125,7 @@ describe('the taint and the condition', () => {
     expect(tries).toBe(4);
   });
 
-  it('are skipped for deleted objects', async () => {
+  it('is skipped for deleted objects', async () => {
     const state = withNode([DISRUPTED_TAINT]);
     kube.delete(NODE, { name: 'n' });
     kube.delete(NODE_CLAIM, { name: 'n' });

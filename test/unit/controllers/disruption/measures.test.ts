@@ -38,7 +38,7 @@ describe('the event Unconsolidatable', () => {
   });
 });
 
-describe('metrics of disruption', () => {
+describe('a metric of disruption', () => {
   const view = (name: string, score: number | undefined) => ({
     nodePool: world.nodePool(name),
     policy: score === undefined ? 'WhenEmptyOrUnderutilized' : 'Balanced',
@@ -53,7 +53,7 @@ describe('metrics of disruption', () => {
     { method: 'multi', decisions: { dear: 'rejected', cheap: 'rejected', plain: 'rejected' } },
     // Single nodes are evaluated separately.
     { method: 'single', decisions: { dear: 'rejected', cheap: 'approved', plain: 'approved' } },
-  ] as const)('count evaluations by $method', async ({ method, decisions }) => {
+  ] as const)('counts evaluations by $method', async ({ method, decisions }) => {
     const metrics = createMetrics();
     const evaluations = [view('dear', 0.3), view('cheap', 0.7), view('plain', undefined)];
     observeEvaluations(metrics, METHODS[method], { commands: [], exhausted: false, events: [], evaluations });
@@ -75,7 +75,7 @@ describe('metrics of disruption', () => {
     expect(buckets).toEqual(['0.1', '0.25', '0.33', '0.5', '1', '2', '5', '10', '+Inf']);
   });
 
-  it('have the timeouts of both searches from the start', async () => {
+  it('has the timeouts of both searches from the start', async () => {
     await withNodes(1, WIDE);
     const text = await world.metrics.text();
     for (const type of ['multi', 'single'])
@@ -84,7 +84,7 @@ describe('metrics of disruption', () => {
       );
   });
 
-  it('measure every method, and count eligible and disrupting nodes', async () => {
+  it('measures every method, and counts eligible and disrupting nodes', async () => {
     await withNodes(3, { ...WIDE, budgets: [{ nodes: '2' }] });
     await world.pass(10);
     const [away] = world.nodes;
@@ -108,7 +108,7 @@ describe('metrics of disruption', () => {
     expect(text).toContain('karpenter_nodepools_nodes_consuming_budgets{nodepool="default",reason="Empty"} 1');
   });
 
-  it('end for a deleted NodePool', async () => {
+  it('ends for a deleted NodePool', async () => {
     await withNodes(1, WIDE);
     await world.pass(12);
     const shown = async (): Promise<boolean> =>

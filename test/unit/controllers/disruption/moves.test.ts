@@ -65,7 +65,7 @@ async function comeAndGo(): Promise<void> {
 }
 
 describe('a consolidation', () => {
-  it('that lasts saves the prediction minus the time that it took', async () => {
+  it('saves, if it lasts, the prediction minus the time that it took', async () => {
     await packed();
     const [begun] = views();
     expect(begun).toMatchObject({ decision: 'delete', state: 'watched', nodePools: ['default'] });
@@ -165,7 +165,7 @@ describe('a consolidation', () => {
   });
 });
 
-describe('savings', () => {
+describe('the amount of savings', () => {
   const NOW = Date.parse('2026-01-01T00:00:00Z');
   const HOUR = 3_600_000;
   const moveOf = (
@@ -215,13 +215,13 @@ describe('savings', () => {
       [{ usdPerHour: 0.2, launchedMs: NOW, goneMs: NOW + HOUR }],
       0.2 - 0.1,
     ],
-  ])('of %s', (_, given, taken, usd) => {
+  ])('is computed of %s', (_, given, taken, usd) => {
     const { predicted, realised } = savingsUntil(moveOf(0.4, given, taken), NOW + HOUR / 2);
     expect(realised).toBeCloseTo(usd, 10);
     expect(predicted).toBeCloseTo(0.2, 10);
   });
 
-  it('never exceed the prediction, and equal it if the nodes terminate immediately and no nodes are launched', () => {
+  it('never exceeds the prediction, and equals it if the nodes terminate immediately and no nodes are launched', () => {
     const minutes = fc.integer({ min: 0, max: 30 });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 50, noNaN: true }), minutes, minutes, (usdPerHour, gone, until) => {

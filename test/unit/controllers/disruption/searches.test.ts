@@ -33,7 +33,7 @@ describe('a search', () => {
     return { asked, count: (type: string) => asked.filter(([each]) => each === type).length };
   }
 
-  it('without a result is not repeated until an input changes or five minutes have passed', async () => {
+  it('is not repeated without a result until an input changes or five minutes have passed', async () => {
     const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
     await withNodes(2, WIDE, 1);
     await world.pass(60);
@@ -55,7 +55,7 @@ describe('a search', () => {
   it.each([
     ['thorough', 1],
     ['compatible', 0],
-  ])('that was %s is repeated for %d additional candidate(s) in an otherwise unchanged cluster', async (mode, more) => {
+  ])('is repeated if it was %s, for %d additional candidate(s) in an otherwise unchanged cluster', async (mode, more) => {
     const { count } = answering({});
     await withNodes(3, WIDE, 1, [`--consolidation=${mode}`]);
     const protect = (name: string, value: string | null): unknown =>
@@ -93,7 +93,7 @@ describe('a search', () => {
     expect(count('multi')).toBe(before + 1);
   });
 
-  it('that budgets ended is repeated if budgets allow other nodes', async () => {
+  it('is repeated if budgets ended it and allow other nodes', async () => {
     const { count } = answering({ single: () => ({ commands: [], exhausted: false, events: [] }) });
     const third = { nodes: '1', schedule: '3 0 * * *', duration: '1m' };
     await withNodes(2, { ...WIDE, budgets: [{ nodes: '100%' }, third] }, 1);
@@ -106,7 +106,7 @@ describe('a search', () => {
     expect([count('multi'), count('single')]).toEqual([before[0], (before[1] ?? 0) + 1]);
   });
 
-  it('that timed out is counted and logged, and the next search starts with unseen NodePools', async () => {
+  it('is counted and logged if it timed out, and the next search starts with unseen NodePools', async () => {
     const timeout = { message: 'too late', fields: { candidates_evaluated: 7 } };
     const late: MethodResult = {
       commands: [],
@@ -139,7 +139,7 @@ describe('a search', () => {
     expect(told.at(-1)).toMatchObject({ nodepools: ['default'] });
   });
 
-  it('that timed out with a command logs the command', async () => {
+  it('logs the command if it timed out with one', async () => {
     const timeout = { message: 'better than nothing', fields: {} };
     answering({
       multi: ({ candidates }) => ({

@@ -288,11 +288,11 @@ class Passes {
   }
 }
 
-describe('decisions on cached snapshots', () => {
+describe('a decision on a cached snapshot', () => {
   const names = Object.keys(CHANGES);
   const courses = fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(30)), { minLength: 1, maxLength: 12 });
 
-  it('are equal to decisions on new snapshots after any changes', async () => {
+  it('is equal to a decision on a new snapshot after any changes', async () => {
     const seen = { kept: 0, decided: 0 };
     await fc.assert(
       fc.asyncProperty(courses, async (course) => {
@@ -314,7 +314,7 @@ describe('decisions on cached snapshots', () => {
   it.each([
     ['a StatefulSet', 'StatefulSet'],
     ['a ReplicaSet', 'ReplicaSet'],
-  ])('do not change when a terminating pod of %s counts as stuck', async (_, kind) => {
+  ])('does not change when a terminating pod of %s counts as stuck', async (_, kind) => {
     const world = new World('--steering=false'); // prices change with time
     const { metadata, ...rest } = world.pod('a', {});
     const ownerReferences = [{ apiVersion: 'apps/v1', kind, name: 'web', uid: 'web', controller: true }];
@@ -328,7 +328,7 @@ describe('decisions on cached snapshots', () => {
 
   it.each(
     names.filter((name) => !/pass|no more|not|at first|runs|lets nodes go/.test(name)),
-  )('use a new snapshot if %s', async (name) => {
+  )('uses a new snapshot if %s', async (name) => {
     const world = new World();
     const snapshots = world.snapshots();
     const before = await snapshots.current(silent);
@@ -340,7 +340,7 @@ describe('decisions on cached snapshots', () => {
   });
 });
 
-describe('snapshots', () => {
+describe('a snapshot', () => {
   let world: World;
   let snapshots: Snapshots;
   beforeEach(() => {
@@ -348,7 +348,7 @@ describe('snapshots', () => {
     snapshots = world.snapshots();
   });
 
-  it('are reused for two minutes while nothing has changed', async () => {
+  it('is reused for two minutes while nothing has changed', async () => {
     const first = await snapshots.current(silent);
     await world.clock.advance(2 * MINUTE - 1);
     expect(await snapshots.current(silent)).toBe(first);
@@ -356,7 +356,7 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
-  it('are renewed when a nomination ends', async () => {
+  it('is renewed when a nomination ends', async () => {
     world.cluster.nominate('aws:///a', 20_000);
     const first = await snapshots.current(silent);
     await world.clock.advance(19_999);
@@ -365,7 +365,7 @@ describe('snapshots', () => {
     expect(await snapshots.current(silent)).not.toBe(first);
   });
 
-  it('are reused while instance types of a NodePool cannot be listed', async () => {
+  it('is reused while instance types of a NodePool cannot be listed', async () => {
     const cloud = { ...world.deps.cloud, instanceTypes: async () => Promise.reject(new Error('no answer')) };
     const failing = new Snapshots({ ...world.deps, cloud } as Deps, world.queue);
     const first = await failing.current(silent);

@@ -18,7 +18,7 @@ const named = (series: readonly string[], name: string): readonly string[] =>
 const total = (series: readonly string[]): number =>
   series.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 
-describe('the metrics of a large cluster', () => {
+describe('the set of metrics of a large cluster', () => {
   let metrics: Metrics;
   let series: readonly string[];
   beforeAll(async () => {
@@ -26,12 +26,12 @@ describe('the metrics of a large cluster', () => {
     series = seriesOf(await metrics.text());
   });
 
-  it('stay within their budget by default', () => {
+  it('stays within its budget by default', () => {
     expect(series.length).toBeLessThanOrEqual(seriesBudget({ nodes: SIZE.nodes, nodePools: 1 }) - BASE);
     expect(new Set(series.map((line) => line.slice(0, line.lastIndexOf(' ')))).size).toBe(series.length);
   });
 
-  it('are complete if all are enabled', async () => {
+  it('is complete if all are enabled', async () => {
     const all = seriesOf(await (await measuredCluster({ nodes: 20, pods: 400 }, 'karpenter')).text());
     expect(named(all, 'karpenter_pods_state')).toHaveLength(400);
     expect(named(all, 'operator_node_status_condition_count')).toHaveLength(20 * 4);
@@ -42,7 +42,7 @@ describe('the metrics of a large cluster', () => {
     );
   });
 
-  it('count pods, nodes and conditions by default', () => {
+  it('counts pods, nodes and conditions by default', () => {
     expect(total(named(series, 'karpenter_pods_state'))).toBe(SIZE.pods);
     expect(total(named(series, 'operator_node_status_condition_count'))).toBe(4 * SIZE.nodes);
     expect(total(named(series, 'operator_nodeclaim_status_condition_count'))).toBe(4 * SIZE.nodes);
@@ -51,7 +51,7 @@ describe('the metrics of a large cluster', () => {
     expect(total(allocatable.filter((line) => line.includes('resource_type="nvidia.com/gpu"')))).toBe(SIZE.nodes);
   });
 
-  it('are rendered in parts of at most 50 lines, with a pause after every few parts', async () => {
+  it('is rendered in parts of at most 50 lines, with a pause after every few parts', async () => {
     const lines: number[] = [];
     let [read, turns] = [0, 0];
     const look = (): void => {

@@ -131,11 +131,11 @@ describe('the cost of a NodePool', () => {
   });
 });
 
-describe('the prices of the live page', () => {
+describe('the list of prices of the live page', () => {
   const ofNode = (name: string): StateNode => stateNode(name, { type: 'cheap' });
   const claims = ['a', 'b'].map((name) => ({ ...claim('cheap'), status: { providerID: ofNode(name).providerId } }));
 
-  it('exclude the part that commitments cover, and other prices stay', async () => {
+  it('excludes the part that commitments cover, and leaves other prices unchanged', async () => {
     const { cloud } = tracking();
     let commitments: readonly Commitment[] = [];
     let reads = 0;

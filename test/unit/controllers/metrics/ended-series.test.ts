@@ -57,8 +57,8 @@ function setup() {
   };
 }
 
-describe('series of a NodePool', () => {
-  it('end ten minutes after the NodePool was deleted, without a change to series of other NodePools', async () => {
+describe('a series of a NodePool', () => {
+  it('ends ten minutes after the NodePool was deleted, without a change to series of other NodePools', async () => {
     const { clock, pools, pool, measure, seriesOf } = setup();
     const [a, b] = [pool('a'), pool('b')];
     for (const each of [a, b]) {
@@ -77,7 +77,7 @@ describe('series of a NodePool', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('return to their number after 98 NodePools were created and deleted', async () => {
+  it('leaves the number of series unchanged after 98 NodePools were created and deleted', async () => {
     const { clock, metrics, pools, pool, measure } = setup();
     measure('stays');
     // The first reconciliation creates the series of its queue.
@@ -99,7 +99,7 @@ describe('series of a NodePool', () => {
     expect(await count()).toBe(before);
   });
 
-  it('stay until ten minutes after its last NodeClaim', async () => {
+  it('stays until ten minutes after its last NodeClaim', async () => {
     const { clock, pools, claims, pool, claim, measure, seriesOf } = setup();
     const [a, last] = [pool('a'), claim('last', 'a')];
     pools.put(a);
@@ -116,7 +116,7 @@ describe('series of a NodePool', () => {
     expect(await seriesOf('a')).toEqual([]);
   });
 
-  it('stay if the NodePool is created again, and end with its successor', async () => {
+  it('stays if the NodePool is created again, and ends with its successor', async () => {
     const { clock, pools, pool, measure, seriesOf } = setup();
     const [a, successor] = [pool('a'), pool('a')];
     pools.put(a);

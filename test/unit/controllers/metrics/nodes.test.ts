@@ -64,8 +64,8 @@ function observe(argv: readonly string[] = []) {
 
 const requests = (cpu: string) => ({ containers: [{ name: 'c', resources: { requests: { cpu } } }] });
 
-describe('metrics of nodes, pods and NodePools', () => {
-  it('follow changes and end with deleted objects', async () => {
+describe('a metric of nodes, pods and NodePools', () => {
+  it('follows changes and ends with deleted objects', async () => {
     const { clock, store, value } = observe();
     const node = {
       ...nodeOf('node', { labels: LABELS }),
@@ -107,7 +107,7 @@ describe('metrics of nodes, pods and NodePools', () => {
     expect(await value('karpenter_cluster_utilization_percent', { resource_type: 'cpu' })).toBeUndefined();
   });
 
-  it('report limits, usage and cost of a NodePool', async () => {
+  it('reports limits, usage and cost of a NodePool', async () => {
     const { clock, store, value } = observe();
     const pool = {
       apiVersion: 'karpenter.sh/v1',
@@ -130,7 +130,7 @@ describe('metrics of nodes, pods and NodePools', () => {
     expect(await value('karpenter_nodepools_cost_total', { nodepool: 'default' })).toBeUndefined();
   });
 
-  it('include limits, and only pods that have not finished', async () => {
+  it('includes limits, and only pods that have not finished', async () => {
     const { clock, store, value } = observe();
     const resources = { requests: { cpu: '1' }, limits: { cpu: '3' } };
     const spec = { containers: [{ name: 'c', resources }] };
@@ -149,7 +149,7 @@ describe('metrics of nodes, pods and NodePools', () => {
     expect(await value('karpenter_cluster_utilization_percent', { resource_type: 'pods' })).toBeUndefined();
   });
 
-  it('follow a pending pod every half minute, and end with the pod', async () => {
+  it('follows a pending pod every half minute, and ends with the pod', async () => {
     const { clock, store, value } = observe();
     const time = new Date(clock.now()).toISOString();
     const pod: Pod = {
@@ -178,7 +178,7 @@ describe('metrics of nodes, pods and NodePools', () => {
       expect(await value(`karpenter_pods_${gauge}`, { name: 'web' })).toBeUndefined();
   });
 
-  it('identify the owner of a pod by its path', async () => {
+  it('identifies the owner of a pod by its path', async () => {
     const { clock, store, value } = observe();
     const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-1', uid: 'r' }];
     store(POD).put(podOf('web', {}, { ownerReferences }));
@@ -187,7 +187,7 @@ describe('metrics of nodes, pods and NodePools', () => {
     expect(await value('karpenter_pods_state', { name: 'web', owner, ready: 'false' })).toBe(1);
   });
 
-  it('count failed price listings, which are retried ten seconds later', async () => {
+  it('counts failed price listings, which are retried ten seconds later', async () => {
     const { clock, cloud, store, value } = observe();
     const list = cloud.instanceTypes;
     cloud.instanceTypes = async () => {
@@ -209,7 +209,7 @@ describe('metrics of nodes, pods and NodePools', () => {
     expect(await value('karpenter_nodepools_cost_tracker_errors_total', { nodepool: 'default' })).toBe(1);
   });
 
-  it('are absent if they are disabled', async () => {
+  it('is absent if it is disabled', async () => {
     const { clock, store, value } = observe(['--disable-cluster-state-observability']);
     store(POD).put(podOf('web'));
     await clock.advance(6_000);

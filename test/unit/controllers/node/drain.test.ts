@@ -63,7 +63,7 @@ describe('planDrain', () => {
       next: ['a'],
       waiting: 2,
     },
-  ])('if $when, $next are next and $waiting wait', ({ pods, next, waiting }) => {
+  ])('lists $next as next if $when, and lets $waiting wait', ({ pods, next, waiting }) => {
     const plan = planDrain(pods, never, NOW);
     expect(plan.next.map(({ metadata }) => metadata.name)).toEqual(next);
     expect(plan.waiting).toBe(waiting);

@@ -104,7 +104,7 @@ describe('eviction', () => {
 });
 
 describe('a pod after its deadline', () => {
-  it('that does not terminate is deleted once and counted once', async () => {
+  it('is deleted once and counted once if it does not terminate', async () => {
     const b = bench();
     b.put(POD, podOf('stubborn'));
     leaving(b, b.time(-MINUTE));
@@ -115,7 +115,7 @@ describe('a pod after its deadline', () => {
     expect(b.node('node')).toBeUndefined();
   });
 
-  it('that terminates too late gets a shorter grace period', async () => {
+  it('gets a shorter grace period if it terminates too late', async () => {
     const b = bench();
     b.put(POD, podOf('slow', { terminationGracePeriodSeconds: 600 }, { deletionTimestamp: b.time(10 * MINUTE) }));
     leaving(b, b.time(60 * SECOND));

@@ -158,8 +158,8 @@ describe('a terminating node', () => {
   });
 });
 
-describe('volumes', () => {
-  it('are awaited only while they are attached', async () => {
+describe('a volume', () => {
+  it('is awaited only while it is attached', async () => {
     const b = bench();
     const attachment = b.put(VOLUME_ATTACHMENT, {
       apiVersion: 'storage.k8s.io/v1',
@@ -182,13 +182,13 @@ describe('volumes', () => {
   });
 });
 
-describe('events of a terminating node', () => {
+describe('an event of a terminating node', () => {
   const keys = (b: Bench): Readonly<Record<string, unknown>> =>
     Object.fromEntries(
       b.events.map(({ reason, object, type, dedupe }) => [`${type} ${reason} ${object.kind}`, dedupe]),
     );
 
-  it('have these deduplication keys', async () => {
+  it('has one of these deduplication keys', async () => {
     const b = bench();
     const busy = (name: string): Pod => podOf(name, { terminationGracePeriodSeconds: 1 });
     b.world.refuse = ({ metadata }) =>

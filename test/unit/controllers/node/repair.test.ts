@@ -112,7 +112,7 @@ describe('repair', () => {
     );
   });
 
-  it('that is blocked publishes events with three keys for the Node, and is retried after five minutes', async () => {
+  it('publishes events with three keys for the Node if it is blocked, and is retried after five minutes', async () => {
     const b = bench(REPAIR);
     const nodePool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' }, spec: {} };
     b.put(NODE_POOL, nodePool as never);
@@ -167,7 +167,7 @@ describe('repair', () => {
   it.each([
     { age: 29 * MINUTE, calls: [] },
     { age: 30 * MINUTE, calls: ['delete NodeClaim claim'] },
-  ])('of a node that is $age ms old and has no transition time', async ({ age, calls }) => {
+  ])('starts for a node that is $age ms old and has no transition time', async ({ age, calls }) => {
     const b = bench(REPAIR);
     b.put(NODE_CLAIM, claimOf('claim'));
     const node = sick(b, 'node', { creationTimestamp: b.time(-age) });

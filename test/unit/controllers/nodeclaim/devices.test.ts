@@ -8,7 +8,7 @@ import { handFed } from '../../kube/fakes.ts';
 import { conditionOf, World } from '../harness.ts';
 import { claimOf, nodeOf } from '../node/bench.ts';
 
-describe('devices', () => {
+describe('a device', () => {
   const slice = (
     name: string,
     pool: object,
@@ -43,7 +43,7 @@ describe('devices', () => {
     { resource: 'example.com/other', slices: [slice('a', {})], is: false },
     { resource: 'example.com/gpu', slices: [slice('a', { resourceSliceCount: 2 })], is: false },
     { resource: 'example.com/gpu', slices: [slice('a', {}, { nodeName: 'other' })], is: false },
-  ])('provide $resource if a class maps it and the node has a complete pool: $is', ({ resource, slices, is }) => {
+  ])('provides $resource if a class maps it and the node has a complete pool: $is', ({ resource, slices, is }) => {
     const { informers, store } = handFed();
     for (const each of slices) store(RESOURCE_SLICE).put(each);
     store(DEVICE_CLASS).put({
@@ -88,12 +88,12 @@ describe('devices', () => {
       is: missing('gpu'),
     },
     { when: 'a second driver is missing', drivers: 'gpu, nic', slices: [slice('a', {})], is: missing('nic') },
-  ])('lack $is if $when', ({ drivers, slices, is }) => {
+  ])('lacks $is if $when', ({ drivers, slices, is }) => {
     expect(lack(drivers, ...slices)).toBe(is);
   });
 });
 
-describe('devices that a node was launched for', () => {
+describe('a device that a node was launched for', () => {
   let world: World;
   beforeEach(() => {
     world = new World();
@@ -123,7 +123,7 @@ describe('devices that a node was launched for', () => {
     return present(world.nodes[0]?.metadata.name);
   }
 
-  it('are awaited until their driver has published a complete pool', async () => {
+  it('is awaited until its driver has published a complete pool', async () => {
     const node = await joined('--ignore-dra-requests=false');
     const waits = 'Unknown/DRADriverPoolsNotPublished';
     expect(conditionOf(world.claims[0], 'Initialized')).toBe(waits);
@@ -142,7 +142,7 @@ describe('devices that a node was launched for', () => {
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });
 
-  it('are ignored by default', async () => {
+  it('is ignored by default', async () => {
     await joined();
     expect(conditionOf(world.claims[0], 'Initialized')).toBe('True/Initialized');
   });

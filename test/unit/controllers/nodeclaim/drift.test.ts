@@ -74,7 +74,7 @@ describe('drift of a NodeClaim', () => {
     { own: hashes('1', 'v3'), pool: hashes('2'), is: undefined },
     { own: hashes(undefined, 'v3'), pool: hashes('2', 'v3'), is: undefined },
     { own: hashes('1', 'v3'), pool: hashes(undefined, 'v3'), is: undefined },
-  ])('for a claim with $own and a NodePool with $pool is $is', async ({ own, pool, is }) => {
+  ])('returns, for a claim with $own and a NodePool with $pool, $is', async ({ own, pool, is }) => {
     expect(await setUp().check(claim({ annotations: own }), poolOf({}, pool))).toBe(is);
   });
 
@@ -85,7 +85,7 @@ describe('drift of a NodeClaim', () => {
     { pool: requiring('team', 'Exists'), is: 'RequirementsDrifted' },
     { pool: requiring('team', 'NotIn', ['blue']), is: undefined },
     { pool: requiring('team', 'DoesNotExist'), is: undefined },
-  ])('for requirements $pool.spec.template.spec.requirements is $is', async ({ pool, is }) => {
+  ])('returns, for requirements $pool.spec.template.spec.requirements, $is', async ({ pool, is }) => {
     expect(await setUp().check(claim(), pool)).toBe(is);
   });
 
@@ -104,7 +104,7 @@ describe('drift of a NodeClaim', () => {
     },
     { of: 'with labels that offerings do not define', labels: { ...labels, team: 'blue' }, is: undefined },
     { of: 'whose reservation has ended', labels: reserved, is: undefined },
-  ])('for a claim $of is $is', async ({ labels: own, is }) => {
+  ])('returns, for a claim $of, $is', async ({ labels: own, is }) => {
     expect(await setUp().check(claim({ labels: own }), poolOf())).toBe(is);
   });
 
@@ -160,7 +160,7 @@ describe('drift of a NodeClaim', () => {
   });
 });
 
-describe('disruption conditions', () => {
+describe('a disruption condition', () => {
   const drift = { reason: undefined as string | undefined, asked: 0 };
   const start = (): Bench => {
     Object.assign(drift, { reason: undefined, asked: 0 });
@@ -188,7 +188,7 @@ describe('disruption conditions', () => {
     { after: 'Never', initialized: -900, event: -900, is: undefined },
     { after: undefined as never, initialized: -900, event: -900, is: undefined },
     { after: '0s', initialized: undefined, event: -900, is: undefined },
-  ])('with consolidateAfter $after, initialized $initialized s and quiet $event s ago: $is', async (given) => {
+  ])('is set with consolidateAfter $after, initialized $initialized s and quiet $event s ago: $is', async (given) => {
     const b = start();
     const initialized = condition(
       'Initialized',
@@ -204,7 +204,7 @@ describe('disruption conditions', () => {
     expect(b.condition('claim', CONSOLIDATABLE)).toBe(given.is);
   });
 
-  it('change at the exact end of the window', async () => {
+  it('changes at the exact end of the window', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '2m', budgets: [] } }));
     b.put(NODE_CLAIM, young(b, { lastPodEventTime: b.time() }));
@@ -214,7 +214,7 @@ describe('disruption conditions', () => {
     expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
   });
 
-  it('follow the drift of the claim every five minutes, and the drift of its NodeClass immediately', async () => {
+  it('follows the drift of the claim every five minutes, and the drift of its NodeClass immediately', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
     b.put(NODE_CLAIM, young(b));
@@ -237,7 +237,7 @@ describe('disruption conditions', () => {
     ]);
   });
 
-  it('follow a changed NodeClass immediately, AWS within five minutes, and the clock', async () => {
+  it('follows a changed NodeClass immediately, AWS within five minutes, and the clock', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: '20m', budgets: [] } }));
     b.put(NODE_CLAIM, young(b, { lastPodEventTime: b.time() }));
@@ -254,7 +254,7 @@ describe('disruption conditions', () => {
     expect(b.condition('claim', CONSOLIDATABLE)).toBe('True/Consolidatable');
   });
 
-  it('follow their NodePool immediately, and never have Consolidatable in a static NodePool', async () => {
+  it('follows its NodePool immediately, and is never Consolidatable in a static NodePool', async () => {
     const b = start();
     b.put(NODE_POOL, poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } }));
     b.put(NODE_CLAIM, young(b));
@@ -271,7 +271,7 @@ describe('disruption conditions', () => {
     expect(drift.asked).toBe(1);
   });
 
-  it('are evaluated again if the hash of their NodePool changes, but not if only its status changes', async () => {
+  it('is evaluated again if the hash of its NodePool changes, but not if only its status changes', async () => {
     const b = start();
     const pool = poolOf({ disruption: { consolidateAfter: 'Never', budgets: [] } });
     b.put(NODE_POOL, pool);
@@ -300,7 +300,7 @@ describe('disruption conditions', () => {
       what: 'of another provider',
       change: (claim) => ({ ...claim, spec: { ...claim.spec, nodeClassRef: { group: 'x', kind: 'X', name: 'x' } } }),
     },
-  ])('are not set for a claim $what', async ({ change }) => {
+  ])('is not set for a claim $what', async ({ change }) => {
     const b = start();
     drift.reason = 'AMIDrift';
     b.put(NODE_CLAIM, change(young(b)));

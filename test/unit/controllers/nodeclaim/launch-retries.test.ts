@@ -12,8 +12,8 @@ const retriesAt = (rateLimit = UNLIMITED) => {
   return { clock, retries: new LaunchRetries({ clock }, { baseMs: 1000, maxMs: 60_000 }, rateLimit) };
 };
 
-describe('failed launches', () => {
-  it('wait for twice as long each time, and start again after they are forgotten', async () => {
+describe('a failed launch', () => {
+  it('waits for twice as long each time, and starts again after it is forgotten', async () => {
     const { clock, retries } = retriesAt();
     expect(retries.restMs(claim('a'))).toBe(0);
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
@@ -31,14 +31,14 @@ describe('failed launches', () => {
     expect(retries.restMs(claim('a'))).toBeLessThanOrEqual(1100);
   });
 
-  it('do not delay other claims or a later claim with the same name', () => {
+  it('does not delay other claims or a later claim with the same name', () => {
     const { retries } = retriesAt();
     retries.failed(claim('a', 'first'));
     expect(retries.restMs(claim('b'))).toBe(0);
     expect(retries.restMs(claim('a', 'second'))).toBe(0);
   });
 
-  it('share a rate limit: claims beyond the burst are retried one after the other', () => {
+  it('shares a rate limit with others: claims beyond the burst are retried one after the other', () => {
     const { retries } = retriesAt({ qps: 1, burst: 2 });
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (const name of names) retries.failed(claim(name));
@@ -46,7 +46,7 @@ describe('failed launches', () => {
     expect(seconds).toEqual([1, 1, 1, 2, 3]);
   });
 
-  it('do not wait an additional hour if the clock is set back by an hour', () => {
+  it('does not wait an additional hour if the clock is set back by an hour', () => {
     const { clock } = retriesAt();
     let shiftMs = 0;
     const jumping = { ...clock, now: () => clock.now() + shiftMs, monotonic: () => clock.now() };

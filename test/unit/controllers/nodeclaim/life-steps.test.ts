@@ -103,7 +103,7 @@ describe('shortened', () => {
   it.each([
     [300, 'x'.repeat(300)],
     [301, `${'x'.repeat(300)}...`],
-  ])('text of %d characters', (length, is) => expect(shortenMessage('x'.repeat(length))).toBe(is));
+  ])('limits a text of %d characters', (length, is) => expect(shortenMessage('x'.repeat(length))).toBe(is));
 });
 
 describe('liveness', () => {
@@ -130,7 +130,7 @@ describe('liveness', () => {
       ['registration_timeout'],
     ],
     ['registered long ago', [condition('Launched'), condition('Registered')], []],
-  ])('for a claim that is a day old and %s', async (_, conditions, reasons) => {
+  ])('decides for a claim that is a day old and %s', async (_, conditions, reasons) => {
     const b = bench([], (deps) => [
       new NodeClaimLifecycle({
         ...deps,
@@ -212,7 +212,7 @@ describe('initialization', () => {
     { requests: { cpu: '1', 'example.com/gpu': '0' }, is: 'True/Initialized' },
     { requests: { cpu: '1', 'example.com/gpu': '1' }, is: 'Unknown/ResourceNotRegistered' },
     { requests: { cpu: '1', memory: '1Gi' }, is: 'Unknown/ResourceNotRegistered' },
-  ])('of a claim that requests $requests on a Node with only processors: $is', async ({ requests, is }) => {
+  ])('is, for a claim that requests $requests on a Node with only processors: $is', async ({ requests, is }) => {
     const b = bench([], (deps) => [new NodeClaimLifecycle(deps)]);
     const claim = settledClaim('claim', { conditions: [condition('Launched'), condition('Registered')] });
     b.put(NODE_CLAIM, { ...claim, spec: { ...claim.spec, resources: { requests } } });

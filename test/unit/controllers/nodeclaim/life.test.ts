@@ -62,7 +62,7 @@ describe('a NodeClaim', () => {
     expect(nominated?.message).toBe(`Pod should schedule on: nodeclaim/${world.claims[0]?.metadata.name}`);
   });
 
-  it('without capacity is deleted, and its pods are scheduled again', async () => {
+  it('is deleted without capacity, and its pods are scheduled again', async () => {
     let refusals = 1;
     world.cloud.beforeCreate = () => {
       refusals -= 1;
@@ -110,7 +110,7 @@ describe('a NodeClaim', () => {
     expect(world.claims).toHaveLength(1);
   });
 
-  it('that cannot be launched for five minutes is deleted', async () => {
+  it('is deleted if it cannot be launched for five minutes', async () => {
     world.cloud.beforeCreate = () => {
       throw new Error('the cloud is down');
     };
@@ -123,7 +123,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="launch_timeout"/);
   });
 
-  it('whose instance does not join within fifteen minutes is deleted, and a second failure makes its NodePool unhealthy', async () => {
+  it('is deleted if its instance does not join within fifteen minutes, and a second failure makes its NodePool unhealthy', async () => {
     world.joining = false;
     await withPendingPods();
     await world.pass(30);
@@ -244,7 +244,7 @@ describe('a NodeClaim', () => {
     expect(conditionOf(world.claims[0], 'Registered')).toBe('True/Registered');
   });
 
-  it('that matches two Nodes is never registered', async () => {
+  it('is never registered if it matches two Nodes', async () => {
     world.joining = false;
     await withPendingPods(1);
     await world.pass(5);
@@ -315,7 +315,7 @@ describe('a NodeClaim', () => {
     expect(await world.metrics.text()).toMatch(/nodeclaims_disrupted_total\{reason="expired"/);
   });
 
-  it('whose instance does not exist is collected, but not while its Node is Ready', async () => {
+  it('is collected if its instance does not exist, but not while its Node is Ready', async () => {
     await withPendingPods();
     await world.pass(20);
     const [claim] = world.claims;
@@ -333,7 +333,7 @@ describe('a NodeClaim', () => {
 });
 
 describe('an operator that is killed', () => {
-  it('between the launch and the write finds the instance again, without a leak or a duplicate', async () => {
+  it('finds the instance of the launch before the write again, without a leak or a duplicate', async () => {
     world.joining = false;
     world.kube.beforeWrite = (operation) => {
       if (operation === 'patch-status nodeclaims' && world.cloud.creations > 0) world.kill();
@@ -357,7 +357,7 @@ describe('an operator that is killed', () => {
     'patch nodeclaims',
     'patch-status nodeclaims',
     'patch nodes',
-  ])('at its first "%s" continues after a restart', async (operation) => {
+  ])('continues after a restart if it is killed at its first "%s"', async (operation) => {
     let armed = true;
     world.kube.beforeWrite = (at) => {
       if (at !== operation || !armed) return;
@@ -381,7 +381,7 @@ describe('an operator that is killed', () => {
     'patch-status nodeclaims',
     'patch nodes',
     'patch nodeclaims',
-  ])('at its first "%s" of a termination completes it after a restart', async (operation) => {
+  ])('completes a termination after a restart if it is killed at its first "%s"', async (operation) => {
     await withPendingPods();
     await world.pass(20);
     let armed = true;

@@ -8,7 +8,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 type Bench = ReturnType<typeof bench>;
 
-describe('pod events', () => {
+describe('a pod event', () => {
   const start = (): Bench => bench([], (deps) => [podEvents(deps)]);
   const last = (b: Bench): number =>
     (Date.parse(b.claim('claim')?.status?.lastPodEventTime ?? '') - b.clock.now()) / SECOND;
@@ -46,7 +46,7 @@ describe('pod events', () => {
     { when: 'is removed', before: pod, noted: false },
     { when: 'of a DaemonSet is created', now: daemonOf('daemon'), noted: false },
     { when: 'is created on an unknown Node', now: podOf('web', { nodeName: 'elsewhere' }), noted: false },
-  ])('are recorded if a pod $when: $noted', async ({ before, now, noted }) => {
+  ])('is recorded if a pod $when: $noted', async ({ before, now, noted }) => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     b.put(NODE_CLAIM, settledClaim('claim'));
@@ -60,7 +60,7 @@ describe('pod events', () => {
     if (noted) expect(last(b)).toBe(-1);
   });
 
-  it('are recorded at most every ten seconds', async () => {
+  it('is recorded at most every ten seconds', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     b.put(NODE_CLAIM, settledClaim('claim', { lastPodEventTime: b.time(-9 * SECOND) }));
@@ -79,7 +79,7 @@ describe('pod events', () => {
     expect(b.writesTo('NodeClaim')).toBe(2);
   });
 
-  it('are recorded again if the clock is set back, and overwrite the later time', async () => {
+  it('is recorded again if the clock is set back, and overwrites the later time', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     b.put(NODE_CLAIM, settledClaim('claim'));
@@ -95,7 +95,7 @@ describe('pod events', () => {
     expect(last(b)).toBe(-1);
   });
 
-  it('are not recorded for claims that share a Node', async () => {
+  it('is not recorded for claims that share a Node', async () => {
     const b = start();
     b.put(NODE, nodeOf('node'));
     for (const name of ['one', 'two']) b.put(NODE_CLAIM, settledClaim(name));

@@ -156,8 +156,8 @@ describe('garbage collection', () => {
   });
 });
 
-describe('disruption conditions', () => {
-  it('include Consolidatable even if drift cannot be evaluated', async () => {
+describe('the list of disruption conditions', () => {
+  it('includes Consolidatable even if drift cannot be evaluated', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '30s', budgets: [{ nodes: '0' }] } });
     world.cloud.isDrifted = async () => {
       throw new Error('no amis exist given constraints');

@@ -35,8 +35,8 @@ const verdict = (name: string): string => {
   return `${condition?.status}/${condition?.reason}/${found && isTrue(found, 'Ready')}`;
 };
 
-describe('NodeOverlays', () => {
-  it('change the launched type, and annotate the claim', async () => {
+describe('a NodeOverlay', () => {
+  it('changes the launched type, and annotates the claim', async () => {
     overlay('dear', { ...about('m.large'), price: '5' });
     await begin();
     world.pending(1);
@@ -52,7 +52,7 @@ describe('NodeOverlays', () => {
     ['price', { price: '9'.repeat(400) }],
     ['adjustment', { priceAdjustment: `+${'9'.repeat(400)}` }],
     ['capacity', { capacity: { 'example.com/device': '1e1.5' } }],
-  ])('that cannot be parsed are skipped without an effect on others (%s)', async (_, spec) => {
+  ])('is skipped without an effect on others if it cannot be parsed (%s)', async (_, spec) => {
     overlay('broken', spec);
     await begin();
     world.pending(1);
@@ -61,7 +61,7 @@ describe('NodeOverlays', () => {
     expect(verdict('broken')).toBe('False/RuntimeValidation/false');
   });
 
-  it('beyond the limit are skipped with a log line', async () => {
+  it('is skipped with a log line if it is beyond the limit', async () => {
     for (let at = 0; at <= MOST_OVERLAYS; at++) overlay(`o-${at}`, { ...about(`x.${at}`), price: '5' });
     overlay('dear', { ...about('m.large'), price: '5', weight: 10 });
     await begin();
@@ -74,7 +74,7 @@ describe('NodeOverlays', () => {
     expect(world.errors()).toContainEqual(expect.stringContaining('ignoring node overlays that exceed the limit'));
   });
 
-  it('have no effect if the feature gate is disabled', async () => {
+  it('has no effect if the feature gate is disabled', async () => {
     overlay('dear', { ...about('m.large'), price: '5' });
     await begin('NodeOverlay=false');
     world.pending(1);
@@ -83,7 +83,7 @@ describe('NodeOverlays', () => {
     expect(world.kube.find(NODE_OVERLAY, { name: 'dear' })?.status).toBeUndefined();
   });
 
-  it('apply from their creation to their deletion', async () => {
+  it('applies from its creation to its deletion', async () => {
     await begin();
     overlay('dear', { ...about('m.large'), price: '5' });
     await world.pass(2);
@@ -98,7 +98,7 @@ describe('NodeOverlays', () => {
     expect(boughtTypes()).toContain('m.large');
   });
 
-  it('add resources that only they define, including on joining nodes', async () => {
+  it('adds resources that only it defines, including on joining nodes', async () => {
     overlay('dongle', { ...about('m.2xlarge'), capacity: { 'example.com/dongle': '1' } });
     await begin();
     const [pod] = world.pending(1);
@@ -113,7 +113,7 @@ describe('NodeOverlays', () => {
     expect(world.claims[0]?.metadata.annotations).toMatchObject({ 'karpenter.sh/capacity-overlay-applied': 'true' });
   });
 
-  it('have conditions for conflicts and errors, which are reset afterwards', async () => {
+  it('has conditions for conflicts and errors, which are reset afterwards', async () => {
     overlay('a', { ...about('m.large'), price: '1' });
     overlay('b', { ...about('m.large'), price: '2' });
     overlay('c', { requirements: [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['x'] }] });
@@ -127,7 +127,7 @@ describe('NodeOverlays', () => {
     expect(verdict('a')).toBe('True/ValidationSucceeded/true');
   });
 
-  it('block launches of a NodePool until they are evaluated for it', async () => {
+  it('blocks launches of a NodePool until it is evaluated for it', async () => {
     world.nodePool();
     const types = world.cloud.types;
     world.cloud.types = []; // as with an unresolved NodeClass
@@ -144,7 +144,7 @@ describe('NodeOverlays', () => {
     expect(world.claims).toHaveLength(1);
   });
 
-  it('change the prices that consolidation uses', async () => {
+  it('changes the prices that consolidation uses', async () => {
     const requirements = [{ key: CAPACITY_TYPE_LABEL, operator: 'In' as const, values: ['on-demand'] }];
     const { template } = world.nodePool('model').spec;
     world.kube.delete(NODE_POOL, { name: 'model' });

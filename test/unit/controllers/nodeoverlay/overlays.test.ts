@@ -22,8 +22,8 @@ const blue = (uid: string, team: string, generation = 1): NodePool =>
 const FOR_BLUE = overlay('blue', [oneOf('team', 'blue')]);
 const IN_DEFAULT = new Set(['default']);
 
-describe('overlays in force', () => {
-  it('are unknown for a NodePool until they are evaluated for it', async () => {
+describe('the set of overlays in force', () => {
+  it('is unknown for a NodePool until it is evaluated for it', async () => {
     const overlays = new Overlays(realClock());
     await expect(overlays.apply(blue('a', 'blue'), types)).rejects.toThrow(OverlaysNotEvaluated);
     overlays.replace([], new Set(['other']));
@@ -32,7 +32,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(blue('a', 'blue'), types)).toBe(types);
   });
 
-  it('return the same list for equal types while nothing changes', async () => {
+  it('returns the same list for equal types while nothing changes', async () => {
     const overlays = new Overlays(realClock());
     overlays.replace([FOR_BLUE], IN_DEFAULT);
     const first = await overlays.apply(blue('a', 'blue'), types);
@@ -42,7 +42,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(blue('a', 'blue'), types.slice(0, 1))).not.toBe(first);
   });
 
-  it('are applied again for an edited or recreated NodePool', async () => {
+  it('is applied again for an edited or recreated NodePool', async () => {
     const overlays = new Overlays(realClock());
     overlays.replace([FOR_BLUE], IN_DEFAULT);
     await overlays.apply(blue('a', 'blue'), types);
@@ -51,7 +51,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(blue('c', 'red'), types)).toBe(types);
   });
 
-  it('share a list between NodePools with the same matches', async () => {
+  it('shares a list between NodePools with the same matches', async () => {
     const overlays = new Overlays(realClock());
     const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
     overlays.replace([large], new Set(['default', 'other']));
@@ -59,7 +59,7 @@ describe('overlays in force', () => {
     expect(await overlays.apply(other, types)).toBe(await overlays.apply(blue('a', 'blue'), types));
   });
 
-  it('report if an evaluation changes the result', () => {
+  it('reports if an evaluation changes the result', () => {
     const overlays = new Overlays(realClock());
     const large = overlay('large', [oneOf(INSTANCE_TYPE_LABEL, 'large')]);
     expect(overlays.replace([FOR_BLUE, large], IN_DEFAULT)).toBe(true);

@@ -238,7 +238,7 @@ describe('nodepool.readiness', () => {
       nodeClass(1, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
       'False/NodeClassTerminating/NodeClass is Terminating',
     ],
-  ])('for a NodePool whose NodeClass %s', async (_, object, is) => {
+  ])('is evaluated for a NodePool whose NodeClass %s', async (_, object, is) => {
     const { b, deps } = running(readiness);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(10);
@@ -249,7 +249,7 @@ describe('nodepool.readiness', () => {
 
   it.each(
     [readiness, validation, hash, counting, registrationHealth].map((build) => [build.name, build] as const),
-  )('%s ignores NodePools of other providers', async (_, build) => {
+  )('ignores NodePools of other providers: %s', async (_, build) => {
     const { b } = running(build as (deps: Deps) => Controller);
     b.put(NODE_POOL, foreign(poolOf()));
     b.put(EC2_NODE_CLASS, nodeClass(1, {}));
@@ -377,7 +377,7 @@ describe('nodepool.registrationhealth', () => {
     { when: 'there is no condition', pool: known(undefined), is: 'unknown', shows: 'Unknown' },
     { when: 'it was edited', pool: known('True', { observedGeneration: 0 }), is: 'unknown', shows: 'Unknown' },
     { when: 'its NodeClass was edited', pool: known('False', {}, 0), is: 'unknown', shows: 'Unknown' },
-  ])('after a restart is, if $when: $is', async ({ pool, is, shows }) => {
+  ])('is after a restart, if $when: $is', async ({ pool, is, shows }) => {
     const { b, deps } = running(registrationHealth);
     b.put(EC2_NODE_CLASS, nodeClass(1));
     b.put(NODE_POOL, pool);
@@ -468,7 +468,7 @@ describe('nodepool.registrationhealth', () => {
       kind: 'Other',
       shows: 'True/NodeRegistrationHealthy/',
     },
-  ])('after $of is $shows', async ({ before, outcomes, launched = {}, uid, kind, shows }) => {
+  ])('shows after $of $shows', async ({ before, outcomes, launched = {}, uid, kind, shows }) => {
     const { b, deps } = running(registrationHealth);
     b.put(NODE_POOL, before);
     await b.clock.settle();

@@ -27,7 +27,7 @@ const requiring = (base: NodePool, requirements: NodePool['spec']['template']['s
 const about = (reason: string) => world.events.filter((event) => event.reason === reason);
 
 describe('a NodePool', () => {
-  it('that is being deleted launches no nodes', async () => {
+  it('launches no nodes while it is being deleted', async () => {
     world.nodePool();
     world.kube.patch(NODE_POOL, { name: 'default' }, { metadata: { finalizers: ['example.com/hold'] } });
     world.kube.delete(NODE_POOL, { name: 'default' });
@@ -38,7 +38,7 @@ describe('a NodePool', () => {
     expect(world.lines.map(({ message }) => message)).toContain('no dynamic nodepools found');
   });
 
-  it('whose instance types cannot be listed does not block other NodePools', async () => {
+  it('does not block other NodePools if its instance types cannot be listed', async () => {
     const heavy = world.nodePool('heavy', { weight: 10 });
     world.nodePool('light');
     const types = world.cloud.types;
@@ -56,7 +56,7 @@ describe('a NodePool', () => {
   it.each([
     { minValues: undefined, values: ['gone.large'], suffix: '' },
     { minValues: 9, values: undefined, suffix: ' due to minValues incompatibility' },
-  ])('without any instance type is reported$suffix', async ({ minValues, values, suffix }) => {
+  ])('is reported without any instance type$suffix', async ({ minValues, values, suffix }) => {
     const base = world.nodePool('model');
     world.kube.delete(NODE_POOL, { name: 'model' });
     const requirement = {

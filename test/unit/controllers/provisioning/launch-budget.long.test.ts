@@ -81,14 +81,14 @@ async function boundWithin(pod: Pod, seconds: number): Promise<boolean> {
   return isBound(pod);
 }
 
-describe('nodes without the label that a pod selects', () => {
+describe('a node without the label that a pod selects', () => {
   beforeEach(async () => {
     teamPool();
     meddle = strip;
     await begin();
   });
 
-  it('are launched twice in ten minutes, and events contain the label', async () => {
+  it('is launched twice in ten minutes, and events contain the label', async () => {
     const pod = podOf();
     await world.pass(10 * MINUTE);
     expect(world.cloud.creations).toBe(2);
@@ -103,7 +103,7 @@ describe('nodes without the label that a pod selects', () => {
     expect(world.lines.filter(({ message }) => message === 'holding back launches')).toHaveLength(1);
   });
 
-  it('are launched at increasing intervals, one after each back-off', async () => {
+  it('is launched at increasing intervals, one after each back-off', async () => {
     podOf();
     await world.pass(60 * MINUTE);
     // Withheld for 5, 10, 20 and 40 minutes.
@@ -111,7 +111,7 @@ describe('nodes without the label that a pod selects', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(5);
   });
 
-  it('are not launched by consolidation, which ignores the pod', async () => {
+  it('is not launched by consolidation, which ignores the pod', async () => {
     world.deploy('a', 7);
     await world.pass(15);
     world.deploy('b', 7);
@@ -129,7 +129,7 @@ describe('nodes without the label that a pod selects', () => {
     expect(commands.at(-1)?.fields).toMatchObject({ decision: 'delete' });
   });
 
-  it('are launched twice for a pod that is deleted and created again every minute', async () => {
+  it('is launched twice for a pod that is deleted and created again every minute', async () => {
     let pod = podOf();
     for (let minute = 0; minute < 10; minute += 1) {
       await world.pass(MINUTE);
@@ -139,7 +139,7 @@ describe('nodes without the label that a pod selects', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(2);
   });
 
-  it('are launched one at a time after the first batch for many such pods', async () => {
+  it('is launched once at a time after the first batch for many such pods', async () => {
     for (let n = 0; n < 100; n += 1) podOf();
     await world.pass(20);
     const first = world.cloud.creations;
@@ -148,13 +148,13 @@ describe('nodes without the label that a pod selects', () => {
     expect(told('PodHeld').length).toBeGreaterThanOrEqual(100);
   });
 
-  it('do not slow launches for other pods', async () => {
+  it('does not slow launches for other pods', async () => {
     podOf();
     await world.pass(3 * MINUTE);
     expect(await boundWithin(podOf({ nodeSelector: {} }), 20)).toBe(true);
   });
 
-  it('are launched again when the NodePool is edited, and serve the pod if the cause is gone', async () => {
+  it('is launched again when the NodePool is edited, and serves the pod if the cause is gone', async () => {
     const pod = podOf();
     await world.pass(4 * MINUTE);
     expect(world.cloud.creations).toBe(2);
@@ -163,14 +163,14 @@ describe('nodes without the label that a pod selects', () => {
     expect(await boundWithin(pod, 30)).toBe(true);
   });
 
-  it('are launched immediately for a pod that selects another label', async () => {
+  it('is launched immediately for a pod that selects another label', async () => {
     podOf();
     await world.pass(4 * MINUTE);
     const pod = podOf({ nodeSelector: { 'kubernetes.io/arch': 'amd64' } });
     expect(await boundWithin(pod, 30)).toBe(true);
   });
 
-  it('are launched at most twice more after a restart', async () => {
+  it('is launched at most twice more after a restart', async () => {
     podOf();
     await world.pass(4 * MINUTE);
     world.kill();
@@ -179,7 +179,7 @@ describe('nodes without the label that a pod selects', () => {
     expect(world.cloud.creations).toBeLessThanOrEqual(4);
   });
 
-  it('are launched a few times if the NodePool is edited every minute', async () => {
+  it('is launched a few times if the NodePool is edited every minute', async () => {
     podOf();
     for (let minute = 0; minute < 20; minute += 1) {
       await world.pass(MINUTE);
@@ -189,7 +189,7 @@ describe('nodes without the label that a pod selects', () => {
   });
 });
 
-describe('nodes that pods cannot use for another reason', () => {
+describe('a node that a pod cannot use for another reason', () => {
   it.each([
     {
       why: 'a taint',
@@ -201,7 +201,7 @@ describe('nodes that pods cannot use for another reason', () => {
       change: { status: { allocatable: { cpu: '900m', memory: '4Gi', pods: '58' } } },
       text: 'the node has 900m of cpu for pods, but the pod requests 1',
     },
-  ])('are launched twice because of $why', async ({ change, text }) => {
+  ])('is launched twice because of $why', async ({ change, text }) => {
     teamPool();
     meddle = (node) => {
       if (node.metadata.labels?.['karpenter.sh/initialized'] !== 'true') return;
@@ -276,8 +276,8 @@ describe('a pod whose node is always used by another pod', () => {
   });
 });
 
-describe('deleted pods', () => {
-  it('do not count as failures', async () => {
+describe('a deleted pod', () => {
+  it('does not count as a failure', async () => {
     teamPool();
     meddle = strip;
     await begin();

@@ -13,8 +13,8 @@ beforeEach(() => {
 });
 afterEach(() => world.kill());
 
-describe('healthy pods', () => {
-  it('in a burst are not slowed by a pod that no node fits', async () => {
+describe('a healthy pod', () => {
+  it('is not slowed in a burst by a pod that no node fits', async () => {
     world.meddle = (node) => {
       if (node.metadata.labels?.team) world.kube.patch(NODE, node.metadata, { metadata: { labels: { team: null } } });
     };
@@ -30,7 +30,7 @@ describe('healthy pods', () => {
     expect(burst.every((pod) => world.isBound(pod))).toBe(true);
   });
 
-  it('in a burst are not slowed by a taint that an agent removes half a minute after initialization', async () => {
+  it('is not slowed in a burst by a taint that an agent removes half a minute after initialization', async () => {
     world.taintFor(0);
     world.nodePool('default', { disruption: { consolidateAfter: '5m', budgets: [{ nodes: '100%' }] } });
     await world.begin();
@@ -47,7 +47,7 @@ describe('healthy pods', () => {
     expect(world.condition()?.status).not.toBe('False');
   });
 
-  it('are not slowed by nodes that are used after they were counted', async () => {
+  it('is not slowed by nodes that are used after they were counted', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '5m', budgets: [{ nodes: '100%' }] } });
     world.taintFor(0);
     await world.begin();
@@ -61,7 +61,7 @@ describe('healthy pods', () => {
     expect(world.launches?.holds()(world.createPod())).toBeUndefined();
   });
 
-  it('get a node of another NodePool if nodes of the preferred NodePool do not fit', async () => {
+  it('gets a node of another NodePool if nodes of the preferred NodePool do not fit', async () => {
     world.nodePool('preferred', { weight: 10 });
     world.nodePool('other');
     world.meddle = (node) => {
@@ -71,7 +71,7 @@ describe('healthy pods', () => {
     expect(await world.boundWithin(world.createPod(), 3 * MINUTE)).toBe(true);
   });
 
-  it('are not slowed after short-lived pods of the same kind, which ended within seconds', async () => {
+  it('is not slowed after short-lived pods of the same kind, which ended within seconds', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } });
     await world.begin();
     for (let round = 0; round < 6; round += 1) {
@@ -85,7 +85,7 @@ describe('healthy pods', () => {
     expect(await world.metrics.text()).not.toMatch(/launches_unproductive_total\{.*\} [1-9]/);
   });
 
-  it('are not slowed after a workload of the same kind was scaled down before its nodes were ready', async () => {
+  it('is not slowed after a workload of the same kind was scaled down before its nodes were ready', async () => {
     world.nodePool('default', { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } });
     await world.begin();
     for (let round = 0; round < 4; round += 1) {

@@ -73,7 +73,7 @@ describe('a pod that is recreated with different requirements each time', () => 
       most: 5,
       anew: (round: number) => world.createPod({ priority: round, schedulerName: `s-${round}` }),
     },
-  ])('$what leads to few launches', async ({ anew, most }) => {
+  ])('leads to few launches with $what', async ({ anew, most }) => {
     world.meddle = (node) => world.taintNew(node);
     world.nodePool();
     await world.begin();
@@ -99,7 +99,7 @@ describe('a pod that is recreated with different requirements each time', () => 
     expect(await world.boundWithin(world.createPod(TOLERATES_AGENT, '7'), 20)).toBe(true);
   });
 
-  it('with always new causes leads to few launches, and fewer per hour afterwards', async () => {
+  it('leads to few launches with always new causes, and fewer per hour afterwards', async () => {
     const keys = Array.from({ length: 30 }, (_, at) => `key-${at}`);
     const requirements = keys.map((key) => ({ key, operator: 'In' as const, values: ['a'] }));
     world.createPoolWith(requirements);
@@ -124,7 +124,7 @@ describe('a pod that is recreated with different requirements each time', () => 
     expect(world.condition()).toMatchObject({ status: 'False', reason: 'SeveralCauses' });
   });
 
-  it('with always new causes does not slow pods of a kind that runs on nodes of the NodePool', async () => {
+  it('does not slow pods of a kind that runs on nodes of the NodePool, with always new causes', async () => {
     world.createPoolWith(['a', 'b', 'c', 'd'].map((key) => ({ key, operator: 'In' as const, values: ['a'] })));
     await world.begin();
     expect(await world.boundWithin(world.createPod({}, '7'), 30)).toBe(true);
@@ -140,8 +140,8 @@ describe('a pod that is recreated with different requirements each time', () => 
   });
 });
 
-describe('instances that never join', () => {
-  it('are launched for pods at increasing intervals', async () => {
+describe('an instance that never joins', () => {
+  it('is launched for pods at increasing intervals', async () => {
     world.joining = false;
     world.nodePool();
     await world.begin();
@@ -157,7 +157,7 @@ describe('instances that never join', () => {
     expect(world.condition()?.status).toBe('True');
   });
 
-  it('are launched for a static NodePool at increasing intervals', async () => {
+  it('is launched for a static NodePool at increasing intervals', async () => {
     world.joining = false;
     world.nodePool('default', { replicas: 3 });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -167,7 +167,7 @@ describe('instances that never join', () => {
   });
 });
 
-describe('NodeClaims that are deleted before their nodes are initialized', () => {
+describe('a NodeClaim that is deleted before its node is initialized', () => {
   const endNew = (): void => {
     for (const claim of world.claims)
       if (isTrue(claim, 'Launched') && !claim.metadata.deletionTimestamp) world.kube.delete(NODE_CLAIM, claim.metadata);
@@ -176,7 +176,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
   it.each([
     { of: 'pods', replicas: undefined },
     { of: 'a static NodePool', replicas: 1 },
-  ])('are launched for $of at increasing intervals', async ({ replicas }) => {
+  ])('is launched for $of at increasing intervals', async ({ replicas }) => {
     world.joining = false;
     world.nodePool('default', replicas === undefined ? {} : { replicas });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -195,7 +195,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
     expect(world.cloud.creations - after).toBeLessThanOrEqual(4);
   });
 
-  it('do not count if the nodes were initialized, even a moment before', async () => {
+  it('does not count if the node was initialized, even a moment before', async () => {
     world.nodePool('default', { replicas: 3 });
     await world.begin('--feature-gates=StaticCapacity=true');
     for (let round = 1; round <= 4; round += 1) {
@@ -209,7 +209,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
     expect(world.condition()).toBeUndefined();
   });
 
-  it('do not count while their NodePool is being deleted', async () => {
+  it('does not count while its NodePool is being deleted', async () => {
     world.joining = false;
     world.nodePool('default', { replicas: 3 });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -222,7 +222,7 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
     expect(await world.metrics.text()).not.toMatch(/launches_unproductive_total\{.*\} [1-9]/);
   });
 
-  it('do not count when a static NodePool is scaled down', async () => {
+  it('does not count when a static NodePool is scaled down', async () => {
     world.joining = false;
     world.nodePool('default', { replicas: 0 });
     await world.begin('--feature-gates=StaticCapacity=true');
@@ -237,8 +237,8 @@ describe('NodeClaims that are deleted before their nodes are initialized', () =>
   });
 });
 
-describe('replacements', () => {
-  it('of drifted nodes are not launched for pods that do not fit earlier nodes', async () => {
+describe('the replacement of a drifted node', () => {
+  it('is not launched for pods that do not fit earlier nodes', async () => {
     world.nodePool();
     await world.begin();
     const pod = world.createPod({}, '7');
@@ -254,7 +254,7 @@ describe('replacements', () => {
     expect(world.isBound(pod)).toBe(true);
   });
 
-  it('of drifted static nodes are launched at increasing intervals if they never join, and the nodes are kept', async () => {
+  it('is launched at increasing intervals for a static node if it never joins, and the node is kept', async () => {
     world.nodePool('default', { replicas: 2 });
     await world.begin('--feature-gates=StaticCapacity=true');
     await world.pass(30);

@@ -6,8 +6,8 @@ import { podKey } from '../../../../src/engine/pods.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import { World } from '../harness.ts';
 
-describe('pods that a solve did not evaluate in time', () => {
-  it('are first in the next solve, whatever their size', () => {
+describe('a pod that a solve did not evaluate in time', () => {
+  it('is first in the next solve, whatever its size', () => {
     const world = new World();
     world.nodePool();
     const large = world.pending(3, '2');

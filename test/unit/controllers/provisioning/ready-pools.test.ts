@@ -21,8 +21,8 @@ async function secondsToClaim(limit: number): Promise<number> {
   return limit;
 }
 
-describe('pods that wait for a NodePool', () => {
-  it('are scheduled as soon as it becomes ready, before their next retry', async () => {
+describe('a pod that waits for a NodePool', () => {
+  it('is scheduled as soon as it becomes ready, before its next retry', async () => {
     world.nodePool();
     world.kube.patch(EC2_NODE_CLASS, { name: 'default' }, ready('False'), 'status');
     world.start();
@@ -35,7 +35,7 @@ describe('pods that wait for a NodePool', () => {
     expect(await secondsToClaim(10)).toBeLessThan(4);
   });
 
-  it('are scheduled as soon as its limits are raised', async () => {
+  it('is scheduled as soon as its limits are raised', async () => {
     world.nodePool('default', { limits: { cpu: '0' } });
     world.start();
     await world.pass(2);

@@ -39,13 +39,13 @@ const untried = (pods: readonly Pod[]): readonly Pod[] =>
 
 const names = (pods: readonly Pod[]): readonly string[] => pods.map(({ metadata }) => metadata.name);
 
-describe('replicas that kube-scheduler has not tried', () => {
+describe('a replica that kube-scheduler has not tried', () => {
   it.each<[string, Shape]>([
     ['of a ReplicaSet', {}],
     ['of a Job', { ownerKind: 'Job' }],
     ['with a nominated node', { status: { nominatedNodeName: 'node-1' } }],
     ['of a ReplicationController', { ownerKind: 'ReplicationController' }],
-  ])('count %s with an unschedulable replica', (_, shape) => {
+  ])('counts %s together with an unschedulable replica', (_, shape) => {
     expect(names(untried([waiting('first', { ...shape, tried: true }), waiting('next', shape)]))).toEqual(['next']);
   });
 
@@ -71,7 +71,7 @@ describe('replicas that kube-scheduler has not tried', () => {
       { tried: true, status: { nominatedNodeName: 'preempting', conditions: [UNSCHEDULABLE] } },
       {},
     ],
-  ])('do not count %s', (_, first, next) => {
+  ])('does not count %s', (_, first, next) => {
     expect(names(untried([waiting('first', first), waiting('next', next)]))).toEqual([]);
   });
 });

@@ -104,7 +104,7 @@ describe('a static NodePool', () => {
   it.each([
     ['', 0],
     [', even if the clock is set back', -3_600_000],
-  ])('without capacity recreates lost claims only every ten seconds%s', async (_, ms) => {
+  ])('recreates lost claims without capacity only every ten seconds%s', async (_, ms) => {
     world.cloud.beforeCreate = () => {
       throw new InsufficientCapacity('none left');
     };

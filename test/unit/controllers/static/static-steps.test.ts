@@ -116,7 +116,7 @@ describe('census', () => {
   });
 });
 
-describe('static controllers', () => {
+describe('a static controller', () => {
   const context = { log: silent, signal: new AbortController().signal };
   const waits = (waitMs: number) => ({ kind: 'after', waitMs });
 
@@ -144,13 +144,13 @@ describe('static controllers', () => {
       options: {},
       is: { kind: 'settled' },
     },
-  ])('provisioning returns $is if $when', async ({ pool, claims, options, is }) => {
+  ])('returns, for provisioning, $is if $when', async ({ pool, claims, options, is }) => {
     const { deps, queue } = clusterOf(claims, options);
     const launches = { room: () => Number.POSITIVE_INFINITY };
     expect(await staticProvisioning(deps, queue, launches).reconcile(pool, context)).toEqual(is);
   });
 
-  it('deprovisioning deletes and marks surplus claims once, and runs again after a minute', async () => {
+  it('deletes and marks surplus claims once, and runs again after a minute', async () => {
     const { deps, queue, marks, deleted } = clusterOf([numbered(1), numbered(2), numbered(3)]);
     const controller = staticDeprovisioning(deps, queue);
     for (let times = 0; times < 2; times += 1)

@@ -114,7 +114,7 @@ describe('a node that is draining', () => {
       is: ['instance'],
     },
     { when: 'no pod remains', pods: [], is: ['instance'] },
-  ])('if $when, reports $is', ({ pods, budgets = 0, is }) => {
+  ])('reports, if $when, $is', ({ pods, budgets = 0, is }) => {
     const podDisruptionBudgets = Array.from({ length: budgets }, (_, at) => budget(`web-${at}`, WEB));
     expect(codesOf(leaving({ pods }), { podDisruptionBudgets })).toEqual(is);
   });
@@ -258,7 +258,7 @@ describe('a node that is not disrupted', () => {
     },
     { when: 'its NodePool does not exist', node: { pool: 'gone' }, is: ['no-pool'] },
     { when: 'no reason blocks it', node: {}, is: undefined },
-  ])('if $when, reports $is', ({ node, is }) => {
+  ])('reports, if $when, $is', ({ node, is }) => {
     expect(codesOf(stateNode('a', node))).toEqual(is);
   });
 

@@ -191,7 +191,7 @@ describe('the check of a remedy', () => {
       daemonPods: [daemon('agent', { hostPort: 80 })],
       change: 'the pod uses no host ports',
     },
-  ])('of the code $code applies: $change', async ({ code, parts = {}, change, ...cluster }) => {
+  ])('applies the remedy of the code $code: $change', async ({ code, parts = {}, change, ...cluster }) => {
     const { cause, proof } = await check(parts, cluster);
     expect(cause).toMatchObject({ code });
     expect(cause?.remark).toBeUndefined();
@@ -268,7 +268,7 @@ describe('the check of a remedy', () => {
     expect(await unchecked(25, 975)).toBe(15);
   });
 
-  it('of random clusters: a remedy without a remark places the pod', async () => {
+  it('places the pod of a random cluster if its remedy has no remark', async () => {
     const found = { placed: 0, remarks: 0 };
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 1_000_000 }), fc.constantFrom('0', '3', '40'), async (seed, cpu) => {

@@ -92,7 +92,7 @@ describe('a node', () => {
     expect(Object.fromEntries(ofNodes)).toEqual({ burstable: 0.02, plain: 0 });
   });
 
-  it('with accelerators is mainly paid for by the pods that use them', () => {
+  it('is mainly paid for by the pods that use its accelerators', () => {
     const allocatable = { cpu: 4_000, memory: 16 * GIB, 'nvidia.com/gpu': 1 };
     const pods = [
       bound('train', { requests: { cpu: '100m', 'nvidia.com/gpu': '1' }, namespace: 'ml' }),
@@ -104,7 +104,7 @@ describe('a node', () => {
     expect(named(groups.namespace, 'shop')?.usdPerHour).toBeCloseTo(0.75 * (1 - gpu), 6);
   });
 
-  it('with Neuron devices counts devices and their cores once', () => {
+  it('counts Neuron devices and their cores once', () => {
     const allocatable = { cpu: 4_000, memory: 16 * GIB, 'aws.amazon.com/neuron': 1, 'aws.amazon.com/neuroncore': 2 };
     const core = bound('infer', { requests: { 'aws.amazon.com/neuroncore': '1' } });
     const { total } = accountOf([node('n', [core], { allocatable }), { usdPerHour: 1 }]);
@@ -131,8 +131,8 @@ describe('a node', () => {
   });
 });
 
-describe('groups', () => {
-  it('name workloads by the controllers of their pods', () => {
+describe('a list of groups', () => {
+  it('names workloads by the controllers of their pods', () => {
     const replica = {
       ...owned(bound('web-7d-x', { cpu: '1', labels: { 'pod-template-hash': '7d' } }), 'ReplicaSet', 'web-7d'),
     };
@@ -147,7 +147,7 @@ describe('groups', () => {
     ]);
   });
 
-  it('have one row per label value, highest cost first; nodes without the label are in "unknown"', () => {
+  it('has one row per label value, highest cost first; nodes without the label are in "unknown"', () => {
     const { [ZONE_LABEL]: _, ...noZone } = stateNode('x').labels;
     const { groups } = accountOf(
       [node('a', [], { labels: { [ZONE_LABEL]: 'zone-b', [CAPACITY_TYPE_LABEL]: 'spot' } }), { usdPerHour: 0.1 }],
@@ -171,7 +171,7 @@ describe('groups', () => {
     expect(rows(groups.nodePool)).toEqual([['default', 3, 0.7]]);
   });
 
-  it('exclude nodes without a NodePool or a price, and report their number', () => {
+  it('excludes nodes without a NodePool or a price, and reports their number', () => {
     const { [NODEPOOL_LABEL]: _, ...foreign } = stateNode('x').labels;
     const report = accountOf(
       [{ ...node('managed-group', []), labels: foreign }, undefined],
@@ -182,7 +182,7 @@ describe('groups', () => {
     expect(report.nodes.map((each) => each.node)).toEqual(['n']);
   });
 
-  it('are empty if there are no nodes', () => {
+  it('is empty if there are no nodes', () => {
     expect(accountOf()).toMatchObject({
       at: '2026-01-15T12:00:00Z',
       total: { nodes: 0, usdPerHour: 0 },

@@ -111,8 +111,8 @@ describe('review', () => {
   });
 });
 
-describe('the methods', () => {
-  it('run in order of increasing disruption', () => {
+describe('the list of methods', () => {
+  it('runs in order of increasing disruption', () => {
     const inOrder = [
       'emptiness',
       'static drift',
@@ -129,7 +129,7 @@ describe('the methods', () => {
   it.each([
     'thorough',
     'compatible',
-  ] as const)('skip static NodePools without the feature gate: %s', (consolidation) => {
+  ] as const)('skips static NodePools without the feature gate: %s', (consolidation) => {
     const asked = (staticCapacity: boolean) => enabledMethods(consolidation, staticCapacity);
     expect(asked(true)).toEqual(methodsOf(consolidation));
     expect(asked(false)).toEqual(methodsOf(consolidation).filter(({ name }) => name !== 'static drift'));

@@ -73,7 +73,7 @@ function leaving(deadline: string): ReturnType<typeof claim> {
   return { ...leaver, metadata: { ...leaver.metadata, annotations } };
 }
 
-describe('verdicts', () => {
+describe('a verdict', () => {
   const cases: readonly { readonly why: string; readonly question: Question; readonly verdict: Partial<Verdict> }[] = [
     {
       why: 'a PDB that has nothing to spare',
@@ -212,12 +212,12 @@ describe('verdicts', () => {
       verdict: { code: 'only-when-empty' },
     },
   ];
-  it.each(cases)('report $why', async ({ question, verdict }) => {
+  it.each(cases)('reports $why', async ({ question, verdict }) => {
     const [found] = await verdictsFor(question);
     expect(found).toMatchObject({ node: 'a', nodePool: 'default', ...verdict });
   });
 
-  it('name the next node and the node that would follow', async () => {
+  it('names the next node and the node that would follow', async () => {
     const nodes = [
       stateNode('b', { pods: [busy('p', '100m')] }),
       stateNode('a'),
@@ -233,7 +233,7 @@ describe('verdicts', () => {
     expect(b?.methods.map(({ method }) => method)).toEqual(METHODS.map(({ name }) => name));
   });
 
-  it('report a command for several nodes before the reason that blocks a node alone', async () => {
+  it('reports a command for several nodes before the reason that blocks a node alone', async () => {
     const empty = stateNode('c', { state: { allocatable: { cpu: 100, memory: 0, pods: 58 } } }); // no room for other pods
     const nodes = [stateNode('a', { pods: [busy('p')] }), stateNode('b', { pods: [busy('q')] }), empty];
     const reviews = await reviewsOf({ nodes, onDemandOnly: true });
@@ -252,7 +252,7 @@ describe('verdicts', () => {
     expect(verdictsOf(nodes, together, NOW).map(({ code }) => code)).toEqual(['next', 'next', 'chosen']);
   });
 
-  it('replace a block that has ended or changed since the decision, and have the time of the decision', async () => {
+  it('replaces a block that has ended or changed since the decision, and has the time of the decision', async () => {
     const nodes = [stateNode('a', { pods: [busy('p', '100m')] })];
     const budgets = [budget('web', { selector: {}, maxUnavailable: 0 }, 0)];
     const reviews = await reviewsOf({ nodes, budgets });
@@ -272,7 +272,7 @@ describe('verdicts', () => {
     expect(history.verdicts(nodes, NOW)[0]).toMatchObject({ code: 'pdb', decided });
   });
 
-  it('report "others go first" for nodes that a budget excludes because other nodes used it', async () => {
+  it('reports "others go first" for a node that a budget excludes because other nodes used it', async () => {
     const nodes = [stateNode('a'), stateNode('b')];
     const verdicts = await verdictsFor({ nodes, disruption: { budgets: [{ nodes: '1' }] } });
     expect(verdicts).toMatchObject([
@@ -284,7 +284,7 @@ describe('verdicts', () => {
     ]);
   });
 
-  it('omit consolidation reasons for a drifted node that waits for other nodes', async () => {
+  it('omits consolidation reasons for a drifted node that waits for other nodes', async () => {
     const drifted = conditions('Initialized', 'Drifted');
     const nodes = ['a', 'b'].map((name) => stateNode(name, { pods: [busy('p')], claim: drifted }));
     const verdicts = await verdictsFor({ nodes, disruption: { consolidateAfter: 'Never' } });

@@ -37,16 +37,16 @@ const zones = (plan: ReturnType<typeof planOf>) =>
 
 const UNSUPPORTED = 'pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter';
 
-describe('pods with resource claims', () => {
+describe('a pod with resource claims', () => {
   it.each<{ parts: PodParts }>([
     { parts: { resourceClaims: [{ name: 'd', resourceClaimName: 'd' }] } },
     { parts: { initContainers: [{ name: 'init', resources: { claims: [{ name: 'd' }] } }] } },
-  ])('are refused if dynamic resource allocation is ignored: $parts', ({ parts }) => {
+  ])('is refused if dynamic resource allocation is ignored: $parts', ({ parts }) => {
     const plan = planOf({ pendingPods: [pod('p', { cpu: '1', ...parts })] });
     expect(plan.refusals.get('default/p')).toEqual({ code: 'unsupported', text: UNSUPPORTED });
   });
 
-  it('are distinguished from pods that differ only in their claims', () => {
+  it('is distinguished from a pod that differs only in its claims', () => {
     const like = (name: string): Pod => pod(name, { cpu: '1' });
     for (const pendingPods of [
       [like('plain'), using('device', 'd')],
@@ -58,13 +58,13 @@ describe('pods with resource claims', () => {
     }
   });
 
-  it('are scheduled to the nodes of their devices', () => {
+  it('is scheduled to the node of its devices', () => {
     expect(zones(planned([using('p', 'd')], claim('d', inZone('b'))))).toEqual(['zone-b']);
     expect(zones(planned([using('p', 'd')], claim('d', inZone('x'), inZone('c'))))).toEqual(['zone-c']);
     expect(planned([using('p', 'd')], claim('d')).claims).toHaveLength(1);
   });
 
-  it('are scheduled only to nodes that have all of their devices', () => {
+  it('is scheduled only to a node that has all of its devices', () => {
     const [near, far] = [claim('near', inZone('a'), inZone('b')), claim('far', inZone('b'), inZone('c'))];
     expect(zones(planned([using('p', 'near', 'far')], near, far))).toEqual(['zone-b']);
     const plan = planned([using('p', 'd')], claim('d', inZone('x')));
@@ -72,18 +72,18 @@ describe('pods with resource claims', () => {
     expect(refusalText(plan, 'p')).toMatch(/zone-x/);
   });
 
-  it('are refused if no node reaches the devices of all claims', () => {
+  it('is refused if no node reaches the devices of all claims', () => {
     const plan = planned([using('p', 'one', 'two')], claim('one', inZone('a')), claim('two', inZone('c')));
     expect(plan.claims).toEqual([]);
     expect(refusalText(plan, 'p')).toContain('in-cluster allocation topology is incompatible');
   });
 
-  it('are scheduled to different nodes for different claims', () => {
+  it('is scheduled to another node for another claim', () => {
     const plan = planned([using('p', 'one'), using('q', 'two')], claim('one', inZone('a')), claim('two', inZone('c')));
     expect(zones(plan).sort()).toEqual(['zone-a', 'zone-c']);
   });
 
-  it('stay on the node that contains their devices', () => {
+  it('stays on the node that contains its devices', () => {
     const onNode: NodeSelectorTerm = { matchFields: [oneOf('metadata.name', 'two')] };
     const plan = planOf({
       pendingPods: [using('p', 'd')],
@@ -114,7 +114,7 @@ describe('pods with resource claims', () => {
     },
     { when: 'no further pod can use a claim', pod: using('p', 'full'), says: 'resourceclaim in use' },
     { when: 'the claim of a template is not needed', pod: made([{ name: 'gpu' }]), says: undefined },
-  ])('are refused or scheduled if $when', ({ pod: one, says }) => {
+  ])('is refused or scheduled if $when', ({ pod: one, says }) => {
     expect(refusalText(planned([one], waiting, ending, full), 'p')).toBe(says);
   });
 });

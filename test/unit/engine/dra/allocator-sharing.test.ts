@@ -22,13 +22,13 @@ import {
 
 const NO_TYPE = 'no instance type can satisfy the allocation';
 
-describe('constraints', () => {
+describe('a constraint', () => {
   const onRoots = (...roots: readonly string[]) =>
     devices(roots.length, (index) => ({ attributes: { root: { string: roots[index] as string } } }));
   const aligned = (count: number) =>
     claim([request('r', { count })], { constraints: [{ matchAttribute: `${DRIVER}/root` }] });
 
-  it('keep devices with one value', () => {
+  it('keeps devices with one value', () => {
     expect(world().place([aligned(2)], newNode({ t: template(onRoots('0', '1', '2', '1')) }))).toEqual({
       t: ['r=gpu-1', 'r=gpu-3'],
     });
@@ -37,7 +37,7 @@ describe('constraints', () => {
     );
   });
 
-  it('compare values of running nodes by their groups', () => {
+  it('compares values of running nodes by their groups', () => {
     const ref = (index: number) => ({ driver: DRIVER, pool: 'gpus', device: `gpu-${index}` });
     const runtime = [{ attribute: 'root', same: [[ref(1), ref(2)], [ref(2), ref(3)], [ref(0)]] }];
     const on = () => newNode({ t: template(devices(4), { runtime }) });
@@ -46,7 +46,7 @@ describe('constraints', () => {
     expect(world().place([aligned(1)], on())).toEqual({ t: ['r=gpu-0'] });
   });
 
-  it('never compare a value with a value of a running node', () => {
+  it('never compares a value with a value of a running node', () => {
     const list = [...onRoots('0'), { name: 'gpu-1' }];
     const runtime = [{ attribute: 'root', same: [[{ driver: DRIVER, pool: 'gpus', device: 'gpu-1' }]] }];
     expect(world().place([aligned(2)], newNode({ t: template(list, { runtime }) }))).toContain(
@@ -54,7 +54,7 @@ describe('constraints', () => {
     );
   });
 
-  it('keep devices with different values', () => {
+  it('keeps devices with different values', () => {
     const distinct = claim([request('r', { count: 2 })], { constraints: [{ distinctAttribute: 'root' }] });
     expect(world().place([distinct], newNode({ t: template(onRoots('0', '0', '1')) }))).toEqual({
       t: ['r=gpu-0', 'r=gpu-2'],
@@ -65,7 +65,7 @@ describe('constraints', () => {
     expect(world().place([aligned(2)], newNode({ t: unique }))).toContain('violate the constraint');
   });
 
-  it('compare lists by common values', () => {
+  it('compares lists by common values', () => {
     const list = [['a', 'b'], ['b', 'c'], ['c']].map((strings, index) => ({
       name: `gpu-${index}`,
       attributes: { root: { strings } },
@@ -74,7 +74,7 @@ describe('constraints', () => {
     expect(world().place([aligned(3)], newNode({ t: template(list) }))).toContain('violate the constraint');
   });
 
-  it('apply to the requests that they name', () => {
+  it('applies to the requests that it names', () => {
     const wanted = (...requests: readonly string[]) =>
       claim([request('a'), { name: 'b', firstAvailable: [{ ...details(), name: 'x' }] }], {
         constraints: [{ matchAttribute: 'root', requests }],
@@ -85,7 +85,7 @@ describe('constraints', () => {
     expect(world().place([wanted('a', 'b/x')], on())).toContain('violate the constraint');
   });
 
-  it('align devices of two drivers', () => {
+  it('aligns devices of two drivers', () => {
     const classes = [GPU_CLASS, deviceClass('nic', "device.driver == 'nic.example.com'")];
     const name = 'resource.kubernetes.io/pcieRoot';
     const both = claim([request('g'), request('n', { deviceClassName: 'nic' })], {
@@ -113,7 +113,7 @@ describe('constraints', () => {
   });
 });
 
-describe('shared devices', () => {
+describe('a shared device', () => {
   const shared = (memory: string, requestPolicy?: NonNullable<Device['capacity']>[string]['requestPolicy']) =>
     devices(1, () => ({
       allowMultipleAllocations: true,
@@ -122,7 +122,7 @@ describe('shared devices', () => {
   const wanting = (name: string, memory?: string) =>
     claim([request('r', memory === undefined ? {} : { capacity: { requests: { memory } } })], { name });
 
-  it('serve claims until their capacity is used', () => {
+  it('serves claims until its capacity is used', () => {
     const cluster = world();
     const on = newNode({ t: template(shared('10Gi')) });
     expect(cluster.place([wanting('a', '4Gi')], on)).toEqual({ t: ['r=gpu-0'] });
@@ -130,7 +130,7 @@ describe('shared devices', () => {
     expect(cluster.place([wanting('c', '1')], on)).toContain('in use');
   });
 
-  it('are used completely without a request and policy, and by the default of the policy otherwise', () => {
+  it('is used completely without a request and policy, and by the default of the policy otherwise', () => {
     const whole = newNode({ t: template(shared('10Gi')) });
     const cluster = world();
     expect(cluster.place([wanting('a')], whole)).toEqual({ t: ['r=gpu-0'] });
@@ -148,7 +148,7 @@ describe('shared devices', () => {
     ['the request', {}, '2Gi', 5],
     ['nothing above the maximum', { validRange: { min: '1Gi', max: '2Gi' } }, '3Gi', 0],
     ['nothing above the valid values', { validValues: ['1Gi'] }, '2Gi', 0],
-  ])('are used by %s', (_, policy, memory, times) => {
+  ])('is used by %s', (_, policy, memory, times) => {
     const cluster = world();
     const on = newNode({ t: template(shared('10Gi', policy)) });
     let placed = 0;
@@ -156,7 +156,7 @@ describe('shared devices', () => {
     expect(placed).toBe(times);
   });
 
-  it('need every requested capacity', () => {
+  it('needs every requested capacity', () => {
     const wanted = claim([request('r', { capacity: { requests: { cores: '1' } } })]);
     expect(world().place([wanted], newNode({ t: template(shared('10Gi')) }))).toContain('too little capacity');
     const exclusive = devices(1, () => ({ capacity: { cores: { value: '2' } } }));
@@ -165,14 +165,14 @@ describe('shared devices', () => {
     expect(world().place([more], newNode({ t: template(exclusive) }))).toContain('too little capacity');
   });
 
-  it('need names of capacity as the driver writes them', () => {
+  it('needs names of capacity as the driver writes them', () => {
     const wanted = claim([request('r', { capacity: { requests: { [`${DRIVER}/memory`]: '1Gi' } } })]);
     expect(world().place([wanted], newNode({ t: template(shared('10Gi')) }))).toContain('too little capacity');
     const named = devices(1, () => ({ capacity: { [`${DRIVER}/memory`]: { value: '2Gi' } } }));
     expect(world().place([wanted], newNode({ t: template(named) }))).toEqual({ t: ['r=gpu-0'] });
   });
 
-  it('without enough remaining capacity do not count for a request for all devices', () => {
+  it('does not count without enough remaining capacity for a request for all devices', () => {
     const two = [0, 1].map((index) => ({ ...(shared('10Gi')[0] as Device), name: `gpu-${index}` }));
     const cluster = world();
     const on = newNode({ t: template(two) });
@@ -183,7 +183,7 @@ describe('shared devices', () => {
     expect(cluster.place([all('c')], on)).toContain('in use');
   });
 
-  it('serve several requests of a claim, but a request only once', () => {
+  it('serves several requests of a claim, but a request only once', () => {
     const wanted = claim([request('r', { count: 2, capacity: { requests: { memory: '5Gi' } } })]);
     expect(world().place([wanted], newNode({ t: template(shared('10Gi')) }))).toContain(NO_TYPE);
     const half = { capacity: { requests: { memory: '5Gi' } } };
@@ -191,7 +191,7 @@ describe('shared devices', () => {
     expect(world().place([two], newNode({ t: template(shared('10Gi')) }))).toEqual({ t: ['r=gpu-0', 's=gpu-0'] });
   });
 
-  it('count the consumed capacity of the cluster, except of claims that move', () => {
+  it('counts the consumed capacity of the cluster, except of claims that move', () => {
     const using = (name: string, memory: string): ResourceClaim =>
       claim([request('r')], {
         name,
@@ -212,7 +212,7 @@ describe('shared devices', () => {
   });
 });
 
-describe('partitions', () => {
+describe('a partition', () => {
   const uses = (memory: string) => [{ counterSet: 'gpu', counters: { memory: { value: memory } } }];
   const parts: readonly Device[] = [
     { name: 'full', consumesCounters: uses('8'), attributes: { size: { int: 8 } } },
@@ -223,7 +223,7 @@ describe('partitions', () => {
     claim([request('r', { count, ...selecting(`device.attributes['${DRIVER}'].size == ${size}`) })], { name });
   const mig = { pools: [{ driver: DRIVER, pool: 'gpus', devices: parts, sharedCounters: counters }] };
 
-  it('share the counters of their device', () => {
+  it('shares the counters of its device', () => {
     const cluster = world();
     const on = newNode({ t: mig });
     expect(cluster.place([sized('a', 1, 7)], on)).toEqual({ t: devices(7).map(({ name }) => `r=${name}`) });
@@ -233,7 +233,7 @@ describe('partitions', () => {
     expect(cluster.place([sized('d', 1)], other)).toContain('shared counters of 7 devices');
   });
 
-  it('are charged for devices that the cluster uses', () => {
+  it('is charged for devices that the cluster uses', () => {
     const published = slice(parts, { sharedCounters: counters });
     expect(
       world({ slices: [published], claims: [allocated('a', 'gpu-3')] }).place([sized('b', 8)], existing()),
@@ -243,7 +243,7 @@ describe('partitions', () => {
     ).not.toBe(expect.any(String));
   });
 
-  it('of unknown counters are not used', () => {
+  it('is not used if its counters are unknown', () => {
     const wrong = slice(parts, { sharedCounters: [{ name: 'other', counters: { memory: { value: '8' } } }] });
     expect(world({ slices: [wrong] }).place([sized('a', 1)], existing())).toContain(NO_TYPE);
   });

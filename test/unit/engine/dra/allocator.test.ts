@@ -25,8 +25,8 @@ const inZone = (zone: string) => ({ key: ZONE_LABEL, operator: 'In' as const, va
 const zoneSelector = (zone: string) => ({ nodeSelectorTerms: [{ matchExpressions: [inZone(zone)] }] });
 const zone = (name: string) => Requirements.fromRequirements([inZone(name)]);
 
-describe('devices of new nodes', () => {
-  it('restrict the types to those with enough devices', () => {
+describe('a device of a new node', () => {
+  it('restricts the types to those with enough devices', () => {
     const on = newNode({ none: undefined, one: template(devices(1)), two: template(devices(2)) });
     const place = world();
     expect(place.place([claim([request('r', { count: 2 })])], on)).toEqual({ two: ['r=gpu-0', 'r=gpu-1'] });
@@ -38,13 +38,13 @@ describe('devices of new nodes', () => {
     );
   });
 
-  it('are unknown without a template, and the reason names the driver', () => {
+  it('is unknown without a template, and the reason names the driver', () => {
     expect(world().place([oneGpu()], newNode({ a: undefined, b: undefined }))).toBe(
       `${NO_TYPE}: no known device matches request "r" (class gpu): 2 types have no devices of driver ${DRIVER}`,
     );
   });
 
-  it('are free again for types that the node does not have in the end', () => {
+  it('is free again for types that the node does not have in the end', () => {
     const network = slice(devices(1), { allNodes: true });
     const cluster = world({ slices: [network] });
     const first = newNode({ with: undefined, without: template([{ name: 'gpu-9' }]) });
@@ -55,7 +55,7 @@ describe('devices of new nodes', () => {
     expect(cluster.place([oneGpu('b')], second)).toEqual({ with: ['r=gpu-0'] });
   });
 
-  it('belong to one claim only, also on other nodes', () => {
+  it('belongs to one claim only, also on other nodes', () => {
     const cluster = world();
     const shared = oneGpu('shared');
     const first = newNode({ a: template(devices(1)) });
@@ -67,10 +67,10 @@ describe('devices of new nodes', () => {
   });
 });
 
-describe('published devices', () => {
+describe('a published device', () => {
   const onNode = slice(devices(1));
 
-  it('are used if they are free', () => {
+  it('is used if it is free', () => {
     expect(world({ slices: [onNode] }).place([oneGpu()], existing())).toEqual({ only: ['r=gpu-0'] });
     expect(world({ slices: [onNode] }).place([oneGpu()], existing('other'))).toContain('no devices of driver');
     expect(world({ slices: [onNode], claims: [allocated('a', 'gpu-0')] }).place([oneGpu()], existing())).toContain(
@@ -78,7 +78,7 @@ describe('published devices', () => {
     );
   });
 
-  it('are free if all pods of their claim move, and the claim can be allocated elsewhere', () => {
+  it('is free if all pods of its claim move, and the claim can be allocated elsewhere', () => {
     const moving = allocated('a', 'gpu-0');
     const cluster = world({ slices: [onNode], claims: [moving], movingPods: ['p'] });
     expect(cluster.place([moving], newNode({ t: template(devices(1)) }))).toEqual({ t: ['r=gpu-0'] });
@@ -94,7 +94,7 @@ describe('published devices', () => {
       ],
     },
     { reservedFor: [{ apiGroup: 'batch', resource: 'pods', name: 'p', uid: 'p' }] },
-  ])('stay in use if not all consumers move: $reservedFor', ({ reservedFor }) => {
+  ])('stays in use if not all consumers move: $reservedFor', ({ reservedFor }) => {
     const staying = allocated('a', 'gpu-0');
     const claims = [{ ...staying, status: { ...staying.status, reservedFor } }];
     const cluster = world({ slices: [onNode], claims, movingPods: ['p'] });
@@ -105,7 +105,7 @@ describe('published devices', () => {
     expect(cluster.place(claims, existing())).toEqual({});
   });
 
-  it('of a pool with missing slices are not used, and a request for all devices fails', () => {
+  it('is not used if slices of its pool are missing, and a request for all devices fails', () => {
     const half = slice(devices(1), { resourceSliceCount: 2 });
     const cluster = world({ slices: [half] });
     expect(cluster.place([oneGpu()], existing())).toContain(NO_TYPE);
@@ -114,7 +114,7 @@ describe('published devices', () => {
     );
   });
 
-  it('of an older generation are not used', () => {
+  it('is not used if it is of an older generation', () => {
     const old = [slice(devices(3), { name: 'a' }), slice(devices(3), { name: 'b' })];
     const cluster = world({ slices: [...old, slice(devices(1), { name: 'c', generation: 2 })] });
     expect(cluster.place([claim([request('r', { allocationMode: 'All' })])], existing())).toEqual({
@@ -122,7 +122,7 @@ describe('published devices', () => {
     });
   });
 
-  it('of a pool with duplicate names are not used', () => {
+  it('is not used if its pool has duplicate names', () => {
     const twice = [
       slice(devices(1), { name: 'a', resourceSliceCount: 2 }),
       slice(devices(2), { name: 'b', resourceSliceCount: 2 }),
@@ -141,7 +141,7 @@ describe('published devices', () => {
     expect(world({ slices: [a, b] }).place([oneGpu()], existing('node-b'))).toEqual({ only: ['r=gpu-0'] });
   });
 
-  it('on the network narrow the node', () => {
+  it('narrows the node if it is on the network', () => {
     const cluster = world({ slices: [slice(devices(1), { nodeSelector: zoneSelector('b') })] });
     const result = cluster.allocate([oneGpu()], { host: {} });
     expect('requirements' in result && result.requirements.get(ZONE_LABEL).sorted).toEqual(['b']);
@@ -151,13 +151,13 @@ describe('published devices', () => {
     expect(cluster.place([oneGpu()], { ...existing(), requirements: zone('b') })).toEqual({ only: ['r=gpu-0'] });
   });
 
-  it('on the network are not taken twice', () => {
+  it('is not taken twice if it is on the network', () => {
     const cluster = world({ slices: [slice(devices(1), { allNodes: true })] });
     expect(cluster.place([oneGpu('a')], { host: {} })).toEqual({ only: ['r=gpu-0'] });
     expect(cluster.place([oneGpu('b')], { host: {} })).toContain('in use');
   });
 
-  it('of different places are not combined', () => {
+  it('is not combined with devices of different places', () => {
     const list: readonly Device[] = ['a', 'b'].map((name) => ({
       name: `gpu-${name}`,
       nodeSelector: zoneSelector(name),
@@ -168,7 +168,7 @@ describe('published devices', () => {
     expect(cluster.place([two], { host: {} })).toContain(NO_TYPE);
   });
 
-  it('are tried before templates, and pools that bind late last', () => {
+  it('is tried before templates, and a pool that binds late last', () => {
     const late = slice([{ name: 'late', bindingConditions: ['ready'] }], { pool: 'a', allNodes: true });
     const early = slice([{ name: 'early' }], { pool: 'b', allNodes: true, name: 'early' });
     const on = newNode({ t: template([{ name: 'own' }]) });
@@ -178,8 +178,8 @@ describe('published devices', () => {
   });
 });
 
-describe('requests', () => {
-  it('for all devices need every device', () => {
+describe('a request', () => {
+  it('needs every device if it is for all devices', () => {
     const all = (name: string) => claim([request('r', { allocationMode: 'All' })], { name });
     const cluster = world();
     const types = { two: template(devices(2)), four: template(devices(4)), many: template(devices(33)) };
@@ -196,7 +196,7 @@ describe('requests', () => {
     expect(cluster.place([all('b')], newNode({ none: template([]) }))).toContain(NO_TYPE);
   });
 
-  it('with alternatives use the first that is possible', () => {
+  it('uses the first alternative that is possible', () => {
     const ofModel = (name: string) => ({
       ...details(selecting(`device.attributes['${DRIVER}'].model == '${name}'`)),
       name,
@@ -255,16 +255,16 @@ describe('requests', () => {
       claim([request('r')], { constraints: [{}] }),
       'uses an unknown constraint, which is not supported',
     ],
-  ])('with %s are refused for every node', (_, wanted, text) => {
+  ])('is refused for every node with %s', (_, wanted, text) => {
     const result = world().allocate([wanted], newNode({ t: template(devices(40)) }));
     expect(result).toMatchObject({ text: expect.stringContaining(text), isPermanent: true });
   });
 
-  it('without devices are satisfied by every type', () => {
+  it('is satisfied by every type if it is for no devices', () => {
     expect(world().place([claim([])], newNode({ t: undefined }))).toEqual({ t: [] });
   });
 
-  it('with administrative access use devices that are taken, and take none', () => {
+  it('uses devices that are taken, and takes none, with administrative access', () => {
     const admin = claim([request('r', { adminAccess: true, count: 2 })], { name: 'admin' });
     const cluster = world({ slices: [slice(devices(2))], claims: [allocated('a', 'gpu-0', 'gpu-1')] });
     const on = existing();
@@ -276,7 +276,7 @@ describe('requests', () => {
     expect(free.place([claim([request('r', { adminAccess: true, count: 3 })])], existing())).toContain(NO_TYPE);
   });
 
-  it('with administrative access need capacity and counters, as in kube-scheduler', () => {
+  it('needs capacity and counters with administrative access, as in kube-scheduler', () => {
     const admin = claim([request('r', { adminAccess: true })]);
     const sharedGpu = {
       ...devices(1)[0],
@@ -295,15 +295,15 @@ describe('requests', () => {
   });
 });
 
-describe('selectors', () => {
-  it('that fail on a published device refuse the node', () => {
+describe('a selector', () => {
+  it('refuses the node if it fails on a published device', () => {
     const wanted = claim([request('r', selecting(`device.attributes['${DRIVER}'].model == 'a'`))]);
     expect(world({ slices: [slice(devices(1))] }).place([wanted], existing())).toBe(
       `CEL expression "device.attributes['${DRIVER}'].model == 'a'" evaluation failed: no such key: model`,
     );
   });
 
-  it('are not evaluated on devices that are not needed', () => {
+  it('is not evaluated on devices that are not needed', () => {
     const model = { attributes: { model: { string: 'a' } } };
     const list = [...devices(2, () => model), { name: 'other' }];
     const wanted = (count: number) =>
@@ -312,7 +312,7 @@ describe('selectors', () => {
     expect(world({ slices: [slice(list)] }).place([wanted(3)], existing())).toContain('evaluation failed');
   });
 
-  it('on attributes of running nodes are explained', () => {
+  it('is explained if it reads attributes of running nodes', () => {
     const uuid = template(devices(1), { runtime: [{ attribute: 'uuid', driver: DRIVER, unique: true }] });
     const wanted = claim([request('r', selecting(`device.attributes['${DRIVER}'].uuid == 'a'`))]);
     expect(world().place([wanted], newNode({ t: uuid }))).toBe(
@@ -320,7 +320,7 @@ describe('selectors', () => {
     );
   });
 
-  it('of a request are not evaluated on devices of other classes', () => {
+  it('is not evaluated on devices of other classes', () => {
     const other = slice([{ name: 'nic' }], { driver: 'nic.example.com', name: 'nic', pool: 'nics' });
     const gpu = slice(devices(1, () => ({ attributes: { model: { string: 'a' } } })));
     const wanted = claim([request('r', selecting(`device.attributes['${DRIVER}'].model == 'a'`))]);
@@ -328,14 +328,14 @@ describe('selectors', () => {
   });
 });
 
-describe('taints', () => {
+describe('a device taint', () => {
   const tainted = devices(2, (index) =>
     index === 0 ? { taints: [{ key: 'k', value: 'v', effect: 'NoExecute' }] } : {},
   );
   const place = (list: readonly Device[], tolerations: NonNullable<ReturnType<typeof details>['tolerations']>) =>
     world({ slices: [slice(list)] }).place([claim([request('r', { tolerations })])], existing());
 
-  it('exclude a device unless the request tolerates them', () => {
+  it('excludes a device unless the request tolerates it', () => {
     expect(place(tainted, [])).toEqual({ only: ['r=gpu-1'] });
     expect(place(tainted, [{ key: 'k', operator: 'Equal', value: 'x' }])).toEqual({ only: ['r=gpu-1'] });
     expect(place(tainted, [{ key: 'k', effect: 'NoSchedule', operator: 'Exists' }])).toEqual({ only: ['r=gpu-1'] });
@@ -349,7 +349,7 @@ describe('taints', () => {
     ).toEqual({ only: ['r=gpu-0'] });
   });
 
-  it('of rules apply to the devices that the rule selects', () => {
+  it('applies to the devices that its rule selects', () => {
     const rule = (deviceSelector: object) => ({
       apiVersion: 'resource.k8s.io/v1',
       kind: 'DeviceTaintRule',

@@ -6,7 +6,7 @@ import { pod, refusalText } from '../build.ts';
 import { claim, DRIVER, deviceClass, devices, GPU_CLASS, request, template } from './build.ts';
 import { driversOf, gpuNode, held, planOf, podCounts, running, workload } from './cluster.ts';
 
-describe('pods of DaemonSets with claims', () => {
+describe('a pod of a DaemonSet with claims', () => {
   const claimTemplate = {
     ...{ apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaimTemplate' },
     metadata: { name: 't', namespace: 'default' },
@@ -26,7 +26,7 @@ describe('pods of DaemonSets with claims', () => {
   const templates = { b: template(devices(2)) };
   const daemonPods = [agent('agent')];
 
-  it('take devices of new nodes before other pods', () => {
+  it('takes devices of new nodes before other pods', () => {
     const { pods, claims } = workload(2);
     const parts = { templates, claims, pendingPods: pods };
     expect(podCounts(planOf(parts))).toEqual([2]);
@@ -42,7 +42,7 @@ describe('pods of DaemonSets with claims', () => {
     expect(refusalText(refused, 'pod-0')).toContain('all 1 matching devices are in use');
   });
 
-  it('take no devices of other types than their own', () => {
+  it('takes no devices of other types than its own', () => {
     const { pods, claims } = workload(2);
     const elsewhere = [agent('agent', { nodeSelector: { [INSTANCE_TYPE_LABEL]: 'c' } })];
     const parts = { templates, claims, pendingPods: pods, resourceClaimTemplates: templateOf() };
@@ -53,13 +53,13 @@ describe('pods of DaemonSets with claims', () => {
     ['with administrative access', templateOf({ adminAccess: true })],
     ['that cannot be satisfied', templateOf({ count: 3 })],
     ['without a claim template', []],
-  ])('take no devices for claims %s', (_, resourceClaimTemplates) => {
+  ])('takes no devices for claims %s', (_, resourceClaimTemplates) => {
     const { pods, claims } = workload(2);
     const plan = planOf({ templates, claims, pendingPods: pods, daemonPods, resourceClaimTemplates });
     expect(podCounts(plan)).toEqual([2]);
   });
 
-  it('do not delay a node for devices that only they claim', () => {
+  it('does not delay a node for devices that only it claims', () => {
     const { pods, claims } = workload(1);
     const foreign = { driver: 'agent.example.com', pool: 'agents', devices: devices(1) };
     const plan = planOf({
@@ -71,12 +71,12 @@ describe('pods of DaemonSets with claims', () => {
     expect(driversOf(plan)).toEqual([DRIVER]);
   });
 
-  describe('of a claim that all pods of the DaemonSet share', () => {
+  describe('if all pods of the DaemonSet share the claim', () => {
     const byName = { name: 'shared', resourceClaimName: 'shared' };
     const sharingAgents = [agent('agent', { resourceClaims: [byName] })];
     const inFlight = (name: string) => gpuNode(name, 0, { initialized: false }).node;
 
-    it('take devices of the first node in flight, and of no new node', () => {
+    it('takes devices of the first node in flight, and of no new node', () => {
       const { pods, claims } = workload(5);
       const shared = claim([request('r')], { name: 'shared' });
       const parts = { templates, claims: [...claims, shared], pendingPods: pods, daemonPods: sharingAgents };
@@ -88,7 +88,7 @@ describe('pods of DaemonSets with claims', () => {
       expect(podCounts(plan)).toEqual([2]);
     });
 
-    it('take free devices of an initialized node', () => {
+    it('takes free devices of an initialized node', () => {
       const { pods, claims } = workload(2);
       const shared = claim([request('r')], { name: 'shared' });
       const { node, slices } = gpuNode('n', 2);
@@ -116,7 +116,7 @@ describe('pods of DaemonSets with claims', () => {
       ['with administrative access', claim([request('r', { adminAccess: true })], { name: 'shared' })],
       ['that does not exist', claim([request('r')], { name: 'other' })],
       ['that no node satisfies', claim([request('r', { count: 3 })], { name: 'shared' })],
-    ])('take no devices for a claim %s', (_, shared) => {
+    ])('takes no devices for a claim %s', (_, shared) => {
       const { pods, claims } = workload(2);
       const parts = { templates, claims: [...claims, shared], pendingPods: pods, daemonPods: sharingAgents };
       expect(planOf({ ...parts, nodes: [inFlight('m')] }).placements.map((each) => each.pods.length)).toEqual([2]);
@@ -127,7 +127,7 @@ describe('pods of DaemonSets with claims', () => {
     ['is initialized and their pod is missing', true, false, 1],
     ['is initialized and their pod runs', true, true, 2],
     ['is not initialized', false, true, 1],
-  ])('take devices of an existing node that %s', (_, initialized, isRunning, expected) => {
+  ])('takes devices of an existing node that %s', (_, initialized, isRunning, expected) => {
     const { pods, claims } = workload(2);
     const { node, slices } = gpuNode('n', 2, {
       initialized,

@@ -21,16 +21,16 @@ import {
   workload,
 } from './cluster.ts';
 
-describe('shared claims', () => {
+describe('a shared claim', () => {
   const templates = { b: template(devices(2)), c: template(devices(2)) };
   const shared = claim([request('r')], { name: 'shared' });
 
-  it('keep their pods on one new node', () => {
+  it('keeps its pods on one new node', () => {
     const plan = planOf({ templates, claims: [shared], pendingPods: [sharing('p', 'shared'), sharing('q', 'shared')] });
     expect(podCounts(plan)).toEqual([2]);
   });
 
-  it('choose a type that has room for all their pods', () => {
+  it('chooses a type that has room for all its pods', () => {
     const requests = { cpu: '5' };
     const pendingPods = ['p', 'q', 'r'].map((name) => sharing(name, 'shared', requests));
     const plan = planOf({ templates, claims: [shared], pendingPods });
@@ -38,7 +38,7 @@ describe('shared claims', () => {
     expect(podCounts(plan)).toEqual([3]);
   });
 
-  it('pass over an existing node that has room for only some of their pods', () => {
+  it('passes over an existing node that has room for only some of its pods', () => {
     const { node, slices } = gpuNode('n', 1, { allocatable: { cpu: '8' } });
     const parts = { templates, claims: [shared], nodes: [node], resourceSlices: slices };
     const pair = (cpu: string) => ['p', 'q'].map((name) => sharing(name, 'shared', { cpu }));
@@ -49,7 +49,7 @@ describe('shared claims', () => {
     expect([larger.placements, podCounts(larger), typesOf(larger)]).toEqual([[], [2], [['c']]]);
   });
 
-  it('of several kinds join all their pods, with the devices that each pod claims for itself', () => {
+  it('joins all its pods with claims of other kinds, with the devices that each pod claims for itself', () => {
     const other = claim([request('r')], { name: 'other' });
     const { pods, claims } = workload(1);
     const both = (one: Pod, ...names: readonly string[]): Pod => ({
@@ -73,7 +73,7 @@ describe('shared claims', () => {
     expect([typesOf(plan), podCounts(plan)]).toEqual([[['b']], [3]]);
   });
 
-  it('refuse a pod that does not fit on that node', () => {
+  it('refuses a pod that does not fit on that node', () => {
     const pendingPods = [sharing('p', 'shared', { cpu: '40' }), sharing('q', 'shared', { cpu: '39' })];
     const plan = planOf({ templates, claims: [shared], pendingPods });
     expect(podCounts(plan)).toEqual([1]);
@@ -82,7 +82,7 @@ describe('shared claims', () => {
     );
   });
 
-  it('on the network narrow all their pods', () => {
+  it('narrows all its pods if it is on the network', () => {
     const nodeSelector = { nodeSelectorTerms: [{ matchExpressions: [oneOf(ZONE_LABEL, 'zone-b')] }] };
     const plan = planOf({
       claims: [shared],
@@ -98,10 +98,10 @@ describe('shared claims', () => {
   });
 });
 
-describe('existing nodes', () => {
+describe('an existing node', () => {
   const templates = { b: template(devices(1)) };
 
-  it('are used if a published device is free', () => {
+  it('is used if a published device is free', () => {
     const { pods, claims } = workload(2);
     const { node, slices } = gpuNode('n', 1);
     const plan = planOf({ templates, claims, pendingPods: pods, nodes: [node], resourceSlices: slices });
@@ -109,7 +109,7 @@ describe('existing nodes', () => {
     expect(podCounts(plan)).toEqual([1]);
   });
 
-  it('are not used if their devices are taken', () => {
+  it('is not used if its devices are taken', () => {
     const { pods, claims } = workload(1);
     const user = running(sharing('user', 'used'), 'n');
     const { node, slices } = gpuNode('n', 1, { pods: [user] });
@@ -120,7 +120,7 @@ describe('existing nodes', () => {
     expect(planOf(vanished).placements).toMatchObject([{ node: 'n' }]);
   });
 
-  it('count the templates until they are initialized, and then the published devices', () => {
+  it('counts the templates until it is initialized, and then the published devices', () => {
     const { pods, claims } = workload(2);
     for (const initialized of [false, true]) {
       const { node, slices } = gpuNode('n', 1, { initialized });
@@ -132,7 +132,7 @@ describe('existing nodes', () => {
     expect(planOf({ templates, claims, pendingPods: pods, nodes: [node] }).placements).toEqual([]);
   });
 
-  it('count the devices of pods that were bound to them before their initialization', () => {
+  it('counts the devices of pods that were bound to it before its initialization', () => {
     const { pods, claims } = workload(2);
     const user = running(sharing('user', 'used'), 'n');
     const own = held(claim([request('r')], { name: 'used' }), user, 'n');
@@ -150,7 +150,7 @@ describe('existing nodes', () => {
     ).toEqual(['default/pod-0']);
   });
 
-  it('of a suspended driver keep the pods that were nominated to them before their initialization, and no others', () => {
+  it('keeps, for a suspended driver, the pods that were nominated to it before its initialization, and no others', () => {
     const { pods, claims } = workload(3);
     const suspended = [{ driver: DRIVER, until: '2026-01-01T00:00:00Z', reason: 'no devices' }];
     const offers = { b: template(devices(4), { suspended }), c: template(devices(4)) };
@@ -172,7 +172,7 @@ describe('existing nodes', () => {
     expect(podCounts(planWith(true))).toEqual([3]);
   });
 
-  it('keep the pods of an allocated claim', () => {
+  it('keeps the pods of an allocated claim', () => {
     const one = sharing('p', 'd');
     const [first, second] = [gpuNode('m', 1), gpuNode('n', 1)];
     const parts = { templates, nodes: [first.node, second.node], resourceSlices: [...first.slices, ...second.slices] };

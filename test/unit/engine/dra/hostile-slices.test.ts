@@ -93,8 +93,8 @@ describe('a slice that the API does not allow', () => {
   });
 });
 
-describe('runtime attributes', () => {
-  it('are joined in linear time if their groups are a long chain', () => {
+describe('a runtime attribute', () => {
+  it('is joined in linear time if the groups are a long chain', () => {
     const ref = (index: number) => ({ driver: 'gpu.example.com', pool: 'gpus', device: `gpu-${index}` });
     const chain = many(20_000, (at) => [ref(at), ref(at + 1)]);
     const on = newNode({

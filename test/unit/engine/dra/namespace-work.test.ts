@@ -87,7 +87,7 @@ describe('a namespace with expensive selectors', () => {
   });
 });
 
-describe('forty pods of one namespace with expensive selectors', () => {
+describe('a group of forty pods of one namespace with expensive selectors', () => {
   const attackers = Array.from({ length: 40 }, (_, at) =>
     claiming(
       'attacker',
@@ -127,7 +127,7 @@ describe('forty pods of one namespace with expensive selectors', () => {
     }
   }
 
-  it('cost a limited number of evaluations in each solve, and the pod of another namespace is placed in each', () => {
+  it('costs a limited number of evaluations in each solve, and the pod of another namespace is placed in each', () => {
     let first: readonly string[] = [];
     for (let solve = 0; solve < 2; solve += 1) {
       const { plan, units } = measured(first);

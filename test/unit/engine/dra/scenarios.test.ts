@@ -112,7 +112,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '../cluster/chart.test.ts': { 'the value ignoreDRARequests: false': 'ignoreDRARequests' },
 };
 
-it.each(Object.entries(SCENARIOS))('each scenario has a test in %s', (file, titles) => {
+it.each(Object.entries(SCENARIOS))('has a test in %s for each scenario', (file, titles) => {
   const text = readFileSync(join(UNIT, file), 'utf8');
   expect(Object.entries(titles).filter(([, title]) => !text.includes(title))).toEqual([]);
 });

@@ -24,17 +24,17 @@ import {
   workload,
 } from './cluster.ts';
 
-describe('new nodes', () => {
+describe('a new node', () => {
   const templates = { b: template(devices(2)) };
 
-  it('have the devices that their pods claim, and list the drivers', () => {
+  it('has the devices that its pods claim, and lists the drivers', () => {
     const { pods, claims } = workload(1);
     const plan = planOf({ templates, claims, pendingPods: [...pods] });
     expect(typesOf(plan)).toEqual([['b']]);
     expect(driversOf(plan)).toEqual([DRIVER]);
   });
 
-  it('of pods without claims list no drivers and no more expensive types', () => {
+  it('lists no drivers and no more expensive types for pods without claims', () => {
     const { pods, claims } = workload(1);
     const plan = planOf({ templates, claims, pendingPods: [...pods, pod('plain', { cpu: '7950m' })] });
     expect(
@@ -54,12 +54,12 @@ describe('new nodes', () => {
     [2, [2]],
     [3, [2, 1]],
     [5, [2, 2, 1]],
-  ])('hold as many pods as they have devices: %d pods', (count, expected) => {
+  ])('holds as many pods as it has devices: %d pods', (count, expected) => {
     const { pods, claims } = workload(count);
     expect(podCounts(planOf({ templates, claims, pendingPods: pods }))).toEqual(expected);
   });
 
-  it('belong to one pod if it requests all devices', () => {
+  it('belongs to one pod if it requests all devices', () => {
     const more = { ...templates, c: template(devices(4)) };
     const { pods, claims } = workload(2, [request('r', { allocationMode: 'All' })]);
     const plan = planOf({ templates: more, claims, pendingPods: pods });
@@ -72,7 +72,7 @@ describe('new nodes', () => {
     ]);
   });
 
-  it('with more devices remain possible until a pod needs them', () => {
+  it('remains possible with more devices until a pod needs them', () => {
     const more = { ...templates, c: template(devices(4)) };
     const { pods, claims } = workload(3);
     const plan = planOf({ templates: more, claims, pendingPods: pods });
@@ -81,7 +81,7 @@ describe('new nodes', () => {
     expect(typesOf(two)).toEqual([['b', 'c']]);
   });
 
-  it('are not launched for claims that no type satisfies, and the reason names the driver', () => {
+  it('is not launched for claims that no type satisfies, and the reason names the driver', () => {
     const { pods, claims } = workload(1);
     const plan = planOf({ claims, pendingPods: pods });
     expect(plan.claims).toEqual([]);
@@ -91,7 +91,7 @@ describe('new nodes', () => {
     expect(plan.refusals.get('default/pod-0')).toMatchObject({ pools: [{ misfit: { code: 'devices' } }] });
   });
 
-  it('are not launched for more devices than a type has, and the reason names the nearest type', () => {
+  it('is not launched for more devices than a type has, and the reason names the nearest type', () => {
     const { pods, claims } = workload(1, [request('r', { count: 5 })]);
     const plan = planOf({ templates: { b: template(devices(2)), c: template(devices(4)) }, claims, pendingPods: pods });
     expect(refusalText(plan, 'pod-0')).toContain(
@@ -104,13 +104,13 @@ describe('new nodes', () => {
     expect(refusalText(rejected, 'pod-0')).toContain(`the nearest type is b: 4 devices rejected by selector "${one}"`);
   });
 
-  it('are not launched while the class does not exist', () => {
+  it('is not launched while the class does not exist', () => {
     const { pods, claims } = workload(1);
     const plan = planOf({ templates, claims, pendingPods: pods, deviceClasses: [] });
     expect(refusalText(plan, 'pod-0')).toContain('DeviceClass "gpu" not found');
   });
 
-  it('are not launched while the kinds cannot be read, but pods without claims get nodes', () => {
+  it('is not launched while the kinds cannot be read, but pods without claims get nodes', () => {
     const { pods, claims } = workload(1);
     const parts = { templates, claims, pendingPods: [...pods, pod('plain', { cpu: '1' })] };
     const plan = planOf({ ...parts, missingDeviceKinds: ['resourceslices'] });
@@ -118,7 +118,7 @@ describe('new nodes', () => {
     expect(plan.claims.flatMap(({ pods: placed }) => placed)).toEqual(['default/plain']);
   });
 
-  it('are not launched for expensive searches, which cost only their own pod', () => {
+  it('is not launched for expensive searches, which cost only their own pod', () => {
     const list = devices(30, (index) => ({ attributes: { id: { int: index } } }));
     const hard = privatePod('hard', [request('x', { count: 15 }), request('y', selecting('false'))]);
     const { pods, claims } = workload(20);
@@ -131,7 +131,7 @@ describe('new nodes', () => {
     expect(plan.claims.flatMap(({ pods: placed }) => placed)).toHaveLength(20);
   });
 
-  it('satisfy minValues after the types without devices are removed', () => {
+  it('satisfies minValues after the types without devices are removed', () => {
     const { pods, claims } = workload(1);
     const strict = nodePool('default', {
       requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues: 2 }],
@@ -142,7 +142,7 @@ describe('new nodes', () => {
     expect(refusalText(plan, 'pod-0')).toContain('minValues');
   });
 
-  it('count for the limits of their NodePool with their resources only', () => {
+  it('counts for the limits of its NodePool with its resources only', () => {
     const { pods, claims } = workload(3);
     const limited = nodePool('default', { limits: { cpu: '8' } });
     const parts = clusterOf({ templates, claims, pendingPods: pods });
@@ -158,7 +158,7 @@ describe('new nodes', () => {
       'that costs too much',
       ['a', 'b', 'c', 'd'].reduceRight((body, name) => `${HUNDRED}.all(${name}, ${body})`, 'true'),
     ],
-  ])('are launched for other pods if a pod has a selector %s', (_, expression) => {
+  ])('is launched for other pods if a pod has a selector %s', (_, expression) => {
     const { pods, claims } = workload(2);
     const bad = privatePod('bad', [request('r', selecting(expression))]);
     const plan = planOf({ templates, claims: [...claims, bad.claim], pendingPods: [bad.pod, ...pods] });
@@ -166,7 +166,7 @@ describe('new nodes', () => {
     expect(refusalText(plan, 'bad')).toMatch(/CEL expression|rejected by selector/);
   });
 
-  it('depend only on the templates of their own snapshot', () => {
+  it('depends only on the templates of its own snapshot', () => {
     const { pods, claims } = workload(1);
     // the same instance types, which the solver compiles once
     expect(typesOf(planOf({ templates, claims, pendingPods: pods }))).toEqual([['b']]);
@@ -174,14 +174,14 @@ describe('new nodes', () => {
     expect(typesOf(planOf({ claims, pendingPods: pods }))).toEqual([]);
   });
 
-  it('are the same for the same snapshot', () => {
+  it('is the same for the same snapshot', () => {
     const { pods, claims } = workload(7);
     const parts = clusterOf({ templates: { ...templates, c: template(devices(4)) }, claims, pendingPods: pods });
     expect(solve(parts, DRA)).toEqual(solve(structuredClone(parts), DRA));
   });
 });
 
-describe('virtual pods of capacity buffers', () => {
+describe('a virtual pod of a capacity buffer', () => {
   const templates = { b: template(devices(2)) };
   const buffer = { metadata: { name: 'buffer', namespace: 'default', uid: 'buffer' } };
   const like = (resourceClaims: NonNullable<Pod['spec']['resourceClaims']>) => [
@@ -196,7 +196,7 @@ describe('virtual pods of capacity buffers', () => {
     spec: { spec: { devices: { requests: [request('r')] } } },
   };
 
-  it('reserve the devices that their templates would claim', () => {
+  it('reserves the devices that its template would claim', () => {
     const pendingPods = like([{ name: 'gpu', resourceClaimTemplateName: 't' }]);
     const plan = planOf({ templates, pendingPods, resourceClaimTemplates: [claimTemplate] });
     expect(typesOf(plan)).toEqual([['b'], ['b']]);
@@ -205,13 +205,13 @@ describe('virtual pods of capacity buffers', () => {
     expect([...missing.refusals.values()][0]?.text).toBe('resourceclaimtemplate "default/t" not found');
   });
 
-  it('need no devices for claims with a name', () => {
+  it('needs no devices for claims with a name', () => {
     const plan = planOf({ templates, pendingPods: like([{ name: 'gpu', resourceClaimName: 'named' }]) });
     expect(plan.claims.map(({ cheapest }) => cheapest)).toEqual(['a']);
   });
 });
 
-describe('resources that a DeviceClass provides', () => {
+describe('a resource that a DeviceClass provides', () => {
   const templates = { b: template(devices(2)) };
   const IMPLICIT = 'deviceclass.resource.kubernetes.io/gpu';
   const asking = (count: number, resource: string) =>
@@ -221,7 +221,7 @@ describe('resources that a DeviceClass provides', () => {
   it.each([
     ['by the name of the class', IMPLICIT, GPU_CLASS],
     ['by a name that no type has', 'example.com/gpu', mapping],
-  ])('take devices of new nodes %s', (_, resource, deviceClasses) => {
+  ])('takes devices of new nodes %s', (_, resource, deviceClasses) => {
     const plan = planOf({ templates, pendingPods: asking(3, resource), deviceClasses: [deviceClasses] });
     expect(typesOf(plan)).toEqual([['b'], ['b']]);
     expect(podCounts(plan)).toEqual([2, 1]);
@@ -230,7 +230,7 @@ describe('resources that a DeviceClass provides', () => {
     expect(refusalText(none, 'pod-0')).toContain(`types have no devices of driver ${DRIVER}`);
   });
 
-  it('are the capacity of types that have the resource', () => {
+  it('is the capacity of types that have the resource', () => {
     const types = [CHEAP, { ...GPU, capacity: { ...GPU.capacity, 'example.com/gpu': 2 } }];
     const parts = clusterOf({ pendingPods: asking(3, 'example.com/gpu'), deviceClasses: [mapping] });
     const pools = parts.pools.map((pool) => ({ ...pool, instanceTypes: types }));
@@ -239,7 +239,7 @@ describe('resources that a DeviceClass provides', () => {
     expect(driversOf(plan)).toEqual([undefined, undefined]);
   });
 
-  it.each([true, false])('are free devices of an initialized node without a device plugin: %s', (isOffered) => {
+  it.each([true, false])('counts free devices of an initialized node without a device plugin: %s', (isOffered) => {
     const types = [CHEAP, isOffered ? { ...GPU, capacity: { ...GPU.capacity, 'example.com/gpu': 2 } } : GPU];
     const user = running(pod('user', { cpu: '100m', requests: { 'example.com/gpu': '1' } }), 'n');
     const { node, slices } = gpuNode('n', 3, { pods: [user] });
@@ -253,7 +253,7 @@ describe('resources that a DeviceClass provides', () => {
     expect(podCounts(plan)).toEqual([1]);
   });
 
-  it('of several classes with one name belong to the newest class', () => {
+  it('belongs to the newest of several classes with one name', () => {
     const other = deviceClass('other', 'false');
     const older = { ...other, spec: { ...other.spec, extendedResourceName: 'example.com/gpu' } };
     const at = (one: typeof mapping, creationTimestamp: string) => ({

@@ -55,16 +55,16 @@ const placed = (parts: SnapshotParts, options: Partial<SolveOptions> = {}): Plan
   return plan;
 };
 
-describe('NodePools of equal weight', () => {
+describe('a group of NodePools of equal weight', () => {
   // without a choice, the last name is tried first
   const spot = capacityType('a', 'spot');
   const onDemand = capacityType('z', 'on-demand');
 
-  it('launch spot nodes if the other NodePool is on-demand', () => {
+  it('launches spot nodes if the other NodePool is on-demand', () => {
     expect(podsByPool(placed({ pools: [onDemand, spot], pendingPods: web(20) }))).toEqual({ a: 20 });
   });
 
-  it('keep pods from the nodes of an on-demand NodePool that pods without a choice need', () => {
+  it('keeps pods from the nodes of an on-demand NodePool that pods without a choice need', () => {
     const bound = replicas(1, 'bound', {
       cpu: '2',
       memory: '1Gi',
@@ -75,7 +75,7 @@ describe('NodePools of equal weight', () => {
     expect(usdOf(plan)).toBeCloseTo(20 * 0.05 + 0.2);
   });
 
-  it('share a node with pods without a choice if this costs less than another node', () => {
+  it('shares a node with pods without a choice if this costs less than another node', () => {
     const bound = replicas(1, 'bound', {
       cpu: '1',
       memory: '1Gi',
@@ -85,20 +85,20 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(plan)).toEqual({ z: 2 });
   });
 
-  it('launch arm64 nodes for pods that run on both architectures', () => {
+  it('launches arm64 nodes for pods that run on both architectures', () => {
     const amd = replicas(4, 'amd', { cpu: '1', memory: '1Gi', nodeSelector: { [ARCH_LABEL]: 'amd64' } });
     const pools = [arch('z', 'amd64'), arch('a', 'arm64')];
     expect(podsByPool(placed({ pools, pendingPods: [...web(20), ...amd] }))).toEqual({ a: 20, z: 4 });
   });
 
-  it('use the more expensive NodePool for pods beyond the limit of the cheapest one', () => {
+  it('uses the more expensive NodePool for pods beyond the limit of the cheapest one', () => {
     const pools = [onDemand, capacityType('a', 'spot', { limits: { cpu: '16' } })];
     const plan = placed({ pools, pendingPods: web(20) });
     expect(podsByPool(plan)).toEqual({ a: 16, z: 4 });
     expect(usdOf(plan)).toBeCloseTo(16 * 0.05 + 4 * 0.1);
   });
 
-  it('use the more expensive NodePool if launches of the cheapest one are withheld', () => {
+  it('uses the more expensive NodePool if launches of the cheapest one are withheld', () => {
     const withheld = [{ nodePool: 'a', cause: { code: 'never-joined' }, text: 'no node joined' }] as const;
     const plan = solve(
       { ...snapshot({ types: TYPES, pools: [onDemand, spot], pendingPods: web(3) }), withheld },
@@ -107,7 +107,7 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(plan)).toEqual({ z: 3 });
   });
 
-  it('use the more expensive NodePool in zones that the cheapest one does not have', () => {
+  it('uses the more expensive NodePool in zones that the cheapest one does not have', () => {
     const labels = { app: 'web' };
     const spread = {
       labels,
@@ -126,7 +126,7 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(placed({ pools: [onDemand, inZone], pendingPods: web(6, spread) }))).toEqual({ a: 2, z: 4 });
   });
 
-  it('prefer a NodePool whose minValues can be satisfied to a cheaper one', () => {
+  it('prefers a NodePool whose minValues can be satisfied to a cheaper one', () => {
     const varied = nodePool('a', {
       requirements: [
         oneOf(CAPACITY_TYPE_LABEL, 'spot'),
@@ -144,7 +144,7 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(plan).a).toBe(20);
   });
 
-  it('stay in order of their names if no price is known', () => {
+  it('stays in order of names if no price is known', () => {
     const types = TYPES.map((type) => ({
       ...type,
       offerings: type.offerings.map((offering) => ({ ...offering, usdPerHour: Number.POSITIVE_INFINITY })),
@@ -152,7 +152,7 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(placed({ types, pools: [onDemand, spot], pendingPods: web(3) }))).toEqual({ z: 3 });
   });
 
-  it('are compared with the price of one node if no node would be full', () => {
+  it('is compared with the price of one node if no node would be full', () => {
     const [small, large] = [
       nodePool('a', { requirements: [oneOf('size', 'small')] as never }),
       nodePool('z', { requirements: [oneOf('size', 'large')] as never }),
@@ -165,7 +165,7 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(placed({ types, pools: [small, large], pendingPods: web(64) }))).toEqual({ z: 64 });
   });
 
-  it('do not compete with NodePools of a higher weight', () => {
+  it('does not compete with NodePools of a higher weight', () => {
     const pools = [
       capacityType('z', 'on-demand', { weight: 2 }),
       capacityType('b', 'on-demand', { weight: 1 }),
@@ -176,13 +176,13 @@ describe('NodePools of equal weight', () => {
     expect(podsByPool(placed({ pools: limited, pendingPods: web(20) }))).toEqual({ z: 4, a: 16 });
   });
 
-  it('are used in order of their names with compatible packing', () => {
+  it('is used in order of names with compatible packing', () => {
     const plan = placed({ pools: [onDemand, spot], pendingPods: web(20) }, { packing: 'compatible' });
     expect(podsByPool(plan)).toEqual({ z: 20 });
   });
 });
 
-describe('fifty NodePools of equal weight', () => {
+describe('a group of fifty NodePools of equal weight', () => {
   const pools = Array.from({ length: 50 }, (_, index) =>
     nodePool(`pool-${String(index).padStart(2, '0')}`, {
       requirements: [oneOf(INSTANCE_TYPE_LABEL, `type-${index}`)] as never,
@@ -195,13 +195,13 @@ describe('fifty NodePools of equal weight', () => {
     pod(`pod-${index}`, { cpu: `${500 + index}m`, memory: '1Gi' }),
   );
 
-  it('launch nodes of the cheapest ones', () => {
+  it('launches nodes of the cheapest ones', () => {
     const plan = placed({ types, pools, pendingPods });
     expect(plan.unpacked).toBeUndefined();
     expect(new Set(plan.claims.map(({ usdPerHour }) => usdPerHour))).toEqual(new Set([0.2]));
   });
 
-  it('are compared for as many classes of pods as the work limit allows', () => {
+  it('is compared for as many classes of pods as the work limit allows', () => {
     const common = new CompiledSnapshot(snapshot({ types, pools, pendingPods }), OPTIONS);
     const classes = pendingPods.map((each) => common.classesFor(pendingPods).of(each));
     const demand = common.dimensions.amounts({ cpu: 100_000, memory: 2 ** 40, pods: 200 });

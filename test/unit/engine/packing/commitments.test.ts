@@ -73,8 +73,8 @@ function bill({ claims }: Plan, cluster: Snapshot): number {
   return instances.reduce((sum, { id, usdPerHour }) => sum + usdPerHour - (covered.get(id) ?? 0), 0);
 }
 
-describe('nodes and commitments', () => {
-  it('are spot without a commitment, and on-demand if a commitment covers them', () => {
+describe('a node with commitments', () => {
+  it('is spot without a commitment, and on-demand if a commitment covers it', () => {
     const pendingPods = replicas(4, 'web', { cpu: '2' });
     expect(new Set(capacityTypes(planned({ pendingPods }, [])))).toEqual(new Set(['on-demand+spot']));
     const covered = planned({ pendingPods }, [plan(10)]);
@@ -84,7 +84,7 @@ describe('nodes and commitments', () => {
     expect(covered.claims.reduce((sum, { usdPerHour }) => sum + usdPerHour, 0)).toBeCloseTo(0.8, 1);
   });
 
-  it('are covered until the commitment is used up, and cost no more than uncovered nodes then', () => {
+  it('is covered until the commitment is used up, and costs no more than an uncovered node then', () => {
     const pendingPods = replicas(40, 'web', { cpu: '2' });
     // 80 CPUs cost 8 on demand, and the plan covers 4 of that.
     const found = planned({ pendingPods }, [plan(2.4)]);
@@ -96,7 +96,7 @@ describe('nodes and commitments', () => {
     expect(new Set(capacityTypes(found))).toEqual(new Set(['on-demand', 'on-demand+spot']));
   });
 
-  it('are limited to covered types', () => {
+  it('is limited to covered types', () => {
     const found = planned({ pendingPods: replicas(2, 'web', { cpu: '2' }) }, [ofFamily('m5', 10)]);
     for (const claim of found.claims) {
       expect(valuesOf(claim, INSTANCE_TYPE_LABEL).filter((type) => !type.startsWith('m5.'))).toEqual([]);
@@ -105,7 +105,7 @@ describe('nodes and commitments', () => {
     expect(found.claims.length).toBeGreaterThan(0);
   });
 
-  it('are limited to the zone of reserved instances', () => {
+  it('is limited to the zone of reserved instances', () => {
     const zonal: Commitment = {
       name: 'zonal',
       kind: 'zonal-reserved-instances',
@@ -117,7 +117,7 @@ describe('nodes and commitments', () => {
     expect(claim && [claim.instanceTypes, valuesOf(claim, ZONE_LABEL)]).toEqual([['m5.large'], ['zone-b']]);
   });
 
-  it('use only the part that running nodes do not use, and the part of nodes that are being deleted', () => {
+  it('uses only the part that running nodes do not use, and the part of nodes that are being deleted', () => {
     const labels = { [INSTANCE_TYPE_LABEL]: 'm5.2xlarge', [CAPACITY_TYPE_LABEL]: 'on-demand' };
     const pendingPods = [pod('web', { cpu: '8' })];
     // One m5.2xlarge uses 0.48.
@@ -129,7 +129,7 @@ describe('nodes and commitments', () => {
     expect(capacityTypes(with1(true))).toEqual(['on-demand']);
   });
 
-  it('do not use commitments that their NodePool or pods exclude', () => {
+  it('does not use commitments that its NodePool or pods exclude', () => {
     const pools = [nodePool('spot', { requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot')] })];
     expect(capacityTypes(planned({ pools, pendingPods: [pod('web', { cpu: '1' })] }, [plan(10)]))).toEqual(['spot']);
     const nodeSelector = { [INSTANCE_TYPE_LABEL]: 'c5.large' };
@@ -137,7 +137,7 @@ describe('nodes and commitments', () => {
     expect(capacityTypes(other)).toEqual(['on-demand+spot']);
   });
 
-  it('keep the number of types that minValues requires', () => {
+  it('keeps the number of types that minValues requires', () => {
     const pools = [
       nodePool('many', { requirements: [{ ...oneOf(INSTANCE_TYPE_LABEL, 'm5.large', 'c5.large'), minValues: 2 }] }),
     ];
@@ -149,14 +149,14 @@ describe('nodes and commitments', () => {
     expect([covered?.instanceTypes.length, covered?.coveredUsdPerHour]).toEqual([2, 0.19]);
   });
 
-  it('match Karpenter with packing: compatible', () => {
+  it('matches Karpenter with packing: compatible', () => {
     const parts = { types: TYPES, pendingPods: replicas(5, 'web', { cpu: '2' }) };
     const compatible = (commitments: readonly Commitment[]) =>
       planOf({ ...parts, commitments }, { packing: 'compatible' }).claims;
     expect(compatible([plan(10)])).toEqual(compatible([]));
   });
 
-  it('are equal without commitments and with a used-up commitment', () => {
+  it('is equal without commitments and with a used-up commitment', () => {
     const parts = { types: TYPES, pendingPods: replicas(9, 'web', { cpu: '1' }) };
     const text = (more: SnapshotParts) => JSON.stringify(planOf({ ...parts, ...more }).claims);
     expect(text({ commitments: [] })).toBe(text({}));
@@ -164,13 +164,13 @@ describe('nodes and commitments', () => {
   });
 });
 
-describe('random clusters with commitments', () => {
+describe('a random cluster with commitments', () => {
   const SEEDS = Array.from(
     { length: Number(process.env.PER_KIND ?? 60) },
     (_, at) => at + Number(process.env.SEED ?? 1) * 1000,
   );
 
-  it.each(SEEDS)('never cost more with commitments, nor use more than exists: seed %d', (seed) => {
+  it.each(SEEDS)('never costs more with commitments, nor uses more than exists: seed %d', (seed) => {
     const draw = new Draw(seed);
     const base = drawnSnapshot(seed, { nodes: 4, workloads: 6 });
     const names = base.pools.flatMap(({ instanceTypes }) => instanceTypes.map(({ name }) => name));

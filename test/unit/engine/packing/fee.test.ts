@@ -8,8 +8,8 @@ const FEES = [0, 0.015, 0.03, 0.05, 0.1];
 /** Relative difference in price by which the search can miss the best plan. */
 const TOLERANCE = 0.001;
 
-describe('plans for recorded pods with a higher fee of nodes', () => {
-  it.each(recordedScenarios('-plain'))('have no more nodes and no cheaper instances: $name', async ({ snapshot }) => {
+describe('a plan for recorded pods with a higher fee of nodes', () => {
+  it.each(recordedScenarios('-plain'))('has no more nodes and no cheaper instances: $name', async ({ snapshot }) => {
     const plans = [];
     for (const fee of FEES) {
       const plan = solve(await snapshot(fee), { ...OPTIONS, packing: 'cheapest', afterBinding: true });
@@ -24,8 +24,8 @@ describe('plans for recorded pods with a higher fee of nodes', () => {
   });
 });
 
-describe('plans for recorded pods that kube-scheduler would not bind to the best nodes', () => {
-  it('are the second-best plan, not first-fit', async () => {
+describe('a plan for recorded pods that kube-scheduler would not bind to the best nodes', () => {
+  it('is the second-best plan, not first-fit', async () => {
     const [scenario] = recordedScenarios('0028-plain');
     const snapshot = await scenario?.snapshot(0.015);
     if (snapshot === undefined) throw new Error('no such case');

@@ -25,15 +25,15 @@ const summary = ({ claims }: Plan) => ({
   types: new Set(claims.flatMap(({ instanceTypes }) => instanceTypes)),
 });
 
-describe('cheaper nodes', () => {
-  it('allow all types that hold their pods', () => {
+describe('a cheaper node', () => {
+  it('allows all types that hold its pods', () => {
     expect(summary(planUnder({}))).toEqual({
       usdPerHour: expect.closeTo(0.6),
       types: new Set(['small', 'medium', 'large']),
     });
   });
 
-  it('allow no larger types if limits would count them', () => {
+  it('allows no larger types if limits would count them', () => {
     // Three claims that allow large nodes count as 48 CPU.
     expect(summary(planUnder({ cpu: '20' }))).toEqual({
       usdPerHour: expect.closeTo(0.6),
@@ -73,7 +73,7 @@ describe('packing within limits', () => {
   });
 });
 
-describe('searches for nodes within limits', () => {
+describe('a search for nodes within limits', () => {
   /** Number of searches of a solve. Each search has its own shop. */
   const searchesOf = (parts: SnapshotParts): number => {
     const buy = jest.spyOn(Shop.prototype, 'buy');
@@ -84,7 +84,7 @@ describe('searches for nodes within limits', () => {
       buy.mockRestore();
     }
   };
-  it('are repeated only if the cheapest nodes exceed a limit', () => {
+  it('is repeated only if the cheapest nodes exceed a limit', () => {
     const types = [
       instanceType('small', { cpu: 4, gib: 8, usd: 0.11 }),
       instanceType('double', { cpu: 4, gib: 16, usd: 0.25 }),
@@ -102,7 +102,7 @@ describe('searches for nodes within limits', () => {
     expect(searchesUnder({ cpu: '20' })).toBe(4);
   });
 
-  it('are not repeated if the nodes are within the limits, but minValues prevents them', () => {
+  it('is not repeated if the nodes are within the limits, but minValues prevents them', () => {
     const types = [
       instanceType('small', { cpu: 2, usd: 0.2 }),
       instanceType('large', { cpu: 16, usd: 2.4 }),

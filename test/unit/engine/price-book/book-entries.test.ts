@@ -19,8 +19,8 @@ const priceWith = (discounts: readonly object[], capacityType = 'on-demand', typ
 
 const commitmentsOf = (...given: Parameters<typeof bookInForce>) => bookInForce(...given).commitments;
 
-describe('discounts', () => {
-  it('leave at least 1 % of the list price, so that larger types still cost more', () => {
+describe('a discount', () => {
+  it('leaves at least 1 % of the list price, so that larger types still cost more', () => {
     const discounts = [
       { usdPerHour: 0.000001, instanceType: 'm5.large' },
       { usdPerHour: 0.000001, instanceType: 'p5.48xlarge' },
@@ -76,17 +76,17 @@ describe('discounts', () => {
     ['one that has expired', [{ discount: 0.1, end: '2026-06-01T00:00:00Z' }], undefined],
     ['one that starts now', [{ discount: 0.1, start: '2026-06-01T00:00:00Z' }], 0.9],
     ['one that has not started', [{ discount: 0.1, start: '2026-06-02T00:00:00Z' }], undefined],
-  ])('%s', (_, discounts, price) => {
+  ])('has %s', (_, discounts, price) => {
     const found = priceWith(discounts);
     if (price === undefined) expect(found).toBeUndefined();
     else expect(found).toBeCloseTo(price);
   });
 });
 
-describe('commitments', () => {
+describe('a commitment', () => {
   const usage = (instanceType: string, zone = 'a') => ({ instanceType, zone, usdPerHour: 1, listUsdPerHour: 1 });
 
-  it('are granted with the fraction for this cluster, in the order in which AWS applies them', () => {
+  it('is granted with the fraction for this cluster, in the order in which AWS applies commitments', () => {
     const found = commitmentsOf(
       bookOf({
         availableToThisCluster: 0.5,
@@ -116,7 +116,7 @@ describe('commitments', () => {
     ]);
   });
 
-  it('use the most specific rate of this region', () => {
+  it('uses the most specific rate of this region', () => {
     const [plan] = commitmentsOf(
       bookOf({
         savingsPlans: [
@@ -138,7 +138,7 @@ describe('commitments', () => {
     expect(draws).toEqual([0.055, 0.6, 0.7]);
   });
 
-  it('of a plan for a family cover only that family, and only with a rate', () => {
+  it('covers only its family if it is a plan for a family, and only with a rate', () => {
     const [plan] = commitmentsOf(
       bookOf({
         savingsPlans: [
@@ -165,7 +165,7 @@ describe('commitments', () => {
     ['m5.large', 2],
     ['m5.metal', undefined],
     ['c5.large', undefined],
-  ])('that are size-flexible are used by %s at a rate of %p', (type, draw) => {
+  ])('is used by %s at a rate of %p if it is size-flexible', (type, draw) => {
     const [flexible] = commitmentsOf(bookOf({ reservedInstances: [{ instanceType: 'm5.large', count: 1 }] }), context);
     expect(flexible && drawOf(flexible, usage(type))).toBe(draw);
   });
@@ -174,13 +174,13 @@ describe('commitments', () => {
     ['bare metal', { instanceType: 'm5.metal' }, 'm5.metal', 'm5.large'],
     ['entries with sizeFlexible: false', { instanceType: 'm5.large', sizeFlexible: false }, 'm5.large', 'm5.xlarge'],
     ['zonal instances', { instanceType: 'm5.large', zone: 'a' }, 'm5.large', 'm5.xlarge'],
-  ])('cover a single size: %s', (_, entry, same, other) => {
+  ])('covers a single size: %s', (_, entry, same, other) => {
     const [reserved] = commitmentsOf(bookOf({ reservedInstances: [{ count: 2, ...entry }] }), context);
     expect(reserved?.amount).toBe(2);
     expect(reserved && [drawOf(reserved, usage(same)), drawOf(reserved, usage(other))]).toEqual([1, undefined]);
   });
 
-  it('are excluded if they expired, are for another region, or have no share for this cluster', () => {
+  it('is excluded if it expired, is for another region, or has no share for this cluster', () => {
     const base = { instanceType: 'm5.large', count: 1 };
     const entries = [
       { ...base, region: 'us-east-1' },

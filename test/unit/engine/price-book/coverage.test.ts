@@ -32,8 +32,8 @@ const reserved = (instanceType: string, amount: number, zone?: string): Commitme
   rates: [{ instanceType, perHour: 1 }],
 });
 
-describe('commitments', () => {
-  it('cover instances until a Savings Plan is used up, the last instance in part', () => {
+describe('a commitment', () => {
+  it('covers instances until a Savings Plan is used up, the last instance in part', () => {
     const nodes = [instance('1', 'm5.large', 0.1), instance('2', 'm5.large', 0.1), instance('3', 'm5.large', 0.1)];
     const { covered, left } = coverageOf(nodes, [computePlan(0.09, 0.6)]);
     expect(covered.get('1')).toBeCloseTo(0.1);
@@ -42,12 +42,12 @@ describe('commitments', () => {
     expect(left).toEqual([0]);
   });
 
-  it('do not cover spot and reserved capacity', () => {
+  it('does not cover spot and reserved capacity', () => {
     const nodes = ['spot', 'reserved'].map((capacityType) => instance(capacityType, 'm5.large', 0.1, { capacityType }));
     expect(coverageOf(nodes, [computePlan(1, 0.6)])).toEqual({ covered: new Map(), left: [1] });
   });
 
-  it('are used in the order zonal reserved instances, regional ones, family plans, general plans', () => {
+  it('is used in the order zonal reserved instances, regional ones, family plans, general plans', () => {
     const nodes = ['1', '2', '3', '4'].map((id) => instance(id, 'm5.large', 0.1));
     const commitments = [
       reserved('m5.large', 1, 'a'),
@@ -61,12 +61,12 @@ describe('commitments', () => {
     });
   });
 
-  it('in one zone do not cover other zones', () => {
+  it('does not cover other zones if it is in one zone', () => {
     const { covered } = coverageOf([instance('1', 'm5.large', 0.1, { zone: 'b' })], [reserved('m5.large', 1, 'a')]);
     expect(covered.size).toBe(0);
   });
 
-  it('cover other sizes of a family by normalization factors, small sizes first', () => {
+  it('covers other sizes of a family by normalization factors, small sizes first', () => {
     const flexible: Commitment = {
       name: 'm5',
       kind: 'regional-reserved-instances',
@@ -83,7 +83,7 @@ describe('commitments', () => {
     expect(left).toEqual([0]);
   });
 
-  it('cover the largest savings rate first, as AWS does', () => {
+  it('covers the largest savings rate first, as AWS does', () => {
     const plan: Commitment = {
       name: 'plan',
       kind: 'compute-savings-plan',
@@ -97,7 +97,7 @@ describe('commitments', () => {
     expect([...coverageOf(nodes, [plan]).covered.keys()]).toEqual(['2']);
   });
 
-  it('use a share of the list price, and save the price after discounts', () => {
+  it('uses a share of the list price, and saves the price after discounts', () => {
     const { covered, left } = coverageOf(
       [instance('1', 'm5.large', 0.08, { listUsdPerHour: 0.1 })],
       [computePlan(1, 0.6)],
@@ -106,7 +106,7 @@ describe('commitments', () => {
     expect(left[0]).toBeCloseTo(0.94);
   });
 
-  it('never cover more than the price, never exceed their amount, and do not depend on order', () => {
+  it('never covers more than the price, never exceeds its amount, and does not depend on order', () => {
     const types = ['m5.large', 'm5.xlarge', 'c5.large', 'r5.metal'];
     const nodes = fc.array(
       fc.record({

@@ -3,8 +3,8 @@ import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { virtualPods } from '../../../../src/engine/capacity-buffers.ts';
 import { planOf, pod } from '../build.ts';
 
-describe('virtual pods', () => {
-  it('are distinguished from real pods with equal specs', () => {
+describe('a virtual pod', () => {
+  it('is distinguished from a real pod with an equal spec', () => {
     const real = pod('real', { cpu: '1', nodeSelector: { 'kubernetes.io/hostname': 'h' } });
     const [virtual] = virtualPods({ metadata: { name: 'b', namespace: 'default', uid: 'b' } }, real, 1, 0);
     if (virtual === undefined) throw new Error('no virtual pod');

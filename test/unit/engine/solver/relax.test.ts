@@ -96,7 +96,7 @@ describe('relaxation', () => {
   });
 });
 
-describe('preferences', () => {
+describe('a preference', () => {
   const preferring = (name: string, weight = 1): PodParts => ({
     cpu: '100m',
     affinity: {
@@ -108,19 +108,19 @@ describe('preferences', () => {
       ({ key }) => key === ZONE_LABEL,
     )?.values;
 
-  it('count as requirements if they can be satisfied', () => {
+  it('counts as a requirement if it can be satisfied', () => {
     expect(zones(preferring('c'))).toEqual(['zone-c']);
   });
 
-  it('are removed if they cannot be satisfied', () => {
+  it('is removed if it cannot be satisfied', () => {
     expect(zones(preferring('x'))).toBeUndefined();
   });
 
-  it('are ignored if the policy is Ignore', () => {
+  it('is ignored if the policy is Ignore', () => {
     expect(zones(preferring('c'), 'Ignore')).toBeUndefined();
   });
 
-  it('count one at a time, the heaviest first, and the next after its removal', () => {
+  it('counts one at a time, the heaviest first, and the next after its removal', () => {
     const affinity = {
       nodeAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -133,7 +133,7 @@ describe('preferences', () => {
     expect(zones({ affinity })).toEqual(['zone-b']);
   });
 
-  it('are restored when a pod is tried again', () => {
+  it('is restored when a pod is tried again', () => {
     // The pod it depends on is not placed in the first round, so all preferences are removed without success.
     const friend = pod('friend', { cpu: '100m', labels: { app: 'friend' }, nodeSelector: { [ZONE_LABEL]: 'zone-b' } });
     const gold = { matchExpressions: [oneOf('tier', 'gold')] };
@@ -154,7 +154,7 @@ describe('preferences', () => {
     expect(plan.claims.find(({ pods }) => pods.includes('default/fan'))?.nodePool).toBe('gold');
   });
 
-  it('are removed per pod, and equal pods keep theirs', () => {
+  it('is removed per pod, and equal pods keep theirs', () => {
     const rather = replicas(2, 'p', {
       cpu: '100m',
       labels: { app: 'web' },

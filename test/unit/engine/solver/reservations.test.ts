@@ -28,8 +28,8 @@ const valuesOf = (claim: PlannedClaim | undefined, key: string): readonly string
 /** Pods that each fill a node of 4 CPUs. */
 const pods = (count: number) => replicas(count, 'web', { cpu: '3' });
 
-describe('reserved offerings', () => {
-  it('limit the claims that hold them to reserved capacity at its price', () => {
+describe('a reserved offering', () => {
+  it('limits the claims that hold it to reserved capacity at its price', () => {
     const types = [type('medium', 4, reserved('cr-1', 2)), type('large', 8)];
     const { claims } = planOf({ types, pendingPods: pods(1) });
     expect(claims).toHaveLength(1);
@@ -38,7 +38,7 @@ describe('reserved offerings', () => {
     expect(claims[0]).toMatchObject({ instanceTypes: ['medium'], cheapest: 'medium', usdPerHour: 0.001 });
   });
 
-  it('let pods that could use them wait if none is left, without relaxing preferences', () => {
+  it('lets pods that could use it wait if none is left, without relaxing preferences', () => {
     const types = [type('medium', 4, reserved('cr-1', 2))];
     const { claims, refusals } = planOf({ types, pendingPods: pods(3) });
     expect(claims).toHaveLength(2);
@@ -50,7 +50,7 @@ describe('reserved offerings', () => {
     ]);
   });
 
-  it('are not awaited by pods that cannot use them', () => {
+  it('is not awaited by pods that cannot use it', () => {
     const types = [type('medium', 4, reserved('cr-1', 0))];
     const onDemand = replicas(1, 'web', { cpu: '3', nodeSelector: { [CAPACITY_TYPE_LABEL]: 'on-demand' } });
     const { claims, refusals } = planOf({ types, pendingPods: onDemand });
@@ -58,13 +58,13 @@ describe('reserved offerings', () => {
     expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);
   });
 
-  it('exclude NodePools with less weight for waiting pods', () => {
+  it('excludes NodePools with less weight for waiting pods', () => {
     const types = [type('medium', 4, reserved('cr-1', 0))];
     const pools = [nodePool('heavy', { weight: 10 }), nodePool('light')];
     expect(planOf({ types, pools, pendingPods: pods(1) }).claims).toEqual([]);
   });
 
-  it('are held once by every claim that could use them, and released when the claim cannot use them anymore', () => {
+  it('is held once by every claim that could use it, and released when the claim cannot use it anymore', () => {
     const types = [type('medium', 4, reserved('cr-1', 1)), type('large', 8, reserved('cr-2', 2))];
     // The second pod makes the first claim too large for cr-1, and a second claim then uses cr-1.
     const { claims, refusals } = planOf({ types, pendingPods: [...pods(2), ...replicas(1, 'big', { cpu: '7' })] });
@@ -72,12 +72,12 @@ describe('reserved offerings', () => {
     expect(claims.map((claim) => valuesOf(claim, CAPACITY_RESERVATION_ID_LABEL))).toEqual([['cr-2'], ['cr-2']]);
   });
 
-  it('are counted by the lowest number of all offerings', () => {
+  it('is counted by the lowest number of all offerings', () => {
     const types = [type('medium', 4, reserved('cr-1', 5)), type('twin', 4, reserved('cr-1', 1))];
     expect(planOf({ types, pendingPods: pods(3) }).claims).toHaveLength(1);
   });
 
-  it('are optional in fallback mode', () => {
+  it('is optional in fallback mode', () => {
     const types = [type('medium', 4, reserved('cr-1', 1))];
     const { claims, refusals } = planOf({ types, pendingPods: pods(3) }, { reservedMode: 'fallback' });
     expect(refusals.size).toBe(0);
@@ -88,7 +88,7 @@ describe('reserved offerings', () => {
     ]);
   });
 
-  it('do not keep a pod from a claim after the pod relaxed the preference against it', () => {
+  it('does not keep a pod from a claim after the pod relaxed the preference against it', () => {
     const apart = {
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -105,7 +105,7 @@ describe('reserved offerings', () => {
     expect(claims.map((claim) => claim.pods)).toEqual([['default/web-0', 'default/apart-0']]);
   });
 
-  it('are ignored if the feature gate is disabled', () => {
+  it('is ignored if the feature gate is disabled', () => {
     const types = [type('medium', 4, reserved('cr-1', 1))];
     const { claims } = planOf({ types, pendingPods: pods(1) }, { reservedMode: 'off' });
     expect(valuesOf(claims[0], CAPACITY_TYPE_LABEL)).toEqual(['on-demand']);

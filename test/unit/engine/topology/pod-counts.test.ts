@@ -18,17 +18,17 @@ function webOn(nodes: readonly StateNode[], counts = PodCounts.shared()): Record
   return found;
 }
 
-describe('counts of running pods', () => {
+describe('the count of running pods', () => {
   const [one, two, three] = [nodeWith('one', 1), nodeWith('two', 2), nodeWith('three', 3)];
 
-  it('follow each change of the cluster', () => {
+  it('follows each change of the cluster', () => {
     expect(webOn([one, two])).toEqual({ one: 1, two: 2 });
     expect(webOn([two, three])).toEqual({ two: 2, three: 3 });
     expect(webOn([three, nodeWith('two', 5)])).toEqual({ two: 5, three: 3 });
     expect(webOn([])).toEqual({});
   });
 
-  it('remain correct for readers of an earlier state', () => {
+  it('remains correct for readers of an earlier state', () => {
     const [before, now] = [
       [one, two],
       [two, three],
@@ -40,7 +40,7 @@ describe('counts of running pods', () => {
     }
   });
 
-  it('exclude finished and terminating pods, and nodes that have not registered', () => {
+  it('excludes finished and terminating pods, and nodes that have not registered', () => {
     const running = pod('a', { labels: { app: 'web' } });
     const finished = { ...running, status: { phase: 'Succeeded' as const } };
     const node = stateNode('mixed', { pods: [running, finished] });

@@ -62,7 +62,7 @@ const namespace = (name: string, labels: Record<string, string> = {}): Namespace
 });
 
 describe('a selector', () => {
-  it('that is missing matches no pod, so no pod is counted or restricted', () => {
+  it('matches no pod if it is missing, so no pod is counted or restricted', () => {
     const { labelSelector: _, ...open } = constraint();
     const parts: PodParts = { cpu: '1', labels: WEB, topologySpreadConstraints: [open] };
     const plan = planOf({ pendingPods: replicas(4, 'p', parts) });
@@ -70,7 +70,7 @@ describe('a selector', () => {
     expect(new Set(zonesOf(plan)).size).toBe(1);
   });
 
-  it('that is empty matches all pods of the namespace', () => {
+  it('matches all pods of the namespace if it is empty', () => {
     const plan = planOf({
       pendingPods: replicas(3, 'p', { cpu: '1', topologySpreadConstraints: [constraint({ labelSelector: {} })] }),
     });
@@ -89,7 +89,7 @@ describe('a selector', () => {
   });
 });
 
-describe('namespaces of an affinity term', () => {
+describe('the namespace of an affinity term', () => {
   const other = (name: string) => running('there', { namespace: name });
   const keptOut = (term: Partial<PodAffinityTerm>, inNamespace: string): boolean => {
     const plan = planOf({
@@ -108,13 +108,13 @@ describe('namespaces of an affinity term', () => {
     { term: { namespaceSelector: { matchLabels: { team: 'blue' } } }, of: 'blue', keptOut: true },
     { term: { namespaceSelector: { matchLabels: { team: 'blue' } } }, of: 'default', keptOut: false },
     { term: { namespaceSelector: { matchLabels: { team: 'blue' } }, namespaces: ['red'] }, of: 'red', keptOut: true },
-  ])('$term match pods of $of: $keptOut', ({ term, of, keptOut: expected }) => {
+  ])('matches, for $term, pods of $of: $keptOut', ({ term, of, keptOut: expected }) => {
     expect(keptOut(term, of)).toBe(expected);
   });
 });
 
-describe('rules with equal counts share a group', () => {
-  it('with any minDomains, and the first applies', () => {
+describe('a rule with equal counts', () => {
+  it('shares a group with any minDomains, and the first applies', () => {
     const types = [instanceType('t', { zones: ['zone-a'] })];
     const first = pod('first', { ...spread({ minDomains: 1 }), cpu: '2' });
     const second = pod('second', { ...spread({ minDomains: 3 }), cpu: '1' });
@@ -124,7 +124,7 @@ describe('rules with equal counts share a group', () => {
     expect([...planOf({ types, pendingPods: [strict, after] }).refusals.keys()]).toEqual(['default/after']);
   });
 
-  it('unless their skew differs', () => {
+  it('shares a group unless its skew differs', () => {
     const types = [instanceType('t', { zones: ['zone-a', 'zone-b'] })];
     const loose = replicas(3, 'loose', spread({ maxSkew: 3 }, { nodeSelector: { [ZONE_LABEL]: 'zone-a' } }));
     const plan = planOf({ types, pendingPods: [...loose, pod('tight', spread())] });
@@ -134,7 +134,7 @@ describe('rules with equal counts share a group', () => {
   });
 });
 
-describe('counted pods', () => {
+describe('the count of pods', () => {
   /** A pod takes the first of equal zones, unless pods are counted there. */
   const counted = (those: readonly Pod[], extra: Partial<TopologySpreadConstraint> = {}, node = {}): boolean =>
     zonesOf(planOf({ nodes: [nodeIn('a', those, node)], pendingPods: [pod('p', spread(extra))] }))[0] !== 'zone-a';
@@ -148,11 +148,11 @@ describe('counted pods', () => {
       pods: [{ ...running('r'), metadata: { ...running('r').metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }],
       is: false,
     },
-  ])('$what: $is', ({ pods, is }) => {
+  ])('depends on the pod: $what: $is', ({ pods, is }) => {
     expect(counted(pods)).toBe(is);
   });
 
-  it('include pods on nodes that the pod could not use only if its affinity is ignored', () => {
+  it('includes pods on nodes that the pod could not use only if its affinity is ignored', () => {
     const choosy = (nodeAffinityPolicy: 'Honor' | 'Ignore'): boolean => {
       const plan = planOf({
         nodes: [nodeIn('a', [running('r')], { labels: { disk: 'hdd' } })],
@@ -165,13 +165,13 @@ describe('counted pods', () => {
     expect(choosy('Ignore')).toBe(true);
   });
 
-  it('include pods on tainted nodes unless taints are honored', () => {
+  it('includes pods on tainted nodes unless taints are honored', () => {
     const taints = [{ key: 'special', effect: 'NoSchedule' as const }];
     expect(counted([running('r')], {}, { taints })).toBe(true);
     expect(counted([running('r')], { nodeTaintsPolicy: 'Honor' }, { taints })).toBe(false);
   });
 
-  it('exclude pods that are being placed from their current node', () => {
+  it('excludes pods that are being placed from their current node', () => {
     const moving = running('moving', spread());
     const plan = planOf({
       nodes: [nodeIn('a', [moving], { markedForDeletion: true })],
@@ -180,7 +180,7 @@ describe('counted pods', () => {
     expect(plan.refusals.size).toBe(0);
   });
 
-  it('on a node without the hostname label count for a domain with its name', () => {
+  it('includes pods on a node without the hostname label for a domain with its name', () => {
     const bare = stateNode('bare', { pods: [running('r')], allocatable: { cpu: '4' } });
     const { 'kubernetes.io/hostname': _, ...labels } = bare.labels;
     const node = { ...bare, labels, ...(bare.node && { node: { ...bare.node, metadata: { name: 'bare', labels } } }) };
@@ -193,8 +193,8 @@ describe('counted pods', () => {
   });
 });
 
-describe('domains', () => {
-  it('are domains of NodePools and of existing nodes', () => {
+describe('a domain', () => {
+  it('belongs to a NodePool or to an existing node', () => {
     const plan = planOf({
       nodes: [nodeIn('old')],
       types: [instanceType('t', { zones: ['zone-a', 'zone-b'] })],
@@ -205,7 +205,7 @@ describe('domains', () => {
     expect(plan.refusals.size).toBe(1);
   });
 
-  it('that a NodePool narrows are not those of its instance types', () => {
+  it('does not follow from instance types if a NodePool narrows it', () => {
     const pools = [nodePool('default', { requirements: [oneOf(ZONE_LABEL, 'zone-a', 'zone-b')] })];
     const plan = planOf({ pools, pendingPods: replicas(4, 'p', spread()) });
     expect(plan.refusals.size).toBe(0);
@@ -220,7 +220,11 @@ describe('domains', () => {
     { of: 'taints that the pod does not tolerate', taints: [{ key: 'gpu', effect: 'NoSchedule' as const }] },
     { of: 'instance types that are too small', types: [instanceType('small', { cpu: 1, zones: ['zone-z'] })] },
     { of: 'labels that the pod excludes', labels: { tier: 'back' } },
-  ])('of a NodePool that the pod cannot use because of $of do not count for its spread', ({ of, types, ...parts }) => {
+  ])('does not count for the spread of a pod that cannot use the NodePool because of $of', ({
+    of,
+    types,
+    ...parts
+  }) => {
     const inZone = [oneOf(ZONE_LABEL, 'zone-z'), ...(parts.requirements ?? [])];
     const zones = of === 'a zone that nothing offers' ? ['zone-a'] : ['zone-a', 'zone-z'];
     const excluded = { key: 'tier', operator: 'NotIn' as const, values: ['back'] };
@@ -241,7 +245,7 @@ describe('domains', () => {
     expect(zonesOf(plan)).toEqual(['zone-a', 'zone-a', 'zone-b', 'zone-b', 'zone-c', 'zone-c']);
   });
 
-  it('of a NodePool that the pod cannot use count for its spread once a node is launched there', () => {
+  it('counts for the spread of a pod that cannot use the NodePool once a node is launched there', () => {
     const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
     const pools = [
       nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
@@ -258,7 +262,7 @@ describe('domains', () => {
     expect(refused('Honor')).toBe(0);
   });
 
-  it('of existing nodes that the node affinity excludes do not count for a spread unless affinity is ignored', () => {
+  it('does not count for a spread if the node affinity excludes its nodes, unless affinity is ignored', () => {
     const pools = [
       nodePool('front', { requirements: [oneOf(ZONE_LABEL, 'zone-a', 'zone-b')], labels: { tier: 'front' } }),
     ];
@@ -272,14 +276,14 @@ describe('domains', () => {
     expect(planFor('Ignore').refusals.size).toBe(2);
   });
 
-  it('of existing nodes count for the minimum although the pod requires another zone, if affinity is ignored', () => {
+  it('counts for the minimum although the pod requires another zone, if affinity is ignored', () => {
     const nodes = [stateNode('full', { labels: { [ZONE_LABEL]: 'zone-c' }, allocatable: { cpu: '0' } })];
     const inZoneA = spread({ nodeAffinityPolicy: 'Ignore' }, { cpu: '1', nodeSelector: { [ZONE_LABEL]: 'zone-a' } });
     const plan = planOf({ nodes, pendingPods: replicas(3, 'p', inZoneA) });
     expect(plan.refusals.size).toBe(2);
   });
 
-  it('do not count for a spread if no instance type there satisfies the node affinity', () => {
+  it('does not count for a spread if no instance type there satisfies the node affinity', () => {
     const typeOf = (name: string, architecture: string, zones: readonly string[]) =>
       instanceType(name, { requirements: [oneOf(ARCH_LABEL, architecture)], zones });
     const types = [typeOf('m.large', 'amd64', ['zone-a', 'zone-b', 'zone-c']), typeOf('mg.large', 'arm64', ['zone-a'])];
@@ -289,7 +293,7 @@ describe('domains', () => {
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-a']));
   });
 
-  it('behind taints that a pod does not tolerate are open to pods that it repels', () => {
+  it('is open to pods behind taints that a pod repelling them does not tolerate', () => {
     const taints = [{ key: 'gpu', effect: 'NoSchedule' as const }];
     const pools = [
       nodePool('plain', { requirements: [oneOf(ZONE_LABEL, 'zone-a')] }),
@@ -301,7 +305,7 @@ describe('domains', () => {
     expect(zonesOf(plan)).toEqual(['zone-a', 'zone-b']);
   });
 
-  it('of an unknown key make spread and anti-affinity impossible, and the reason names the rule', () => {
+  it('makes spread and anti-affinity impossible if its key is unknown, and the reason names the rule', () => {
     const plan = planOf({
       pendingPods: [
         pod('s', spread({ topologyKey: 'rack' })),
@@ -314,7 +318,7 @@ describe('domains', () => {
     expect(refusalText(plan, 'a')).toMatch(/^unsatisfiable topology constraint for pod anti-affinity, key=rack \(/);
   });
 
-  it('of a custom label of NodePools are used for spreads like zones', () => {
+  it('is used for spreads like a zone if it is a custom label of NodePools', () => {
     const pools = ['x', 'y'].map((rack) => nodePool(`pool-${rack}`, { labels: { rack } }));
     const plan = planOf({ pools, pendingPods: replicas(4, 'p', spread({ topologyKey: 'rack' })) });
     expect(plan.claims.map(({ nodePool: name, pods }) => [name, pods.length]).sort()).toEqual([
@@ -323,7 +327,7 @@ describe('domains', () => {
     ]);
   });
 
-  it('of a label with values that only pods name are used for their spreads', () => {
+  it('is used for the spreads of pods if only they name its values', () => {
     const pools = [nodePool('pool', { requirements: [{ key: 'rack', operator: 'Exists' }] })];
     const racks = ['x', 'y'].map((rack) => spread({ topologyKey: 'rack' }, { nodeSelector: { rack } }));
     const pendingPods = racks.flatMap((parts, at) => replicas(2, `p-${at}`, parts));
@@ -331,8 +335,8 @@ describe('domains', () => {
   });
 });
 
-describe('placed pods', () => {
-  it('that only a rule of other pods counts narrow their new node to one zone', () => {
+describe('a placed pod', () => {
+  it('narrows its new node to one zone if only a rule of other pods counts it', () => {
     const open = pod('open', { cpu: '3', labels: WEB });
     const types = [instanceType('t', { cpu: 3 })];
     const plan = planOf({ pendingPods: [open, ...replicas(5, 'p', spread())], types });
@@ -346,7 +350,7 @@ describe('placed pods', () => {
     expect(first?.requirements.map(({ key }) => key)).not.toContain(ZONE_LABEL);
   });
 
-  it('that an affinity of pods to their own kind counts draw these pods into their zone', () => {
+  it('draws pods of its own kind into its zone if their affinity counts it', () => {
     const web = pod('web', { cpu: '3', labels: WEB });
     const friend = pod('friend', { cpu: '2', labels: WEB, affinity: towards() });
     const plan = planOf({ pendingPods: [web, friend], types: [instanceType('t', { cpu: 3 })] });
@@ -354,14 +358,14 @@ describe('placed pods', () => {
     expect(new Set(zonesOf(plan)).size).toBe(1);
   });
 
-  it('with affinity to another kind wait until the zone of its node is known, as in Karpenter', () => {
+  it('waits until the zone of its node is known with affinity to another kind, as in Karpenter', () => {
     const web = pod('web', { cpu: '3', labels: WEB });
     const follower = pod('follower', { cpu: '2', affinity: towards() });
     const plan = planOf({ pendingPods: [web, follower], types: [instanceType('t', { cpu: 3 })] });
     expect([...plan.refusals.keys()]).toEqual(['default/follower']);
   });
 
-  it('with anti-affinity by zone count in every possible zone', () => {
+  it('counts in every possible zone with anti-affinity by zone', () => {
     const plan = planOf({
       pendingPods: [pod('open', { cpu: '3', labels: WEB }), pod('shy', { cpu: '1', affinity: away() })],
       types: [instanceType('t', { cpu: 3 })],
@@ -370,8 +374,8 @@ describe('placed pods', () => {
   });
 });
 
-describe('affinity', () => {
-  it('to itself starts anywhere, and to other pods only where they run', () => {
+describe('a required affinity', () => {
+  it('starts anywhere if it is to the pod itself, and otherwise only where the other pods run', () => {
     const friends = planOf({ pendingPods: replicas(3, 'p', { cpu: '100m', labels: WEB, affinity: towards() }) });
     expect(friends.refusals.size).toBe(0);
     expect(new Set(zonesOf(friends)).size).toBe(1);
@@ -379,7 +383,7 @@ describe('affinity', () => {
     expect(refusalText(lonely, 'p')).toMatch(/^unsatisfiable topology constraint for pod affinity, key=topology/);
   });
 
-  it('to itself follows running pods', () => {
+  it('follows running pods if it is to the pod itself', () => {
     const plan = planOf({
       nodes: [nodeIn('c', [running('r')])],
       pendingPods: replicas(2, 'p', { cpu: '1', labels: WEB, affinity: towards() }),
@@ -387,7 +391,7 @@ describe('affinity', () => {
     expect(new Set(zonesOf(plan))).toEqual(new Set(['zone-c']));
   });
 
-  it('to itself does not start a second time in a required zone, because kube-scheduler would not bind the pod', () => {
+  it('does not start a second time in a required zone, because kube-scheduler would not bind the pod', () => {
     const plan = planOf({
       nodes: [nodeIn('c', [running('r')])],
       pendingPods: [pod('p', { cpu: '1', labels: WEB, affinity: towards(), nodeSelector: { [ZONE_LABEL]: 'zone-a' } })],
@@ -395,7 +399,7 @@ describe('affinity', () => {
     expect([...plan.refusals.keys()]).toEqual(['default/p']);
   });
 
-  it('with several terms follows only pods that match all of them', () => {
+  it('follows with several terms only pods that match all of them', () => {
     const both = { ...WEB, tier: 'front' };
     const term = (matchLabels: Record<string, string>, topologyKey: string): PodAffinityTerm => ({
       topologyKey,
@@ -412,7 +416,7 @@ describe('affinity', () => {
     expect(planWith(both).placements).toHaveLength(1);
   });
 
-  it('with several terms starts only if no pod matches all of them, by any of their labels', () => {
+  it('starts with several terms only if no pod matches all of them, by any of their labels', () => {
     const term = (topologyKey: string): PodAffinityTerm => ({ topologyKey, labelSelector: { matchLabels: WEB } });
     const terms = [term('rack'), term(ZONE_LABEL)];
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } };

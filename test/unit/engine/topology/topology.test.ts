@@ -39,7 +39,7 @@ const zonesOf = ({ claims }: Plan): readonly (readonly string[])[] =>
 const podsPerClaim = (plan: Plan): readonly number[] => plan.claims.map(({ pods }) => pods.length);
 
 describe('spread', () => {
-  it('over zones opens a claim in each zone, and balances the counts', () => {
+  it('opens a claim in each zone, and balances the counts', () => {
     const plan = planOf({ pendingPods: replicas(7, 'web', spread(ZONE_LABEL)) });
     expect(zonesOf(plan).flat().sort()).toEqual(['zone-a', 'zone-b', 'zone-c']);
     expect([...podsPerClaim(plan)].sort()).toEqual([2, 2, 3]);
@@ -55,7 +55,7 @@ describe('spread', () => {
     expect(podsPerClaim(plan)).toEqual([2, 2]);
   });
 
-  it('over hosts allows as many pods per claim as the skew', () => {
+  it('allows over hosts as many pods per claim as the skew', () => {
     const plan = planOf({ pendingPods: replicas(4, 'web', spread(HOSTNAME_LABEL, { maxSkew: 2 })) });
     expect(podsPerClaim(plan)).toEqual([2, 2]);
   });
@@ -72,7 +72,7 @@ describe('spread', () => {
     );
   });
 
-  it('over a label without a value in the NodePool does not block other pods', () => {
+  it('does not block other pods over a label without a value in the NodePool', () => {
     const pool = nodePool('default', { labels: { rack: 'a' }, requirements: [oneOf('rack', 'b')] });
     const pods = [pod('spread', spread('rack', { labelSelector: {} })), pod('counted', { cpu: '100m' })];
     const plan = planOf({ pools: [pool], pendingPods: pods });
@@ -80,7 +80,7 @@ describe('spread', () => {
     expect(refusalText(plan, 'spread')).toMatch(/^unsatisfiable topology constraint/);
   });
 
-  it('that is a preference is relaxed', () => {
+  it('is relaxed if it is a preference', () => {
     const types = [instanceType('t', { zones: ['zone-a'] })];
     const soft = spread('rack', { whenUnsatisfiable: 'ScheduleAnyway' });
     expect(podsPerClaim(planOf({ types, pendingPods: replicas(3, 'web', soft) }))).toEqual([3]);
@@ -90,7 +90,7 @@ describe('spread', () => {
 });
 
 describe('affinity', () => {
-  it('by zone starts in the cheapest zone and stays there', () => {
+  it('starts by zone in the cheapest zone and stays there', () => {
     const types = [
       instanceType('dear', { cpu: 2, usd: 9, zones: ['zone-a'] }),
       instanceType('cheap', { cpu: 2, usd: 1, zones: ['zone-b'] }),
@@ -100,7 +100,7 @@ describe('affinity', () => {
     expect(podsPerClaim(plan)).toEqual([20, 10]);
   });
 
-  it('by host follows running pods', () => {
+  it('follows running pods by host', () => {
     const running = pod('old', { labels, nodeName: 'b' });
     const plan = planOf({
       nodes: [stateNode('a'), stateNode('b', { pods: [running] })],
@@ -109,24 +109,24 @@ describe('affinity', () => {
     expect(plan.placements.map(({ node }) => node)).toEqual(['b']);
   });
 
-  it('to pods that do not exist keeps a pod pending', () => {
+  it('keeps a pod pending if it is to pods that do not exist', () => {
     const plan = planOf({ pendingPods: [pod('web', bound(together(ZONE_LABEL), { labels: { app: 'other' } }))] });
     expect(refusalText(plan, 'web')).toMatch(/^unsatisfiable topology constraint for pod affinity, key=/);
   });
 });
 
 describe('anti-affinity', () => {
-  it('by host places each pod on its own node', () => {
+  it('places by host each pod on its own node', () => {
     expect(podsPerClaim(planOf({ pendingPods: replicas(3, 'web', bound(apart(HOSTNAME_LABEL))) }))).toEqual([1, 1, 1]);
   });
 
-  it('by zone blocks every possible zone of an open claim', () => {
+  it('blocks by zone every possible zone of an open claim', () => {
     const plan = planOf({ pendingPods: replicas(2, 'web', bound(apart(ZONE_LABEL))) });
     expect(podsPerClaim(plan)).toEqual([1]);
     expect(plan.refusals.size).toBe(1);
   });
 
-  it('of a running pod repels pods without a rule of their own', () => {
+  it('repels pods without a rule of their own if it is that of a running pod', () => {
     const jealous = pod('jealous', { labels: { app: 'db' }, nodeName: 'n', affinity: apart(HOSTNAME_LABEL) });
     const plan = planOf({
       nodes: [stateNode('n', { pods: [jealous] })],
@@ -136,13 +136,13 @@ describe('anti-affinity', () => {
     expect(plan.claims.map(({ pods }) => pods)).toEqual([['default/web']]);
   });
 
-  it('of another namespace does not count', () => {
+  it('does not count if it is of another namespace', () => {
     const jealous = pod('j', { namespace: 'other', nodeName: 'n', affinity: apart(HOSTNAME_LABEL) });
     const plan = planOf({ nodes: [stateNode('n', { pods: [jealous] })], pendingPods: [pod('web', { labels })] });
     expect(plan.placements).toHaveLength(1);
   });
 
-  it('that is a preference applies if it only costs nodes, and is ignored on request', () => {
+  it('applies as a preference if it only costs nodes, and is ignored on request', () => {
     const pendingPods = replicas(3, 'web', bound(ratherApart(HOSTNAME_LABEL)));
     expect(podsPerClaim(planOf({ pendingPods }))).toEqual([1, 1, 1]);
     expect(podsPerClaim(planOf({ pendingPods }, { preferencePolicy: 'Ignore' }))).toEqual([3]);
@@ -158,5 +158,5 @@ describe('selects', () => {
     [{ matchExpressions: [{ key: 'app', operator: 'NotIn' as const, values: ['db'] }] }, true],
     [{ matchExpressions: [{ key: 'tier', operator: 'Exists' as const }] }, false],
     [{ matchExpressions: [{ key: 'tier', operator: 'DoesNotExist' as const }] }, true],
-  ])('%j: %s', (selector, verdict) => expect(selects(selector, labels)).toBe(verdict));
+  ])('returns for %j: %s', (selector, verdict) => expect(selects(selector, labels)).toBe(verdict));
 });

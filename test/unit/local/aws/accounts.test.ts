@@ -265,7 +265,7 @@ describe('a partition group', () => {
 });
 
 describe('a port', () => {
-  it('that is in use is rejected, and can be used after it is closed', async () => {
+  it('is rejected if it is in use, and can be used after it is closed', async () => {
     const first = await startFixture();
     const port = Number(new URL(first.aws.url).port);
     await expect(startFixture({ port })).rejects.toThrow(/another process uses the port/);

@@ -70,7 +70,7 @@ async function describeOne(id = ''): Promise<Instance> {
   return Reservations?.[0]?.Instances?.[0] as Instance;
 }
 
-describe('capacity reservations', () => {
+describe('a capacity reservation', () => {
   const create = () =>
     fixture.ec2.send(
       new CreateCapacityReservationCommand({
@@ -83,7 +83,7 @@ describe('capacity reservations', () => {
       }),
     );
 
-  it('are created, used and cancelled, and their instances then become on-demand', async () => {
+  it('is created, used and cancelled, and its instances then become on-demand', async () => {
     const { CapacityReservation: made } = await create();
     const id = made?.CapacityReservationId as string;
     expect(made).toMatchObject({
@@ -117,13 +117,13 @@ describe('capacity reservations', () => {
     ['an unknown zone', { AvailabilityZone: 'us-west-2z' }, 'InvalidParameterValue'],
     ['no instance', { InstanceCount: 0 }, 'InvalidParameterValue'],
     ['a dry run', { DryRun: true }, 'DryRunOperation'],
-  ])('are rejected for %s', async (_, more, code) => {
+  ])('is rejected for %s', async (_, more, code) => {
     const base = { InstanceType: 'm5.large', AvailabilityZone: 'us-west-2a', InstanceCount: 1 };
     const input = { ...base, InstancePlatform: 'Linux/UNIX' as const, ...more };
     expect(await codeOf(fixture.ec2.send(new CreateCapacityReservationCommand(input)))).toBe(code);
   });
 
-  it('give unused instances to an interruptible reservation', async () => {
+  it('gives unused instances to an interruptible reservation', async () => {
     const { CapacityReservation: made } = await create();
     const CapacityReservationId = made?.CapacityReservationId ?? '';
     const allocate = (InstanceCount: number) =>
@@ -139,14 +139,14 @@ describe('capacity reservations', () => {
     ]);
   });
 
-  it('that do not exist cannot be cancelled', async () => {
+  it('cannot be cancelled if it does not exist', async () => {
     const cancel = new CancelCapacityReservationCommand({ CapacityReservationId: 'cr-0123' });
     expect(await codeOf(fixture.ec2.send(cancel))).toBe('InvalidCapacityReservationId.NotFound');
   });
 });
 
-describe('placement groups', () => {
-  it('are created, and deleted if they have no instances', async () => {
+describe('a placement group', () => {
+  it('is created, and deleted if it has no instances', async () => {
     const { PlacementGroup: made } = await fixture.ec2.send(
       new CreatePlacementGroupCommand({ GroupName: 'close', Strategy: 'cluster' }),
     );
@@ -163,7 +163,7 @@ describe('placement groups', () => {
     expect(await codeOf(fixture.ec2.send(remove))).toBe('InvalidPlacementGroup.Unknown');
   });
 
-  it('have the requested number of partitions', async () => {
+  it('has the requested number of partitions', async () => {
     const { PlacementGroup: made } = await fixture.ec2.send(
       new CreatePlacementGroupCommand({ GroupName: 'apart', Strategy: 'partition', PartitionCount: 5 }),
     );
@@ -337,8 +337,8 @@ describe('the network', () => {
   });
 });
 
-describe('images', () => {
-  it('are copied and deprecated', async () => {
+describe('an image', () => {
+  it('is copied and deprecated', async () => {
     const { ImageId = '' } = await fixture.ec2.send(
       new CopyImageCommand({ Name: 'copy', SourceImageId: fixture.imageId, SourceRegion: 'us-west-2' }),
     );
@@ -357,7 +357,7 @@ describe('images', () => {
     expect(await codeOf(fixture.ec2.send(past))).toBe('InvalidParameterValue');
   });
 
-  it('of other accounts cannot be deprecated', async () => {
+  it('cannot be deprecated if it is of another account', async () => {
     const ImageId = fixture.aws.seed.image({ name: 'theirs', ownerId: '999999999999' });
     const DeprecateAt = new Date(fixture.clock.now() + 3_600_000);
     expect(await codeOf(fixture.ec2.send(new EnableImageDeprecationCommand({ ImageId, DeprecateAt })))).toBe(
@@ -366,7 +366,7 @@ describe('images', () => {
   });
 });
 
-describe('IAM roles', () => {
+describe('an IAM role', () => {
   let iam: IAMClient;
   const RoleName = 'operator';
   beforeEach(async () => {
@@ -375,7 +375,7 @@ describe('IAM roles', () => {
   });
   afterEach(() => iam.destroy());
 
-  it('are listed in pages', async () => {
+  it('is listed in pages', async () => {
     const first = await iam.send(new ListRolesCommand({ MaxItems: 1 }));
     expect([first.Roles?.length, first.IsTruncated]).toEqual([1, true]);
     const rest = await iam.send(new ListRolesCommand({ Marker: first.Marker }));
@@ -383,7 +383,7 @@ describe('IAM roles', () => {
     expect((await iam.send(new ListRolesCommand({ PathPrefix: '/none/' }))).Roles).toEqual([]);
   });
 
-  it('deny actions while their policy denies them', async () => {
+  it('denies actions while its policy denies them', async () => {
     const policy = (Effect: string) =>
       JSON.stringify({
         Version: '2012-10-17',
@@ -405,7 +405,7 @@ describe('IAM roles', () => {
     expect(await codeOf(put('nonsense'))).toBe('MalformedPolicyDocument');
   });
 
-  it('have managed policies, and can be deleted without policies', async () => {
+  it('has managed policies, and can be deleted without policies', async () => {
     const PolicyArn = 'arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy';
     await iam.send(new AttachRolePolicyCommand({ RoleName, PolicyArn }));
     const { AttachedPolicies } = await iam.send(new ListAttachedRolePoliciesCommand({ RoleName }));

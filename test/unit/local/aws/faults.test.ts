@@ -22,24 +22,24 @@ afterEach(() => fixture.close());
 
 const describeSubnets = (): Promise<unknown> => fixture.ec2.send(new DescribeSubnetsCommand({}));
 
-describe('patterns of faults', () => {
+describe('a pattern of a fault', () => {
   it.each([
     [{ kind: 'capacity', instanceType: '.*' }, 'instanceType: ".*" matches no known value; patterns are globs'],
     [{ kind: 'never-joins', instanceType: 'm5.lagre' }, 'for example "m5.*"'],
     [{ kind: 'capacity', zone: 'eu-central-1a' }, 'zone: "eu-central-1a" matches no known value'],
-  ] as const)('are refused if they match nothing: %j', (rule, text) => {
+  ] as const)('is refused if it matches nothing: %j', (rule, text) => {
     expect(() => fixture.aws.faults.add(rule)).toThrow(text);
     expect(fixture.aws.faults.list()).toEqual([]);
   });
 
-  it('are globs of instance types and zones', () => {
+  it('is a glob of instance types and zones', () => {
     fixture.aws.faults.add({ kind: 'capacity', instanceType: 'm5.*', zone: '*a' });
     expect(fixture.aws.faults.list()).toHaveLength(1);
   });
 });
 
-describe('faults of calls', () => {
-  it('throttle a number of calls with the error code of each service', async () => {
+describe('a fault of calls', () => {
+  it('throttles a number of calls with the error code of each service', async () => {
     fixture.aws.faults.add({ kind: 'throttle', times: 2 });
     expect(await codeOf(describeSubnets())).toBe('RequestLimitExceeded');
     expect(await codeOf(new SQSClient(fixture.config).send(new GetQueueUrlCommand({ QueueName: 'demo' })))).toBe(
@@ -49,7 +49,7 @@ describe('faults of calls', () => {
     expect(fixture.aws.faults.list()).toEqual([]);
   });
 
-  it('are handled by the retries of the SDK', async () => {
+  it('is handled by the retries of the SDK', async () => {
     fixture.aws.faults.add({ kind: 'throttle', action: 'DescribeSubnets', times: 1 });
     fixture.aws.calls.clear();
     const patient = new EC2Client({ ...fixture.config, maxAttempts: 2 });
@@ -61,7 +61,7 @@ describe('faults of calls', () => {
     ]);
   });
 
-  it('return any code and message until they are removed', async () => {
+  it('returns any code and message until it is removed', async () => {
     const id = fixture.aws.faults.add({
       kind: 'error',
       action: 'Describe*',
@@ -77,7 +77,7 @@ describe('faults of calls', () => {
     await describeSubnets();
   });
 
-  it('delay responses on the clock', async () => {
+  it('delays responses on the clock', async () => {
     fixture.aws.faults.add({ kind: 'latency', action: 'DescribeSubnets', ms: 5_000 });
     let answered = false;
     const call = describeSubnets().then(() => {
@@ -89,7 +89,7 @@ describe('faults of calls', () => {
     await call;
   });
 
-  it('occur at a rate', () => {
+  it('occurs at a rate', () => {
     const book = faultBook(randomStream(7));
     book.add({ kind: 'error', action: '*', code: 'InternalError', rate: 0.3 });
     const failed = Array.from({ length: 1000 }, () => book.onCall('ec2', 'X').error).filter(Boolean).length;
@@ -98,7 +98,7 @@ describe('faults of calls', () => {
   });
 });
 
-describe('lost requests and responses', () => {
+describe('a lost request or response', () => {
   const instances = (): number => fixture.aws.instances.list().length;
   const buy = async (): Promise<unknown> =>
     fixture.fleet({ template: 'karpenter.k8s.aws/1', types: ['m5.large'], more: { ClientToken: 'once' } });
@@ -110,7 +110,7 @@ describe('lost requests and responses', () => {
     { rule: { kind: 'reset', lost: 'request' }, noted: 'unheard', bought: 0 },
     { rule: { kind: 'reset' }, noted: 'unanswered', bought: 1 },
     { rule: { kind: 'malformed' }, noted: 'cut', bought: 1 },
-  ] as const)('are recorded as $noted after $bought launches', async ({ rule, noted, bought }) => {
+  ] as const)('is recorded as $noted after $bought launches', async ({ rule, noted, bought }) => {
     fixture.aws.faults.add({ ...rule, action: 'CreateFleet', times: 1 });
     await expect(buy()).rejects.toThrow();
     expect(instances()).toBe(bought);
@@ -120,8 +120,8 @@ describe('lost requests and responses', () => {
   });
 });
 
-describe('expired credentials', () => {
-  it('are rejected by each service with its own error', async () => {
+describe('the set of expired credentials', () => {
+  it('is rejected by each service with its own error', async () => {
     fixture.aws.faults.add({ kind: 'expired-credentials' });
     const { config } = fixture;
     expect(await codeOf(describeSubnets())).toBe('RequestExpired');
@@ -162,8 +162,8 @@ describe('eventual consistency', () => {
   });
 });
 
-describe('faults of instances', () => {
-  it('delay the boot of some instances and prevent others from joining', async () => {
+describe('a fault of instances', () => {
+  it('delays the boot of some instances and prevents others from joining', async () => {
     fixture.aws.faults.add({ kind: 'slow-boot', instanceType: 'c5.*', ms: 60_000, times: 1 });
     fixture.aws.faults.add({ kind: 'never-joins', capacityType: 'spot' });
     const template = await fixture.template();
@@ -178,7 +178,7 @@ describe('faults of instances', () => {
   });
 });
 
-describe('fault rules', () => {
+describe('a fault rule', () => {
   it.each([
     { rule: { kind: 'flood' }, says: 'of kind "flood": use one of capacity' },
     {
@@ -196,7 +196,7 @@ describe('fault rules', () => {
       says: 'lost: Unsupported value: "both": supported values: "request", "answer"',
     },
     { rule: { kind: 'invisible' }, says: 'ms: Required value' },
-  ])('are rejected if they are invalid: $says', ({ rule, says }) => {
+  ])('is rejected if it is invalid: $says', ({ rule, says }) => {
     expect(() => fixture.aws.faults.add(rule as FaultRule)).toThrow(says);
     expect(fixture.aws.faults.list()).toEqual([]);
   });

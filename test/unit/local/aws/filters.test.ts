@@ -16,7 +16,7 @@ describe('wildcard', () => {
     { pattern: 'a\\*c', text: 'abc', matches: false },
     { pattern: '(a+)', text: '(a+)', matches: true },
     { pattern: 'two*', text: 'two\nlines', matches: true },
-  ])('$pattern on $text: $matches', ({ pattern, text, matches }) => {
+  ])('matches or not: $pattern on $text: $matches', ({ pattern, text, matches }) => {
     expect(wildcard(pattern)(text)).toBe(matches);
   });
 
@@ -68,7 +68,7 @@ describe('applyFilters', () => {
     { filters: [{ Name: 'colour', Values: ['red'] }], message: "The filter 'colour' is invalid" },
     { filters: [{ Values: ['red'] }], message: 'The filter name must not be empty' },
     { filters: [{ Name: 'name' }], message: "The filter 'name' has no values" },
-  ])('rejects: $message', ({ filters, message }) => {
+  ])('rejects with $message', ({ filters, message }) => {
     expect(() => apply(...filters)).toThrow(new AwsError('InvalidParameterValue', message));
   });
 

@@ -231,8 +231,8 @@ describe('RunInstances', () => {
   });
 });
 
-describe('tags', () => {
-  it('are merged, listed and removed', async () => {
+describe('a tag', () => {
+  it('is merged, listed and removed', async () => {
     const id = await buy();
     const list = async (): Promise<Record<string, string>> => {
       const { Tags = [] } = await fixture.ec2.send(

@@ -15,20 +15,20 @@ const SMALL: RateLimits = {
 
 const ids = (count: number): object => ({ InstanceIds: Array.from({ length: count }, (_, at) => `i-${at}`) });
 
-describe('rate limits', () => {
+describe('a rate limit', () => {
   it.each([
     { action: 'DescribeSubnets', input: { Filters: [] }, burst: 4 },
     { action: 'DescribeSubnets', input: { DryRun: true, Filters: undefined }, burst: 2 },
     { action: 'CreateFleet', input: {}, burst: 3 },
     { action: 'CreateTags', input: {}, burst: 1 },
     { action: 'TerminateInstances', input: ids(4), burst: 2 },
-  ])('allow a burst of $burst calls of $action with $input', ({ action, input, burst }) => {
+  ])('allows a burst of $burst calls of $action with $input', ({ action, input, burst }) => {
     const admits = rateLimiter(virtualClock(), SMALL);
     const admitted = Array.from({ length: 10 }, () => admits(action, { ...input })).filter(Boolean);
     expect(admitted).toHaveLength(burst);
   });
 
-  it('are counted for each action, and refill with time', async () => {
+  it('is counted for each action, and refills with time', async () => {
     const clock = virtualClock();
     const admits = rateLimiter(clock, SMALL);
     while (admits('CreateFleet', {}));
@@ -39,13 +39,13 @@ describe('rate limits', () => {
     expect([admits('CreateFleet', {}), admits('CreateFleet', {})]).toEqual([true, false]);
   });
 
-  it('use no tokens for a rejected call', () => {
+  it('uses no tokens for a rejected call', () => {
     const admits = rateLimiter(virtualClock(), SMALL);
     expect(admits('TerminateInstances', { ...ids(11) })).toBe(false);
     expect(admits('TerminateInstances', { ...ids(10) })).toBe(true);
   });
 
-  it('never allow more than a full bucket and its refill', async () => {
+  it('never allows more than a full bucket and its refill', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 60 }), async (pauses) => {
         const clock = virtualClock();
@@ -63,7 +63,7 @@ describe('rate limits', () => {
     );
   });
 
-  it('are disabled by default', async () => {
+  it('is disabled by default', async () => {
     for (const [limits, calls] of [
       [undefined, 3],
       [SMALL, 2],

@@ -132,7 +132,7 @@ describe('a queue', () => {
   });
 });
 
-describe('events', () => {
+describe('an event', () => {
   interface Event {
     readonly source: string;
     readonly 'detail-type': string;
@@ -145,7 +145,7 @@ describe('events', () => {
     return String(instanceIds(await fixture.fleet({ template, types: ['m5.large'], market: 'spot' }))[0]);
   };
 
-  it('announce a spot interruption two minutes before the termination', async () => {
+  it('announces a spot interruption two minutes before the termination', async () => {
     const id = await buySpot();
     await fixture.clock.advance(10_000);
     await receive();
@@ -166,7 +166,7 @@ describe('events', () => {
     expect((await events()).map((event) => event.detail.state)).toContain('shutting-down');
   });
 
-  it('recommend rebalancing and announce maintenance', async () => {
+  it('recommends rebalancing or announces maintenance', async () => {
     const id = await buySpot();
     await receive();
     fixture.aws.faults.recommendRebalance(id);
@@ -183,7 +183,7 @@ describe('events', () => {
     });
   });
 
-  it('report each state change, unless they are disabled', async () => {
+  it('reports each state change, unless it is disabled', async () => {
     const id = await buySpot();
     await fixture.clock.advance(8_000);
     expect(await events()).toMatchObject([
@@ -199,7 +199,7 @@ describe('events', () => {
     }
   });
 
-  it('are only sent for instances that can be interrupted', async () => {
+  it('is only sent for instances that can be interrupted', async () => {
     const template = await fixture.template();
     const [id] = instanceIds(await fixture.fleet({ template, types: ['m5.large'] }));
     expect(() => fixture.aws.faults.interrupt(String(id))).toThrow(/only spot instances/);

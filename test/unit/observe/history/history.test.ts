@@ -42,8 +42,8 @@ const disrupted = (id: string): Disrupted => ({
 
 const texts = (history: ReturnType<typeof newHistory>): readonly string[] => [...historyTexts(history)];
 
-describe('costs', () => {
-  it('are averages over the observed part of an hour, with zero for the time before a NodePool existed', () => {
+describe('a cost', () => {
+  it('is an average over the observed part of an hour, with zero for the time before a NodePool existed', () => {
     const hours = new CostHours();
     hours.sample(at(54), pools({ web: 9 }));
     hours.sample(at(55), pools({ web: 1 }));
@@ -57,7 +57,7 @@ describe('costs', () => {
     ]);
   });
 
-  it('are the integral of the prices while an operator ran, up to the changes between two samples', () => {
+  it('is the integral of the prices while an operator ran, up to the changes between two samples', () => {
     const change = fc.record({ seconds: fc.integer({ min: 20, max: 400 }), usd: fc.integer({ min: 0, max: 100 }) });
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 400 }), fc.nat(3_600), (changes, offset) => {
@@ -80,14 +80,14 @@ describe('costs', () => {
     );
   });
 
-  it('are kept for 35 days', () => {
+  it('is kept for 35 days', () => {
     const hours = new CostHours();
     for (let hour = -1; hour < MOST_HOURS + 10; hour += 1) hours.sample(at(hour * 60 + 30), pools({ web: hour }));
     expect(hours.hours).toHaveLength(MOST_HOURS);
     expect(hours.hours[0]?.hourMs).toBe(at(600));
   });
 
-  it('list the most expensive NodePools, and sum up the remaining NodePools', () => {
+  it('lists the most expensive NodePools, and sums up the remaining NodePools', () => {
     const hours = new CostHours();
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`pool-${index}`, index]));
     for (const minute of [1, 2, 3, 4]) hours.sample(at(minute), pools(many));
@@ -97,7 +97,7 @@ describe('costs', () => {
     expect([...(hour?.nodePools.values() ?? [])].reduce((sum, { effective }) => sum + effective, 0)).toBeCloseTo(1_225);
   });
 
-  it('of an hour with a restart include the time of both processes', () => {
+  it('includes the time of both processes in an hour with a restart', () => {
     const before = newHistory();
     for (let minute = 0; minute <= 30; minute += 1) before.hours.sample(at(minute), pools({ web: 1 }));
     const history = newHistory();
@@ -106,7 +106,7 @@ describe('costs', () => {
     expect(history.hours.hours).toEqual([{ hourMs: START, minutes: 31, nodePools: pools({ web: 2 }) }]);
   });
 
-  it('make room for the present hour if the clock is set back from a distant future', () => {
+  it('makes room for the present hour if the clock is set back from a distant future', () => {
     const hours = new CostHours();
     for (let hour = 0; hour < MOST_HOURS; hour += 1) hours.sample(at((9_000 + hour) * 60 + 30), pools({ web: 1 }));
     for (let hour = -1; hour < 3; hour += 1) hours.sample(at(hour * 60 + 30), pools({ web: 2 }));
@@ -114,7 +114,7 @@ describe('costs', () => {
     expect(hours.hours.slice(0, 3).map(({ hourMs }) => hourMs)).toEqual([at(0), at(60), at(120)]);
   });
 
-  it('stay in order if the clock is set back', () => {
+  it('stays in order if the clock is set back', () => {
     const hours = new CostHours();
     for (const minute of [130, 131, 10, 11, 190, 70, 71, 72]) hours.sample(at(minute), pools({ web: 1 }));
     expect(hours.hours.map(({ hourMs, minutes }) => [(hourMs - START) / HOUR_MS, minutes])).toEqual([
@@ -126,8 +126,8 @@ describe('costs', () => {
   });
 });
 
-describe('decisions', () => {
-  it('are limited to the latest, and include the launched instance and the outcome', () => {
+describe('the list of decisions', () => {
+  it('is limited to the latest, and includes the launched instance and the outcome', () => {
     const { decisions } = newHistory();
     for (let index = 0; index < MOST_DECISIONS + 5; index += 1) decisions.record(bought(`claim-${index}`));
     expect(decisions.entries).toHaveLength(MOST_DECISIONS);
@@ -210,7 +210,7 @@ describe('a history', () => {
     ['null', 'null'],
     ['a later version', JSON.stringify({ version: 2, hours: [], decisions: [] })],
     ['without hours', JSON.stringify({ version: 1, decisions: [] })],
-  ])('that is %s is rejected completely', (_, text) => {
+  ])('is rejected completely if it is %s', (_, text) => {
     const history = newHistory();
     expect(() => restoreHistory(history, text, NOW)).toThrow();
     expect(history.hours.hours).toEqual([]);

@@ -26,8 +26,8 @@ function open(env: Readonly<Record<string, string>> = {}) {
 const counted = async (result: string): Promise<number> =>
   Number(new RegExp(`karpenter_traces_spans_total{result="${result}"} (\\d+)`).exec(await metrics.text())?.[1]);
 
-describe('spans', () => {
-  it('are exported with parents, times, attributes and failures when the tracer is closed', async () => {
+describe('a span', () => {
+  it('is exported with parent, times, attributes and failures when the tracer is closed', async () => {
     const { tracer } = open();
     const root = tracer.start('root', { atMs: 1_000_000, attributes: { name: 'a', absent: undefined } });
     const child = tracer.start('child', { atMs: 1_000_250, parent: root, isRequest: true });
@@ -55,14 +55,14 @@ describe('spans', () => {
     expect(await counted('exported')).toBe(2);
   });
 
-  it('end no earlier than they began if the clock is set back', async () => {
+  it('ends no earlier than it began if the clock is set back', async () => {
     const { tracer } = open();
     tracer.start('root', { atMs: 5_000 }).end(4_000);
     await tracer.close();
     expect(collector.spans).toMatchObject([{ startMs: 5_000, endMs: 5_000 }]);
   });
 
-  it('are sampled with the configured ratio, in complete traces', async () => {
+  it('is sampled with the configured ratio, in complete traces', async () => {
     const { tracer } = open({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
     for (let at = 0; at < 200; at += 1) {
       const root = tracer.start('root', { atMs: 0 });
@@ -76,7 +76,7 @@ describe('spans', () => {
     expect(collector.spans).toHaveLength(2 * roots.length);
   });
 
-  it('are dropped and counted if the queue is full', async () => {
+  it('is dropped and counted if the queue is full', async () => {
     collector.answer = 'nothing';
     const { tracer } = open({ OTEL_BSP_MAX_QUEUE_SIZE: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '200' });
     for (let at = 0; at < 25; at += 1) tracer.start('root', { atMs: at }).end(at);
@@ -85,7 +85,7 @@ describe('spans', () => {
     expect(await counted('failed')).toBe(10);
   });
 
-  it('are exported again if the collector is temporarily unavailable', async () => {
+  it('is exported again if the collector is temporarily unavailable', async () => {
     collector.answer = 503;
     const { tracer, lines } = open();
     tracer.start('root', { atMs: 0 }).end(1);
@@ -97,7 +97,7 @@ describe('spans', () => {
     expect(lines).toEqual([]);
   });
 
-  it('do not delay shutdown indefinitely', async () => {
+  it('does not delay shutdown indefinitely', async () => {
     collector.answer = 'nothing';
     // the exporter would wait longer than the limit of this test
     const { tracer } = open({ OTEL_EXPORTER_OTLP_TIMEOUT: '3600000' });
@@ -106,7 +106,7 @@ describe('spans', () => {
     expect(collector.spans).toEqual([]);
   });
 
-  it('that a collector rejects are logged without its response, which could contain a token', async () => {
+  it('is logged without the response if a collector rejects it, because the response could contain a token', async () => {
     collector.answer = 401;
     const { tracer, lines } = open({ OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret-token' });
     tracer.start('root', { atMs: 0 }).end(1);

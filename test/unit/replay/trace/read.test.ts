@@ -122,7 +122,7 @@ describe('a trace', () => {
     expect(most).toBeLessThan(45 * 2 ** 20);
   });
 
-  it('of each example is valid', async () => {
+  it('is valid in each example', async () => {
     const found = await events(EXAMPLE);
     expect(found.length).toBeGreaterThan(5);
   });
@@ -164,7 +164,7 @@ describe('an invalid header', () => {
       'submit,duration,cpu,memory\n',
       'bad.jsonl, line 1: this looks like CSV; convert it with `karpenter trace from-csv`',
     ],
-  ])('%j: %s', async (text, message) => {
+  ])('is rejected: %j: %s', async (text, message) => {
     expect(await complaint(text)).toBe(message);
   });
 });
@@ -272,7 +272,7 @@ describe('an invalid event', () => {
       { at: 1, delete: { apiVersion: 'v1', kind: 'Namespace', name: 'a', namespace: 'b' } },
       'delete.namespace is set, but a Namespace does not have a namespace; remove it',
     ],
-  ])('%j: %s', async (event, message) => {
+  ])('is rejected: %j: %s', async (event, message) => {
     const found = await complaint(framed(event));
     expect(found).toMatch(/^bad\.jsonl, line 2: /);
     const rest = found.replace('bad.jsonl, line 2: ', '');
@@ -330,7 +330,7 @@ describe('a path', () => {
   it.each([
     ['nowhere.jsonl', 'nowhere.jsonl: no such file'],
     ['.', ': is a folder; use a file with JSON lines'],
-  ])('%s: %s', async (name, message) => {
+  ])('is accepted or rejected: %s: %s', async (name, message) => {
     await expect(readTrace(join(folder, name))).rejects.toThrow(message);
   });
 });

@@ -4,18 +4,18 @@ import { DEFAULT_WORLD } from '../../../../src/replay/world-model/world-model.ts
 
 const model = (p50: number, p95: number, seed = 1) => ({ seed, bootSeconds: { p50, p95 } });
 
-describe('boot times', () => {
+describe('a boot time', () => {
   it.each([
     [40, 70],
     [10, 100],
     [60, 60],
-  ])('have the median and the 95th percentile of the model: %d s, %d s', (p50, p95) => {
+  ])('has the median and the 95th percentile of the model: %d s, %d s', (p50, p95) => {
     const seconds = Array.from({ length: 20_000 }, (_, n) => bootMs(model(p50, p95), n) / 1000).sort((a, b) => a - b);
     expect((seconds[10_000] ?? 0) / p50).toBeCloseTo(1, 1);
     expect((seconds[19_000] ?? 0) / p95).toBeCloseTo(1, 1);
   });
 
-  it('are divided into EC2, boot and kubelet', () => {
+  it('is divided into EC2, boot and kubelet', () => {
     const { startDelayMs = 0, bootDelayMs } = bootOfInstances(model(40, 70));
     const { bootMs: kubelet, bootJitter, readyMs = 0 } = kubeletsOf({ ...DEFAULT_WORLD, ...model(40, 70) });
     expect({ startDelayMs, kubelet, bootJitter, readyMs }).toEqual({
@@ -30,12 +30,12 @@ describe('boot times', () => {
     expect(bootOfInstances(model(40, 70, 2)).bootDelayMs?.(0)).not.toBe(bootDelayMs?.(0));
   });
 
-  it('have a seed of their own if one is given', () => {
+  it('has a seed of its own if one is given', () => {
     expect(bootMs({ ...model(40, 70), bootSeed: 2 }, 0)).toBe(bootMs(model(40, 70, 2), 0));
     expect(kubeletsOf({ ...DEFAULT_WORLD, bootSeed: 2 }).seed).toBe(2);
   });
 
-  it('are those of the local world with a median of 0', () => {
+  it('is that of the local world with a median of 0', () => {
     expect(bootOfInstances(model(0, 0))).toEqual({});
     expect(kubeletsOf({ ...DEFAULT_WORLD, ...model(0, 0), podStartSeconds: 2 })).toEqual({
       podStartMs: [2_000, 2_000],

@@ -15,12 +15,12 @@ const pool = (instanceType: string, capacityType: 'spot' | 'on-demand' | 'reserv
 });
 const types = Array.from({ length: 400 }, (_, n) => `m${n}.large`);
 
-describe('sold-out pools', () => {
-  it('do not exist without a share', () => {
+describe('a sold-out pool', () => {
+  it('does not exist without a share', () => {
     expect(shortages(model({}), START)).toBeUndefined();
   });
 
-  it('have their share at any time, and last as long as the model specifies', () => {
+  it('has its share at any time, and lasts as long as the model specifies', () => {
     const isSoldOut = shortages(model({ spot: 0.1 }), START);
     let soldOut = 0;
     let began = 0;
@@ -42,7 +42,7 @@ describe('sold-out pools', () => {
     expect(Math.abs(atStart - 0.1)).toBeLessThan(0.04);
   });
 
-  it('depend on seed, pool and time, but not on earlier calls', () => {
+  it('depends on seed, pool and time, but not on earlier calls', () => {
     const moments = Array.from({ length: 500 }, (_, hour) => START + hour * 60 * MINUTE);
     const all = (seed: number, order: readonly number[]) => {
       const isSoldOut = shortages(model({ spot: 0.3 }, seed), START);
@@ -53,7 +53,7 @@ describe('sold-out pools', () => {
     expect(moments.map((at) => all(2, moments).get(at))).not.toEqual(moments.map((at) => forwards.get(at)));
   });
 
-  it('have the capacity type of the model', () => {
+  it('has the capacity type of the model', () => {
     const isSoldOut = shortages(model({ spot: 1 }), START);
     expect(isSoldOut?.(pool('a'), START)).toBe(true);
     expect(isSoldOut?.(pool('a', 'on-demand'), START)).toBe(false);

@@ -23,13 +23,13 @@ const deviation = (values: readonly number[]): number => {
   return Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
 };
 
-describe('spot prices', () => {
-  it('are the catalogue prices without volatility', () => {
+describe('a spot price', () => {
+  it('is the catalogue price without volatility', () => {
     expect(market({ volatility: 0 })).toBe(base);
     expect(market({ volatility: 0, prices: [] })).toBe(base);
   });
 
-  it.each([0.03, 0.1])('change by the daily volatility: %d', (volatility) => {
+  it.each([0.03, 0.1])('changes by the daily volatility: %d', (volatility) => {
     const { spotUsd } = market({ volatility });
     const changes = pools.flatMap(({ type, zone }) =>
       Array.from({ length: DAYS }, (_, day) => {
@@ -41,7 +41,7 @@ describe('spot prices', () => {
     expect(deviation(changes) / volatility).toBeCloseTo(1, 1);
   });
 
-  it('stay near the catalogue price, and never exceed the on-demand price', () => {
+  it('stays near the catalogue price, and never exceeds the on-demand price', () => {
     const { spotUsd } = market({ volatility: 0.1 });
     const ratios = pools.map(({ type, zone }) => {
       const mean = base.spotUsd(type, zone, START) ?? 0;
@@ -52,7 +52,7 @@ describe('spot prices', () => {
     expect(ratios.reduce((sum, ratio) => sum + ratio, 0) / ratios.length).toBeCloseTo(1, 1);
   });
 
-  it('depend on seed, pool and hour, but not on earlier calls', () => {
+  it('depends on seed, pool and hour, but not on earlier calls', () => {
     const forwards = market({});
     const backwards = market({});
     const hours = Array.from({ length: 100 }, (_, hour) => START + hour * HOUR);
@@ -70,7 +70,7 @@ describe('spot prices', () => {
     expect(market({}, 2).spotUsd(type, zone, START)).not.toBe(forwards.spotUsd(type, zone, START));
   });
 
-  it('follow the given prices, and are random for other pools', () => {
+  it('follows the given prices, and is random for other pools', () => {
     const price = (at: number, usdPerHour: number) => ({
       at,
       instanceType: 'm5.large',

@@ -100,7 +100,7 @@ describe('a world with all parameters at 0', () => {
   });
 });
 
-describe('interruptions', () => {
+describe('an interruption', () => {
   const waited = async (change: Partial<WorldModel['spot']>, days: number, seed = 1): Promise<Played> => {
     const played = play({ seed, spot: { ...NEUTRAL.spot, ...change } }, { stateChangeEvents: false });
     await played.launch(1_000, 'spot');
@@ -109,7 +109,7 @@ describe('interruptions', () => {
     return played;
   };
 
-  it('affect the given share of spot instances per day, and no on-demand instances', async () => {
+  it('affects the given share of spot instances per day, and no on-demand instances', async () => {
     const { aws, interrupted, end } = await waited({ interruptionsPerDay: 0.2 }, 1);
     expect(interrupted.length / 1_000).toBeGreaterThan(0.17);
     expect(interrupted.length / 1_000).toBeLessThan(0.23);
@@ -120,7 +120,7 @@ describe('interruptions', () => {
     end();
   });
 
-  it('are reproducible by seed', async () => {
+  it('is reproducible by seed', async () => {
     const places = async (seed: number) => {
       const { aws, interrupted, end } = await waited({ interruptionsPerDay: 0.1 }, 1, seed);
       end();
@@ -132,14 +132,14 @@ describe('interruptions', () => {
     expect(await places(2)).not.toEqual(first);
   });
 
-  it('are more frequent in pools with little capacity, with the same total', () => {
+  it('is more frequent in pools with little capacity, with the same total', () => {
     expect(pace(0, 4) / pace(1, 4)).toBeCloseTo(4);
     const depths = Array.from({ length: 10_000 }, (_, n) => (n + 0.5) / 10_000);
     expect(depths.reduce((sum, depth) => sum + pace(depth, 4), 0) / depths.length).toBeCloseTo(1, 4);
     expect(pace(0.3, 1)).toBe(1);
   });
 
-  it('send a warning to the queue two minutes before the termination', async () => {
+  it('sends a warning to the queue two minutes before the termination', async () => {
     const { clock, aws, interrupted, launch, end } = play(
       { spot: { ...NEUTRAL.spot, interruptionsPerDay: 0.99 } },
       { stateChangeEvents: false },
@@ -159,7 +159,7 @@ describe('interruptions', () => {
     end();
   });
 
-  it('leave no timers for terminated instances, or after the end', async () => {
+  it('leaves no timers for terminated instances, or after the end', async () => {
     const { clock, aws, launch, end } = play({ spot: { ...NEUTRAL.spot, interruptionsPerDay: 0.01 } });
     await launch(2, 'spot');
     await clock.advance(60_000);
@@ -174,8 +174,8 @@ describe('interruptions', () => {
   });
 });
 
-describe('sold-out pools', () => {
-  it('are rejected by fleets, which launch other pools instead', async () => {
+describe('a sold-out pool', () => {
+  it('is rejected by fleets, which launch other pools instead', async () => {
     const { launch, aws, end } = play({ soldOut: { spot: 0.5, onDemand: 0, hours: 1 } });
     const errors: string[] = [];
     for (let n = 0; n < 20; n++) errors.push(...(await launch(1, 'spot')));
@@ -185,7 +185,7 @@ describe('sold-out pools', () => {
     end();
   });
 
-  it('are those of the model at that time', async () => {
+  it('is that of the model at that time', async () => {
     const { launch, clock, end } = play({ soldOut: { spot: 0.5, onDemand: 0.5, hours: 1 } });
     const outcomes: boolean[] = [];
     for (let hour = 0; hour < 48; hour++) {
@@ -226,8 +226,8 @@ describe('the rotation of images', () => {
   });
 });
 
-describe('boot times', () => {
-  it('are assigned in order of launches', async () => {
+describe('a boot time', () => {
+  it('is assigned in order of launches', async () => {
     const { launch, aws, end } = play({ bootSeconds: { p50: 40, p95: 70 } });
     await launch(3, 'on-demand');
     const expected = awsOf({ ...NEUTRAL, bootSeconds: { p50: 40, p95: 70 } }, 0).bootDelayMs;
@@ -236,8 +236,8 @@ describe('boot times', () => {
   });
 });
 
-describe('spot prices', () => {
-  it('are those of the hour, in responses and in costs', async () => {
+describe('a spot price', () => {
+  it('is that of the hour, in responses and in costs', async () => {
     const { launch, aws, clock, end } = play({ spot: { ...NEUTRAL.spot, volatility: 0.2 } });
     const { ec2 } = inProcessClients(aws, { clock });
     await clock.advance(5.5 * 3_600_000);

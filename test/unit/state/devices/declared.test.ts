@@ -16,8 +16,8 @@ const sourceFor = (maps: readonly TemplateConfigMap[], type = 'a', driver = 'd.e
 const faultsOf = (text: string): readonly string[] =>
   readDeclarations([configMap('m', text)]).invalid.map((each) => each.text);
 
-describe('declared devices', () => {
-  it('belong to the types and NodePools that satisfy the requirements', () => {
+describe('a declared device', () => {
+  it('belongs to the types and NodePools that satisfy the requirements', () => {
     const maps = [configMap('m', document('d.example.com', typed('a')))];
     expect(sourceFor(maps, 'a')).toBe('m/0.yaml#1');
     expect(sourceFor(maps, 'b')).toBeUndefined();
@@ -29,7 +29,7 @@ describe('declared devices', () => {
     expect(of('web')).toBeUndefined();
   });
 
-  it('with the highest weight win, then the last by name of the ConfigMap and key', () => {
+  it('wins with the highest weight, then as the last by name of the ConfigMap and key', () => {
     const heavy = configMap('a', document('d.example.com', 'weight: 10'));
     const light = configMap('z', document('d.example.com', 'weight: 9'));
     expect(sourceFor([light, heavy])).toBe('a/0.yaml#1');
@@ -37,13 +37,13 @@ describe('declared devices', () => {
     expect(sourceFor([plain('z'), plain('a')])).toBe('z/1.yaml#1');
   });
 
-  it('of several drivers and documents are read together', () => {
+  it('is read together with those of several drivers and documents', () => {
     const text = `${document('one.example.com')}---\n${document('two.example.com')}`;
     const found = declaredFor(readDeclarations([configMap('m', text)]), POOL, instanceType('a'));
     expect([...found.keys()].sort()).toEqual(['one.example.com', 'two.example.com']);
   });
 
-  it('keep runtime attributes with their groups', () => {
+  it('keeps runtime attributes with their groups', () => {
     const text = `driver: d.example.com
 pools: [{name: gpus, devices: [{name: a}, {name: b}, {name: c}]}]
 runtime: [{attribute: root, same: [[a, b], [c]]}, {attribute: uuid, unique: true}]`;
@@ -68,7 +68,7 @@ runtime: [{attribute: root, same: [[a, b], [c]]}, {attribute: uuid, unique: true
     expect(sourceFor([configMap('m', 'driver: d.example.com\npools: []')])).toBe('m/0.yaml#1');
   });
 
-  it('that are not valid do not affect other documents', () => {
+  it('does not affect other documents if it is not valid', () => {
     const { devices, invalid } = readDeclarations([
       configMap('m', `${document('d.example.com')}---\ndriver: 1\n`, 'pools: ['),
     ]);
@@ -101,11 +101,11 @@ runtime: [{attribute: root, same: [[a, b], [c]]}, {attribute: uuid, unique: true
       'requirements[0].operator must be one of In',
     ],
     ['driver: d.example.com\npools: []\nruntime: [{attribute: a}]', 'runtime[0].same must be a list of lists'],
-  ])('are refused with the field: %p', (text, fault) => {
+  ])('is refused with the field: %p', (text, fault) => {
     expect(faultsOf(text)).toEqual([expect.stringContaining(fault)]);
   });
 
-  it('are limited in number and size', () => {
+  it('is limited in number and size', () => {
     const many = Array.from({ length: 257 }, () => document('d.example.com')).join('---\n');
     const { devices, invalid } = readDeclarations([configMap('m', many)]);
     expect(devices).toHaveLength(256);

@@ -69,12 +69,12 @@ async function learn(): Promise<void> {
   await clock.advance(30_000);
 }
 
-describe('the devices of new nodes', () => {
-  it('are unknown without a source', async () => {
+describe('a device of a new node', () => {
+  it('is unknown without a source', async () => {
     expect(await templates()).toEqual(new Map());
   });
 
-  it('come from declarations, then living nodes, then the table of the provider', async () => {
+  it('comes from declarations, then living nodes, then the table of the provider', async () => {
     table = [STATIC];
     expect(await deviceNames()).toEqual(['gpu-0']);
     living('n', devices(2));
@@ -86,13 +86,13 @@ describe('the devices of new nodes', () => {
     expect(await deviceNames()).toBeUndefined();
   });
 
-  it('of different drivers come from different sources', async () => {
+  it('comes from another source for a different driver', async () => {
     table = [STATIC];
     declared = 'driver: other.example.com\npools: [{name: p, devices: [{name: x}]}]';
     expect(await deviceNames()).toEqual(['gpu-0', 'x']);
   });
 
-  it('are the same object until a source changes', async () => {
+  it('is the same object until a source changes', async () => {
     table = [STATIC];
     const before = await templates();
     expect(await templates()).toBe(before);
@@ -100,7 +100,7 @@ describe('the devices of new nodes', () => {
     expect(await templates()).not.toBe(before);
   });
 
-  it('are suspended after a node had other devices', async () => {
+  it('is suspended after a node had other devices', async () => {
     table = [STATIC];
     const place = { nodePool: 'default', type: 'a', driver: DRIVER };
     const suspendedMinutes = (uid: string) => (sources.suspensions.suspend(place, uid, 'no devices') ?? 0) / 60_000;
@@ -129,7 +129,7 @@ describe('the devices of new nodes', () => {
     expect(suspendedMinutes('4')).toBe(10);
   });
 
-  it('are suspended on all types of a NodePool while three types are suspended', async () => {
+  it('is suspended on all types of a NodePool while three types are suspended', async () => {
     table = [STATIC];
     const suspend = (type: string, nodePool = 'default') =>
       sources.suspensions.suspend({ nodePool, type, driver: DRIVER }, type, `other devices on ${type}`);
@@ -145,8 +145,8 @@ describe('the devices of new nodes', () => {
   });
 });
 
-describe('learned devices', () => {
-  it('need slices that were unchanged for 30 seconds', async () => {
+describe('a learned device', () => {
+  it('needs slices that were unchanged for 30 seconds', async () => {
     living('n', devices(1));
     expect(await deviceNames()).toBeUndefined();
     await clock.advance(29_000);
@@ -169,20 +169,20 @@ describe('learned devices', () => {
     ],
     ['is not managed', { nodeClaim: undefined as never }],
     ['belongs to another NodePool', { labels: { [INSTANCE_TYPE_LABEL]: 'a', 'karpenter.sh/nodepool': 'other' } }],
-  ])('do not come from a node that %s', async (_, parts) => {
+  ])('does not come from a node that %s', async (_, parts) => {
     living('n', devices(1), parts);
     await learn();
     expect(await deviceNames()).toBeUndefined();
   });
 
-  it('do not come from pools that are not complete, or not of the node alone', async () => {
+  it('does not come from a pool that is not complete, or not of the node alone', async () => {
     living('n', devices(1));
     slices = [slice(devices(1), { pool: 'n', nodeName: 'n', resourceSliceCount: 2 })];
     await learn();
     expect(await deviceNames()).toBeUndefined();
   });
 
-  it('keep no values of their node, but which devices have equal values', async () => {
+  it('keeps no values of its node, but which devices have equal values', async () => {
     const roots = ['x', 'x', 'y', 'y'];
     living(
       'n',
@@ -206,7 +206,7 @@ describe('learned devices', () => {
     expect(place(3)).toContain('violate the constraint');
   });
 
-  it('drop attributes that differ between nodes, and keep taints that all nodes have', async () => {
+  it('drops attributes that differ between nodes, and keeps taints that all nodes have', async () => {
     const of = (slot: string, ...keys: readonly string[]) =>
       devices(1, () => ({
         attributes: { slot: { string: slot }, model: { string: 'm' } },
@@ -220,7 +220,7 @@ describe('learned devices', () => {
     ]);
   });
 
-  it('have the shape of the newest node', async () => {
+  it('has the shape of the newest node', async () => {
     living('old', devices(2));
     living('new', devices(3));
     await learn();
@@ -229,7 +229,7 @@ describe('learned devices', () => {
     expect(otherShapes).toEqual([DRIVER]);
   });
 
-  it('are learned again from the living nodes after a restart', async () => {
+  it('is learned again from the living nodes after a restart', async () => {
     const attributes = (index: number) => ({ attributes: { uuid: { string: `u${index}` } } });
     living('n', devices(2, attributes));
     await learn();
@@ -241,7 +241,7 @@ describe('learned devices', () => {
     expect(await templates()).toEqual(before);
   });
 
-  it('are counted by source', async () => {
+  it('is counted by source', async () => {
     living('n', devices(1));
     await learn();
     await templates();
@@ -250,7 +250,7 @@ describe('learned devices', () => {
   });
 });
 
-describe('learned devices of a type without nodes', () => {
+describe('a learned device of a type without nodes', () => {
   const root = 'resource.kubernetes.io/pcieRoot';
   const inRoots = devices(4, (index) => ({ attributes: { [root]: { string: `r${index >> 1}` } } }));
   const learnAndRemove = async (): Promise<void> => {
@@ -266,7 +266,7 @@ describe('learned devices of a type without nodes', () => {
     sources = newSources();
   };
 
-  it('are remembered, also after a restart', async () => {
+  it('is remembered, also after a restart', async () => {
     await learnAndRemove();
     const before = await templates();
     expect(await deviceNames()).toHaveLength(4);
@@ -278,7 +278,7 @@ describe('learned devices of a type without nodes', () => {
     expect(world().place([pair], newNode(all))).toContain('violate the constraint');
   });
 
-  it('are dropped if the NodeClass changes, but not while the NodeClass is unknown', async () => {
+  it('is dropped if the NodeClass changes, but not while the NodeClass is unknown', async () => {
     await learnAndRemove();
     nodeClassHash = undefined;
     expect(await deviceNames()).toBeUndefined();
@@ -290,7 +290,7 @@ describe('learned devices of a type without nodes', () => {
     expect(await deviceNames()).toBeUndefined();
   });
 
-  it('are dropped after 30 days without a node', async () => {
+  it('is dropped after 30 days without a node', async () => {
     await learnAndRemove();
     await clock.advance(29 * 24 * 3_600_000);
     expect(await deviceNames()).toHaveLength(4);
@@ -298,7 +298,7 @@ describe('learned devices of a type without nodes', () => {
     expect(await deviceNames()).toBeUndefined();
   });
 
-  it('are limited to 256 templates, and change only if there is something to write', () => {
+  it('is limited to 256 templates, and changes only if there is something to write', () => {
     const remember = (at: number) =>
       memory.remember({ nodePool: 'p', type: `t${at}`, template: STATIC, nodeClassHash: 'h' });
     for (let at = 0; at < 300; at++) remember(at);
@@ -316,7 +316,7 @@ describe('learned devices of a type without nodes', () => {
     '[{}]',
     '[{"nodePool": "p", "type": "t", "template": {"driver": "d", "pools": [1]}}]',
     'x',
-  ])('are not restored from a text that is not valid: %s', (text) => {
+  ])('is not restored from a text that is not valid: %s', (text) => {
     expect(() => memory.restore(text)).toThrow();
   });
 });

@@ -28,7 +28,7 @@ describe('karpenter convert', () => {
         TEMPLATE,
       ),
     ],
-  ])('%s prints NodePools and EC2NodeClasses with every assumption', async (name, args) => {
+  ])('prints NodePools and EC2NodeClasses with every assumption: %s', async (name, args) => {
     const { output, errors, code } = await converted(name, ...args);
     expect(`${output}\n${errors}`).toMatchSnapshot();
     expect(code).toBe(0);

@@ -4,7 +4,7 @@ import { conversions, files } from './conversions.ts';
 
 const { converted, write } = conversions();
 
-describe('input that cannot be used', () => {
+describe('an input that cannot be used', () => {
   const named = { nodegroupName: 'g' };
   it.each<[string, string, unknown, RegExp]>([
     ['managed-node-groups', 'no JSON', '{"nodegroup": ', /not valid/],
@@ -80,7 +80,7 @@ describe('input that cannot be used', () => {
       { kind: 'Deployment', spec: { template: { spec: { containers: 'a' } } } },
       /containers: must be a list/,
     ],
-  ])('%s rejects %s with the file and the field', async (verb, _, input, message) => {
+  ])('rejects, for %s, %s with the file and the field', async (verb, _, input, message) => {
     const path = write('wrong.json', input);
     const { output, errors, code } = await runConvert(verb, '-f', path);
     expect(errors).toMatch(message);

@@ -39,7 +39,7 @@ describe('the installation', () => {
     ['v0.33.2', '0.33.12 → 1.0.x → 1.14.1'],
     ['0.37.7', '1.0.x → 1.14.1'],
     ['1.0.0', '1.14.1'],
-  ])('%s has a supported path', (tag, way) => {
+  ])('has a supported path: %s', (tag, way) => {
     expect(about([karpenter(tag)], 'Karpenter kube-system/karpenter')).toMatchObject([
       { state: 'todo', message: expect.stringContaining(`required upgrades: ${way}, `) },
     ]);
@@ -49,7 +49,7 @@ describe('the installation', () => {
     ['1.1.0', 'ok'],
     ['1.14.1', 'ok'],
     ['latest', 'unknown'],
-  ])('%s is %s', (tag, state) => {
+  ])('reports for %s: %s', (tag, state) => {
     expect(about([karpenter(tag)], 'Karpenter kube-system/karpenter')).toMatchObject([{ state }]);
   });
 
@@ -96,8 +96,8 @@ describe('the installation', () => {
   });
 });
 
-describe('kinds', () => {
-  it('with other stored versions are rewritten after v1 is the storage version', () => {
+describe('a kind', () => {
+  it('is rewritten after v1 is the storage version if it has other stored versions', () => {
     const stored = (versions: readonly string[]) =>
       about(
         [karpenter('1.0.8'), ...core({ versions, stored: ['v1beta1', 'v1'] }), pool('v1')],
@@ -115,7 +115,7 @@ describe('kinds', () => {
     expect(stored(['v1beta1', 'v1'])).toMatchObject([{ state: 'blocked', next: 'upgrade to 1.0, which stores v1' }]);
   });
 
-  it('that a webhook converts wait for 1.1, and are broken after it', () => {
+  it('waits for 1.1 if a webhook converts it, and is broken after it', () => {
     const converted = core({ versions: ['v1'], stored: ['v1'], isConverted: true });
     expect(about([karpenter('1.0.8'), ...converted], 'CRD nodepools.karpenter.sh')).toMatchObject([
       { state: 'blocked' },
@@ -125,7 +125,7 @@ describe('kinds', () => {
     ]);
   });
 
-  it('of alpha are deleted last, and never while they have objects', () => {
+  it('is deleted last if it is alpha, and never while it has objects', () => {
     const subject = 'CRD provisioners.karpenter.sh';
     const next = 'kubectl delete crd provisioners.karpenter.sh';
     expect(about([...alphaDefinitions(true), provisioner('x')], subject)).toMatchObject([
@@ -138,7 +138,7 @@ describe('kinds', () => {
     expect(statusOf(unread, []).items.find((item) => item.subject === subject)).toMatchObject({ state: 'blocked' });
   });
 
-  it('that no Helm release owns get its labels, and are not deleted for it', () => {
+  it('gets the labels of a Helm release if none owns it, and is not deleted for it', () => {
     const [item] = about(
       [karpenter('1.0.8'), ...core({ versions: ['v1'], stored: ['v1'], isOwned: false })],
       'ownership of CRDs',
@@ -152,7 +152,7 @@ describe('kinds', () => {
     );
   });
 
-  it('have their own webhooks, distinct from other webhooks', () => {
+  it('has its own webhooks, distinct from other webhooks', () => {
     const [ours, other] = [
       webhook('Validating', 'validation.webhook.karpenter.sh'),
       webhook('Validating', 'karpenter-policy.example.com'),
@@ -164,15 +164,15 @@ describe('kinds', () => {
   });
 });
 
-describe('custom resources', () => {
-  it('of alpha must be converted, and are deleted last', () => {
+describe('a custom resource', () => {
+  it('must be converted if it is alpha, and is deleted last', () => {
     expect(about(without(BOTH, 'NodePool'), /^Provisioners/)).toMatchObject([
       { state: 'todo', next: expect.stringContaining('karpenter convert -f') },
     ]);
     expect(about(BOTH, /^Provisioners/)).toMatchObject([{ state: 'blocked' }]);
   });
 
-  it('without group in their nodeClassRef are reported', () => {
+  it('is reported without group in its nodeClassRef', () => {
     const bare = pool('v1', { nodeClassRef: { name: 'default' } });
     expect(about([bare], /^NodePools/)).toEqual(
       expect.arrayContaining([
@@ -181,13 +181,13 @@ describe('custom resources', () => {
     );
   });
 
-  it('that are drifted are waited for', () => {
+  it('is waited for while it is drifted', () => {
     expect(about([claim('v1', 'a', true), claim('v1', 'b')], 'drift')).toMatchObject([
       { state: 'todo', message: expect.stringMatching(/^1 NodeClaim of 2 drifted: a;/) },
     ]);
   });
 
-  it('that are not Ready have the reason', () => {
+  it('has the reason if it is not Ready', () => {
     const broken = pool('v1', {
       conditions: [{ type: 'Ready', status: 'False', reason: 'NodeClassNotFound', message: 'no such class' }],
     });
@@ -196,18 +196,18 @@ describe('custom resources', () => {
     ]);
   });
 
-  it('with a metadata hop limit of one are reported before 1.1', () => {
+  it('is reported before 1.1 if its metadata hop limit is one', () => {
     const short = nodeClass('v1', { metadataOptions: { httpPutResponseHopLimit: 1 } });
     expect(about([karpenter('1.0.8'), short], 'EC2NodeClasses default')).toMatchObject([{ state: 'todo' }]);
     expect(about([karpenter('1.1.0'), short], 'EC2NodeClasses default')).toEqual([]);
   });
 
-  it('of other APIs with the same kind are ignored', () => {
+  it('is ignored if it belongs to another API with the same kind', () => {
     const machine = { apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine', metadata: { name: 'm' } };
     expect(about([machine], 'Machines')).toEqual([]);
   });
 
-  it('of AMI family Custom have to register the taint of v1', () => {
+  it('has to register the taint of v1 if its AMI family is Custom', () => {
     const custom = (spec: object) =>
       about([karpenter('1.0.8'), nodeClass('v1', { amiFamily: 'Custom', ...spec })], 'EC2NodeClass default');
     expect(custom({ userData: 'kubelet --register-with-taints=karpenter.sh/unregistered:NoExecute' })).toMatchObject([
@@ -221,8 +221,8 @@ describe('custom resources', () => {
   });
 });
 
-describe('nodes', () => {
-  it('of Provisioners are moved in order: NodePools, the taint, then one node at a time', () => {
+describe('a node', () => {
+  it('is moved from its Provisioner in order: NodePools, the taint, then one node at a time', () => {
     const subject = 'nodes of Provisioner default';
     expect(about(ALPHA, subject)).toMatchObject([{ message: expect.stringContaining('no NodePool can replace them') }]);
     const untainted = [...without(BOTH, 'Provisioner'), provisioner('default')];
@@ -232,7 +232,7 @@ describe('nodes', () => {
     ]);
   });
 
-  it('belong to a Machine only by their owner', () => {
+  it('belongs to a Machine only by its owner', () => {
     const owned = node(
       'a',
       {},
@@ -241,7 +241,7 @@ describe('nodes', () => {
     expect(about([owned], 'nodes of Machines')).toHaveLength(1);
   });
 
-  it('have taints that must be removed manually', () => {
+  it('has taints that must be removed manually', () => {
     const items = itemsOf([
       node('a', { 'karpenter.sh/nodepool': 'x' }, { taints: ['karpenter.sh/disruption'] }),
       node('b', {}, { taints: ['karpenter.sh/legacy'] }),
@@ -252,12 +252,12 @@ describe('nodes', () => {
     ]);
   });
 
-  it('of groups are valid beside Karpenter, and must be moved while a cluster-autoscaler runs', () => {
+  it('is valid in a group beside Karpenter, and must be moved while a cluster-autoscaler runs', () => {
     expect(about(V1, 'managed node group system')).toMatchObject([{ state: 'ok' }]);
     expect(about([...V1, autoscaler()], 'managed node group system')).toMatchObject([{ state: 'todo' }]);
   });
 
-  it('of Fargate and of EKS Auto Mode are ignored', () => {
+  it('is ignored on Fargate and in EKS Auto Mode', () => {
     const own = [
       node('fargate', { 'eks.amazonaws.com/compute-type': 'fargate' }),
       node('auto', { 'eks.amazonaws.com/compute-type': 'auto', 'karpenter.sh/nodepool': 'general-purpose' }),
@@ -265,7 +265,7 @@ describe('nodes', () => {
     expect(itemsOf(own).filter(({ area, state }) => area === 'nodes' && state !== 'ok')).toEqual([]);
   });
 
-  it('that must not be consolidated have the current annotation', () => {
+  it('has the current annotation if it must not be consolidated', () => {
     const [item] = about(
       [node('a', {}, { annotations: { 'karpenter.sh/do-not-consolidate': 'true' } })],
       /do-not-consolidate/,
@@ -276,7 +276,7 @@ describe('nodes', () => {
   });
 });
 
-describe('workloads', () => {
+describe('a workload', () => {
   it.each([
     [
       'an old annotation',
@@ -307,7 +307,7 @@ describe('workloads', () => {
       },
       /^label/,
     ],
-  ])('with %s must be converted', (_, template, subject) => {
+  ])('must be converted with %s', (_, template, subject) => {
     expect(about([deployment('web', template)], subject)).toMatchObject([
       {
         state: 'todo',
@@ -317,7 +317,7 @@ describe('workloads', () => {
     ]);
   });
 
-  it('that have both annotations are done', () => {
+  it('is done if it has both annotations', () => {
     const annotations = { 'karpenter.sh/do-not-evict': 'true', 'karpenter.sh/do-not-disrupt': 'true' };
     expect(about([deployment('web', { annotations })], /annotation/)).toEqual([]);
     const safe = { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true' };

@@ -44,7 +44,7 @@ const at = (found: MigrationPlan, command: RegExp): number => {
 };
 
 describe('a plan as Markdown', () => {
-  it.each(Object.entries(CLUSTERS))('%s', (_, parts) => {
+  it.each(Object.entries(CLUSTERS))('prints %s', (_, parts) => {
     expect(`\n${planMarkdown(plan(parts), 110)}`).toMatchSnapshot();
   });
 
@@ -61,16 +61,16 @@ describe('a plan as Markdown', () => {
 });
 
 describe('a plan as JSON', () => {
-  it.each(Object.entries(CLUSTERS))('of %s fits its schema', (_, parts) => {
+  it.each(Object.entries(CLUSTERS))('fits its schema for %s', (_, parts) => {
     expect(strictly(MIGRATE_PLAN, JSON.parse(JSON.stringify(plan(parts))))).toEqual([]);
   });
 });
 
-describe('the files of a plan', () => {
+describe('a file of a plan', () => {
   it.each<[string, Parts]>([
     ...Object.entries(CLUSTERS),
     ['a cluster with one group, which keeps the operator', [managed('a', 'system', 'us-west-2a')]],
-  ])('are written before they are applied: %s', (_, parts) => {
+  ])('is written before it is applied: %s', (_, parts) => {
     const written = new Set<string>();
     for (const command of commands(plan(parts))) {
       for (const [, file = ''] of command.matchAll(/kubectl apply -f (\S+\.yaml)/g))
@@ -300,8 +300,8 @@ describe('a plan of odd objects', () => {
   });
 });
 
-describe('the open points', () => {
-  it('are unread objects, the name of the cluster and the image', () => {
+describe('the list of open points', () => {
+  it('contains unread objects, the name of the cluster and the image', () => {
     const found = planOf(factsOf(MANAGED, { notRead: [{ kind: 'Deployment', why: 'forbidden', effect: '' }] }), {
       groups: NONE,
     });

@@ -132,18 +132,18 @@ describe('markup', () => {
   });
 });
 
-describe('axes', () => {
+describe('an axis', () => {
   it.each([
     [0, [0, 1]],
     [4.04, [0, 1, 2, 3, 4, 5]],
     [0.3, [0, 0.1, 0.2, 0.3]],
     [1_000, [0, 200, 400, 600, 800, 1_000]],
     [40, [0, 10, 20, 30, 40]],
-  ])('up to %p have %j', (most, ticks) => {
+  ])('has, up to %p, %j', (most, ticks) => {
     expect(valueTicks(most)).toEqual(ticks);
   });
 
-  it('count in integers', () => {
+  it('counts in integers', () => {
     expect(valueTicks(1, true)).toEqual([0, 1]);
     expect(valueTicks(3, true)).toEqual([0, 1, 2, 3]);
     expect(valueTicks(12, true)).toEqual([0, 5, 10, 15]);
@@ -155,31 +155,31 @@ describe('axes', () => {
     ['a day', 86_400, ['15:00', '18:00', '21:00', 'Mon 2 Mar', '03:00', '06:00', '09:00', '12:00']],
     ['a week', 604_800, ['Mon 2 Mar', 'Tue 3 Mar', 'Wed 4 Mar', 'Thu 5 Mar', 'Fri 6 Mar', 'Sat 7 Mar', 'Sun 8 Mar']],
     ['a month', 30 * 86_400, ['2 Mar', '9 Mar', '16 Mar', '23 Mar', '30 Mar']],
-  ])('of %s have full hours, days or Mondays', (_, seconds, labels) => {
+  ])('has full hours, days or Mondays for %s', (_, seconds, labels) => {
     expect(timeTicks(Date.parse('2026-03-01T14:07:00Z'), seconds).map(({ label }) => label)).toEqual(labels);
   });
 
-  it('of pending times end beyond the longest', () => {
+  it('ends beyond the longest pending time', () => {
     expect(waitTicks(70).map(({ label }) => label)).toEqual(['1 s', '3 s', '10 s', '30 s', '1 min', '2 min']);
     expect(waitTicks(0).map(({ label }) => label)).toEqual(['1 s', '3 s', '10 s']);
     expect(waitTicks(1e9).at(-1)?.label).toBe('7 d');
   });
 });
 
-describe('plots', () => {
-  it('have at most 600 points per line, each for the same duration', () => {
+describe('a plot', () => {
+  it('has at most 600 points per line, each for the same duration', () => {
     const { plots, stepSeconds } = timePlots(sampleResult({ days: 30, stepSeconds: 60 }));
     expect(stepSeconds).toBe(72 * 60);
     expect(Math.max(...plots.flatMap(({ lines }) => lines.map(({ values }) => values.length)))).toBe(600);
     expect(plots.find(({ id }) => id === 'waiting')?.lines[0]?.values).toContain(6);
   });
 
-  it('end at the end of the run', () => {
+  it('ends at the end of the run', () => {
     const [rate] = timePlots(stoppedResult()).plots;
     expect(rate?.lines.map(({ values }) => values.length)).toEqual([504, 168]);
   });
 
-  it('accumulate spending', () => {
+  it('accumulates spending', () => {
     const result = sampleResult();
     const spent = timePlots(result)
       .plots.find(({ id }) => id === 'spent')
@@ -187,7 +187,7 @@ describe('plots', () => {
     expect(spent).toBeCloseTo(result.runs[0]?.cost.effectiveUsd ?? 0, -1);
   });
 
-  it('use the distribution of pending times, or four values', () => {
+  it('uses the distribution of pending times, or four values', () => {
     const known = waitPlot(sampleResult());
     expect(known?.seconds).toEqual([1, 5, 10, 30, 60, 120, 300, 1_234]);
     expect(known?.plot.lines[0]?.values.at(-1)).toBe(1);
@@ -199,7 +199,7 @@ describe('plots', () => {
   });
 });
 
-it('the log contains the first events of each run up to its size, in order of time', () => {
+it('contains in its log the first events of each run up to its size, in order of time', () => {
   const { entries, total, words } = logOf(sampleResult({ events: 3_000 }).runs);
   expect({ entries: entries.length, total }).toEqual({ entries: 4_000, total: 6_000 });
   expect(entries.filter(([, run]) => run === 1)).toHaveLength(2_000);

@@ -107,7 +107,7 @@ describe('calendarOf', () => {
       ],
     ],
     [[{ nodes: '1', schedule: '@daily' }], [expect.stringMatching(/^unreadable: .*must be set together; none of/)]],
-  ])('for %j warns %j', (budgets, warnings) => {
+  ])('warns for %j of %j', (budgets, warnings) => {
     expect(warningsFor(budgets)).toEqual(warnings);
   });
 

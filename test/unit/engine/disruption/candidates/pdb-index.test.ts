@@ -14,7 +14,7 @@ const of = (
   metadata: { name, namespace },
 });
 
-describe('the budgets of a pod', () => {
+describe('the list of budgets of a pod', () => {
   it.each([
     { what: 'by a label', selector: { matchLabels: { app: 'web' } }, is: true },
     { what: 'by all of its labels', selector: { matchLabels: { app: 'web', tier: 'front' } }, is: true },
@@ -45,13 +45,13 @@ describe('the budgets of a pod', () => {
       is: false,
     },
     { what: 'by an empty selector in another namespace', selector: {}, namespace: 'bank', is: false },
-  ])('are those that select it $what: $is', ({ selector, namespace, is }) => {
+  ])('contains those that select it $what: $is', ({ selector, namespace, is }) => {
     expect(budgetsOf(web, [of('b', selector, namespace)]).map(({ metadata }) => metadata.name)).toEqual(
       is ? ['b'] : [],
     );
   });
 
-  it('are returned in the order of the list for any kind of selector', () => {
+  it('has the order of all budgets for any kind of selector', () => {
     const budgets = [
       of('first', { matchLabels: { tier: 'front' } }),
       of('second', {}),
@@ -73,7 +73,7 @@ describe('a budget whose selector exceeds the limit of rules', () => {
     ['101 expressions', { matchExpressions: expressions(101, 1) }],
     ['1,010 values', { matchExpressions: expressions(10, 101) }],
     ['101 labels', { matchLabels: Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`k${at}`, 'x'])) }],
-  ])('with %s is unreadable and blocks', (_, selector) => {
+  ])('is unreadable and blocks with %s', (_, selector) => {
     expect(isReadable(of('large', selector))).toBe(false);
   });
 

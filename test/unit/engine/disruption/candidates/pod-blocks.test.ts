@@ -27,7 +27,7 @@ describe('blockingBudgets', () => {
     { spec: { minAvailable: '100%' }, blocks: true },
     { spec: { minAvailable: 5 }, blocks: false },
     { spec: { maxUnavailable: 1 }, blocks: false },
-  ])('$spec blocks permanently: $blocks', ({ spec, blocks }) => {
+  ])('blocks permanently with $spec: $blocks', ({ spec, blocks }) => {
     expect(never(spec)).toEqual(blocks ? ['default/b'] : []);
   });
 

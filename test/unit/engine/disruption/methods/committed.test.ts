@@ -38,7 +38,7 @@ const ask = (
   simulate: () => Simulation = () => solved(),
 ): MethodInput => asking(candidates, simulate, { committed, consolidation: 'thorough' });
 
-describe('the savings of deleting nodes', () => {
+describe('the saving of deleting nodes', () => {
   const all = [a, b, c];
   const ids = (nodes: readonly (typeof a)[]) => nodes.map(({ providerId }) => providerId);
   const saved = (committed: CommittedUse | undefined, nodes: readonly (typeof a)[]) =>
@@ -51,11 +51,11 @@ describe('the savings of deleting nodes', () => {
     ['the uncovered part of one node', 2 * DRAW, [a], 0.2],
     ['the uncovered part of two nodes, counted once', 2 * DRAW, [a, b], 0.2],
     ['the uncovered part of a node', 2.5 * DRAW, [a], 0.1],
-  ])('are %s', (_, amount, nodes, usd) => {
+  ])('equals %s', (_, amount, nodes, usd) => {
     expect(saved(use(amount, ...all), nodes)).toBeCloseTo(usd);
   });
 
-  it('never exceed the reduction of the bill', () => {
+  it('never exceeds the reduction of the bill', () => {
     for (let amount = 0; amount < 4 * DRAW; amount += DRAW / 7) {
       const covered = (count: number) => Math.min(count * 0.2, (amount / DRAW) * 0.2);
       for (const gone of [[a], [a, b], all]) {

@@ -174,11 +174,11 @@ describe('validation', () => {
   });
 });
 
-describe('swaps', () => {
+describe('a swap', () => {
   const four = inZone('zone-a', 4);
   const thorough = { consolidation: 'thorough' as const };
 
-  it('are rejected if they strand pods or need more than twice as many nodes', async () => {
+  it('is rejected if it strands pods or needs more than twice as many nodes', async () => {
     const swapped = (count: number, more: object = {}) =>
       decided(
         swap,
@@ -194,12 +194,12 @@ describe('swaps', () => {
     expect((await swapped(3, { pools })).commands).toEqual([]);
   });
 
-  it('keep every node that contributes to the savings', async () => {
+  it('keeps every node that contributes to the savings', async () => {
     const { taken } = await decided(swap, four, (names) => solved(names.map(() => planned(['m.1']))), thorough);
     expect(taken).toHaveLength(4);
   });
 
-  it('stop after twenty seconds', async () => {
+  it('stops after twenty seconds', async () => {
     let elapsed = 0;
     const { commands, asked } = await decided(
       swap,

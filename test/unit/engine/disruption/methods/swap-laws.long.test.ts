@@ -147,8 +147,8 @@ describe('every consolidation command until no further command is found', () => 
   }, 60_000);
 });
 
-describe('swaps', () => {
-  it('save money for any launched types, respect budgets and policies, and leave a place for every pod', async () => {
+describe('a swap', () => {
+  it('saves money for any launched types, respects budgets and policies, and leaves a place for every pod', async () => {
     let count = 0;
     await fc.assert(
       fc.asyncProperty(largerClusters, fc.boolean(), async (cluster, spotToSpot) => {

@@ -67,7 +67,7 @@ const asking = (
 
 const names = (candidates: readonly Candidate[]): readonly string[] => candidates.map(({ name }) => name).sort();
 
-describe('the replacements of a swap', () => {
+describe('a replacement of a swap', () => {
   const eight = [candidate('a'), candidate('b')]; // 0.80 in total
 
   const together = (claims: readonly PlannedClaim[], candidates: readonly Candidate[] = eight, spotToSpot = true) =>
@@ -77,7 +77,7 @@ describe('the replacements of a swap', () => {
       spotToSpot,
     );
 
-  it('have types that cost less together, whichever types are launched', () => {
+  it('has types that cost less together with the other replacements, whichever types are launched', () => {
     const found = together([planned(['m.4', 'm.8', 'm.16']), planned(['m.2', 'm.4', 'm.8'])]);
     // 0.20 and 0.10 at least leave 0.53 and 0.26.
     expect(found?.map(({ instanceTypes }) => instanceTypes)).toEqual([
@@ -86,11 +86,11 @@ describe('the replacements of a swap', () => {
     ]);
   });
 
-  it('are rejected if they cost the same', () => {
+  it('is rejected if it costs the same', () => {
     expect(together([planned(['m.8']), planned(['m.8'])])).toBeUndefined();
   });
 
-  it('are limited to spot if the NodePool allows spot, so that a failed launch cannot fall back to a higher price', () => {
+  it('is limited to spot if the NodePool allows spot, so that a failed launch cannot fall back to a higher price', () => {
     const found = together([planned(['m.4', 'm.8'], ['on-demand', 'spot'])]);
     expect(found?.[0]?.requirements).toContainEqual({ key: CAPACITY_TYPE_LABEL, operator: 'In', values: ['spot'] });
   });
@@ -101,13 +101,13 @@ describe('the replacements of a swap', () => {
   const spotFor = (count: number, spotToSpot = true) =>
     cheaperTogether([Replacement.of(planned(manyNames.slice(0, count), ['spot'], many), many)], spot, spotToSpot);
 
-  it('replace spot nodes only if the feature gate is set and many types are possible', () => {
+  it('replaces spot nodes only if the feature gate is set and many types are possible', () => {
     expect(spotFor(15)?.[0]?.instanceTypes).toHaveLength(15);
     expect(spotFor(14)).toBeUndefined();
     expect(spotFor(15, false)).toBeUndefined();
   });
 
-  it('exclude a zone whose prices are too high', () => {
+  it('excludes a zone whose prices are too high', () => {
     const split = types.map((type) => ({
       ...type,
       offerings: type.offerings.map((offering) =>
@@ -258,8 +258,8 @@ describe('in a cluster whose nodes have an inefficient mix of pods', () => {
   });
 });
 
-describe('groups of candidates', () => {
-  it('are formed by NodePool, by zone, by capacity type and by all three, highest price first, without duplicates', () => {
+describe('a group of candidates', () => {
+  it('is formed by NodePool, by zone, by capacity type and by all three, highest price first, without duplicates', () => {
     const nodes = [
       candidate('a', { pool: 'x', zone: 'zone-a' }),
       candidate('b', { pool: 'x', zone: 'zone-a' }),
@@ -274,8 +274,8 @@ describe('groups of candidates', () => {
   });
 });
 
-describe('unit prices', () => {
-  it('value no type above its price, and value the demand at the price of the best mix of types', () => {
+describe('a unit price', () => {
+  it('values no type above its price, and values the demand at the price of the best mix of types', () => {
     const GIB = 2 ** 30;
     const withMemory = (name: string, cpu: number, gib: number, usdPerHour: number): InstanceType => {
       const type = instanceType(name, cpu, usdPerHour);

@@ -42,7 +42,7 @@ describe('a score', () => {
     { usdPerHour: 1, cost: 2.125, score: 8 / 17, approved: false },
     { usdPerHour: 0, cost: 2, score: 0, approved: false },
     { usdPerHour: 1, cost: 0, score: Number.POSITIVE_INFINITY, approved: true },
-  ])('for $usdPerHour of 4 USD and a disruption cost of $cost of 4 is $score', ({
+  ])('is, for $usdPerHour of 4 USD and a disruption cost of $cost of 4, $score', ({
     usdPerHour,
     cost,
     score,
@@ -88,7 +88,7 @@ describe('couldPass', () => {
   });
 });
 
-describe('the totals of a NodePool', () => {
+describe('the total of a NodePool', () => {
   const of = (kind: string) => ({ ownerReferences: [{ apiVersion: 'apps/v1', kind, name: 'x', uid: 'x' }] });
   const daemon = pod('daemon', { metadata: of('DaemonSet') });
   const finished = pod('finished', { status: { phase: 'Succeeded' } });
@@ -106,12 +106,12 @@ describe('the totals of a NodePool', () => {
     { what: 'a DaemonSet pod', pods: [daemon], candidate: 2, other: 2 },
     { what: 'a finished pod', pods: [finished], candidate: 2, other: 2 },
     { what: 'a terminating pod', pods: [going], candidate: 2, other: 3 }, // candidates count the pods that must move
-  ])('count $what', ({ pods, candidate: asCandidate, other }) => {
+  ])('counts $what', ({ pods, candidate: asCandidate, other }) => {
     expect(disruption(pods, true)).toBe(asCandidate);
     expect(disruption(pods, false)).toBe(other);
   });
 
-  it('include only NodePools with candidates', () => {
+  it('includes only NodePools with candidates', () => {
     const nodes = [stateNode('a'), stateNode('b', { pool: 'other' })];
     expect([...poolTotals(nodes, [nodes[0] as StateNode].map(candidateIn), pools).keys()]).toEqual(['default']);
   });

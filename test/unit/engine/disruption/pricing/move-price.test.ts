@@ -251,7 +251,7 @@ describe('a move', () => {
     expect(worth({ pods: [running('a')], poolAgeMs: Number.NaN }).hours).toBe(1);
   });
 
-  it('with a replacement saves no longer than the services of its nodes have had their size', () => {
+  it('saves with a replacement no longer than the services of its nodes have had their size', () => {
     const replacement = { pods: ['default/a'], nodePool: 'default', usdPerHour: 0.05 } as unknown as PlannedClaim;
     const hours = ({ owner, replacements = [replacement], ...shape }: PodShape & Partial<Question>) =>
       worth({ pods: [running('a', { owner })], evictionUsd: -1, replacements, ...shape }).hours;
@@ -275,7 +275,7 @@ describe('a move', () => {
     expect(worth({ pods: [unknown], evictionUsd: -1 }).hours).toBe(0);
   });
 
-  it('with a replacement saves until the first of its nodes is expected to end', () => {
+  it('saves with a replacement until the first of its nodes is expected to end', () => {
     const others = [{ pods: [running('b', { owner: 'Job', ageMs: 6 * MINUTE })] }];
     const replacement = { pods: ['default/a', 'default/b'], nodePool: 'default', usdPerHour: 0.05 };
     const replacements = [replacement as unknown as PlannedClaim];
@@ -319,7 +319,7 @@ describe('a move', () => {
     expect(price(3 * MINUTE) - price(MINUTE)).toBeCloseTo((0.06 + 0.005) * (2 / 60), 10);
   });
 
-  it('of services counts the lifetime of new nodes in the starts that were observed', () => {
+  it('counts, for services, the lifetime of new nodes in the starts that were observed', () => {
     const found = (...startsMs: readonly number[]) => {
       const starts = startsMs.map((startMs) => {
         const lastTransitionTime = at(NOW - HOUR + startMs);
@@ -340,7 +340,7 @@ describe('a move', () => {
     expect(found(HOUR / 2)).toEqual(found(10 * MINUTE));
   });
 
-  it('to a replacement pays from the start if it halves the price of a node that is half full or a little more', () => {
+  it('pays from the start if its replacement halves the price of a node that is half full or a little more', () => {
     const replacement = { pods: ['default/a'], nodePool: 'default', usdPerHour: 0.05 } as unknown as PlannedClaim;
     const scaled = { lastPodEventTime: at(NOW) };
     const halves = (cpu: number) => {

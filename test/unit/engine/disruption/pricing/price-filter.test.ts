@@ -88,12 +88,12 @@ describe('cheaperThan', () => {
 describe('a replacement', () => {
   const types = [sold('x', ['a', 'spot', 1]), sold('y', ['a', 'on-demand', 2]), sold('z', ['b', 'spot', 3, false])];
 
-  it('with a single capacity type keeps the types that have such offerings', () => {
+  it('keeps the types that have offerings of its capacity type if it has a single one', () => {
     expect(names(ofTypes(types).only('spot'))).toEqual(['x']);
     expect(names(ofTypes(types).only('on-demand'))).toEqual(['y']);
   });
 
-  it('limited to its first types keeps as many as minValues requires', () => {
+  it('keeps as many types as minValues requires if it is limited to its first types', () => {
     const many = [1, 2, 3, 4].map((at) => sold(`t${at}`, ['a', 'spot', at]));
     expect(names(ofTypes(many).first(2))).toEqual(['t1', 't2']);
     expect(names(ofTypes(many, [atLeast(3)]).first(2))).toEqual(['t1', 't2', 't3']);

@@ -45,8 +45,8 @@ describe('waste', () => {
   });
 });
 
-describe('unit prices', () => {
-  it('cover the types that the NodePool can launch', () => {
+describe('a unit price', () => {
+  it('covers the types that the NodePool can launch', () => {
     const offered = [...types, onDemand('cheap', 0.1)];
     const picky = {
       ...input.nodePool,
@@ -69,7 +69,7 @@ describe('unit prices', () => {
     expect(worthOf(picky)).toBeCloseTo(0.4, 6);
   });
 
-  it('are 0 if no type is available', () => {
+  it('is 0 if no type is available', () => {
     expect(unitPrices({ ...input, instanceTypes: [] }, { cpu: 1, memory: 1 })).toEqual({ cpu: 0, memory: 0 });
   });
 });

@@ -54,25 +54,25 @@ function emptiable({
   return simulator.emptiable(ranked).map((id) => id.replace('aws:///', ''));
 }
 
-describe('nodes that can become empty', () => {
-  it('are the worst ones, if their pods fit together on the others', () => {
+describe('the list of nodes that can become empty', () => {
+  it('contains the worst ones, if their pods fit together on the others', () => {
     const nodes = { a: [running('p')], b: [running('q')], c: [running('r')], d: [running('s')], e: [running('t')] };
     // e takes two pods, d one
     expect(emptiable({ nodes })).toEqual(['a', 'b', 'c']);
   });
 
-  it('do not include nodes that may not be marked, although these take pods', () => {
+  it('does not include nodes that may not be marked, although these take pods', () => {
     const nodes = { a: [running('p')], b: [running('q')] };
     expect(emptiable({ nodes, kept: ['a'] })).toEqual(['b']);
     expect(emptiable({ nodes, kept: ['a', 'b'] })).toEqual([]);
   });
 
-  it('skip a node with pods that fit nowhere', () => {
+  it('skips a node with pods that fit nowhere', () => {
     const nodes = { a: [running('p', { cpu: '1800m' })], b: [running('q')], c: [running('r')] };
     expect(emptiable({ nodes })).toEqual(['b']);
   });
 
-  it('leave room for pods that wait', () => {
+  it('leaves room for pods that wait', () => {
     const nodes = { a: [running('p')], b: [running('q', { cpu: '1000m' })] };
     expect(emptiable({ nodes })).toEqual(['a']);
     expect(emptiable({ nodes, pendingPods: [waiting('w', '900m')] })).toEqual([]);
@@ -106,7 +106,7 @@ describe('nodes that can become empty', () => {
       },
       { pods: [running('r', { labels: { app: 'web' } })] },
     ],
-  ])('respect %s', (_, shape, state) => {
+  ])('respects %s', (_, shape, state) => {
     const nodes = { a: [running('p', shape)], b: [] };
     expect(emptiable({ nodes, kept: ['b'], state: { b: state } })).toEqual([]);
     expect(emptiable({ nodes: { a: [running('p')], b: [] }, kept: ['b'] })).toEqual(['a']);
@@ -118,17 +118,17 @@ describe('nodes that can become empty', () => {
     expect(emptiable({ nodes })).toEqual(['a']);
   });
 
-  it('stay if a pod must not be simulated', () => {
+  it('lacks a node if a pod on it must not be simulated', () => {
     const nodes = { a: [running('p')], b: [running('q')] };
     expect(emptiable({ nodes, untouched: new Map([['default/p', 'it ended an engine worker']]) })).toEqual(['b']);
   });
 
-  it('stay if a pod is not valid, without an effect on other nodes', () => {
+  it('lacks a node with a pod that is not valid, without an effect on other nodes', () => {
     const nodes = { a: [running('p', { cpu: 'much' })], b: [running('q')], c: [running('r')] };
     expect(emptiable({ nodes })).toEqual(['b']);
   });
 
-  it('do not include nodes that were removed or are being deleted', () => {
+  it('does not include nodes that were removed or are being deleted', () => {
     const nodes = { a: [running('p')], b: [running('q')] };
     expect(emptiable({ nodes, state: { a: { markedForDeletion: true } } })).toEqual([]);
   });

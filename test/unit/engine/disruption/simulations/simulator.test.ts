@@ -196,8 +196,8 @@ describe('a simulation of a pod that has not started', () => {
   });
 });
 
-describe('several simulations', () => {
-  it('have the full deadline each', () => {
+describe('a simulation after another', () => {
+  it('has the full deadline as well', () => {
     let now = 0;
     const gone = stateNode('a', { pods: [busy('p')] });
     const base: Snapshot = {
@@ -230,7 +230,7 @@ describe('several simulations', () => {
     expect(asked(true)).toBe(1);
   });
 
-  it('are made once for equal inputs', () => {
+  it('is made once for equal inputs', () => {
     const gone = stateNode('a', { pods: [busy('p')] });
     const simulator = simulatorOf({ gone, others: [stateNode('b'), stateNode('c')] });
     const asked = (options: SimulationOptions, ...ids: readonly string[]) =>
@@ -241,7 +241,7 @@ describe('several simulations', () => {
     expect(asked({ sparesQuietNodes: true }, 'aws:///b')).not.toBe(first);
   });
 
-  it('are repeated if the first one timed out', () => {
+  it('is repeated if the first one timed out', () => {
     let now = 0;
     const gone = stateNode('a', { pods: [busy('p')] });
     const elapsedMs = (): number => (now += 400);

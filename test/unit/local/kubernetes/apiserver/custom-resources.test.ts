@@ -4,7 +4,7 @@ import { type Body, eventually, type TestServer, testServer, WIDGETS, widget, wi
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-describe('custom resources of the local API server', () => {
+describe('a custom resource of the local API server', () => {
   let api: TestServer;
   beforeAll(async () => {
     api = await testServer();
@@ -12,7 +12,7 @@ describe('custom resources of the local API server', () => {
   });
   afterAll(() => api.server.close());
 
-  it('are served as soon as their definition exists', async () => {
+  it('is served as soon as its definition exists', async () => {
     const definition = await api.ok('GET', `${DEFINITIONS}/widgets.example.com`);
     expect(definition.status.conditions).toContainEqual(
       expect.objectContaining({ type: 'Established', status: 'True' }),
@@ -26,7 +26,7 @@ describe('custom resources of the local API server', () => {
     });
   });
 
-  it('get defaults, and unknown fields are removed with a warning', async () => {
+  it('gets defaults, and loses unknown fields with a warning', async () => {
     const { body, headers } = await api.call('POST', WIDGETS, widget('plain', { color: 'blue', bogus: 1 }));
     expect(body.spec).toEqual({ color: 'blue', size: 1 });
     expect(headers.get('warning')).toContain('unknown field');
@@ -49,7 +49,7 @@ describe('custom resources of the local API server', () => {
       message: expect.stringContaining('spec.size in body should be less than or equal to 10'),
       field: 'spec.size',
     },
-  ])('reject $spec', async ({ spec, message, field }) => {
+  ])('rejects $spec', async ({ spec, message, field }) => {
     const answer = await api.call('POST', WIDGETS, widget('w', spec));
     expect(answer).toMatchObject({
       status: 422,
@@ -89,7 +89,7 @@ describe('custom resources of the local API server', () => {
         ['spec', expect.stringContaining('red ones are small')],
       ],
     },
-  ])('reject $what', async ({ metadata, causes }) => {
+  ])('rejects $what', async ({ metadata, causes }) => {
     const answer = await api.call('POST', WIDGETS, { ...widget('w', { color: 'red', size: 7 }), metadata });
     expect(answer.status).toBe(422);
     const told: readonly { field: string; message: string }[] = answer.body.details.causes;
@@ -97,14 +97,14 @@ describe('custom resources of the local API server', () => {
     expect(named.map(({ field, message }) => [field, message])).toEqual(causes);
   });
 
-  it('reject resourceVersion on creation, except on a dry run', async () => {
+  it('rejects resourceVersion on creation, except on a dry run', async () => {
     const versioned = { ...widget('w', { color: 'blue' }), metadata: { name: 'w', resourceVersion: '5' } };
     expect((await api.call('POST', `${WIDGETS}?dryRun=All`, versioned)).status).toBe(201);
     const answer = await api.call('POST', WIDGETS, versioned);
     expect(answer.body.message).toBe('resourceVersion should not be set on objects to be created');
   });
 
-  it('reject unknown fields under Strict', async () => {
+  it('rejects unknown fields under Strict', async () => {
     const answer = await api.call(
       'POST',
       `${WIDGETS}?fieldValidation=Strict`,
@@ -116,7 +116,7 @@ describe('custom resources of the local API server', () => {
     });
   });
 
-  it('require a resourceVersion for a replacement', async () => {
+  it('requires a resourceVersion for a replacement', async () => {
     await api.ok('POST', WIDGETS, widget('replaced'));
     const answer = await api.call('PUT', `${WIDGETS}/replaced`, widget('replaced'));
     expect(answer).toMatchObject({
@@ -125,7 +125,7 @@ describe('custom resources of the local API server', () => {
     });
   });
 
-  it('change status only through its subresource, and count generations for other fields', async () => {
+  it('changes status only through its subresource, and counts generations for other fields', async () => {
     const made = await api.ok('POST', WIDGETS, { ...widget('split'), status: { phase: 'early' } });
     expect(made.status).toBeUndefined();
     const patch = { spec: { size: 9 }, metadata: { labels: { a: 'b' } }, status: { phase: 'late' } };
@@ -145,7 +145,7 @@ describe('custom resources of the local API server', () => {
     expect((await api.ok('GET', `${WIDGETS}/scaled`)).spec.size).toBe(4);
   });
 
-  it('merge applied list items by their map key', async () => {
+  it('merges applied list items by their map key', async () => {
     const apply = (manager: string, parts: object[]) =>
       api.call('PATCH', `${WIDGETS}/applied?fieldManager=${manager}`, widget('applied', { color: 'blue', parts }), {
         'content-type': 'application/apply-patch+yaml',
@@ -159,7 +159,7 @@ describe('custom resources of the local API server', () => {
     expect((await apply('two', [])).body.spec.parts).toEqual([{ name: 'a', count: 1 }]);
   });
 
-  it('have printer columns', async () => {
+  it('has printer columns', async () => {
     await api.patch('merge-patch+json', `${WIDGETS}/plain/status`, {
       status: { conditions: [{ type: 'Ready', status: 'True' }] },
     });
@@ -170,13 +170,13 @@ describe('custom resources of the local API server', () => {
     expect(table.rows[0].cells).toEqual(['plain', 1, 'True', '0s']);
   });
 
-  it('include the CRDs of this project', async () => {
+  it('is accepted by each CRD of this project', async () => {
     for (const definition of customResourceDefinitions()) api.server.install(definition);
     expect((await api.ok('GET', '/apis/karpenter.sh/v1/nodepools')).kind).toBe('NodePoolList');
     for (const definition of customResourceDefinitions()) api.server.install(definition);
   });
 
-  it('warn about rules that the server does not evaluate, and store objects that violate them', async () => {
+  it('warns about rules that the server does not evaluate, and stores objects that violate them', async () => {
     const addresses = structuredClone(widgetDefinition) as unknown as Body;
     addresses.metadata.name = 'hosts.example.com';
     addresses.spec.names = { plural: 'hosts', singular: 'host', kind: 'Host', listKind: 'HostList' };
@@ -188,7 +188,7 @@ describe('custom resources of the local API server', () => {
     expect(answer.headers.get('warning')).toContain('does not evaluate 1 of the rules of hosts.example.com');
   });
 
-  it('are deleted with their definition', async () => {
+  it('is deleted with its definition', async () => {
     await api.patch('merge-patch+json', `${WIDGETS}/plain`, { metadata: { finalizers: ['example.com/hold'] } });
     await api.ok('DELETE', `${DEFINITIONS}/widgets.example.com`);
     const left = await eventually(

@@ -26,7 +26,7 @@ describe('activeWished', () => {
     ['a work queue', job({ parallelism: 2 }), 0, 1, 2],
     ['running pods of a work queue after its first success', job({ parallelism: 2 }), 1, 1, 1],
     ['a suspended job', job({ suspend: true }), 0, 1, 0],
-  ])('%s', (_, target, succeeded, active, expected) => {
+  ])('is computed: %s', (_, target, succeeded, active, expected) => {
     expect(activeWished(target, succeeded, active)).toBe(expected);
   });
 });
@@ -132,7 +132,7 @@ describe('hasRestartedTooOften', () => {
     [3, [1, 2], true],
     [0, [0, 0], false],
     [0, [1, 0], true],
-  ])('with a limit of %d and restarts of %j: %s', (limit, restarts, expected) => {
+  ])('returns with a limit of %d and restarts of %j: %s', (limit, restarts, expected) => {
     expect(hasRestartedTooOften(restarting(limit), restarts.map(restarted))).toBe(expected);
   });
 

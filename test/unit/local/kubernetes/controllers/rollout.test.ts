@@ -32,7 +32,7 @@ describe('rolloutStep', () => {
     ['Recreate waits for old pods', deployment(2, recreate), set(0), [set(2)], 0, [0]],
     ['Recreate waits for terminating pods', deployment(2, recreate), set(0), [{ ...set(0), pods: 1 }], 0, [0]],
     ['Recreate continues without them', deployment(2, recreate), set(0), [set(0)], 2, [0]],
-  ])('%s', (_, wish, fresh, old, expectedFresh, expectedOld) => {
+  ])('proceeds: %s', (_, wish, fresh, old, expectedFresh, expectedOld) => {
     expect(rolloutStep(wish, fresh, old)).toEqual({ fresh: expectedFresh, old: expectedOld });
   });
 
@@ -41,7 +41,7 @@ describe('rolloutStep', () => {
     ['25%', 10, 'down', 2],
     [2, 10, 'up', 2],
     [undefined, 4, 'up', 1],
-  ] as const)('%s of %d rounded %s is %d', (value, total, round, expected) => {
+  ] as const)('rounds: %s of %d rounded %s is %d', (value, total, round, expected) => {
     expect(resolveCount(value, total, round)).toBe(expected);
   });
 });
@@ -61,7 +61,7 @@ describe('sizesAfterScaling', () => {
     ['takes a pod from the older of equal sets', deployment(2, careful), [set(2, 4), set(2, 4)], [1, 2]],
     ['empties all sets for no replicas', deployment(0), [set(6, 10), set(4, 10)], [0, 0]],
     ['leaves a Recreate rollout alone', deployment(9, recreate), [set(2, 3), set(1, 3)], [2, 1]],
-  ])('%s', (_, wish, sets, expected) => {
+  ])('divides the replicas: %s', (_, wish, sets, expected) => {
     expect(sizesAfterScaling(wish, sets)).toEqual(expected);
   });
 });

@@ -5,7 +5,7 @@ import { belongs, podFor } from '../../../../../src/local/kubernetes/controllers
 
 const container = { name: 'main' };
 
-describe('DaemonSets', () => {
+describe('a DaemonSet', () => {
   const set = (spec: Partial<Pod['spec']> = {}): DaemonSet => ({
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
@@ -28,11 +28,11 @@ describe('DaemonSets', () => {
     ['a tolerated taint', set({ tolerations }), node([{ key: 'x', effect: 'NoExecute' }]), true, true],
     ['a cordon', set(), node([{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }]), true, true],
     ['a dead node', set(), node([{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' }]), true, true],
-  ])('%s', (_, daemon, target, run, stay) => {
+  ])('is placed by the rules: %s', (_, daemon, target, run, stay) => {
     expect(belongs(daemon, target)).toEqual({ run, stay });
   });
 
-  it('bind their pods by field and keep other affinity', () => {
+  it('binds its pods by field and keeps other affinity', () => {
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [] } };
     const { spec } = podFor(set({ affinity }), node(), 'r1');
     expect(spec.affinity).toEqual({
@@ -69,7 +69,7 @@ describe('correctedTaints', () => {
     ],
     ['a silent node', node('Unknown', []), ['unreachable:NoSchedule', 'unreachable:NoExecute']],
     ['a cordon', node('True', [], true), ['unschedulable:NoSchedule']],
-  ])('%s', (_, target, expected) => {
+  ])('returns the taints: %s', (_, target, expected) => {
     expect(keys(target)).toEqual(expected);
   });
 });
@@ -89,7 +89,7 @@ describe('evictionTime', () => {
     ['never with a toleration', pod(exists), undefined],
     ['later with a toleration that has a limit', pod({ ...exists, tolerationSeconds: 300 }), 310_000],
     ['by the shortest limit', pod({ ...exists, tolerationSeconds: 300 }, { ...exists, tolerationSeconds: 5 }), 15_000],
-  ])('%s', (_, target, expected) => {
+  ])('returns the time: %s', (_, target, expected) => {
     expect(evictionTime(target, [taint], 20_000)).toBe(expected);
   });
 

@@ -62,7 +62,7 @@ describe('a persistent volume', () => {
   it.each([
     'Delete',
     'Retain',
-  ] as const)('with the policy %s that is deleted while it is Bound remains until its claim is deleted', async (policy) => {
+  ] as const)('remains with the policy %s until its claim is deleted if it is deleted while it is Bound', async (policy) => {
     await volume(policy);
     await claim();
     await phase('Bound');
@@ -72,7 +72,7 @@ describe('a persistent volume', () => {
     await gone();
   });
 
-  it('whose claim was deleted before it was created is Released', async () => {
+  it('is Released if its claim was deleted before it was created', async () => {
     const { metadata } = await claim();
     await cluster.client.delete(PERSISTENT_VOLUME_CLAIM, CLAIM);
     const made = await volume('Retain');

@@ -59,8 +59,8 @@ async function runPods(pods: readonly Pod[], target = 'a'): Promise<void> {
   }
 }
 
-describe('ReplicaSets', () => {
-  it('replace a pod as soon as it is being deleted', async () => {
+describe('a ReplicaSet', () => {
+  it('replaces a pod as soon as it is being deleted', async () => {
     await cluster.node('a');
     await cluster.client.create(REPLICA_SETS, workload('ReplicaSet', 'web', { replicas: 2 }));
     await runPods(await podsThat('two pods', (pods) => pods.length === 2));
@@ -70,7 +70,7 @@ describe('ReplicaSets', () => {
     expect(pods.filter(isGoing)).toHaveLength(1);
   });
 
-  it('delete pending pods before running pods', async () => {
+  it('deletes pending pods before running pods', async () => {
     await cluster.node('a');
     await cluster.client.create(REPLICA_SETS, workload('ReplicaSet', 'web', { replicas: 3 }));
     const created = await podsThat('three pods', (pods) => pods.length === 3);
@@ -84,8 +84,8 @@ describe('ReplicaSets', () => {
   });
 });
 
-describe('Deployments', () => {
-  it('create pods, report them and roll out a new template', async () => {
+describe('a Deployment', () => {
+  it('creates pods, reports them and rolls out a new template', async () => {
     await cluster.node('a');
     await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 4 }));
     await runPods(await podsThat('four pods', (pods) => pods.length === 4));
@@ -114,7 +114,7 @@ describe('Deployments', () => {
     expect(sets.map(({ spec }) => spec.replicas).sort()).toEqual([0, 4]);
   });
 
-  it('start no rollout if a client writes the same template with its keys in another order', async () => {
+  it('starts no rollout if a client writes the same template with its keys in another order', async () => {
     await cluster.node('a');
     await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 1 }));
     await podsThat('one pod', (pods) => pods.length === 1);
@@ -126,7 +126,7 @@ describe('Deployments', () => {
     expect(await cluster.list(REPLICA_SETS)).toHaveLength(1);
   });
 
-  it('start the pods of a Recreate rollout when the old pods are gone', async () => {
+  it('starts the pods of a Recreate rollout when the old pods are gone', async () => {
     await cluster.node('a');
     const strategy = { type: 'Recreate' };
     await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 1, strategy }));
@@ -143,7 +143,7 @@ describe('Deployments', () => {
     expect(fresh?.metadata.labels?.version).toBe('two');
   });
 
-  it('divide a change of the replicas between the ReplicaSets of a rollout', async () => {
+  it('divides a change of the replicas between the ReplicaSets of a rollout', async () => {
     await cluster.node('a', { allocatable: { pods: '50' } });
     const strategy = { rollingUpdate: { maxSurge: 2, maxUnavailable: 0 } };
     await cluster.client.create(DEPLOYMENTS, workload('Deployment', 'web', { replicas: 4, strategy }));
@@ -165,8 +165,8 @@ describe('Deployments', () => {
   });
 });
 
-describe('StatefulSets', () => {
-  it('start their pods one after another', async () => {
+describe('a StatefulSet', () => {
+  it('starts its pods one after another', async () => {
     await cluster.node('a');
     await cluster.client.create(STATEFUL_SETS, workload('StatefulSet', 'db', { replicas: 2, serviceName: 'db' }));
     const first = await podsThat('the first member', (pods) => pods.length > 0);
@@ -177,8 +177,8 @@ describe('StatefulSets', () => {
   });
 });
 
-describe('DaemonSets', () => {
-  it('run one pod on each node that their selector and tolerations allow', async () => {
+describe('a DaemonSet', () => {
+  it('runs one pod on each node that its selector and tolerations allow', async () => {
     await cluster.node('plain', { labels: { disk: 'ssd' } });
     await cluster.node('tainted', { labels: { disk: 'ssd' }, taints: [{ key: 'x', effect: 'NoSchedule' }] });
     await cluster.node('other', { labels: { disk: 'hdd' } });
@@ -207,8 +207,8 @@ describe('DaemonSets', () => {
   });
 });
 
-describe('Jobs', () => {
-  it('complete when their pods have succeeded', async () => {
+describe('a Job', () => {
+  it('completes when its pods have succeeded', async () => {
     const metadata = { name: 'batch', namespace: 'default' };
     const spec = {
       completions: 2,
@@ -230,7 +230,7 @@ describe('Jobs', () => {
     expect(job.status).toMatchObject({ succeeded: 2 });
   });
 
-  it('have no pods if another controller manages them', async () => {
+  it('has no pods if another controller manages it', async () => {
     const spec = { template: { ...template('w'), spec: { ...template('w').spec, restartPolicy: 'Never' } } } as never;
     const create = (name: string, more: object) =>
       cluster.client.create(JOBS, {
@@ -244,8 +244,8 @@ describe('Jobs', () => {
   });
 });
 
-describe('pods of a Job that are evicted', () => {
-  it('count as failed, and are replaced after a back-off of ten seconds', async () => {
+describe('a pod of a Job that is evicted', () => {
+  it('counts as failed, and is replaced after a back-off of ten seconds', async () => {
     await cluster.node('a');
     const metadata = { name: 'batch', namespace: 'default' };
     const spec = { template: template('batch', { restartPolicy: 'Never' }) };
@@ -262,7 +262,7 @@ describe('pods of a Job that are evicted', () => {
     expect(job?.status).toMatchObject({ active: 1, failed: 1, terminating: 1 });
   });
 
-  it('end the Job after more failures than its limit', async () => {
+  it('ends the Job after more failures than its limit', async () => {
     await cluster.node('a');
     const metadata = { name: 'batch', namespace: 'default' };
     const spec = { backoffLimit: 0, template: template('batch', { restartPolicy: 'Never' }) };

@@ -51,8 +51,8 @@ describe('resourcesOf', () => {
   });
 });
 
-describe('devices', () => {
-  it('are named like those of the device plugins', () => {
+describe('a device', () => {
+  it('is named like that of the device plugin', () => {
     const gpus = { GpuInfo: { Gpus: [{ Manufacturer: 'NVIDIA', Count: 4 }] } };
     const neurons = { NeuronInfo: { NeuronDevices: [{ Count: 2, CoreInfo: { Count: 4 } }] } };
     const of = (more: object): unknown => devices(instance({ hardware: { ...hardware(), ...more } }));
@@ -64,7 +64,7 @@ describe('devices', () => {
     expect(of({})).toEqual({});
   });
 
-  it('include the interfaces of an Elastic Fabric Adapter', () => {
+  it('includes the interfaces of an Elastic Fabric Adapter', () => {
     const interfaces = [{ type: 'interface' }, { type: 'efa' }, { type: 'efa-only' }];
     expect(devices(instance({ interfaces }))).toEqual({ 'vpc.amazonaws.com/efa': '2' });
   });

@@ -196,8 +196,8 @@ describe('a kubelet', () => {
   });
 });
 
-describe('pods on a kubelet', () => {
-  it('run after the node is Ready', async () => {
+describe('a pod on a kubelet', () => {
+  it('runs after the node is Ready', async () => {
     boot();
     await cluster.until('the node', node);
     await runPod();
@@ -212,7 +212,7 @@ describe('pods on a kubelet', () => {
     expect(await reasons()).toContain('NodeReady');
   });
 
-  it('terminate gracefully when they are deleted', async () => {
+  it('terminates gracefully when it is deleted', async () => {
     boot();
     await untilReady();
     await runPod({ terminationGracePeriodSeconds: 60 });
@@ -222,7 +222,7 @@ describe('pods on a kubelet', () => {
     await cluster.until('the pod to go', async () => (await pod()) === undefined);
   });
 
-  it('are ready after their probes have succeeded, per container', async () => {
+  it('is ready after its probes have succeeded, per container', async () => {
     boot();
     await untilReady();
     const [main] = template('web').spec.containers;
@@ -248,7 +248,7 @@ describe('pods on a kubelet', () => {
     expect(ready.status?.containerStatuses).toMatchObject([{ ready: true }, { ready: true }]);
   });
 
-  it.each(['readinessProbe', 'startupProbe'])('never become ready if their %s can only fail', async (probe) => {
+  it.each(['readinessProbe', 'startupProbe'])('never becomes ready if its %s can only fail', async (probe) => {
     boot();
     await untilReady();
     const [main] = template('web').spec.containers;
@@ -262,7 +262,7 @@ describe('pods on a kubelet', () => {
     });
   });
 
-  it('are not ready while an annotation lets their probes fail', async () => {
+  it('is not ready while an annotation lets its probes fail', async () => {
     boot();
     await untilReady();
     await runPod({});
@@ -290,7 +290,7 @@ describe('pods on a kubelet', () => {
     ['a sleep', { sleep: { seconds: 30 } }, 60, 30],
     ['a command', { exec: { command: ['/bin/sh', '-c', 'sleep 30 && nginx -s quit'] } }, 60, 30],
     ['a hook that exceeds the grace period', { sleep: { seconds: 90 } }, 20, 20],
-  ])('run their preStop hook before they terminate: %s', async (_, preStop, terminationGracePeriodSeconds, seconds) => {
+  ])('runs its preStop hook before it terminates: %s', async (_, preStop, terminationGracePeriodSeconds, seconds) => {
     boot();
     await untilReady();
     const [main] = template('web').spec.containers;
@@ -304,7 +304,7 @@ describe('pods on a kubelet', () => {
     expect((clock.now() - startedAt) / 1000).toBeGreaterThanOrEqual(seconds - 1);
   });
 
-  it('complete if their restart policy allows it', async () => {
+  it('completes if its restart policy allows it', async () => {
     boot();
     await untilReady();
     await runPod({ restartPolicy: 'Never' });
@@ -314,7 +314,7 @@ describe('pods on a kubelet', () => {
     ]);
   });
 
-  it('fail immediately if the instance is shut down', async () => {
+  it('fails immediately if the instance is shut down', async () => {
     boot();
     await untilReady();
     await runPod({ terminationGracePeriodSeconds: 3600 });
@@ -326,7 +326,7 @@ describe('pods on a kubelet', () => {
     await cluster.until('the node to go', async () => (await node()) === undefined);
   });
 
-  it('have their volumes attached and detached', async () => {
+  it('has its volumes attached and detached', async () => {
     const metadata = { name: 'data', namespace: 'default' };
     await cluster.client.create(PERSISTENT_VOLUME, {
       apiVersion: 'v1',
@@ -447,7 +447,7 @@ describe('a pod that stands for a DRA driver', () => {
   });
 });
 
-it('a pod starts only after its claim is allocated and reserved for it', async () => {
+it('starts a pod only after its claim is allocated and reserved for it', async () => {
   boot();
   await untilReady();
   const metadata = { name: 'mine', namespace: 'default' };

@@ -39,13 +39,13 @@ const CUSTOM = {
   Windows2022: 'Write-Host before',
 } as const;
 
-describe('user data of the provider', () => {
+describe('the user data of the provider', () => {
   it.each(
     (Object.keys(CUSTOM) as (keyof typeof CUSTOM)[]).flatMap((name) => [
       [name, undefined] as const,
       [name, CUSTOM[name]] as const,
     ]),
-  )('for %s, with %j before it, starts a kubelet with the configuration', (name, custom) => {
+  )('starts a kubelet with the configuration for %s, with %j before it', (name, custom) => {
     const config = decodeUserData(renderUserData(family(name), { ...bootstrap, custom }, silent));
     expect(config).toMatchObject({
       clusterName: 'local',
@@ -59,7 +59,7 @@ describe('user data of the provider', () => {
     expect(ordered(config.taints)).toEqual(ordered(taints));
   });
 
-  it.each(['AL2', 'AL2023', 'Bottlerocket'] as const)('for %s configures local disks as a RAID', (name) => {
+  it.each(['AL2', 'AL2023', 'Bottlerocket'] as const)('configures local disks as a RAID for %s', (name) => {
     const text = renderUserData(family(name), { ...bootstrap, custom: undefined, raid0: true }, silent);
     expect(decodeUserData(text).raid0).toBe(true);
   });

@@ -206,7 +206,7 @@ describe('words', () => {
   });
 });
 
-describe('huge pages', () => {
+describe('the amount of huge pages', () => {
   it.each([
     ['a script', '#!/bin/bash\nsysctl -w vm.nr_hugepages=128\n', { '2Mi': 128, '1Gi': 0 }],
     ['/proc', '#!/bin/bash\necho 64 > /proc/sys/vm/nr_hugepages\n', { '2Mi': 64, '1Gi': 0 }],
@@ -222,7 +222,7 @@ describe('huge pages', () => {
     ],
     ['Bottlerocket', '[settings.kernel.sysctl]\n"vm.nr_hugepages" = "32"\n', { '2Mi': 32, '1Gi': 0 }],
     ['the last of several', 'sysctl vm.nr_hugepages=1\nsysctl vm.nr_hugepages=7\n', { '2Mi': 7, '1Gi': 0 }],
-  ])('are parsed from %s', (_, text, pages) => {
+  ])('is parsed from %s', (_, text, pages) => {
     expect(decodeUserData(text).hugePages).toEqual(pages);
   });
 });

@@ -195,7 +195,7 @@ describe('a named claim', () => {
     expect((await findClaim('shared'))?.metadata.finalizers ?? []).toEqual([]);
   });
 
-  it('that is allocated on a full node is allocated again elsewhere if no other pod uses it', async () => {
+  it('is allocated again elsewhere if its node is full and no other pod uses it', async () => {
     await cluster.node('a', { allocatable: { cpu: '10m' } });
     await cluster.node('b');
     for (const node of ['a', 'b']) await publish(node, [device('gpu-0')]);
@@ -212,7 +212,7 @@ describe('a named claim', () => {
     expect((await claims()).flatMap(devicesOf)).toEqual(['b/gpu-0']);
   });
 
-  it('that is deleted while a pod uses it goes with the pod', async () => {
+  it('goes with the pod that uses it if it is deleted meanwhile', async () => {
     await cluster.node('a');
     await publish('a', [device('gpu-0')]);
     await createClaim('mine');
@@ -232,7 +232,7 @@ describe('an allocation', () => {
     capacity: { memory: { value: '8Gi', requestPolicy: { default: '1Gi', validRange: { min: '1Gi', step: '1Gi' } } } },
   });
 
-  it('of a shared device has a share and the consumed capacity', async () => {
+  it('has a share and the consumed capacity of a shared device', async () => {
     await cluster.node('a');
     await publish('a', [shared('gpu-0')]);
     await createTemplate([request({ capacity: { requests: { memory: '3500Mi' } } })]);
@@ -246,7 +246,7 @@ describe('an allocation', () => {
     expect(new Set(results.map(({ shareID }) => shareID)).size).toBe(2);
   });
 
-  it('of a network device selects the nodes that reach the device', async () => {
+  it('selects the nodes that reach a network device', async () => {
     await cluster.node('a', { labels: { rack: 'x' } });
     await cluster.node('b', { labels: { rack: 'y' } });
     const term = { matchExpressions: [{ key: 'rack', operator: 'In' as const, values: ['y', 'z'] }] };
@@ -280,7 +280,7 @@ describe('an allocation', () => {
 });
 
 describe('a request', () => {
-  it('for a class that does not exist yet waits for the class', async () => {
+  it('waits for its class if the class does not exist yet', async () => {
     await cluster.node('a');
     await publish('a', [device('gpu-0')]);
     await cluster.client.delete(DEVICE_CLASS, { name: 'gpu' });
@@ -291,7 +291,7 @@ describe('a request', () => {
     expect(await bound('web')).toBe('a');
   });
 
-  it('for an extended resource of a class gets devices on nodes without a device plugin', async () => {
+  it('gets devices for an extended resource of a class on nodes without a device plugin', async () => {
     await cluster.node('a');
     await publish('a', [device('gpu-0'), device('gpu-1')]);
     await cluster.client.patch(DEVICE_CLASS, { name: 'gpu' }, { spec: { extendedResourceName: 'example.com/gpu' } });
@@ -319,7 +319,7 @@ describe('a request', () => {
     expect(await bound('more')).toBe('a');
   });
 
-  it('for an extended resource uses the device plugin of a node that has one', async () => {
+  it('uses the device plugin of a node that has one for an extended resource', async () => {
     await cluster.node('a', { allocatable: { 'example.com/gpu': '1' } });
     await cluster.client.patch(DEVICE_CLASS, { name: 'gpu' }, { spec: { extendedResourceName: 'example.com/gpu' } });
     const containers = [{ name: 'main', image: 'pause', resources: { limits: { 'example.com/gpu': '1' } } }];

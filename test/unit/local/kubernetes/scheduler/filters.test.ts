@@ -38,7 +38,7 @@ describe('taintToleration', () => {
     ['another effect', { key: 'team', value: 'x', effect: 'NoExecute' }, false],
     ['every taint of another effect', { operator: 'Exists', effect: 'NoExecute' }, false],
     ['another key', { key: 'crew', operator: 'Exists' }, false],
-  ])('toleration of %s', (_, toleration, tolerated) => {
+  ])('accepts or rejects a toleration of %s', (_, toleration, tolerated) => {
     const pod = podWith({ tolerations: [toleration] });
     expect(outcome(taintToleration, pod, cluster)).toEqual(tolerated ? ['a'] : untolerated);
   });
@@ -76,7 +76,7 @@ describe('nodeAffinity', () => {
     ['alternative terms', required(term('zone', 'In', 'z1'), term('zone', 'In', 'z2')), ['a', 'b']],
     ['a field', required({ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['b'] }] }), ['b']],
     ['selector and affinity together', { nodeSelector: { zone: 'z1' }, ...required(term('size', 'Lt', '9')) }, ['a']],
-  ])('%s', (_, shape, fits) => {
+  ])('decides as kube-scheduler: %s', (_, shape, fits) => {
     expect(outcome(nodeAffinity, podWith(shape), cluster)).toEqual(fits);
   });
 
@@ -84,7 +84,7 @@ describe('nodeAffinity', () => {
     ['Gt of an equal number', required(term('size', 'Gt', '8'))],
     ['Gt of a value that is not a number', required(term('zone', 'Gt', '1'))],
     ['an empty term', required({})],
-  ])('%s matches nothing', (_, shape) => {
+  ])('matches nothing: %s', (_, shape) => {
     expect(outcome(nodeAffinity, podWith(shape), cluster)).toBe(
       "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
     );
@@ -129,7 +129,7 @@ describe('podRequests', () => {
     ['overhead', { containers: [container('1')], overhead: { cpu: '250m' } }, 1250],
     ['pod-level requests', { containers: [container('1')], resources: { requests: { cpu: '2' } } }, 2000],
     ['limits as default requests', { containers: [{ name: 'c', resources: { limits: { cpu: '700m' } } }] }, 700],
-  ])('%s', (_, shape, cpuMilli) => {
+  ])('counts %s', (_, shape, cpuMilli) => {
     expect(podRequests(podWith(shape))).toMatchObject({ cpu: cpuMilli, pods: 1 });
   });
 });
@@ -142,7 +142,7 @@ describe('resourcesFit', () => {
     ['one thousandth too much', { requests: { cpu: '1001m' } }, 'Insufficient cpu'],
     ['a resource that the node does not have', { requests: { 'nvidia.com/gpu': '1' } }, 'Insufficient nvidia.com/gpu'],
     ['zero of such a resource', { requests: { 'nvidia.com/gpu': '0' } }, undefined],
-  ])('%s', (_, shape, reason) => {
+  ])('decides as kube-scheduler: %s', (_, shape, reason) => {
     const cluster = clusterOf([nodeView('a', { pods: [used] })]);
     expect(outcome(resourcesFit, podWith(shape), cluster)).toEqual(reason === undefined ? ['a'] : refusal(reason));
   });
@@ -172,7 +172,7 @@ describe('nodePorts', () => {
     ['the same port of another protocol', withPort({ hostPort: 80, protocol: 'UDP' }), true],
     ['a container port', withPort({ containerPort: 80 }), true],
     ['a container port on the host network', { hostNetwork: true, ...withPort({ containerPort: 80 }) }, false],
-  ])('%s', (_, shape, fits) => {
+  ])('decides as kube-scheduler: %s', (_, shape, fits) => {
     const reason = refusal("node(s) didn't have free ports for the requested pod ports");
     expect(outcome(nodePorts, podWith(shape), cluster)).toEqual(fits ? ['a'] : reason);
   });

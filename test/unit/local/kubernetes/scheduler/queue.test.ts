@@ -37,8 +37,8 @@ beforeEach(() => {
 
 const dueAt = (ms: number): readonly string[] => queue.due(ms).map(({ metadata }) => metadata.name);
 
-describe('unschedulable pods', () => {
-  it('wait for an event, at most five minutes, which are checked every 30 seconds', () => {
+describe('an unschedulable pod', () => {
+  it('waits for an event, at most five minutes, which are checked every 30 seconds', () => {
     expect(dueAt(299_999)).toEqual([]);
     expect(dueAt(300_000)).toHaveLength(5);
     queue.refuse(PODS[0] as Pod, 301_000);
@@ -49,18 +49,18 @@ describe('unschedulable pods', () => {
     ['all', ['plain', 'near', 'choosy', 'stateful', 'spread']],
     ['counting', ['near', 'spread']],
     ['with-volumes', ['stateful']],
-  ])('are retried without a back-off if an event helps %s', (helped, names) => {
+  ])('is retried without a back-off if an event helps %s', (helped, names) => {
     queue.retry(helped);
     expect(dueAt(0)).toEqual(names);
   });
 
-  it('are not retried if the event cannot help them', () => {
+  it('is not retried if the event cannot help it', () => {
     queue.retry('all', ({ metadata }) => metadata.name !== 'plain');
     expect(dueAt(0)).not.toContain('plain');
     expect(dueAt(0)).toHaveLength(4);
   });
 
-  it('are retried if their specification or their labels change, but not if their status changes', () => {
+  it('is retried if its specification or its labels change, but not if its status changes', () => {
     const [plain, near] = PODS as [Pod, Pod];
     queue.put({ ...plain, status: { phase: 'Pending' } });
     expect(dueAt(5)).toEqual([]);
@@ -69,13 +69,13 @@ describe('unschedulable pods', () => {
     expect(dueAt(5)).toEqual(['plain', 'near']);
   });
 
-  it('are retried if their claims were created', () => {
+  it('is retried if its claims were created', () => {
     const [plain] = PODS as [Pod];
     queue.put({ ...plain, status: { resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: 'plain-gpu' }] } });
     expect(dueAt(5)).toEqual(['plain']);
   });
 
-  it('are tried by priority, then in the order of their last attempts', () => {
+  it('is tried by priority, then in the order of its last attempt', () => {
     const low = podWith('low', { priority: -1 });
     const urgent = podWith('urgent', { priority: 1 });
     for (const pod of [low, urgent]) queue.put(pod);
@@ -85,7 +85,7 @@ describe('unschedulable pods', () => {
     expect(dueAt(60_000)).toEqual(['urgent', 'near', 'choosy', 'stateful', 'spread', 'plain', 'low']);
   });
 
-  it('are tried after other pods until their back-off of 1 to 10 seconds ends', () => {
+  it('is tried after other pods until its back-off of 1 to 10 seconds ends', () => {
     const [plain, near] = PODS as [Pod, Pod];
     for (const _ of [1, 2, 3]) queue.refuse(plain, 10_000);
     queue.refuse(near, 10_000);
@@ -96,7 +96,7 @@ describe('unschedulable pods', () => {
     expect(dueAt(19_000)).toEqual(['plain', 'near', 'new']);
   });
 
-  it('wait for 1 to 10 seconds after an error, also if an event helps them', () => {
+  it('waits for 1 to 10 seconds after an error, also if an event helps it', () => {
     const [plain] = PODS as [Pod];
     const delays = Array.from({ length: 5 }, () => {
       queue.put(plain);
@@ -107,7 +107,7 @@ describe('unschedulable pods', () => {
     expect(delays).toEqual([1, 2, 4, 8, 10]);
   });
 
-  it('are not retried if they were removed, replaced or already retried', () => {
+  it('is not retried if it was removed, replaced or already retried', () => {
     const [plain, near, choosy] = PODS as [Pod, Pod, Pod];
     queue.remove(plain);
     queue.put({ ...near, metadata: { ...near.metadata, uid: 'another' } });

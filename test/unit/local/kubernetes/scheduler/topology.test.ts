@@ -47,7 +47,7 @@ describe('interPodAffinity', () => {
       { labels: { version: '2' }, ...far(term({ mismatchLabelKeys: ['version'] })) },
       ['c'],
     ],
-  ])('%s', (_, shape, fits) => {
+  ])('decides as kube-scheduler: %s', (_, shape, fits) => {
     expect(outcome(interPodAffinity, podWith(shape), cluster)).toEqual(fits);
   });
 
@@ -110,7 +110,7 @@ describe('topologySpread', () => {
       ['a', 'b'],
     ],
     ['ScheduleAnyway does not reject nodes', spread({ whenUnsatisfiable: 'ScheduleAnyway' }), ['a', 'b']],
-  ])('%s', (_, shape, fits) => {
+  ])('decides as kube-scheduler: %s', (_, shape, fits) => {
     expect(outcome(topologySpread, podWith(shape), clusterOf(uneven))).toEqual(fits);
   });
 

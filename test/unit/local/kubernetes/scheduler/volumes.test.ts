@@ -103,7 +103,7 @@ describe('volumeBinding', () => {
       },
       '0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.',
     ],
-  ])('%s', (_, shape, expected) => {
+  ])('decides as kube-scheduler: %s', (_, shape, expected) => {
     expect(outcome(volumeBinding, using('data'), clusterOf(nodes, shape))).toEqual(expected);
   });
 
@@ -134,7 +134,7 @@ describe('volumeLimits', () => {
     ['one volume beyond the limit', 1, ['two'], false],
     ['the same volume counts once', 1, ['one'], true],
     ['two volumes beyond the limit', 2, ['two', 'three'], false],
-  ])('%s', (_, count, names, fits) => {
+  ])('decides as kube-scheduler: %s', (_, count, names, fits) => {
     const expected = fits ? ['a'] : '0/1 nodes are available: 1 node(s) exceed max volume count.';
     expect(outcome(volumeLimits, using(...names), clusterOf(busy, shape(count)))).toEqual(expected);
   });

@@ -101,8 +101,8 @@ describe.each(KINDS)('a generated trace of %s', (kind) => {
   });
 });
 
-describe('load', () => {
-  it('of web services is higher by day than by night, and on weekdays than on weekends', () => {
+describe('the load of a trace', () => {
+  it('is higher by day than by night, and on weekdays than on weekends, for web services', () => {
     const events = eventsOf(week('web-service', 7, 500));
     const [workdays, weekends] = [byHour(events, isWorkday), byHour(events, (day) => !isWorkday(day))];
     const mean = (hours: readonly number[], from: number, to: number): number =>
@@ -111,7 +111,7 @@ describe('load', () => {
     expect(mean(workdays, 0, 24) / 5 / (mean(weekends, 0, 24) / 2)).toBeGreaterThan(1.15);
   });
 
-  it('of continuous integration occurs in working hours', () => {
+  it('occurs in working hours for continuous integration', () => {
     const isBuild = (event: TraceEvent): boolean =>
       'apply' in event && event.apply.metadata.namespace === 'ci' && event.apply.kind === 'Job';
     const builds = eventsOf(week('batch')).filter(isBuild);
@@ -122,7 +122,7 @@ describe('load', () => {
     expect(atWork.length / builds.length).toBeGreaterThan(0.7);
   });
 
-  it('of pipelines runs stage after stage at night', () => {
+  it('runs stage after stage at night for pipelines', () => {
     const events = eventsOf(week('pipeline'));
     const stages = events.flatMap((event) =>
       'apply' in event &&
@@ -145,7 +145,7 @@ describe('load', () => {
     expect((stages[0]?.at ?? 0) % DAY).toBeLessThan(6 * 3600);
   });
 
-  it('of machine learning requests GPUs, and training pods have do-not-disrupt', () => {
+  it('requests GPUs for machine learning, and training pods have do-not-disrupt', () => {
     const events = eventsOf(week('machine-learning'));
     const trainings = events.filter((event) => 'apply' in event && event.apply.metadata.name.startsWith('train-'));
     expect(trainings.length).toBeGreaterThan(20);
@@ -157,8 +157,8 @@ describe('load', () => {
   });
 });
 
-describe('run times of pods', () => {
-  it('are log-normal: most are short, some are long', () => {
+describe('a run time of a pod', () => {
+  it('is log-normal: most are short, some are long', () => {
     const times = eventsOf(week('batch'))
       .flatMap((event) => ('apply' in event && event.runsFor !== undefined ? [event.runsFor] : []))
       .sort((a, b) => a - b);
@@ -168,15 +168,15 @@ describe('run times of pods', () => {
   });
 });
 
-describe('traces of the benchmark', () => {
-  it('contain a week of 5,000 running pods and 50,000 starts', async () => {
+describe('a trace of the benchmark', () => {
+  it('contains a week of 5,000 running pods and 50,000 starts', async () => {
     const summary = await summaryOf(benchmarkWeek(1));
     expect(summary.seconds).toBe(7 * DAY);
     expect(Math.abs(summary.pods.average / 5_000 - 1)).toBeLessThan(0.05);
     expect(Math.abs(summary.podStarts / 50_000 - 1)).toBeLessThan(0.1);
   });
 
-  it('contain a month of 450 running pods', async () => {
+  it('contains a month of 450 running pods', async () => {
     const summary = await summaryOf(month50(1));
     expect(summary.seconds).toBe(30 * DAY);
     expect(Math.abs(summary.pods.average / 450 - 1)).toBeLessThan(0.05);

@@ -110,7 +110,7 @@ describe('a slice', () => {
   });
 });
 
-it('a class provides an extended resource with a domain', () => {
+it('provides an extended resource with a domain if it is a class', () => {
   const spec = { extendedResourceName: 'gpu' };
   const object = { apiVersion: 'resource.k8s.io/v1', kind: 'DeviceClass', metadata: METADATA };
   expect(shown(deviceClassCauses({ ...object, spec }))).toEqual([

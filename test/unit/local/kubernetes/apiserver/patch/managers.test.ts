@@ -31,8 +31,8 @@ const { set } = fc.letrec<{ set: FieldSet; node: FieldSet }>((tie) => ({
 
 const paths = (one: FieldSet): readonly string[] => [...pathsOf(one)].sort();
 
-describe('sets of fields', () => {
-  it('satisfy the laws of sets', () => {
+describe('a set of fields', () => {
+  it('satisfies the laws of sets', () => {
     fc.assert(
       fc.property(set, set, (left, right) => {
         const [a, b] = [new Set(paths(left)), new Set(paths(right))];
@@ -43,7 +43,7 @@ describe('sets of fields', () => {
     );
   });
 
-  it('are formatted as Kubernetes paths', () => {
+  it('is formatted as Kubernetes paths', () => {
     const spec = {
       replicas: 1,
       template: { spec: { containers: [{ name: 'main', ports: [{ containerPort: 80 }], args: ['a'] }] } },
@@ -88,12 +88,12 @@ describe('the difference of two objects', () => {
   });
 });
 
-describe('managers', () => {
+describe('a manager', () => {
   const writer = (manager: string) => ({ manager, operation: 'Update' as const, nowMs: 0 });
   const fieldsBy = (entries: readonly Managed[], manager: string): readonly string[] =>
     paths(entries.find((entry) => entry.manager === manager)?.fieldsV1 ?? {});
 
-  it('own the fields that they wrote last, and removed fields have no owner', () => {
+  it('owns the fields that it wrote last, and removed fields have no owner', () => {
     fc.assert(
       fc.property(fc.array(object, { minLength: 1, maxLength: 6 }), (versions) => {
         let entries: readonly Managed[] = entriesOf(undefined);
@@ -111,7 +111,7 @@ describe('managers', () => {
     );
   });
 
-  it('lose fields that another manager changes', () => {
+  it('loses fields that another manager changes', () => {
     const made = afterUpdate({}, { data: { a: '1', b: '1' } }, ANY, [], writer('maker'));
     const merged = afterUpdate({ data: { a: '1', b: '1' } }, { data: { a: '2', b: '1' } }, ANY, made, writer('merger'));
     expect(fieldsBy(merged, 'maker')).toEqual(['.data', '.data.b']);

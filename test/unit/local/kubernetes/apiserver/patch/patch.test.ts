@@ -107,14 +107,14 @@ describe('a merge patch', () => {
   });
 });
 
-describe('patches of the local API server', () => {
+describe('a patch of the local API server', () => {
   let api: TestServer;
   beforeAll(async () => {
     api = await testServer();
   });
   afterAll(() => api.server.close());
 
-  it('include JSON patches, which are rejected if a test fails', async () => {
+  it('may be a JSON patch, which is rejected if a test fails', async () => {
     await api.ok('POST', MAPS, { metadata: { name: 'json' }, data: { a: '1' } });
     const operations = [
       { op: 'test', path: '/data/a', value: '1' },
@@ -125,7 +125,7 @@ describe('patches of the local API server', () => {
     expect((await api.patch('json-patch+json', `${MAPS}/json`, failing)).status).toBe(422);
   });
 
-  it('use resourceVersion in a patch as a lock', async () => {
+  it('uses resourceVersion as a lock', async () => {
     const made = await api.ok('POST', MAPS, { metadata: { name: 'locked' } });
     const patch = { metadata: { resourceVersion: made.metadata.resourceVersion, labels: { a: 'b' } } };
     expect((await api.patch('merge-patch+json', `${MAPS}/locked`, patch)).status).toBe(200);
@@ -133,7 +133,7 @@ describe('patches of the local API server', () => {
     expect(late).toMatchObject({ status: 409, body: { reason: 'Conflict' } });
   });
 
-  it('merge containers of a deployment by name', async () => {
+  it('merges containers of a deployment by name', async () => {
     await api.ok('POST', DEPLOYMENTS, deployment('web'));
     const patch = { spec: { template: { spec: { containers: [{ name: 'main', image: 'pause:3.10' }] } } } };
     const { body } = await api.patch('strategic-merge-patch+json', `${DEPLOYMENTS}/web`, patch);
@@ -143,7 +143,7 @@ describe('patches of the local API server', () => {
     expect(body.metadata.generation).toBe(2);
   });
 
-  it('reject an unknown patch type', async () => {
+  it('rejects an unknown patch type', async () => {
     expect((await api.patch('unknown+json', `${DEPLOYMENTS}/web`, {})).status).toBe(415);
   });
 

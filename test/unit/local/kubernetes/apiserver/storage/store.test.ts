@@ -81,7 +81,7 @@ describe('the store', () => {
   });
 });
 
-describe('selectors', () => {
+describe('a selector', () => {
   const labels = fc.dictionary(name, fc.constantFrom('1', '2', '3'));
   const expression = fc.oneof(
     fc.record({
@@ -92,7 +92,7 @@ describe('selectors', () => {
     fc.record({ key: name, operator: fc.constantFrom('Exists', 'DoesNotExist') }),
   );
 
-  it('match equally as an object and as text', () => {
+  it('matches equally as an object and as text', () => {
     fc.assert(
       fc.property(labels, fc.array(expression, { maxLength: 3 }), labels, (matchLabels, matchExpressions, held) => {
         const selector = { matchLabels, matchExpressions };
@@ -102,7 +102,7 @@ describe('selectors', () => {
     );
   });
 
-  it('select nothing if absent and everything if empty', () => {
+  it('selects nothing if absent and everything if empty', () => {
     expect([objectSelector(undefined)({}), objectSelector({})({ a: '1' })]).toEqual([false, true]);
   });
 });
