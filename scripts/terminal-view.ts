@@ -26,7 +26,10 @@ export async function terminalLines({ kubeconfig, server, settleMs }: Source): P
   const client = connectReader({ clock, userAgent: 'karpenter-top/screenshot', kubeconfig });
   try {
     const watched = await watchCluster({
-      ...{ client, clock, clusterName: 'local', signal: ended.signal },
+      client,
+      clock,
+      clusterName: 'local',
+      signal: ended.signal,
       types: (manifests, nowMs) => typesFor({ instanceTypes: server }, manifests, nowMs),
       operator: async () => server,
     });
@@ -51,12 +54,24 @@ type Scheme = 'light' | 'dark';
 /** Foreground and background, and the colors of spans. */
 const COLORS: Readonly<Record<Scheme, Readonly<Record<NonNullable<Span['color']> | 'text' | 'back', string>>>> = {
   light: {
-    ...{ text: '#1f2328', back: '#ffffff', green: '#1a7f37', yellow: '#9a6700', red: '#cf222e' },
-    ...{ cyan: '#1b7c83', blue: '#0969da', magenta: '#8250df' },
+    text: '#1f2328',
+    back: '#ffffff',
+    green: '#1a7f37',
+    yellow: '#9a6700',
+    red: '#cf222e',
+    cyan: '#1b7c83',
+    blue: '#0969da',
+    magenta: '#8250df',
   },
   dark: {
-    ...{ text: '#e6edf3', back: '#0d1117', green: '#3fb950', yellow: '#d29922', red: '#ff7b72' },
-    ...{ cyan: '#39c5cf', blue: '#58a6ff', magenta: '#bc8cff' },
+    text: '#e6edf3',
+    back: '#0d1117',
+    green: '#3fb950',
+    yellow: '#d29922',
+    red: '#ff7b72',
+    cyan: '#39c5cf',
+    blue: '#58a6ff',
+    magenta: '#bc8cff',
   },
 };
 

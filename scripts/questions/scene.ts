@@ -65,7 +65,12 @@ export async function playScene(): Promise<Scene> {
   const clock = new VirtualClock(START_MS);
   const life = new AbortController();
   const { client, aws, operator } = await openWorld({
-    ...{ model: WORLD, clock, startMs: START_MS, stepSeconds: 60, args: [], signal: life.signal },
+    model: WORLD,
+    clock,
+    startMs: START_MS,
+    stepSeconds: 60,
+    args: [],
+    signal: life.signal,
   });
   const pass = (minutes: number): Promise<void> => clock.runUntil(clock.now() + minutes * MINUTE_MS);
   const apply = async (objects: readonly KubeObject[]): Promise<void> => {

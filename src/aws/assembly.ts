@@ -279,7 +279,9 @@ function wireProvider(context: Context, parts: Parts, cluster: ClusterFacts): Ec
 }
 
 const scopeOf = ({ settings: { clusterName: cluster }, clients: { region }, clusterUid }: Context): Scope => ({
-  ...{ region, cluster, clusterUid },
+  region,
+  cluster,
+  clusterUid,
 });
 
 /** Returns the steps of the NodeClass controller, in order. */

@@ -73,11 +73,16 @@ export async function blockersAmong(
   const drivers = driversFor({ dra });
   const settings = decisionSettings({ drivers, evictionPrice });
   const { cluster, allPools, input, notes } = await worldOf(manifests, {
-    ...{ instanceTypes: await types(manifests, nowMs), nowMs, drivers },
+    instanceTypes: await types(manifests, nowMs),
+    nowMs,
+    drivers,
     settings,
   });
   const found = blockersOf(cluster, {
-    ...{ settings, pools: allPools, nowMs, commitments: input.commitments },
+    settings,
+    pools: allPools,
+    nowMs,
+    commitments: input.commitments,
     firstReported: firstReports(manifests),
   });
   return { nodes: [...found], notes };

@@ -58,7 +58,10 @@ async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
     : { manifests: manifestsOf({ filename }), unknown: [] };
   const { types, notes: ofTypes, unknown: ofSales } = typesNoting(flags);
   const { report, notes, unknown } = await costOfManifests(read.manifests, {
-    ...{ types, nowMs, nodeHourlyFee, priceBook },
+    types,
+    nowMs,
+    nodeHourlyFee,
+    priceBook,
   });
   writeNotes([...ofTypes, ...notes]);
   return costNow(report, by, [...read.unknown, ...unknown, ...ofSales]);

@@ -42,7 +42,9 @@ export function slicesOfNode({ pools, runtime = [] }: DeviceTemplates, nodeName:
       kind: RESOURCE_SLICE.kind,
       metadata: { name: `${nodeName}-${at}`, uid: `${nodeName}-${at}` },
       spec: {
-        ...{ driver, nodeName, pool: { name: `${nodeName}/${pool}`, generation: 1, resourceSliceCount: 1 } },
+        driver,
+        nodeName,
+        pool: { name: `${nodeName}/${pool}`, generation: 1, resourceSliceCount: 1 },
         devices: devices.map(complete),
         ...(sharedCounters.length > 0 && { sharedCounters }),
       },
@@ -80,7 +82,9 @@ export function claimsAfter(
     const found = cluster.allocate(needs.claims, node);
     if (typeof found === 'string') return;
     const sources = {
-      ...{ slices, classes: cluster.classes, nodeName: node.metadata.name },
+      slices,
+      classes: cluster.classes,
+      nodeName: node.metadata.name,
       newShareId: () => `share-${shares++}`,
     };
     const allocations = new Map(found.map(({ claim, grants }) => [claim, allocationOf(claim, grants, sources)]));

@@ -178,6 +178,15 @@ function after(
 
 const pending = ({ spec: { nodeName: _, ...spec }, ...pod }: Pod): Pod => ({ ...pod, spec });
 
+/** State of a node that has just been initialized. */
+const INITIALIZED = {
+  registered: true,
+  initialized: true,
+  markedForDeletion: false,
+  nominatedUntilMs: 0,
+  bufferPods: 0,
+};
+
 /** Returns the node of a claim with its cheapest offering, or undefined if no type is available. */
 function launchedNode(
   claim: PlannedClaim,
@@ -221,12 +230,21 @@ function launchedNode(
     status: {
       providerID: providerId,
       conditions: ['Launched', 'Registered', 'Initialized', 'Consolidatable'].map((condition) => ({
-        ...{ type: condition, status: 'True', reason: condition, message: '', lastTransitionTime: at },
+        type: condition,
+        status: 'True',
+        reason: condition,
+        message: '',
+        lastTransitionTime: at,
       })),
     },
   };
   return {
-    ...{ name, providerId, labels, annotations, taints, nodeClaim },
+    name,
+    providerId,
+    labels,
+    annotations,
+    taints,
+    nodeClaim,
     node: {
       apiVersion: 'v1',
       kind: 'Node',
@@ -238,7 +256,7 @@ function launchedNode(
         allocatable: quantityList(allocatable(type)),
       },
     },
-    ...{ registered: true, initialized: true, markedForDeletion: false, nominatedUntilMs: 0, bufferPods: 0 },
+    ...INITIALIZED,
     capacity: type.capacity,
     allocatable: allocatable(type),
   };

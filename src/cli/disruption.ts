@@ -100,7 +100,12 @@ interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
 export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { nowMs, featureGates, preferencePolicy, minValuesPolicy, packing, consolidation, drivers } = options;
   const settings = decisionSettings({
-    ...{ preferencePolicy, minValuesPolicy, packing, consolidation, drivers, featureGates },
+    preferencePolicy,
+    minValuesPolicy,
+    packing,
+    consolidation,
+    drivers,
+    featureGates,
     evictionPrice: options.evictionPrice,
   });
   const manifests = manifestsOf(options);
@@ -108,7 +113,12 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const { defaultConstraints, priceBook } = options;
   const held = await holdsFor(options.operator);
   const world = await worldOf(manifests, {
-    ...{ instanceTypes, nowMs, featureGates, defaultConstraints, priceBook, held },
+    instanceTypes,
+    nowMs,
+    featureGates,
+    defaultConstraints,
+    priceBook,
+    held,
     settings: { packing, consolidation, nodeHourlyFee: options.nodeHourlyFee },
     drivers,
   });
@@ -120,11 +130,15 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   const nodePools = allPools.map(({ nodePool }) => nodePool);
   const passOn = (present: Snapshot): PassInput => {
     const { simulation, ...input } = disruptionInput(present, {
-      ...{ pools: allPools, settings, nodePools },
+      pools: allPools,
+      settings,
+      nodePools,
       inProgress: new Set(),
     });
     return passOf(input, {
-      ...{ cluster, settings, nowMs },
+      cluster,
+      settings,
+      nowMs,
       simulate: simulateOn(new Simulator(present, simulation)),
       showsPrices: settings.steering,
       elapsedMs: () => performance.now(),
@@ -135,7 +149,12 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
   );
   const methods = methodsFor(settings);
   return {
-    ...{ pass: passOn(snapshot), methods, unknown, snapshot, pools: allPools, passOn },
+    pass: passOn(snapshot),
+    methods,
+    unknown,
+    snapshot,
+    pools: allPools,
+    passOn,
     notes: [...notes, ...unread, ...(settings.featureGates.staticCapacity ? [] : leftAlone(allPools))],
   };
 }

@@ -66,7 +66,12 @@ async function explainManifests(
   const pool = allPools.find(({ nodePool }) => nodePool.metadata.name === poolNameOf(claim));
   const pods = (host?.pods ?? []).filter((pod) => !isOwnedByDaemonSet(pod)).map(podKey);
   const found = explainNodeClaim({
-    ...{ claim, pool: pool?.nodePool, types: pool?.instanceTypes ?? [], answer: undefined, pods, nowMs },
+    claim,
+    pool: pool?.nodePool,
+    types: pool?.instanceTypes ?? [],
+    answer: undefined,
+    pods,
+    nowMs,
     chargesUsdPerHour: chargesUsdPerHour(pool?.extras),
   });
   const facts = [NO_ANSWER, ...unknown];

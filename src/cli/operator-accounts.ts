@@ -20,7 +20,11 @@ interface ClusterRoleBinding extends KubeObject {
 }
 
 const rbac = <T extends KubeObject>(kind: string, plural: string): Kind<T> => ({
-  ...{ group: 'rbac.authorization.k8s.io', version: 'v1', kind, plural, namespaced: false },
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind,
+  plural,
+  namespaced: false,
 });
 const CLUSTER_ROLE = rbac<ClusterRole>('ClusterRole', 'clusterroles');
 const CLUSTER_ROLE_BINDING = rbac<ClusterRoleBinding>('ClusterRoleBinding', 'clusterrolebindings');

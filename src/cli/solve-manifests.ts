@@ -65,7 +65,10 @@ export async function solveManifests(
     instanceTypes: await types(manifests, nowMs),
     defaultConstraints: defaultConstraintsOf(options),
     held: await holdsFor(options.instanceTypes),
-    ...{ nowMs, featureGates, priceBook, drivers },
+    nowMs,
+    featureGates,
+    priceBook,
+    drivers,
     settings: { packing, nodeHourlyFee: options.nodeHourlyFee },
   });
   const snapshot = { ...world.snapshot, pendingPods: podsToSolve(situationOf(world), drained) };

@@ -49,9 +49,14 @@ async function nodeClaimView(
   const types = pool && (await cloud.instanceTypes(pool).catch((): readonly InstanceType[] => []));
   const extras = pool && viewedExtras({ cloud, settings }, pool);
   return explainNodeClaim({
-    ...{ claim, pool, types: types ?? [], answer: cloud.launchAnswer?.(claim) },
+    claim,
+    pool,
+    types: types ?? [],
+    answer: cloud.launchAnswer?.(claim),
     chargesUsdPerHour: chargesUsdPerHour(extras),
-    ...{ pods: podsOf(claim, cluster), nowMs: clock.now(), failure: cluster.launchFailures.of(claim.metadata.name) },
+    pods: podsOf(claim, cluster),
+    nowMs: clock.now(),
+    failure: cluster.launchFailures.of(claim.metadata.name),
   });
 }
 
@@ -247,7 +252,10 @@ async function blockerViews({
 }: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings'>): Promise<Iterable<NodeBlockers>> {
   const pools = await viewedPoolInputs({ cluster, cloud, settings });
   return blockersOf(cluster, {
-    ...{ settings, pools, nowMs: clock.now(), commitments: cloud.commitments?.() },
+    settings,
+    pools,
+    nowMs: clock.now(),
+    commitments: cloud.commitments?.(),
     firstReported: new Map(),
   });
 }

@@ -149,8 +149,10 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
     nodePoolMetrics(deps),
     endedSeries(deps),
     new StatusMetrics(deps, NODE_CLAIM, {
-      ...{ conditions: NODECLAIM_CONDITIONS, labels: ownership },
-      ...{ older: true, many: true },
+      conditions: NODECLAIM_CONDITIONS,
+      labels: ownership,
+      older: true,
+      many: true,
     }),
     new StatusMetrics(deps, NODE_POOL, { conditions: NODEPOOL_CONDITIONS, older: true }),
     ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),

@@ -163,7 +163,10 @@ export class EngineWorker {
     await lists.send({ name: 'persistentVolumes', items: persistentVolumes });
     await lists.send({ name: 'storageClasses', items: storageClasses });
     const deviceLists = {
-      ...{ resourceClaims, resourceSlices, deviceClasses, deviceTaintRules },
+      resourceClaims,
+      resourceSlices,
+      deviceClasses,
+      deviceTaintRules,
       resourceClaimTemplates,
     };
     for (const name of COPIED_DEVICES)

@@ -124,7 +124,9 @@ const registering =
   };
 
 const optionsOf = <Label extends string>({ name, help, labels: labelNames }: Named<Label>, registry: Registry) => ({
-  ...{ name, help, labelNames },
+  name,
+  help,
+  labelNames,
   registers: [registry],
 });
 

@@ -69,7 +69,9 @@ class Run {
       const world = await openWorld({
         model: number === undefined ? model : worldOfLife(model, number),
         tieBreak: number === undefined ? undefined : tieBreakOfLife(model, number),
-        ...{ clock: this.#clock, startMs: this.#startMs, stepSeconds: this.#stepSeconds },
+        clock: this.#clock,
+        startMs: this.#startMs,
+        stepSeconds: this.#stepSeconds,
         args: set.args,
         signal: life.signal,
       });

@@ -85,13 +85,18 @@ export async function openWorld({
   const common = { clock, clusterName: CLUSTER, endpoint: ENDPOINT, kubernetesVersion: KUBERNETES, signal };
   const { api, client, caches } = await openCluster({
     ...common,
-    ...{ aws, tieBreak },
+    aws,
+    tieBreak,
     kubelets: kubeletsOf(model),
     random: { below: (limit) => Math.floor(random() * limit), uuid: () => names.uuid() },
   });
   const prices = new InstancePrices(aws);
   const measure = new Measure({
-    ...{ clock, startMs, stepSeconds, caches, signal },
+    clock,
+    startMs,
+    stepSeconds,
+    caches,
+    signal,
     instances: aws.instances,
     rateOf: (instance, atMs) => prices.of(instance, atMs),
     // the utilization of the world, so that sets with different expectations pay the same price
@@ -99,7 +104,8 @@ export async function openWorld({
   });
   const operator = await startReplayOperator({
     ...common,
-    ...{ api, args },
+    api,
+    args,
     clients: inProcessClients(aws, { clock, random }),
     log: measure.complaints.logger,
     decisions: measure.nodeLog.decisions,

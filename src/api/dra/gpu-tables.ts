@@ -41,7 +41,10 @@ export function efaRoot({ count: gpus, perRoot, efa }: GpuLayout, index: number)
 }
 
 const model = (productName: string, architecture: string, cudaComputeCapability: string, memory: string): GpuModel => ({
-  ...{ productName, architecture, cudaComputeCapability, memory },
+  productName,
+  architecture,
+  cudaComputeCapability,
+  memory,
 });
 
 const T4 = model('Tesla T4', 'Turing', '7.5.0', '15Gi');
@@ -64,11 +67,14 @@ const part = (name: string, memory: string): GpuModel => ({
 });
 
 const efa = (count: number, pciSubsystem: string, perGpuRoot?: number): EfaModel => ({
-  ...{ count, pciSubsystem },
+  count,
+  pciSubsystem,
   ...(perGpuRoot !== undefined && { perGpuRoot }),
 });
 const layout = (gpu: GpuModel, count: number, perRoot: number, own?: EfaModel): GpuLayout => ({
-  ...{ gpu, count, perRoot },
+  gpu,
+  count,
+  perRoot,
   ...(own && { efa: own }),
 });
 

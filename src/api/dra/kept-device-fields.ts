@@ -20,8 +20,14 @@ import type {
 type PartsOf<T extends KubeObject> = FieldsOf<Omit<T, keyof KubeObject>>;
 
 const ATTRIBUTE: FieldsOf<DeviceAttribute> = {
-  ...{ int: true, bool: true, string: true, version: true },
-  ...{ ints: true, bools: true, strings: true, versions: true },
+  int: true,
+  bool: true,
+  string: true,
+  version: true,
+  ints: true,
+  bools: true,
+  strings: true,
+  versions: true,
 };
 /** Attributes that identify one device or its addresses. */
 const IDENTIFYING: readonly string[] = ['uuid', 'parentUUID', 'serial', 'mac', 'ipv4', 'ipv6', 'alias'].flatMap(
@@ -80,7 +86,12 @@ const CLAIM_SPEC: FieldsOf<ResourceClaimSpec> = {
 const ALLOCATION: FieldsOf<AllocationResult> = {
   devices: {
     results: {
-      ...{ request: true, driver: true, pool: true, device: true, adminAccess: true, shareID: true },
+      request: true,
+      driver: true,
+      pool: true,
+      device: true,
+      adminAccess: true,
+      shareID: true,
       consumedCapacity: 'map',
     },
   },

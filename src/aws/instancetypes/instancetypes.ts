@@ -316,7 +316,10 @@ export class InstanceTypes {
   #termsOf(info: InstanceTypeInfo, nodeClass: EC2NodeClass, kubelet: Kubelet): TypeTerms {
     const { memoryOverheadPercent, reservedEnis } = this.#options;
     return typeTerms(info, nodeClass, {
-      ...{ family: familyOf(nodeClass), kubelet, reservedEnis, memoryOverheadPercent },
+      family: familyOf(nodeClass),
+      kubelet,
+      reservedEnis,
+      memoryOverheadPercent,
       ...this.#densities.of(nodeClass, info),
       learned: (predicted) => this.capacities.learned(capacityKey(info.InstanceType ?? '', nodeClass), predicted),
     });

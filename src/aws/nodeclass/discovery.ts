@@ -67,7 +67,9 @@ const selectorStep =
       const cleared = withStatus(nodeClass, { [status]: undefined });
       return {
         nodeClass: setCondition(cleared, {
-          ...{ type: condition, status: 'False', reason: none.reason },
+          type: condition,
+          status: 'False',
+          reason: none.reason,
           message: `${none.message}: ${selectorText(terms(nodeClass))}`,
         }),
         againMs: MINUTE_MS,

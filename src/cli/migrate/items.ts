@@ -53,7 +53,10 @@ export function itemsIn(area: Area): ItemsOfArea {
   const ok = (subject: string, message: string): Item => ({ area, state: 'ok', subject, message });
   const [todo, blocked, unknown] = [itemIn('todo'), itemIn('blocked'), itemIn('unknown')];
   return {
-    ...{ ok, todo, blocked, unknown },
+    ok,
+    todo,
+    blocked,
+    unknown,
     itemOf: ({ level, subject, message, fix = 'see the message', unasked }) =>
       level === 'ok' ? ok(subject, message) : (unasked === true ? unknown : todo)(subject, message, fix),
     itemsOf(facts, { subject, kinds }, check) {

@@ -143,7 +143,10 @@ function typesOf(world: World, view: View): readonly InstanceType[] {
 
 const termsOf = (info: InstanceTypeInfo, { nodeClass, kubelet, family }: View): TypeTerms =>
   typeTerms(info, nodeClass, {
-    ...{ family, kubelet, reservedEnis: RESERVED_ENIS, memoryOverheadPercent: MEMORY_OVERHEAD },
+    family,
+    kubelet,
+    reservedEnis: RESERVED_ENIS,
+    memoryOverheadPercent: MEMORY_OVERHEAD,
     pods: podTerms(info, nodeClass, kubelet, { family, reservedEnis: RESERVED_ENIS }),
   });
 

@@ -60,7 +60,10 @@ function claimsOf({ metadata, spec, status }: Pod, templates: ReadonlyMap<string
       kind: RESOURCE_CLAIM.kind,
       metadata: {
         ...template.spec.metadata,
-        ...{ namespace, name: `${pod}-${name}`, uid: `${uid}-${name}`, ownerReferences: [owner] },
+        namespace,
+        name: `${pod}-${name}`,
+        uid: `${uid}-${name}`,
+        ownerReferences: [owner],
       },
       spec: template.spec.spec,
     };

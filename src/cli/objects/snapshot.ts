@@ -126,14 +126,17 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
   const pending = work.pending.filter((pod) => !held.has(podKey(pod)));
   const placed = new Set(pending);
   const input: PlannerInput = {
-    ...{ cluster, commitments: book.commitments, workload: { ...work, pending, leaving: [] } },
+    cluster,
+    commitments: book.commitments,
+    workload: { ...work, pending, leaving: [] },
     settings: { packing: options.settings?.packing ?? 'cheapest' },
   };
   const snapshot = launchSnapshot(input, activeInputs(cluster, allPools), ({ spec }) =>
     nodeClasses.judged(spec.template.spec.nodeClassRef.name),
   );
   return {
-    ...{ cluster, input },
+    cluster,
+    input,
     notes: [
       ...book.notes,
       ...ignored,
@@ -176,7 +179,9 @@ async function poolInputsOf(
   const { packing, consolidation, nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE } = settings;
   const problems: string[] = [];
   const allPools = await poolInputs(managedPools(cluster), {
-    ...{ catalogue, nodeHourlyFee, devices },
+    catalogue,
+    nodeHourlyFee,
+    devices,
     policy: consolidation === undefined ? packingPolicy(packing) : consolidationPolicy(consolidation),
     onProblem: ({ of, nodePool, error }) => {
       if (of === 'fee')

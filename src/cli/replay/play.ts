@@ -95,7 +95,11 @@ export async function preparePlay(options: PlayOptions, parts: ReplayParts): Pro
     notes: [...unknownFields(manifests), ...ofBook, ...notes],
     play: (signal, onProgress) =>
       parts.replay({
-        ...{ trace, world, sets, signal, onProgress },
+        trace,
+        world,
+        sets,
+        signal,
+        onProgress,
         parallel: options.parallel ?? runsAtOnce(options.memory),
         ...defined({ memoryBytes: options.memory, lives: options.lives }),
       }),

@@ -97,7 +97,8 @@ export const READ_KINDS: readonly ReadKind[] = [
   only(RESOURCE_CLAIM_TEMPLATE, DEVICES),
   {
     ...only(CONFIG_MAP, 'declared devices of new nodes are unknown'),
-    ...{ labelSelector: `${DEVICE_TEMPLATES_LABEL}=true`, isInAllNamespaces: true },
+    labelSelector: `${DEVICE_TEMPLATES_LABEL}=true`,
+    isInAllNamespaces: true,
   },
   only(POD_DISRUPTION_BUDGET, 'nodes appear disruptable although a PodDisruptionBudget blocks them'),
   only(CAPACITY_BUFFER, 'reserved capacity appears to be free'),
@@ -112,7 +113,8 @@ export const READ_KINDS: readonly ReadKind[] = [
   {
     ...only(EVENT, 'the start times of blocks of nodes are unknown'),
     // events about nodes are in the namespace default
-    ...{ fieldSelector: OPERATOR_EVENTS, isInAllNamespaces: true },
+    fieldSelector: OPERATOR_EVENTS,
+    isInAllNamespaces: true,
   },
   only(POD, 'nodes appear empty, and no pods appear to be pending'),
 ];

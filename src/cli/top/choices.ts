@@ -34,7 +34,13 @@ export interface Choices {
 }
 
 export const INITIAL: Choices = {
-  ...{ sort: 'price', isReversed: false, group: 'NodePool', labels: [], filter: '', isTyping: false, isOpen: false },
+  sort: 'price',
+  isReversed: false,
+  group: 'NodePool',
+  labels: [],
+  filter: '',
+  isTyping: false,
+  isOpen: false,
 };
 
 /** Fraction of the allocatable amount that is requested, or 0 if the node has none. */

@@ -67,7 +67,10 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
   let log: readonly LogLine[] | undefined;
   let isLost = false;
   const view = new LiveView({
-    ...{ clusterName: options.clusterName, cluster, clock, log: failures },
+    clusterName: options.clusterName,
+    cluster,
+    clock,
+    log: failures,
     pricesOf: billedPrices({ cluster, nodeClasses, clock, types: options.types }),
     verdicts: () => [...verdicts.values()],
     isLeading: () => true,

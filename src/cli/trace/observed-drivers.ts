@@ -119,7 +119,8 @@ export class ObservedDrivers {
       requirements: [{ key: INSTANCE_TYPE_LABEL, operator: 'In', values: [sample.type] }],
       pools: pools.map(({ pool, devices, sharedCounters }) => ({ name: pool, devices, sharedCounters })),
       runtime: runtime.map(({ attribute, groups = new Map<string, string>() }) => ({
-        ...{ attribute, disjoint: true },
+        attribute,
+        disjoint: true,
         same: [...Map.groupBy(groups.keys(), (device) => groups.get(device)).values()],
       })),
     });

@@ -23,7 +23,10 @@ export function openDevices(deps: Deps): OpenedDevices | undefined {
   if (cluster.devices === undefined) return undefined;
   const memory = new TemplateMemory(clock);
   const sources = new DeviceSources({
-    ...{ cluster, cloud, clock, memory },
+    cluster,
+    cloud,
+    clock,
+    memory,
     slices: cluster.devices.slices,
     declared:
       namespace === undefined

@@ -176,7 +176,10 @@ export class DisruptionLoop implements Singleton {
     const nowMs = clock.now();
     let startedMs = monotonicMs(clock);
     const pass = passOf(current, {
-      ...{ cluster, settings, nowMs, unseenPools },
+      cluster,
+      settings,
+      nowMs,
+      unseenPools,
       simulate: (candidates, options) =>
         simulations.simulate(
           simulation,

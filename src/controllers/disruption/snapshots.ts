@@ -106,7 +106,10 @@ export class Snapshots {
     const { nodes, nowMs } = workload;
     const nodePools = cluster.stores.nodePools.list();
     const input = disruptionInput(simulationSnapshot({ cluster, settings, ...sources }, pools), {
-      ...{ pools, settings, nodePools, nodes },
+      pools,
+      settings,
+      nodePools,
+      nodes,
       inProgress: this.#queue.providerIds,
       deadlineMs: DEADLINE_MS,
     });

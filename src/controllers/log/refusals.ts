@@ -42,8 +42,14 @@ export class RefusalLog {
       this.#seenMs.set(key, nowMs);
       if (!isNew) continue;
       found.push({
-        ...{ kind: 'refused', at: timestamp(nowMs), code, text, nodePools: [...nodePools].slice(0, MOST_NAMES) },
-        ...{ namespaces: namespacesOf(pods), pods: pods.length, examples: pods.slice(0, EXAMPLES) },
+        kind: 'refused',
+        at: timestamp(nowMs),
+        code,
+        text,
+        nodePools: [...nodePools].slice(0, MOST_NAMES),
+        namespaces: namespacesOf(pods),
+        pods: pods.length,
+        examples: pods.slice(0, EXAMPLES),
       });
     }
     for (const entry of found.sort((a, b) => b.pods - a.pods).slice(0, MOST_CAUSES)) decisions.record(entry);

@@ -144,7 +144,11 @@ export function requirementsOffered(deps: Deps): Reconciler<NodePool> {
     if (types.length === 0) return undefined;
     const poolRequirements = templateRequirements(pool);
     const cause = instanceTypeCause({
-      ...{ pool, poolRequirements, types, podRequirements: Requirements.EMPTY, requests: {} },
+      pool,
+      poolRequirements,
+      types,
+      podRequirements: Requirements.EMPTY,
+      requests: {},
     });
     return cause === undefined || cause.code === 'sold-out' ? undefined : causeText(cause);
   }

@@ -150,8 +150,11 @@ export class LaunchBudget implements Outcomes {
       const { nodePool, text, nextMs, record } = found;
       const why = `nodes of NodePool ${nodePool} that were launched for such pods did not run them: ${text}`;
       return {
-        ...{ code: 'not-bound', text: why, times: record.times },
-        ...{ sinceMs: record.heldMs, untilMs: nextMs ?? record.untilMs },
+        code: 'not-bound',
+        text: why,
+        times: record.times,
+        sinceMs: record.heldMs,
+        untilMs: nextMs ?? record.untilMs,
       };
     };
   }
@@ -309,7 +312,13 @@ export class LaunchBudget implements Outcomes {
     const likenesses = ofAll === 'open' ? suspects?.likenesses : undefined;
     return [
       {
-        ...{ nodePool, cause, text, state, namespaces, likenesses, record },
+        nodePool,
+        cause,
+        text,
+        state,
+        namespaces,
+        likenesses,
+        record,
         nextMs: record && budget.nextAttemptMs(record),
       },
     ];

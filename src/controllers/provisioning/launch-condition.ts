@@ -188,10 +188,15 @@ export function restoredCauses(clock: Timepiece, pool: NodePool): readonly Cause
     const nodes = Number.parseInt(count, 10);
     if (cause === undefined || Number.isNaN(leftMs + nodes + Number(usd))) return [];
     return {
-      ...{ cause, text, nodes, usd: Number(usd), failures: nodes },
+      cause,
+      text,
+      nodes,
+      usd: Number(usd),
+      failures: nodes,
       namespaces: names === undefined ? undefined : new Set(names.split(' ')),
       times: Math.max(1, nodes - 1),
-      ...{ firstCreatedMs: nowMs, heldMs: nowMs },
+      firstCreatedMs: nowMs,
+      heldMs: nowMs,
       untilMs: nowMs + Math.min(Math.max(leftMs, 0), 2 * LONGEST_BACK_OFF_MS),
     };
   });

@@ -209,7 +209,10 @@ export class Launches {
     // an evicted pod is replaced by a pod with another name, and virtual pods change with the pods of their buffer
     const areKnown = pods.length > 0 && !pods.some((pod) => isScheduled(pod) || isVirtual(pod));
     this.#watched.set(name, {
-      ...{ name, nodePool: poolNameOf(claim), claim, createdMs },
+      name,
+      nodePool: poolNameOf(claim),
+      claim,
+      createdMs,
       pods: new Map(pods.map((pod) => [likenessOf(pod), pod])),
       isForPods: keys.length > 0,
       unbound: areKnown ? new Map(pods.map((pod) => [podKey(pod), uidOf(pod)])) : undefined,

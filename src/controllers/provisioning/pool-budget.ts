@@ -324,8 +324,14 @@ export class PoolBudget {
 }
 
 const newRecord = (cause: LaunchCause, text: string, firstCreatedMs: number): CauseRecord => ({
-  ...{ cause, text, firstCreatedMs, namespaces: affectsEveryPod(cause) ? undefined : new Set<string>() },
-  ...{ nodes: 0, usd: 0, failures: 0, times: 0 },
+  cause,
+  text,
+  firstCreatedMs,
+  namespaces: affectsEveryPod(cause) ? undefined : new Set<string>(),
+  nodes: 0,
+  usd: 0,
+  failures: 0,
+  times: 0,
   heldMs: Number.NEGATIVE_INFINITY,
   untilMs: Number.NEGATIVE_INFINITY,
 });

@@ -91,7 +91,10 @@ function offeringsOf(types: readonly InstanceType[]): readonly Priced[] {
     type.offerings.map((offering) => {
       const requirements = requirementsOf(offering);
       return {
-        ...{ type, offering, instanceType: type.name, weighedUsd: weighedUsdPerHour(offering) },
+        type,
+        offering,
+        instanceType: type.name,
+        weighedUsd: weighedUsdPerHour(offering),
         zone: requirements.get(ZONE_LABEL).any(),
         capacityType: requirements.get(CAPACITY_TYPE_LABEL).any(),
       };

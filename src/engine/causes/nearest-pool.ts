@@ -164,7 +164,9 @@ function ranked(
     : general;
   const isRestricted = rejection.otherwise === undefined ? 0 : 1;
   return {
-    ...{ ...base, misfit, isWithinLimits },
+    ...base,
+    misfit,
+    isWithinLimits,
     rank: [named, -matched.length, -tolerated.length, distanceOf(misfit), isRestricted, conflicts],
   };
 }
@@ -206,7 +208,10 @@ function isSoldOut(pod: EnginePod, podRequirements: Requirements, { pool, instan
 }
 
 const INCOMPATIBLE: Misfit = {
-  ...{ code: 'instance-types', incompatible: true, tooSmall: false, notOffered: false },
+  code: 'instance-types',
+  incompatible: true,
+  tooSmall: false,
+  notOffered: false,
   text: 'incompatible instance types',
 };
 

@@ -90,7 +90,11 @@ function conflict(pool: NodePool, poolRequirements: Requirements, podRequirement
   if (!poolRequirements.has(key)) {
     const nearest = nearestName(key, [...poolRequirements.keys, ...WELL_KNOWN_LABELS]);
     return {
-      ...{ code: 'undefined-label', object, field: key, wanted, offered: 'no value' },
+      code: 'undefined-label',
+      object,
+      field: key,
+      wanted,
+      offered: 'no value',
       remedy: nearest === undefined ? `Add ${key} to the requirements of the NodePool.` : `Did you mean "${nearest}"?`,
       change: {
         of: nearest === undefined ? 'NodePool' : 'Pod',

@@ -150,7 +150,10 @@ function alternativeOf(
     throw new ClaimError(`${named}: DeviceClass "${className}" not found: ${cause}`);
   }
   return {
-    ...{ name: full, request, className, tolerations },
+    name: full,
+    request,
+    className,
+    tolerations,
     selectors: [...(deviceClass.spec.selectors ?? []), ...selectors].map((each) => compiledSelector(each, named)),
     count: countOf(details, named),
     isAdmin: adminAccess === true,

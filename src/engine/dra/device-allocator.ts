@@ -267,7 +267,8 @@ interface ReservedNode {
 
 /** Returns a pool with the devices that no other node can use. */
 const localPart = ({ pool, devices, defect }: ReachablePool): ReachablePool => ({
-  ...{ pool, defect },
+  pool,
+  defect,
   devices: devices.filter(({ place }) => place.kind === 'node'),
 });
 

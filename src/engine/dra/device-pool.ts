@@ -74,7 +74,13 @@ export function poolOf({ driver, name, slices, sharedCounters, defect }: PoolPar
   if (consumers.some(({ consumes }) => consumes.some(({ counter }) => !counters.has(counter))))
     fault ??= invalid('a device consumes an unknown counter');
   return {
-    ...{ driver, name, slices, devices, counters, consumers, defect: fault },
+    driver,
+    name,
+    slices,
+    devices,
+    counters,
+    consumers,
+    defect: fault,
     hasDuplicates: new Set(devices.map(({ key }) => key)).size < devices.length,
     bindsLate: devices.some(({ bindsLate }) => bindsLate),
   };
@@ -99,7 +105,14 @@ export function poolDevice(
   const look = looks.of(driver, device);
   const taints = [...(device.taints ?? []), ...taintsOf(rules, driver, pool, device.name)];
   return {
-    ...{ key: deviceKey(driver, pool, device.name), driver, pool, name: device.name, look, taints, place, isTemplate },
+    key: deviceKey(driver, pool, device.name),
+    driver,
+    pool,
+    name: device.name,
+    look,
+    taints,
+    place,
+    isTemplate,
     consumes: countersOf(device),
     runtime,
     bindsLate: (device.bindingConditions ?? []).length > 0,

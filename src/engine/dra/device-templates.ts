@@ -48,7 +48,10 @@ function compiledPool(template: PoolTemplate, values: RuntimeByDevice): DevicePo
 
 const withoutDevices = ({ driver, pool }: PoolTemplate, cause: string): DevicePool =>
   poolOf({
-    ...{ driver, name: pool, slices: [], sharedCounters: [] },
+    driver,
+    name: pool,
+    slices: [],
+    sharedCounters: [],
     defect: { kind: 'invalid', text: `is invalid (${cause})` },
   });
 

@@ -164,7 +164,8 @@ export class DeviceWorld {
 
   newAllocator({ use }: ClaimVariation): DeviceAllocator {
     return new DeviceAllocator({
-      ...{ pools: this.#pools, use },
+      pools: this.#pools,
+      use,
       usedOn: (nodeName, templates) => {
         const node = this.#starting.get(nodeName);
         return node && this.#usedOn(node, templates);

@@ -74,7 +74,9 @@ export function claimsForResources(requests: Resources, { classOf }: ExtendedRes
     if (deviceClassName === undefined || count <= 0) return [];
     const exactly = { deviceClassName, count: Math.ceil(count) };
     const claim: ResourceClaim = {
-      ...{ apiVersion: 'resource.k8s.io/v1', kind: 'ResourceClaim', metadata: { name: resource } },
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceClaim',
+      metadata: { name: resource },
       spec: { devices: { requests: [{ name: 'devices', exactly }] } },
     };
     return [{ resource, claim }];

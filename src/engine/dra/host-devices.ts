@@ -41,7 +41,8 @@ export function withFound(held: TypeDevices, claims: readonly ClaimState[], { gr
     ),
   );
   return {
-    ...{ use, hasPublished },
+    use,
+    hasPublished,
     shared: [...held.shared, ...added.flatMap(({ id }) => id ?? [])],
     claims: [...held.claims, ...added],
   };

@@ -70,7 +70,9 @@ export function learnedTemplate(driver: string, samples: readonly [DeviceSample,
   }));
   const runtime = [...groups].map(
     ([attribute, byDevice]): RuntimeValues => ({
-      ...{ attribute, groups: byDevice, areDisjoint: true },
+      attribute,
+      groups: byDevice,
+      areDisjoint: true,
     }),
   );
   return { driver, source: 'learned', pools, runtime };

@@ -133,8 +133,12 @@ function constructed({ problem, shop, options }: Means, usdPerNode: number): Fou
   for (let round = 0; round < rounds && !isLate(); round++) {
     const filling = round % 3 === 2 ? 'dearest' : 'scarcity';
     const bins = shop.buy({
-      ...{ counts, worth, filling, surcharge: best?.surcharge ?? usdPerNode },
-      ...{ usdLimit: Number.POSITIVE_INFINITY, considered: undefined },
+      counts,
+      worth,
+      filling,
+      surcharge: best?.surcharge ?? usdPerNode,
+      usdLimit: Number.POSITIVE_INFINITY,
+      considered: undefined,
     });
     if (bins === undefined) break;
     const surcharge = best?.surcharge ?? usdPerNode + (indifference * costOf(bins)) / nodesOf(bins);

@@ -79,8 +79,15 @@ export class Shop {
     this.#catalogue = mixes.map((mix, index) =>
       this.#thinned(mix, rows[index] as readonly number[], most).flatMap((row) =>
         this.#capacitiesOf(row).map((capacity) => ({
-          ...{ order: order++, mix: index, row, capacity, instanceUsd: mix.prices[row] ?? 0, price: 0 },
-          ...{ counts: new Int32Array(kinds.length), isFilled: false, ratio: 0 },
+          order: order++,
+          mix: index,
+          row,
+          capacity,
+          instanceUsd: mix.prices[row] ?? 0,
+          price: 0,
+          counts: new Int32Array(kinds.length),
+          isFilled: false,
+          ratio: 0,
         })),
       ),
     );

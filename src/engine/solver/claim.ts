@@ -59,7 +59,10 @@ export class ClaimState {
   static empty(template: Template, start: BitSet, noAmounts: Amounts): ClaimState {
     const choice = template.choices.of(template.root, start, noAmounts);
     return new ClaimState(template, choice, start, {
-      ...{ amounts: noAmounts, ports: [], attached: NOTHING_ATTACHED, devices: undefined },
+      amounts: noAmounts,
+      ports: [],
+      attached: NOTHING_ATTACHED,
+      devices: undefined,
     });
   }
 

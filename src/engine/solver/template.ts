@@ -159,7 +159,15 @@ function compiledAnew(
     const hash = nodePoolHash(pool);
     const { name } = pool.metadata;
     const template = {
-      ...{ name, pool, hash, catalogue, taints, root, rows, groups, choices },
+      name,
+      pool,
+      hash,
+      catalogue,
+      taints,
+      root,
+      rows,
+      groups,
+      choices,
       extrasUsdPerHour: extrasUsdPerHour(extras),
       claimExtras: claimExtras(extras),
       surplusPrices: new SurplusPrices(catalogue, groups, dimensions),

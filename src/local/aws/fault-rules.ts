@@ -27,8 +27,12 @@ const KINDS = {
   capacity: object({ ...POOL, remaining: optional(integer({ minimum: 0 })), code: optional(name) }),
   /** Calls fail with `code`: the next `times` calls, or a share `rate` of them, or all. */
   error: object({
-    ...{ action: name, code: name, message: optional(name), status: optional(integer({ minimum: 1 })) },
-    ...{ times, rate },
+    action: name,
+    code: name,
+    message: optional(name),
+    status: optional(integer({ minimum: 1 })),
+    times,
+    rate,
   }),
   /** Calls are throttled with the error of their service. */
   throttle: object({ action, times, rate }),

@@ -82,7 +82,9 @@ export class DeviceSuspensions {
     const until = new Date(this.#clock.now() + forMs).toISOString();
     this.#byPool.set(poolKeyOf(place), new Set([...(this.#byPool.get(poolKeyOf(place)) ?? []), key]));
     this.#suspensions.set(key, {
-      ...{ untilMs, forMs, reported },
+      untilMs,
+      forMs,
+      reported,
       shown: { driver: place.driver, until, reason },
     });
     return forMs;

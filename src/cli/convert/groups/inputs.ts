@@ -180,7 +180,8 @@ function extraFlags(field: Field): readonly GivenFlag[] {
   const { value: args } = field.at('extraArgs');
   return Object.entries(isObject(args) ? args : {}).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((one: unknown) => ({
-      ...{ name, path: ['extraArgs', name] },
+      name,
+      path: ['extraArgs', name],
       value: one === null || one === '' || one === undefined ? 'true' : String(one),
     })),
   );

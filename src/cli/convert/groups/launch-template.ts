@@ -203,7 +203,9 @@ function metadata(group: NodeGroup, field: Field): void {
   group.nodeClass.metadataOptions = {
     ...group.nodeClass.metadataOptions,
     ...(defined({
-      ...{ httpTokens, httpEndpoint, httpProtocolIPv6 },
+      httpTokens,
+      httpEndpoint,
+      httpProtocolIPv6,
       httpPutResponseHopLimit: field.at('HttpPutResponseHopLimit').given?.count(),
     }) as Metadata),
   };

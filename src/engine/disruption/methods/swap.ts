@@ -168,7 +168,10 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
   const replacements = cheaperTogether(planned, candidates, input.spotToSpot, usdPerHour);
   if (replacements === undefined) return undefined;
   const command: Command = {
-    ...{ reason: 'Underutilized', candidates, plan, replacements },
+    reason: 'Underutilized',
+    candidates,
+    plan,
+    replacements,
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
   };
   if (savingsOf(command) - addedRiskOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;

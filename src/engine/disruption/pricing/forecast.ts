@@ -120,7 +120,11 @@ export function forecastsOf(
       const nodeStartMs = usualOf(members.flatMap(nodeStart)) ?? USUAL_START_MS;
       const forecast: Forecast = {
         hours: (sum(ages) / ages.length + LIFE_IN_STARTS * nodeStartMs) / HOUR_MS,
-        ...{ evictionUsd, unitPrices, jobs, ending, nodeStartMs },
+        evictionUsd,
+        unitPrices,
+        jobs,
+        ending,
+        nodeStartMs,
         podStartMs: podStarts(members),
       };
       return [name, forecast];

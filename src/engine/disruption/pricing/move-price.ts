@@ -72,10 +72,13 @@ function worthOfMove(move: Move, { nowMs, forecasts }: Context): MoveWorth | und
   const parts = { ...priceParts(move, forecasts, nowMs), keptUsd: keptUsdOf(move, forecasts, { nowMs, hours }) };
   const priceUsd = sum(Object.values(parts));
   return {
-    ...{ netUsdPerHour, hours, benefitUsd: netUsdPerHour * hours },
+    netUsdPerHour,
+    hours,
+    benefitUsd: netUsdPerHour * hours,
     ...(planningSavings !== undefined && { billedUsdPerHour: savings }),
     ...parts,
-    ...{ priceUsd, neededUsd: candidates.some(({ nodePool }) => isBalanced(nodePool)) ? K * priceUsd : priceUsd },
+    priceUsd,
+    neededUsd: candidates.some(({ nodePool }) => isBalanced(nodePool)) ? K * priceUsd : priceUsd,
     pods: sum(candidates.map(({ reschedulablePods }) => reschedulablePods.length)),
   };
 }

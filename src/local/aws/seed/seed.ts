@@ -37,7 +37,14 @@ export function seeder(account: Account): Seed {
       }
       const addresses = addressPool(id, cidr, freeAddresses);
       account.subnets.set(id, {
-        ...{ id, zone, zoneId: zoneId(account, zone), cidr, vpcId, isPublic, addresses, tags },
+        id,
+        zone,
+        zoneId: zoneId(account, zone),
+        cidr,
+        vpcId,
+        isPublic,
+        addresses,
+        tags,
         assignsIpv6: false,
         dns: { hostnameType: 'ip-name', hasResourceRecord: false, hasResourceIpv6Record: false, hasDns64: false },
       });

@@ -79,10 +79,16 @@ export class Kubelet {
     this.#life = new AbortController();
     const { signal } = this.#life;
     this.#drivers = new DriverPlugins({
-      ...{ parts: context.parts, report: context.report, options: context.options, instance, signal },
+      parts: context.parts,
+      report: context.report,
+      options: context.options,
+      instance,
+      signal,
     });
     this.#resizes = new PodResizes({
-      ...{ clock: context.parts.clock, signal, options: context.options },
+      clock: context.parts.clock,
+      signal,
+      options: context.options,
       pods: () => this.#pods().filter((pod) => this.#stages.get(pod.metadata.uid ?? '') === 'running'),
       allocatable: () => this.#allocatable(),
       write: (pod, status) => this.#once('resize', () => this.#writeStatus(pod, status)),

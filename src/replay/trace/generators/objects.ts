@@ -88,7 +88,9 @@ function podSpec(shape: PodShape): PodSpec {
     ...(isAlone ? { affinity: { podAntiAffinity: APART } } : {}),
     containers: [
       {
-        ...{ name, image: IMAGE, resources: { requests, limits } },
+        name,
+        image: IMAGE,
+        resources: { requests, limits },
         ...(startSeconds === undefined ? {} : { readinessProbe: { initialDelaySeconds: startSeconds } }),
       },
     ],

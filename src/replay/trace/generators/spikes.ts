@@ -50,11 +50,21 @@ interface Spikes {
 }
 
 const HOURLY: Spikes = {
-  ...{ name: 'hourly', everySeconds: HOUR, phase: 0, within: 20, jobs: 6, share: 0.4 },
+  name: 'hourly',
+  everySeconds: HOUR,
+  phase: 0,
+  within: 20,
+  jobs: 6,
+  share: 0.4,
   runsFor: [480, 900],
 };
 const NIGHTLY: Spikes = {
-  ...{ name: 'nightly', everySeconds: DAY, phase: HOUR, within: 600, jobs: 12, share: 0.3 },
+  name: 'nightly',
+  everySeconds: DAY,
+  phase: HOUR,
+  within: 600,
+  jobs: 12,
+  share: 0.3,
   runsFor: [1_200, 5_400],
 };
 

@@ -52,7 +52,10 @@ function resultOf(
   const { tolerations = [] } = requestsOf(claim).get(request) ?? {};
   const { bindingConditions, bindingFailureConditions } = publishedDevice(slices, device)?.device ?? {};
   return {
-    ...{ request, driver, pool, device: name },
+    request,
+    driver,
+    pool,
+    device: name,
     ...(isAdmin && { adminAccess: true }),
     ...(tolerations.length > 0 && { tolerations }),
     ...(bindingConditions && { bindingConditions }),
