@@ -10,6 +10,7 @@ import { withCpuUtilization } from '../../src/engine/expected-costs.ts';
 import type { InstanceType, Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
 import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
 import { solve } from '../../src/engine/solve.ts';
+import { partial } from '../support/partial.ts';
 
 const PODS = 1_025;
 const DEPLOYMENTS = 30;
@@ -33,7 +34,7 @@ interface ClusterOptions {
 
 export function burstableCluster(seed: number, withDaemonSets: boolean): BurstableCluster {
   const workloads = [...deployments(seed), ...(withDaemonSets ? daemonSets() : [])];
-  const types = builtInTypes([], NOW_MS)(poolOf(true) as never);
+  const types = builtInTypes([], NOW_MS)(partial(poolOf(true)));
   const byName = new Map(types.map((type) => [type.name, type]));
   return {
     typeOf: (name) => byName.get(name),

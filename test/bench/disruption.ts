@@ -25,6 +25,7 @@ import { costOf, untilAtRest } from '../support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';
 import buildBundle, { bundled } from '../support/operator/bundle.ts';
+import { partial } from '../support/partial.ts';
 import { storesWith } from '../support/stores.ts';
 import { type Blocks, watched } from './watched.ts';
 
@@ -112,9 +113,9 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
     client: new Proxy({}, { get: refuse }) as Deps['client'],
     informers,
     cluster: new ClusterState({ informers, clock, manages: () => true }),
-    cloud: {
+    cloud: partial({
       instanceTypes: async ({ metadata }: KubeObject) => pools.get(metadata.name)?.instanceTypes ?? [],
-    } as never,
+    }),
     events: { publish: () => undefined },
     clock,
     log: silent,

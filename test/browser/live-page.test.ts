@@ -219,7 +219,7 @@ describe('the live page', () => {
 
   it.each(['light', 'dark'] as const)('has no accessibility violations, %s', async (scheme) => {
     live.fill(3, 2, 2);
-    live.verdicts = [{ node: 'node-0.internal', code: 'pdb', text: 'in the way', methods: [] } as never];
+    live.verdicts = [{ node: 'node-0.internal', code: 'pdb', text: 'in the way', methods: [] }];
     await open({ scheme });
     await page.locator('tbody tr').nth(2).waitFor();
     live.claim(9, false);
@@ -420,9 +420,7 @@ describe('the live page', () => {
     390, 800, 1210, 1280, 1400,
   ])('fits a window of %i pixels, with price and reason of each node', async (width) => {
     live.fill(3, 2, 1);
-    live.verdicts = [
-      { node: 'node-0.internal', code: 'not-worth-moving', text: 'moving costs more', methods: [] } as never,
-    ];
+    live.verdicts = [{ node: 'node-0.internal', code: 'not-worth-moving', text: 'moving costs more', methods: [] }];
     await open({ width });
     await live.clock.advance(10_000);
     const row = page.locator('tbody tr').first();
@@ -483,7 +481,7 @@ describe('the live page', () => {
       code: 'nominated',
       text: 'node is nominated for a pending pod',
       methods: [],
-    })) as never;
+    }));
     await open();
     await page.locator('#map canvas').waitFor();
     await page.locator('tbody tr').nth(199).waitFor({ state: 'attached' });

@@ -81,7 +81,7 @@ describe('the operator', () => {
       kind: 'PodDisruptionBudget',
       metadata: { name: 'leaving', namespace: 'default' },
       spec: { minAvailable: 1, selector: { matchLabels: { app: 'leaving' } } },
-    } as never);
+    });
     agent = taintNewNodes();
     hostile.mark();
     for (const { metadata } of (await hostile.kube.list(NODE_CLAIM)).items)
@@ -103,13 +103,13 @@ describe('the operator', () => {
         kind: 'PodTemplate',
         metadata: { name: `small-${round}`, namespace: 'default' },
         template: { spec: { nodeSelector: OPEN, containers } },
-      } as never);
+      });
       await hostile.kube.create(CAPACITY_BUFFER, {
         apiVersion: 'autoscaling.x-k8s.io/v1beta1',
         kind: 'CapacityBuffer',
         metadata: { name: `spare-${round}`, namespace: 'default' },
         spec: { replicas: 1, podTemplateRef: { name: `small-${round}` } },
-      } as never);
+      });
       await hostile.clock.sleep(ROUND_MS);
       await hostile.kube.delete(CAPACITY_BUFFER, { name: `spare-${round}`, namespace: 'default' });
       await hostile.expectHealthy();

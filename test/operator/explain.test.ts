@@ -10,6 +10,7 @@ import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
 import type { ExplainedResource, InstanceTypeExplanation } from '../../src/engine/instance-type-explanation.ts';
 import type { ReportedInstanceType } from '../../src/engine/instance-type-report.ts';
 import type { Operator } from '../../src/main.ts';
+import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { pool } from './pools.ts';
 
@@ -188,7 +189,7 @@ describe('a NodePool at its limit', () => {
   const demand = (replicas: number) =>
     deployment('batch', replicas, { nodeSelector: { team: 'limited' } }, { cpu: '1200m', memory: '1Gi' });
   const conditionOf = async (): Promise<Condition | undefined> =>
-    getCondition((await scenario.world.kube.client.find(NODE_POOL, { name: 'limited' })) as never, 'WithinLimits');
+    getCondition(present(await scenario.world.kube.client.find(NODE_POOL, { name: 'limited' })), 'WithinLimits');
 
   it('has a condition with usage and limit, and its pods are listed together', async () => {
     await scenario.apply({ ...limited, spec: { ...limited.spec, limits: { cpu: '3' } } } as KubeObject);

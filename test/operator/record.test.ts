@@ -25,6 +25,7 @@ import { run } from '../../src/replay/run.ts';
 import { readTrace } from '../../src/replay/trace/read.ts';
 import { summaryOf } from '../../src/replay/trace/summary.ts';
 import type { TraceEvent } from '../../src/replay/trace/trace.ts';
+import { partial } from '../support/partial.ts';
 import { NEUTRAL_WORLD } from '../support/short-life.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
@@ -63,7 +64,7 @@ const secretive = (name: string, replicas: number): KubeObject =>
   });
 
 const inDefault = (name: string) => ({ name, namespace: 'default' });
-const create = (kind: Kind, object: object): Promise<unknown> => scenario.kube.create(kind, object as never);
+const create = (kind: Kind, object: object): Promise<unknown> => scenario.kube.create(kind, partial(object));
 const container = { name: 'main', image: SECRET, resources: { requests: { cpu: '50m', memory: '64Mi' } } };
 /** Returns a pod. Kubelets of the local world end containers that are never restarted after ten seconds. */
 const pod = (name: string, restartPolicy: 'Never' | 'Always' = 'Never') => ({

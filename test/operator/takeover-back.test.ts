@@ -10,6 +10,7 @@ import type { Lease, Node, QuantityList } from '../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../src/api/nodeclaim.ts';
 import { parseQuantity } from '../../src/api/quantity.ts';
 import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
+import { partial } from '../support/partial.ts';
 import type { Json } from '../unit/aws/support/json.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { recordedAccount, seedAccount, takenOver, withV6Hash } from './takeover-world.ts';
@@ -62,7 +63,7 @@ async function buy(name: string, recorded: Json): Promise<readonly [NodeClaim, N
   for (const pool of recorded.manifests.nodePools) await kube.create(NODE_POOL, pool);
   await scenario.until(
     `a Ready NodePool ${name}`,
-    async () => getCondition((await kube.find(NODE_POOL, { name })) ?? ({} as never), 'Ready')?.status === 'True',
+    async () => getCondition((await kube.find(NODE_POOL, { name })) ?? partial({}), 'Ready')?.status === 'True',
   );
   for (const pod of recorded.manifests.pods) await kube.create(POD, pod);
   const claim = await scenario.until(`a tagged node of ${name}`, async () =>
@@ -229,7 +230,7 @@ describe('the Lease', () => {
       spec: { holderIdentity, leaseDurationSeconds: 15, acquireTime: microTime(), renewTime: microTime() },
     } as Lease);
     const operator = await scenario.startOperator();
-    await scenario.kube.create(DEPLOYMENT, deployment('web', 1) as never);
+    await scenario.kube.create(DEPLOYMENT, deployment('web', 1));
     for (let second = 0; second < 40; second += 4) {
       await scenario.kube.patch(LEASE, ref, { spec: { renewTime: microTime() } });
       await scenario.world.clock.sleep(4_000);

@@ -176,7 +176,7 @@ describe('a trace', () => {
 });
 
 function withLabel(pool: Record<string, never>, labels: Readonly<Record<string, string>>) {
-  const copy = structuredClone(pool) as never as { spec: { template: { metadata?: { labels?: object } } } };
+  const copy = structuredClone(pool) as unknown as { spec: { template: { metadata?: { labels?: object } } } };
   copy.spec.template.metadata = { ...copy.spec.template.metadata, labels };
   return copy as never;
 }

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
 import type { PodDisruptionBudget } from '../../src/api/kubernetes.ts';
+import { partial } from '../support/partial.ts';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
@@ -96,12 +97,12 @@ describe('the operator', () => {
       metadata: { name: 'wrong' },
       spec: { ...pool.spec, disruption: { consolidateAfter: '30d' } },
     };
-    await expect(scenario.apply(wrong as never)).rejects.toThrow(/spec\.disruption\.consolidateAfter/);
+    await expect(scenario.apply(partial(wrong))).rejects.toThrow(/spec\.disruption\.consolidateAfter/);
     const scheduleAlone = {
       ...wrong,
       spec: { ...pool.spec, disruption: { consolidateAfter: '0s', budgets: [{ nodes: '1', schedule: '@daily' }] } },
     };
-    await expect(scenario.apply(scheduleAlone as never)).rejects.toThrow("'schedule' must be set with 'duration'");
+    await expect(scenario.apply(partial(scheduleAlone))).rejects.toThrow("'schedule' must be set with 'duration'");
 
     const spt = JSON.parse(JSON.stringify(pool)) as {
       metadata: { name: string };
@@ -109,7 +110,7 @@ describe('the operator', () => {
     };
     spt.metadata.name = 'spt';
     spt.spec.template.spec.requirements = [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spt'] }];
-    await scenario.apply(spt as never);
+    await scenario.apply(partial(spt));
     const condition = await scenario.until('the condition', async () =>
       (await scenario.kube.find(NODE_POOL, { name: 'spt' }))?.status?.conditions?.find(
         ({ type, status }) => type === 'ValidationSucceeded' && status === 'False',

@@ -25,6 +25,7 @@ import { LiveView } from '../../../src/live/view.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
+import { partial } from '../../support/partial.ts';
 import { handFed } from '../../unit/kube/fakes.ts';
 import { benchmarkTypes } from '../catalogue.ts';
 import { type ClusterSize, claimAt, NODE_POOL, nodeAt, pendingPod, podAt } from '../largecluster.ts';
@@ -165,10 +166,10 @@ const consolidatable = (claim: NodeClaim): NodeClaim => ({
 function fill({ store }: Bench, size: ClusterSize): void {
   store(NODE_POOLS).put(NODE_POOL);
   for (let at = 0; at < size.nodes; at++) {
-    store(NODE).put(trimmedObject(NODE, nodeAt(at) as never));
+    store(NODE).put(trimmedObject(NODE, partial(nodeAt(at))));
     store(NODE_CLAIM).put(trimmedObject(NODE_CLAIM, consolidatable(claimAt(at))));
   }
-  for (let at = 0; at < size.pods; at++) store(POD).put(trimmedObject(POD, podAt(at, size) as never));
+  for (let at = 0; at < size.pods; at++) store(POD).put(trimmedObject(POD, partial(podAt(at, size))));
   for (let at = 0; at < 100; at++) store(POD).put(pendingPod(at) as unknown as Pod);
 }
 
@@ -234,7 +235,7 @@ export async function* clusterLines(size: ClusterSize): AsyncGenerator<TurnLine>
   const list = [...bench.operator.controllers].sort((a, b) => Number(FIRST.has(b.name)) - Number(FIRST.has(a.name)));
   fill(bench, size);
   for (const store of Object.values(bench.deps.cluster.stores)) markSynced(store);
-  for (const kind of [CAPACITY_BUFFER, NODE_OVERLAY]) markSynced(bench.store<KubeObject>(kind as never));
+  for (const kind of [CAPACITY_BUFFER, NODE_OVERLAY]) markSynced(bench.store<KubeObject>(kind));
   for (const input of [text(size), `${text(size)}, and hostile objects`]) {
     if (input !== text(size))
       yield await measuredTurn({ path: 'take in hostile objects', input: text(size), run: () => addHostile(bench) });

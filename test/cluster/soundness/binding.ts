@@ -265,7 +265,7 @@ export class SoundnessTrial {
           claimRef: { namespace, name, uid },
           csi: { driver: 'ebs.csi.aws.com', volumeHandle: volume },
         },
-      } as KubeObject as never);
+      } as KubeObject);
       const annotations = { [BIND_COMPLETED_ANNOTATION]: 'yes' };
       await this.#kube.patch<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIM, metadata, {
         metadata: { annotations },

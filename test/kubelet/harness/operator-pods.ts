@@ -91,7 +91,7 @@ export async function createLonePod(cluster: Cluster, name: string, options: Lon
     affinity: _affinity,
     topologySpreadConstraints: _spread,
     ...spec
-  } = deployment?.spec.template.spec as never as {
+  } = deployment?.spec.template.spec as unknown as {
     readonly affinity?: unknown;
     readonly topologySpreadConstraints?: unknown;
     readonly containers: readonly Container[];

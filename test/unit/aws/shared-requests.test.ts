@@ -7,6 +7,7 @@ import { SecurityGroups } from '../../../src/aws/securitygroups.ts';
 import { Subnets } from '../../../src/aws/subnets/subnets.ts';
 import type { Freshness } from '../../../src/lib/ttl-cache.ts';
 import { silent } from '../../../src/observe/logger.ts';
+import { partial } from '../../support/partial.ts';
 
 const clock = { now: () => 0, sleep: async () => undefined, after: () => () => undefined };
 
@@ -29,7 +30,7 @@ const LISTERS: Readonly<Record<string, (ec2: EC2Client) => Lister>> = {
   subnets: (ec2) => new Subnets(ec2, clock, 60_000),
   'security groups': (ec2) => new SecurityGroups(ec2, clock),
   AMIs: (ec2) =>
-    new Amis({ ec2, parameters: {} as never, clusterVersion: () => '1.36', clock, log: silent, refreshMs: 60_000 }),
+    new Amis({ ec2, parameters: partial({}), clusterVersion: () => '1.36', clock, log: silent, refreshMs: 60_000 }),
 };
 
 describe.each(Object.entries(LISTERS))('%s', (_, create) => {

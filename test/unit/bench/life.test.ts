@@ -17,6 +17,7 @@ import { type LifeResult, type PlayLives, playAtMostTwice, resultOf } from '../.
 import { type GpuUse, gpuUseOf, SETTINGS, setsFor } from '../../bench/life/settings.ts';
 import { BEGIN, boundTable, END, lifeTable, Results, verdictLines, withTable } from '../../bench/life/table.ts';
 import { sourcesOf } from '../../bench/life/traces.ts';
+import { partial } from '../../support/partial.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -220,7 +221,7 @@ describe('a life', () => {
             const containers = [{ name: 'web', resources: { requests: { cpu: '2', memory: '4Gi' } } }];
             yield {
               at: 0,
-              apply: { ...web, spec: { replicas: 4, template: { spec: { containers, ...spec } } } } as never,
+              apply: partial({ ...web, spec: { replicas: 4, template: { spec: { containers, ...spec } } } }),
             };
             yield { at: 3_600, scale: web as never, replicas: 0 };
           },

@@ -11,6 +11,7 @@ import { parseManifests } from '../../../src/cli/objects/read.ts';
 import { validateStored } from '../../../src/cli/objects/stored.ts';
 import { type DisruptionAnswer, disruptionText } from '../../../src/cli/render/commands.ts';
 import { type TypesFor, typesFor } from '../../../src/cli/scenario.ts';
+import { present } from '../../support/present.ts';
 
 const NOW = Date.parse('2026-06-03T10:30:00Z');
 const builtIn: TypesFor = (manifests, nowMs) => typesFor({}, manifests, nowMs);
@@ -74,9 +75,9 @@ ${
 };
 
 const HASHES = {
-  pool: nodePoolHash(validateStored<NodePool>(parseManifests(pool(), 'pool')[0] as never)),
+  pool: nodePoolHash(validateStored<NodePool>(present(parseManifests(pool(), 'pool')[0]))),
   nodeClass: ec2NodeClassHash(
-    validateStored<EC2NodeClass>(parseManifests(nodeClass(), 'class')[0] as never),
+    validateStored<EC2NodeClass>(present(parseManifests(nodeClass(), 'class')[0])),
     'the CA bundle',
   ),
 };

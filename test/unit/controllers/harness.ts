@@ -205,7 +205,7 @@ export class World {
         kind: 'EC2NodeClass',
         metadata: { name: 'default' },
         spec: {} as never,
-        status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] } as never,
+        status: { conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }] },
       });
     }
     return this.kube.create(NODE_POOL, {

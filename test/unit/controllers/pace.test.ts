@@ -5,6 +5,7 @@ import { type Outcome, settled } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
 import { parseSettings } from '../../../src/process/settings.ts';
+import { partial } from '../../support/partial.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from '../kube/fakes.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { FakeCloud } from './fake-cloud.ts';
@@ -25,7 +26,7 @@ function paces(cpu: string): Readonly<Record<string, string>> {
     {},
   );
   const { controllers } = createOperator({
-    client: {} as never,
+    client: partial({}),
     informers,
     clock,
     provider: { provider: cloud },

@@ -11,6 +11,7 @@ import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { claimAt, nodeAt, podAt } from '../../bench/largecluster.ts';
 import { heapUsed } from '../../support/heap.ts';
+import { partial } from '../../support/partial.ts';
 import { handFed } from '../kube/fakes.ts';
 import { virtualClock } from '../virtualclock.ts';
 
@@ -34,7 +35,7 @@ function nodesOf(): readonly StateNode[] {
     store(NODE).put(asReceived(NODE, { ...node, metadata }));
     store(NODE_CLAIM).put(asReceived(NODE_CLAIM, claimAt(index)));
   }
-  for (let index = 0; index < SIZE.pods; index++) store(POD).put(podAt(index, SIZE) as never);
+  for (let index = 0; index < SIZE.pods; index++) store(POD).put(partial(podAt(index, SIZE)));
   return cluster.nodes();
 }
 

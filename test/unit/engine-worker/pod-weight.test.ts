@@ -6,6 +6,7 @@ import type { Pod } from '../../../src/api/kubernetes.ts';
 import { type ListMessage, SentLists } from '../../../src/engine-worker/copied-lists.ts';
 import { weightOfPod } from '../../../src/engine-worker/pod-weight.ts';
 import { numberedPod } from '../../../src/engine-worker/trimmed.ts';
+import { partial } from '../../support/partial.ts';
 import { type PodParts, pod } from '../engine/build.ts';
 
 const names = (count: number, length = 60): readonly string[] =>
@@ -61,7 +62,7 @@ const HUGE: readonly {
     what: 'a volume',
     parts: {
       volumes: [
-        { name: 'v', ephemeral: { volumeClaimTemplate: { metadata: { annotations: map(2_500) }, spec: {} } } } as never,
+        partial({ name: 'v', ephemeral: { volumeClaimTemplate: { metadata: { annotations: map(2_500) }, spec: {} } } }),
       ],
     },
   },

@@ -2,7 +2,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
+import type { PersistentVolumeClaim, Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
 import type { Candidate } from '../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../src/engine/disruption/methods/multi-node.ts';
@@ -10,13 +10,14 @@ import { singleNode } from '../../../src/engine/disruption/methods/single-node.t
 import { swap } from '../../../src/engine/disruption/methods/swap.ts';
 import { described } from '../../../src/engine/disruption/pass.ts';
 import { poolTotals } from '../../../src/engine/disruption/pricing/balance.ts';
-import type { PoolInput } from '../../../src/engine/model.ts';
+import type { PoolInput, StateNode } from '../../../src/engine/model.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
 import { localSimulationRunner, type SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
 import type { SimulationInput } from '../../../src/planner/inputs.ts';
 import { NOW_MS } from '../../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../../support/clusters.ts';
+import { invalid } from '../../support/partial.ts';
 
 const SHAPE: ClusterShape = {
   seed: 7,
@@ -197,7 +198,10 @@ describe('a simulation in a worker', () => {
 
   it('returns the error of a failed request, and continues with the next request', async () => {
     const cluster = clusterOf(SHAPE);
-    const broken = { ...cluster, snapshot: { ...cluster.snapshot, persistentVolumeClaims: [{} as never] } };
+    const broken = {
+      ...cluster,
+      snapshot: { ...cluster.snapshot, persistentVolumeClaims: [invalid<PersistentVolumeClaim>({})] },
+    };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/undefined/);
     const { failures = [], commands } = await decide(thread, broken, singleNode);
     expect(commands).toEqual([]);
@@ -209,7 +213,7 @@ describe('a simulation in a worker', () => {
   it('starts a new worker if an object could not be copied', async () => {
     const cluster = clusterOf(SHAPE);
     const [first, ...others] = cluster.snapshot.nodes;
-    const odd = { ...first, labels: { odd: () => undefined } } as never;
+    const odd = invalid<StateNode>({ ...first, labels: { odd: () => undefined } });
     const broken = { ...cluster, snapshot: { ...cluster.snapshot, nodes: [...others, odd] } };
     await expect(decide(thread, broken, multiNode)).rejects.toThrow(/could not be cloned/);
     expect(await decide(thread, cluster, multiNode)).toEqual(await decide(localSimulationRunner(), cluster, multiNode));

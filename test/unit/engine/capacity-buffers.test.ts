@@ -9,6 +9,7 @@ import {
   provisioningCondition,
   virtualPods,
 } from '../../../src/engine/capacity-buffers.ts';
+import { invalid } from '../../support/partial.ts';
 import { nodePool, planOf, pod, stateNode } from './build.ts';
 
 const template = (
@@ -100,7 +101,7 @@ describe('the status of a buffer', () => {
       pendingPods: [...virtual, pod('real', { cpu: '500m' })],
       nodes: [stateNode('spare-room', { allocatable: { cpu: '4' } })],
       pools: [nodePool('default', { limits: { cpu: '4' } })],
-      types: undefined as never,
+      types: invalid(undefined),
     });
     const { byBuffer, byNode } = bufferOutcomes(plan, virtual);
     const outcome = byBuffer.get('shop/spare');

@@ -36,13 +36,16 @@ describe('the cached requests', () => {
     ['overhead', podWith({ overhead: { cpu: '5' } })],
     [
       'a resize of a sidecar in progress',
-      podWith({ initContainers: [{ name: 'side', restartPolicy: 'Always' }] }, {
-        initContainerStatuses: [{ name: 'side', resources: { requests: { cpu: '7' } } }],
-      } as never),
+      podWith(
+        { initContainers: [{ name: 'side', restartPolicy: 'Always' }] },
+        {
+          initContainerStatuses: [{ name: 'side', resources: { requests: { cpu: '7' } } }],
+        },
+      ),
     ],
     [
       'a resize in progress',
-      podWith({}, { containerStatuses: [{ name: 'main', resources: { requests: { cpu: '6' } } }] } as never),
+      podWith({}, { containerStatuses: [{ name: 'main', resources: { requests: { cpu: '6' } } }] }),
     ],
   ])('is that of the pod, although other pods share its containers: %s', (_, pod) => {
     placementRequests(podWith());

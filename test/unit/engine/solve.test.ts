@@ -6,6 +6,7 @@ import { requirementsOf } from '../../../src/engine/instance-types.ts';
 import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { fits, podRequests, resourcesOf } from '../../../src/engine/resources.ts';
 import { solve } from '../../../src/engine/solve.ts';
+import { invalid } from '../../support/partial.ts';
 import {
   daemon,
   instanceType,
@@ -49,7 +50,7 @@ describe('solve', () => {
         throw new Error('out of luck');
       },
     };
-    const plan = planOf({ pendingPods: [pod('web', { cpu: '3' })] }, { packingWork: failing as never });
+    const plan = planOf({ pendingPods: [pod('web', { cpu: '3' })] }, { packingWork: invalid(failing) });
     expect(onlyClaim(plan)).toMatchObject({ pods: ['default/web'], cheapest: 'medium' });
     expect(plan.unpacked).toEqual([{ reason: 'error', text: 'out of luck' }]);
   });

@@ -10,6 +10,7 @@ import type { LiveSources } from '../../../src/live/view.ts';
 import { newHistory, type OperatorHistory } from '../../../src/observe/history/document.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { ClusterState } from '../../../src/state/cluster.ts';
+import { partial } from '../../support/partial.ts';
 import { handFed } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 
@@ -123,11 +124,11 @@ export class LiveCluster {
       spec: {
         ...(nodeName === undefined ? {} : { nodeName }),
         containers: [
-          {
+          partial({
             name: 'main',
             resources: { requests: { cpu: '250m', memory: '512Mi' } },
             env: [{ name: 'PASSWORD', value: 'hunter2-in-env' }],
-          } as never,
+          }),
         ],
       },
       status:

@@ -8,6 +8,7 @@ import { type LivePage, openLive } from '../../../src/live/index.ts';
 import type { PoolCost } from '../../../src/observe/history/cost-hours.ts';
 import { silent } from '../../../src/observe/logger.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
+import { present } from '../../support/present.ts';
 import { LiveCluster } from './live-cluster.ts';
 
 let live: LiveCluster;
@@ -192,7 +193,7 @@ describe('the live page', () => {
     const [nodeClass] = live.nodeClasses;
     for (let times = 0; times < 3; times += 1) {
       page.note({
-        object: nodeClass as never,
+        object: present(nodeClass),
         type: 'Warning',
         reason: 'FailedResolution',
         message: `denied, RequestId: ${times}a1b2c3d-0000-4000-8000-0123456789ab`,

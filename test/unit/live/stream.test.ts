@@ -75,7 +75,7 @@ describe('the feed', () => {
       code: 'pdb',
       text: 'in the way',
       methods: [],
-    })) as never;
+    }));
     live.clock.put(60_000);
     const sent = new Set<string>();
     for (const expected of [500, 500, 200, 0]) {
@@ -99,7 +99,7 @@ describe('the feed', () => {
         code: 'pdb',
         text: `turn ${turn}`,
         methods: [],
-      })) as never;
+      }));
       live.clock.put(60_000);
       for (const { name } of feed.advance().nodes) sent.add(name);
     }

@@ -38,7 +38,7 @@ describe('the state of the live page', () => {
         text: 'pdb',
         object: { kind: 'PodDisruptionBudget', namespace: 'a', name: 'b' },
         methods: [],
-      } as never,
+      },
     ];
     await price();
     expect(view.nodes()).toEqual([
@@ -84,7 +84,7 @@ describe('the state of the live page', () => {
         live.versioned({
           ...pod,
           metadata: { ...pod.metadata, ...rest.metadata, ownerReferences },
-          spec: { ...pod.spec, containers: [{ name: 'main', resources: { requests: { cpu } } }] } as never,
+          spec: { ...pod.spec, containers: [{ name: 'main', resources: { requests: { cpu } } }] },
         }),
       );
     };
@@ -110,7 +110,7 @@ describe('the state of the live page', () => {
     for (let index = 1; index <= 100; index += 1) {
       const pod = live.pod(`pod-${index}`, 'node-0.internal');
       const requests = { cpu: `${index * 8}m` };
-      const spec = { ...pod.spec, containers: [{ name: 'main', resources: { requests } }] } as never;
+      const spec = { ...pod.spec, containers: [{ name: 'main', resources: { requests } }] };
       live.stores.store(POD).put(live.versioned({ ...pod, spec }));
     }
     const blocks = view.nodes()[0]?.blocks ?? [];

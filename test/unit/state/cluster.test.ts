@@ -458,9 +458,9 @@ describe('takeSnapshot', () => {
     const open = new ClusterState({ informers: stores.informers, clock, manages: () => true, devices: true });
     const named = (kind: string) =>
       versioned({ apiVersion: 'resource.k8s.io/v1', kind, metadata: { name: 'd' }, spec: {} });
-    stores.store(DEVICE_CLASS).put(named('DeviceClass') as never);
+    stores.store(DEVICE_CLASS).put(named('DeviceClass'));
     const before = open.revision;
-    stores.store(RESOURCE_CLAIM).put(named('ResourceClaim') as never);
+    stores.store(RESOURCE_CLAIM).put(named('ResourceClaim'));
     expect(open.revision).toBeGreaterThan(before);
     expect(takeSnapshot(open, parts)).toMatchObject({
       resourceClaims: [{ metadata: { name: 'd' } }],
@@ -496,7 +496,7 @@ describe('takeSnapshot', () => {
       metadata: { name: 'e', namespace: 'default' },
       status: { reservedFor },
     };
-    stores.store(RESOURCE_CLAIM).put(versioned(reserved) as never);
+    stores.store(RESOURCE_CLAIM).put(versioned(reserved));
     expect(takeSnapshot(open, parts).vanishedConsumers).toEqual(['uid-ended', 'uid-gone', 'uid-replaced']);
     for (const kind of [RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS]) stores.store<KubeObject>(kind).replace([]);
     expect(takeSnapshot(open, parts)).not.toHaveProperty('missingDeviceKinds');

@@ -94,7 +94,7 @@ async function registered(account: Account, claim: NodeClaim, node: Node): Promi
     } as unknown as Deps,
     new OwnWrites(),
   );
-  const { error, claim: after } = await step(claim, { log: silent, signal: new AbortController().signal } as never);
+  const { error, claim: after } = await step(claim, { log: silent, signal: new AbortController().signal });
   const known = (after.status?.conditions ?? []).find(({ type }) => type === 'Registered');
   if (error !== undefined || known?.status !== 'True')
     throw new Error(`node ${node.metadata.name} is not registered: ${error ?? JSON.stringify(known)}`);

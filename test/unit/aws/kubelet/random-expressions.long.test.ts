@@ -66,10 +66,10 @@ describe('a random expression', () => {
     const lengthOf = count(({ length }: { readonly length: number }) => length);
     jest.spyOn(String.prototype, 'split').mockImplementation(function (this: string, ...args: unknown[]) {
       return lengthOf(Reflect.apply(split, this, args)) as string[];
-    } as never);
+    });
     jest.spyOn(Array.prototype, 'join').mockImplementation(function (this: unknown[], ...args: unknown[]) {
       return lengthOf(Reflect.apply(join, this, args)) as string;
-    } as never);
+    });
   });
   afterEach(() => void jest.restoreAllMocks());
 

@@ -377,7 +377,7 @@ describe('the network of an instance', () => {
       kind: 'Service',
       metadata: { name: 'kube-dns', namespace: 'kube-system' },
       spec: { clusterIP: 'fd00:ec2::a' },
-    } as never);
+    });
     await account.restart();
     // Otherwise, the NodeClaim could match an instance that the earlier process launched.
     account.clock.forward(2_000);

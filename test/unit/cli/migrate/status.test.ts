@@ -115,7 +115,7 @@ describe('a file with objects of odd form', () => {
     ],
     ['workloads', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec: { tolerations: 4 } }],
   ])('is unknown in the part %s, and never ok', (area, object) => {
-    const { items } = statusOf(liveFactsOf([object as never]), []);
+    const { items } = statusOf(liveFactsOf([object]), []);
     expect(items.filter((item) => item.area === area)).toContainEqual(
       expect.objectContaining({
         state: 'unknown',

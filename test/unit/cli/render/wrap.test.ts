@@ -5,6 +5,7 @@ import { printAs } from '../../../../src/cli/render/output.ts';
 import { simulationText } from '../../../../src/cli/render/simulation.ts';
 import { table } from '../../../../src/cli/render/table.ts';
 import { indented, wrapped } from '../../../../src/cli/render/wrap.ts';
+import { partial } from '../../../support/partial.ts';
 
 const NODE = 'ip-10-0-0-101.us-west-2.compute.internal';
 const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
@@ -50,7 +51,7 @@ describe('a table', () => {
 describe('output at 80 columns', () => {
   it('fits for the local world', () => {
     const world = { kube: { url: 'http://127.0.0.1:65535' }, aws: { url: 'http://127.0.0.1:65535' } };
-    expect(widest(advice(world as never, '127.0.0.1:65535'))).toBeLessThanOrEqual(80);
+    expect(widest(advice(partial(world), '127.0.0.1:65535'))).toBeLessThanOrEqual(80);
   });
 
   it('breaks between words for the demo', () => {

@@ -9,6 +9,7 @@ import { redactAlike } from '../../../../src/cli/objects/redaction.ts';
 import { kept } from '../../../../src/cli/snapshot/keep.ts';
 import { keepOf, ownKinds } from '../../../../src/cli/snapshot/own-kinds.ts';
 import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
+import { partial } from '../../../support/partial.ts';
 import { SECRET } from './secrets.ts';
 
 /** Deeper than any rule, with an object and a list of objects below each key. */
@@ -93,7 +94,7 @@ describe('a rule of a snapshot', () => {
 
 describe('the kubelet of an EC2NodeClass', () => {
   const withKubelet = (kubelet: object): KubeObject =>
-    ({ apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'x' }, spec: { kubelet } }) as never;
+    partial({ apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass', metadata: { name: 'x' }, spec: { kubelet } });
   const kubeletOf = (object: KubeObject) =>
     (object as unknown as { spec: { kubelet: Record<string, unknown> } }).spec.kubelet;
   const header = { Authorization: ['Bearer abc'] };

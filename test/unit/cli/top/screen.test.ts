@@ -49,10 +49,10 @@ it('draws on a screen of its own, follows keys, and restores the screen at the e
   const seen = async (text: string): Promise<void> => {
     while (!written.join('').includes(text)) await new Promise((resolve) => setTimeout(resolve, 10));
   };
-  const shown = show(
-    { state: () => STATE, verdictOf: () => undefined, problem: () => undefined },
-    { stdin: stdin as never, stdout: stdout as never },
-  );
+  const shown = show({ state: () => STATE, verdictOf: () => undefined, problem: () => undefined }, {
+    stdin,
+    stdout,
+  } as never);
   await seen('m6g.large');
   stdin.write('s');
   await seen('s: sort (cpu)');

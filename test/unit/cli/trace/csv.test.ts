@@ -41,7 +41,7 @@ async function converted(text: string, options: Partial<CsvOptions> = {}) {
 const inShort = (events: readonly TraceEvent[]): readonly unknown[] =>
   events.map((event) => {
     if (!('apply' in event)) throw new Error('no apply');
-    const { spec } = event.apply as never as JobLike;
+    const { spec } = event.apply as unknown as JobLike;
     return [event.at, event.runsFor, spec.completions, spec.template.spec.containers[0].resources.requests];
   });
 interface JobLike {
@@ -115,7 +115,7 @@ describe('a CSV', () => {
     );
     const devices = { 'nvidia.com/gpu': '1', 'example.com/fpga': '2' };
     const requests = { cpu: '1000m', memory: '1Mi' };
-    expect(events.map((event) => 'apply' in event && (event.apply as never as JobLike).spec.template)).toEqual([
+    expect(events.map((event) => 'apply' in event && (event.apply as unknown as JobLike).spec.template)).toEqual([
       {
         metadata: { labels: { team: 'a' }, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
         spec: expect.objectContaining({
@@ -141,7 +141,7 @@ describe('a CSV', () => {
       'ResourceClaimTemplate gpus-1',
       'ResourceClaimTemplate gpus-2',
     ]);
-    const specs = objects.slice(-3).map((object) => (object as never as JobLike).spec.template.spec);
+    const specs = objects.slice(-3).map((object) => (object as unknown as JobLike).spec.template.spec);
     expect(specs.map(({ resourceClaims }) => resourceClaims)).toEqual([
       [{ name: 'gpu', resourceClaimTemplateName: 'gpus-2' }],
       undefined,

@@ -5,6 +5,7 @@ import { AuditHistory } from '../../../../src/cli/trace/history.ts';
 import { jobName } from '../../../../src/cli/trace/job-object.ts';
 import { readEvent } from '../../../../src/replay/trace/events.ts';
 import type { TraceEvent, TraceHeader } from '../../../../src/replay/trace/trace.ts';
+import { partial } from '../../../support/partial.ts';
 
 const START = Date.parse('2026-01-05T10:00:00Z');
 const ms = (seconds: number): number => START + seconds * 1000;
@@ -17,7 +18,7 @@ const applied = (of: AuditHistory): readonly KubeObject[] =>
 
 const owner = (kind: string) => ({ apiVersion: 'x/v1', kind, name: 'o', uid: 'u', controller: true });
 const object = (kind: string, metadata: object, spec: object = {}, apiVersion = 'apps/v1'): KubeObject =>
-  ({ apiVersion, kind, metadata: { namespace: 'shop', uid: 'x', ...metadata }, spec }) as never;
+  partial({ apiVersion, kind, metadata: { namespace: 'shop', uid: 'x', ...metadata }, spec });
 const template = (labels: object = { app: 'web' }, spec: object = {}) => ({
   metadata: { labels, annotations: { 'karpenter.sh/do-not-disrupt': 'true', 'kubectl.kubernetes.io/note': 'secret' } },
   spec: { containers: [{ name: 'main', image: 'secret', env: [], resources: { requests: { cpu: '1' } } }], ...spec },
@@ -29,7 +30,7 @@ const deployment = (replicas: number, spec: object = {}) =>
     { replicas, selector: { matchLabels: { app: 'web' } }, template: template(), ...spec },
   );
 const pod = (metadata: object = {}, spec: object = {}, status: object = {}): KubeObject =>
-  ({ ...object('Pod', { name: 'one', ...metadata }, { ...template().spec, ...spec }, 'v1'), status }) as never;
+  partial({ ...object('Pod', { name: 'one', ...metadata }, { ...template().spec, ...spec }, 'v1'), status });
 
 describe('an object', () => {
   it('loses possible secrets without an effect on decisions', () => {
@@ -125,7 +126,7 @@ describe('an object', () => {
   it('is recorded again if it changes, and scaled if only its replicas change', () => {
     const kept = history();
     kept.put(deployment(2), START);
-    kept.put({ ...deployment(2), status: { replicas: 2 } } as never, ms(1));
+    kept.put(partial({ ...deployment(2), status: { replicas: 2 } }), ms(1));
     kept.put(deployment(3), ms(2));
     kept.put(deployment(3, { template: template({ app: 'web' }, { hostNetwork: true }) }), ms(3));
     kept.remove(deployment(3), ms(4));
@@ -141,7 +142,7 @@ describe('an object', () => {
   it('is not recorded if it belongs to a workload', () => {
     const kept = history();
     kept.put(
-      { ...object('ReplicaSet', { name: 'web-1', ownerReferences: [owner('Deployment')] }, deployment(1) as never) },
+      { ...object('ReplicaSet', { name: 'web-1', ownerReferences: [owner('Deployment')] }, deployment(1)) },
       START,
     );
     for (const kind of ['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Node'])

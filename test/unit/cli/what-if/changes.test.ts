@@ -3,6 +3,7 @@ import type { KubeObject, Pod, PodDisruptionBudget, Workload } from '../../../..
 import type { Manifest } from '../../../../src/cli/objects/read.ts';
 import { applyChanges } from '../../../../src/cli/what-if/changes.ts';
 import { atOtherPrices, priceChangeOf } from '../../../../src/cli/what-if/prices.ts';
+import { partial } from '../../../support/partial.ts';
 import { instanceType } from '../../engine/disruption/objects.ts';
 
 const NOW = Date.parse('2026-06-03T12:00:00Z');
@@ -291,7 +292,7 @@ describe('the price of a what-if change', () => {
       () => types,
       changes,
       from(pool),
-    )({} as never).flatMap(({ offerings }) =>
+    )(partial({})).flatMap(({ offerings }) =>
       offerings.slice(0, 2).map(({ usdPerHour }) => Number(usdPerHour.toFixed(4))),
     );
   };
@@ -316,7 +317,7 @@ describe('the price of a what-if change', () => {
       [priceChangeOf('spot+1%')].flatMap((change) => change ?? []),
       [],
     );
-    expect(repriced({} as never)).toBe(repriced({} as never));
+    expect(repriced(partial({}))).toBe(repriced(partial({})));
   });
 
   it('is rejected for types that no NodePool uses', () => {

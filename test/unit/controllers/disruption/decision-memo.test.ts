@@ -5,6 +5,7 @@ import type { MethodInput, MethodResult } from '../../../../src/engine/disruptio
 import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
 import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
 import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
+import { partial } from '../../../support/partial.ts';
 import { methodInputOf } from '../../engine/disruption/objects.ts';
 
 const METHODS = [emptiness, singleNode];
@@ -69,7 +70,7 @@ describe('a search without a result', () => {
     const timeout = { message: '', fields: {} };
     memo.searched(singleNode, inputOf('a'), { ...constrained, timeout, unseenPools: new Set(['other']) });
     expect([...memo.unseenPools(singleNode)]).toEqual(['other']);
-    memo.searched(singleNode, inputOf('a'), { ...constrained, commands: [{} as never], unseenPools: new Set() });
+    memo.searched(singleNode, inputOf('a'), { ...constrained, commands: [partial({})], unseenPools: new Set() });
     expect([...memo.unseenPools(singleNode)]).toEqual(['other']);
     memo.searched(singleNode, inputOf('a'), constrained);
     expect([...memo.unseenPools(singleNode)]).toEqual([]);

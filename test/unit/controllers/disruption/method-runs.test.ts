@@ -139,7 +139,7 @@ describe('validation of commands', () => {
         return { failure: { category: 'churn', text: 'changed', failed: 1 }, dropped: 0 };
       },
     };
-    const evaluated = loopOn(deps).run(method, { log: silent, signal: new AbortController().signal } as never);
+    const evaluated = loopOn(deps).run(method, { log: silent, signal: new AbortController().signal });
     await clock.advance(emptiness.validateAfterMs ?? 0);
     // At least one command was abandoned.
     expect(await evaluated).toEqual({ commands: [], isOver: false });
@@ -166,7 +166,7 @@ describe('the queue of commands', () => {
     queue.enqueue({ ...order, replacements: ['gone'] } as never);
     expect([...queue.providerIds]).toEqual(['aws:///free']);
     // The replacement does not exist, so the command is rolled back.
-    await queue.worker.reconcile('1', { log: silent, signal: new AbortController().signal } as never);
+    await queue.worker.reconcile('1', { log: silent, signal: new AbortController().signal });
     expect([...queue.providerIds]).toEqual([]);
   });
 });

@@ -33,6 +33,7 @@ import { createMetrics } from '../../../../src/observe/metrics.ts';
 import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
 import { ClusterState } from '../../../../src/state/cluster.ts';
+import { partial } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';
 import {
   at,
@@ -91,7 +92,7 @@ class World {
     this.put(NODE_POOL, this.pool({}));
     for (const [position, name] of NODES.entries()) {
       this.put(NODE, nodeOf(name, { type: position === 0 ? 'm.large' : 'm.xlarge' }));
-      this.put(NODE_CLAIM, stateNode(name).nodeClaim as never);
+      this.put(NODE_CLAIM, present(stateNode(name).nodeClaim));
       this.put(POD, this.pod(name, {}));
     }
   }
@@ -99,7 +100,7 @@ class World {
   put(kind: { readonly plural: string }, object: KubeObject): void {
     this.#version += 1;
     const metadata = { ...object.metadata, resourceVersion: String(this.#version) };
-    this.fed.store<KubeObject>(kind as never).put({ ...object, metadata });
+    this.fed.store<KubeObject>(partial(kind)).put({ ...object, metadata });
   }
 
   pool(disruption: Partial<NonNullable<NodePool['spec']['disruption']>>): NodePool {
@@ -167,7 +168,7 @@ const CHANGES: Readonly<Record<string, (world: World, position: number) => unkno
   'a claim drifts': (world, position) => world.put(NODE_CLAIM, claimWith(nodeAt(position), 'Drifted', 'True')),
   'a claim is not consolidatable': (world, position) =>
     world.put(NODE_CLAIM, claimWith(nodeAt(position), 'Consolidatable', 'False')),
-  'a claim is as at first': (world, position) => world.put(NODE_CLAIM, stateNode(nodeAt(position)).nodeClaim as never),
+  'a claim is as at first': (world, position) => world.put(NODE_CLAIM, present(stateNode(nodeAt(position)).nodeClaim)),
   'a NodePool needs quiet': (world, position) =>
     world.put(NODE_POOL, world.pool({ consolidateAfter: `${45 + position}m` })),
   'a NodePool has a schedule': (world, position) => {

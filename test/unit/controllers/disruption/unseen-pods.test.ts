@@ -117,7 +117,7 @@ describe('a command for a node with a budget that the cache does not show', () =
       metadata: { name: 'large', namespace: 'default' },
       spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'large' } } },
       status: { disruptionsAllowed: 0 },
-    } as never);
+    });
     release();
     await world.pass(40);
     const kept = world.nodes.find(({ metadata }) => metadata.name === node);

@@ -8,6 +8,7 @@ import type { StateNode } from '../../../../src/engine/model.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
 import { silent } from '../../../../src/observe/logger.ts';
 import { parseSettings } from '../../../../src/process/settings.ts';
+import { partial } from '../../../support/partial.ts';
 import { nodePool, pod } from '../../engine/build.ts';
 import { stateNode } from '../../engine/disruption/objects.ts';
 import { virtualClock } from '../../virtualclock.ts';
@@ -148,7 +149,7 @@ describe('the list of prices of the live page', () => {
       stores: { nodePools: { list: () => [POOL] } },
     };
     const deps = { cloud: Object.assign(cloud, { commitments: () => commitments }), clock, cluster, log: silent };
-    const covered = new CoveredPrices({ ...deps, settings: parseSettings(['--cluster-name=test'], {}) } as never);
+    const covered = new CoveredPrices(partial({ ...deps, settings: parseSettings(['--cluster-name=test'], {}) }));
     const prices = [{ usdPerHour: 1.25 }, undefined];
     expect(await covered.withoutCovered(prices, claims)).toEqual(prices);
     commitments = [{ name: 'plan', kind: 'compute-savings-plan', amount: 0.5, rates: [{ share: 0.5 }] }];

@@ -5,6 +5,7 @@ import { ailmentOf, conditionsChanged, isRepairBlocked } from '../../../../src/c
 import { withDisruptedTaint } from '../../../../src/controllers/node/node-termination.ts';
 import { pendingAttachments } from '../../../../src/engine/drain/attachments.ts';
 import { grantedSeconds, needsForceDelete } from '../../../../src/engine/drain/deadline.ts';
+import { invalid } from '../../../support/partial.ts';
 import { daemonOf, nodeOf, podOf } from './bench.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
@@ -86,7 +87,7 @@ describe('needsForceDelete', () => {
     { when: 'the grace period no longer fits', pod: podOf('a'), deadline: NOW + 29_999, is: true },
     {
       when: 'no grace period is set',
-      pod: podOf('a', { terminationGracePeriodSeconds: undefined as never }),
+      pod: podOf('a', { terminationGracePeriodSeconds: invalid(undefined) }),
       deadline: NOW - 1,
       is: false,
     },

@@ -115,7 +115,7 @@ describe('repair', () => {
   it('publishes events with three keys for the Node if it is blocked, and is retried after five minutes', async () => {
     const b = bench(REPAIR);
     const nodePool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' }, spec: {} };
-    b.put(NODE_POOL, nodePool as never);
+    b.put(NODE_POOL, nodePool);
     b.put(NODE_CLAIM, claimOf('claim'));
     b.put(NODE, sick(b));
     b.put(NODE, sick(b, 'other', {}, 'aws:///zone-a/i-2'));

@@ -3,6 +3,7 @@ import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
 import { DEVICE_CLASS, NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
 import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../../src/api/labels.ts';
 import { deviceDrivers } from '../../../../src/controllers/nodeclaim/devices.ts';
+import { invalid } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { conditionOf, World } from '../harness.ts';
@@ -78,7 +79,7 @@ describe('a device', () => {
     {
       when: 'the Node owns the slice',
       drivers: 'gpu',
-      slices: [slice('a', {}, { nodeName: undefined as never }, 'node')],
+      slices: [slice('a', {}, { nodeName: invalid(undefined) }, 'node')],
       is: undefined,
     },
     {

@@ -14,6 +14,7 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { DisruptionConditions, driftChecks } from '../../../../src/controllers/nodeclaim/disruption.ts';
 import { driftReason } from '../../../../src/engine/drift.ts';
+import { invalid } from '../../../support/partial.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, settledClaim } from '../node/bench.ts';
@@ -186,7 +187,7 @@ describe('a disruption condition', () => {
     { after: '5m', initialized: -1, event: -300, is: 'True/Consolidatable' },
     { after: '0s', initialized: 0, event: 0, is: 'True/Consolidatable' },
     { after: 'Never', initialized: -900, event: -900, is: undefined },
-    { after: undefined as never, initialized: -900, event: -900, is: undefined },
+    { after: invalid<string>(undefined), initialized: -900, event: -900, is: undefined },
     { after: '0s', initialized: undefined, event: -900, is: undefined },
   ])('is set with consolidateAfter $after, initialized $initialized s and quiet $event s ago: $is', async (given) => {
     const b = start();
@@ -227,7 +228,7 @@ describe('a disruption condition', () => {
     expect(b.claim('claim')?.status?.conditions?.find(({ type }) => type === 'Drifted')?.message).toBe('AMIDrift');
 
     drift.reason = undefined;
-    b.put(EC2_NODE_CLASS, NODE_CLASS as never);
+    b.put(EC2_NODE_CLASS, NODE_CLASS);
     await b.clock.advance(SECOND);
     expect(b.condition('claim', 'Drifted')).toBeUndefined();
     const said = b.lines.map(({ message }) => message);
@@ -244,7 +245,7 @@ describe('a disruption condition', () => {
     await b.clock.advance(SECOND);
     expect(drift.asked).toBe(1);
     drift.reason = 'AMIDrift';
-    b.put(EC2_NODE_CLASS, NODE_CLASS as never);
+    b.put(EC2_NODE_CLASS, NODE_CLASS);
     await b.clock.advance(SECOND);
     expect(b.condition('claim', 'Drifted')).toBe('True/AMIDrift');
     drift.reason = undefined;

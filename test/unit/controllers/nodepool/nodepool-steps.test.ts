@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { nodePoolHash } from '../../../../src/api/hash.ts';
 import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Condition } from '../../../../src/api/kubernetes.ts';
+import type { Condition, Pod } from '../../../../src/api/kubernetes.ts';
 import {
   INITIALIZED_LABEL,
   NODEPOOL_HASH_ANNOTATION,
@@ -26,7 +26,9 @@ import { endsByItself, limitsCause } from '../../../../src/engine/causes/pool-ca
 import type { Plan, PodRefusal } from '../../../../src/engine/model.ts';
 import { ApiError } from '../../../../src/kube/client.ts';
 import type { Controller } from '../../../../src/kube/reconciler.ts';
+import type { ObjectStore } from '../../../../src/kube/store.ts';
 import { defined } from '../../../../src/lib/defined.ts';
+import { partial } from '../../../support/partial.ts';
 import { instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, nodeOf, podOf, settledClaim } from '../node/bench.ts';
 
@@ -196,8 +198,8 @@ describe('nodepool.counter', () => {
   function synced({ cluster, informers }: Deps): void {
     const { pods, nodes, nodeClaims, nodePools, daemonSets } = cluster.stores;
     for (const { kind } of [pods, nodes, nodeClaims, nodePools, daemonSets]) {
-      const store = informers.store(kind as never) as unknown as { replace(all: readonly unknown[]): void };
-      store.replace(informers.store(kind as never).list());
+      const store = informers.store(kind as never) as unknown as Pick<ObjectStore<Pod>, 'list' | 'replace'>;
+      store.replace(store.list());
     }
   }
 });
@@ -242,7 +244,7 @@ describe('nodepool.readiness', () => {
     const { b, deps } = running(readiness);
     b.put(NODE_POOL, poolOf());
     await b.clock.advance(10);
-    if (object) b.put(EC2_NODE_CLASS, object as never);
+    if (object) b.put(EC2_NODE_CLASS, partial(object));
     await b.clock.advance(10);
     expect(shown(deps, 'NodeClassReady')).toBe(is);
   });

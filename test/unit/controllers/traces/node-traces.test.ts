@@ -1,9 +1,11 @@
 /** Spans of launched and terminated nodes, on a clock that tests advance. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { InsufficientCapacity } from '../../../../src/cloud/errors.ts';
 import { NodeTraces } from '../../../../src/controllers/traces/node-traces.ts';
 import { createMetrics } from '../../../../src/observe/metrics.ts';
+import { partial } from '../../../support/partial.ts';
 import { World } from '../harness.ts';
 import { RecordingTracer } from './recording-tracer.ts';
 
@@ -162,7 +164,7 @@ describe('the trace of a NodeClaim', () => {
   it('ends after a thousand later traces are open', () => {
     const traces = new NodeTraces({ tracer, clock: world.clock, metrics: createMetrics() });
     for (let at = 0; at <= 1_000; at += 1) {
-      const claim = { metadata: { name: `c-${at}`, uid: `uid-${at}` } } as never;
+      const claim = partial<NodeClaim>({ metadata: { name: `c-${at}`, uid: `uid-${at}` } });
       const fromMs = world.clock.now();
       traces.created({
         ...{ claim, nodePool: 'default', reason: 'static', fromMs, toMs: fromMs, podCount: 0, traced: [] },
@@ -176,7 +178,7 @@ describe('the trace of a NodeClaim', () => {
 
 describe('the trace of a terminating node', () => {
   async function bought(): Promise<void> {
-    world.nodePool('default', { disruption: { consolidateAfter: 'Never' } } as never);
+    world.nodePool('default', { disruption: { consolidateAfter: 'Never' } });
     world.start();
     world.deploy('web', 1);
     await world.pass(20);

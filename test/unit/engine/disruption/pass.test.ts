@@ -9,6 +9,7 @@ import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import { type PassInput, prepare } from '../../../../src/engine/disruption/pass.ts';
 import { methodsOf } from '../../../../src/engine/disruption/review.ts';
 import type { InstanceType, PoolInput, StateNode } from '../../../../src/engine/model.ts';
+import { present } from '../../../support/present.ts';
 import { at, budget, claim, instanceType, NOW, pod, pool, stateNode } from './objects.ts';
 
 const METHODS = methodsOf('thorough');
@@ -78,7 +79,7 @@ const CHANGES: Readonly<Record<string, (seen: Seen, position: number) => Seen>> 
   'a node is protected': (seen, position) =>
     replacedNode(seen, position, () => ({ annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } })),
   'a node is not ready': (seen, position) =>
-    replacedNode(seen, position, ({ name }) => ({ node: stateNode(name, { ready: false }).node as never })),
+    replacedNode(seen, position, ({ name }) => ({ node: present(stateNode(name, { ready: false }).node) })),
   'a claim drifts': (seen, position) =>
     replacedNode(seen, position, ({ name, nodeClaim }) => ({
       nodeClaim: claim(name, {

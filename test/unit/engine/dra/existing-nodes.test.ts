@@ -3,7 +3,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
 import type { Pod } from '../../../../src/api/kubernetes.ts';
 import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import { prepare } from '../../../../src/engine/solve.ts';
+import { partial } from '../../../support/partial.ts';
 import { OPTIONS, oneOf, refusalText, snapshot } from '../build.ts';
 import { claim, DRIVER, devices, request, slice, template } from './build.ts';
 import {
@@ -160,7 +162,7 @@ describe('an existing node', () => {
     ]);
     const planWith = (initialized: boolean) => {
       const { node, slices } = gpuNode('n', 0, { initialized });
-      const nodes = [{ ...node, nodeClaim: { metadata: { name: 'n' }, spec: {} } as never }];
+      const nodes = [{ ...node, nodeClaim: partial<NodeClaim>({ metadata: { name: 'n' }, spec: {} }) }];
       const parts = { nodes, resourceSlices: slices, nominatedClaims };
       return planOf({ templates: offers, claims, pendingPods: pods, ...parts });
     };

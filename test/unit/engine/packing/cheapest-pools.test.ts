@@ -31,11 +31,11 @@ const TYPES = ['amd64', 'arm64'].flatMap((arch) =>
 );
 
 const capacityType = (name: string, value: string, parts: PoolParts = {}) =>
-  nodePool(name, { ...parts, requirements: [oneOf(CAPACITY_TYPE_LABEL, value), oneOf(ARCH_LABEL, 'amd64')] as never });
+  nodePool(name, { ...parts, requirements: [oneOf(CAPACITY_TYPE_LABEL, value), oneOf(ARCH_LABEL, 'amd64')] });
 const arch = (name: string, value: string, parts: PoolParts = {}) =>
   nodePool(name, {
     ...parts,
-    requirements: [oneOf(ARCH_LABEL, value), oneOf(CAPACITY_TYPE_LABEL, 'on-demand')] as never,
+    requirements: [oneOf(ARCH_LABEL, value), oneOf(CAPACITY_TYPE_LABEL, 'on-demand')],
   });
 const web = (count: number, parts = {}): readonly Pod[] =>
   replicas(count, 'web', { cpu: '1', memory: '1Gi', ...parts });
@@ -121,7 +121,7 @@ describe('a group of NodePools of equal weight', () => {
       ],
     } as const;
     const inZone = nodePool('a', {
-      requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot'), oneOf(ZONE_LABEL, 'zone-a')] as never,
+      requirements: [oneOf(CAPACITY_TYPE_LABEL, 'spot'), oneOf(ZONE_LABEL, 'zone-a')],
     });
     expect(podsByPool(placed({ pools: [onDemand, inZone], pendingPods: web(6, spread) }))).toEqual({ a: 2, z: 4 });
   });
@@ -132,7 +132,7 @@ describe('a group of NodePools of equal weight', () => {
         oneOf(CAPACITY_TYPE_LABEL, 'spot'),
         oneOf(ARCH_LABEL, 'amd64'),
         { key: INSTANCE_TYPE_LABEL, operator: 'Exists', minValues: 2 },
-      ] as never,
+      ],
     });
     // only one type of the cheaper NodePool has room
     const large = replicas(2, 'large', { cpu: '15', memory: '1Gi' });
@@ -154,8 +154,8 @@ describe('a group of NodePools of equal weight', () => {
 
   it('is compared with the price of one node if no node would be full', () => {
     const [small, large] = [
-      nodePool('a', { requirements: [oneOf('size', 'small')] as never }),
-      nodePool('z', { requirements: [oneOf('size', 'large')] as never }),
+      nodePool('a', { requirements: [oneOf('size', 'small')] }),
+      nodePool('z', { requirements: [oneOf('size', 'large')] }),
     ];
     const types = [
       instanceType('small', { cpu: 2, usd: 0.2, requirements: [oneOf('size', 'small')] }),
@@ -185,7 +185,7 @@ describe('a group of NodePools of equal weight', () => {
 describe('a group of fifty NodePools of equal weight', () => {
   const pools = Array.from({ length: 50 }, (_, index) =>
     nodePool(`pool-${String(index).padStart(2, '0')}`, {
-      requirements: [oneOf(INSTANCE_TYPE_LABEL, `type-${index}`)] as never,
+      requirements: [oneOf(INSTANCE_TYPE_LABEL, `type-${index}`)],
     }),
   );
   const types = Array.from({ length: 50 }, (_, index) =>

@@ -9,6 +9,7 @@ import { Complaints } from '../../../../src/replay/measure/measure.ts';
 import { NodeLog } from '../../../../src/replay/measure/node-log.ts';
 import { PodLives } from '../../../../src/replay/measure/pod-lives.ts';
 import { SpendingMeter } from '../../../../src/replay/measure/spending.ts';
+import { partial } from '../../../support/partial.ts';
 import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
 
 const HOUR = 3_600_000;
@@ -198,20 +199,24 @@ describe('NodeLog', () => {
   it('prefers the reason of the operator, and has a default for unexplained ends', () => {
     const { log } = at(0);
     for (const name of ['a', 'b', 'c', 'd']) log.changed(labelled(name));
-    log.decisions.record({
-      kind: 'deleted',
-      nodeClaim: 'a',
-      nodePool: 'default',
-      at: '',
-      reason: 'node_unhealthy',
-    } as never);
-    log.decisions.record({
-      kind: 'interrupted',
-      nodeClaim: 'b',
-      nodePool: 'default',
-      at: '',
-      reason: 'spot_interrupted',
-    } as never);
+    log.decisions.record(
+      partial({
+        kind: 'deleted',
+        nodeClaim: 'a',
+        nodePool: 'default',
+        at: '',
+        reason: 'node_unhealthy',
+      }),
+    );
+    log.decisions.record(
+      partial({
+        kind: 'interrupted',
+        nodeClaim: 'b',
+        nodePool: 'default',
+        at: '',
+        reason: 'spot_interrupted',
+      }),
+    );
     log.gone(disrupted('a', 'Empty'));
     log.gone(labelled('b'));
     log.gone(labelled('c'));
@@ -226,13 +231,15 @@ describe('NodeLog', () => {
 
   it('distinguishes failed launches from terminated nodes', () => {
     const { log } = at(5);
-    log.decisions.record({
-      kind: 'deleted',
-      nodeClaim: 'a',
-      nodePool: 'default',
-      at: '',
-      reason: 'insufficient_capacity',
-    } as never);
+    log.decisions.record(
+      partial({
+        kind: 'deleted',
+        nodeClaim: 'a',
+        nodePool: 'default',
+        at: '',
+        reason: 'insufficient_capacity',
+      }),
+    );
     log.gone(unlaunched('a'));
     expect(log.entries).toEqual([
       expect.objectContaining({ what: 'launch failed', name: 'a', instanceType: '', reason: 'InsufficientCapacity' }),

@@ -8,6 +8,7 @@ import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
 import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { FEW_NODES, PacedMemo } from '../../../../src/replay/operator/operator.ts';
+import { partial } from '../../../support/partial.ts';
 import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';
 
 const METHODS = [emptiness, drift, singleNode, swap];
@@ -19,7 +20,7 @@ const withConditions = (name: string, pods: readonly Pod[], conditions: readonly
   stateNode(name, { pods, claim: claim(name, { status: { conditions } as never }) });
 /** A snapshot with unique nodes. */
 const snapshotOf = (...more: readonly StateNode[]): DisruptionInput =>
-  ({ nodes: [...Array.from({ length: FEW_NODES + 5 }, (_, at) => busy(`${at}`)), ...more] }) as never;
+  partial({ nodes: [...Array.from({ length: FEW_NODES + 5 }, (_, at) => busy(`${at}`)), ...more] });
 
 let nowMs: number;
 let memo: PacedMemo;

@@ -6,12 +6,13 @@ import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
 import type { SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
 import type { SimulationInput } from '../../../../src/planner/inputs.ts';
 import { FEW_NODES, pacedSimulations } from '../../../../src/replay/operator/operator.ts';
+import { partial } from '../../../support/partial.ts';
 import { methodInputOf, NOW, pod } from '../../engine/disruption/objects.ts';
 
 const MINUTE = 60_000;
 const candidate = (name: string, podName = name): Candidate =>
   ({ name, providerId: name, reschedulablePods: [pod(podName)] }) as unknown as Candidate;
-const clusterOf = (nodes: number): SimulationInput => ({ snapshot: { nodes: Array(nodes) } }) as never;
+const clusterOf = (nodes: number): SimulationInput => partial({ snapshot: { nodes: Array(nodes) } });
 
 let runner: SimulationRunner;
 let simulated: string[];

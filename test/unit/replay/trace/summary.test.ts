@@ -46,7 +46,7 @@ describe('a summary', () => {
     const found = await summary([
       { at: 0, apply: job('one', { parallelism: 5, completions: 3 }), runsFor: 20 },
       { at: 0, apply: job('two', { parallelism: 2 }), runsFor: 90 },
-      { at: 10, apply: pod as never, runsFor: 10, count: 4 },
+      { at: 10, apply: pod, runsFor: 10, count: 4 },
       { at: 50, delete: { ...ref, apiVersion: 'batch/v1', kind: 'Job', name: 'one' } },
       { at: 50, delete: { ...ref, apiVersion: 'batch/v1', kind: 'Job', name: 'two' } },
     ]);

@@ -7,6 +7,7 @@ import type { StateNode } from '../../../../src/engine/model.ts';
 import { type Declarations, readDeclarations } from '../../../../src/state/devices/declared.ts';
 import { TemplateMemory } from '../../../../src/state/devices/memory.ts';
 import { DeviceSources } from '../../../../src/state/devices/sources.ts';
+import { invalid, partial } from '../../../support/partial.ts';
 import { instanceType, nodePool, stateNode } from '../../engine/build.ts';
 import { claim, DRIVER, devices, newNode, request, slice, world } from '../../engine/dra/build.ts';
 import { type SettableClock, settableClock } from '../../virtualclock.ts';
@@ -60,7 +61,7 @@ function living(name: string, list: readonly Device[], parts: Partial<StateNode>
   const annotations = { 'karpenter.k8s.aws/ec2nodeclass-hash': 'h1' };
   const metadata = { name, annotations, creationTimestamp: `2026-01-0${nodes.length + 1}T00:00:00Z` };
   const node = stateNode(name, { labels: { [INSTANCE_TYPE_LABEL]: 'a' } });
-  nodes.push({ ...node, nodeClaim: { metadata, spec: {} } as never, ...parts });
+  nodes.push({ ...node, nodeClaim: partial({ metadata, spec: {} }), ...parts });
   slices.push(slice(list, { name: `slice-${name}`, pool: name, nodeName: name }));
 }
 
@@ -164,10 +165,10 @@ describe('a learned device', () => {
     [
       'is drifted',
       {
-        nodeClaim: { metadata: { name: 'c' }, status: { conditions: [{ type: 'Drifted', status: 'True' }] } } as never,
+        nodeClaim: partial({ metadata: { name: 'c' }, status: { conditions: [{ type: 'Drifted', status: 'True' }] } }),
       },
     ],
-    ['is not managed', { nodeClaim: undefined as never }],
+    ['is not managed', { nodeClaim: invalid(undefined) }],
     ['belongs to another NodePool', { labels: { [INSTANCE_TYPE_LABEL]: 'a', 'karpenter.sh/nodepool': 'other' } }],
   ])('does not come from a node that %s', async (_, parts) => {
     living('n', devices(1), parts);

@@ -294,7 +294,7 @@ describe('the path from groups', () => {
 describe('a plan of odd objects', () => {
   it('is rejected with a remedy', () => {
     const odd = { ...provisioner('x'), spec: { taints: 7 } };
-    expect(() => plan([karpenter('v0.31.0'), odd as never])).toThrow(
+    expect(() => plan([karpenter('v0.31.0'), odd])).toThrow(
       /does not match the schema of its kind .* karpenter snapshot/,
     );
   });

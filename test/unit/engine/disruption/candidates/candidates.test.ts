@@ -49,7 +49,7 @@ describe('the cost of a candidate', () => {
 
 describe('a node that cannot be evaluated', () => {
   it('is blocked, with the error', () => {
-    const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 as never } as never })] });
+    const broken = stateNode('a', { pods: [pod('web', { spec: { tolerations: 5 } as never })] });
     expect(candidateOf(broken, context({ podDisruptionBudgets: [webBudget] }))).toEqual({
       code: 'unreadable',
       text: expect.stringMatching(/^node cannot be evaluated, /),

@@ -13,6 +13,7 @@ import {
 } from '../../../../../src/engine/disruption/candidates/pod-blocks.ts';
 import { protectionOf } from '../../../../../src/engine/disruption/candidates/protection.ts';
 import { doNotDisrupt } from '../../../../../src/engine/pods.ts';
+import { invalid } from '../../../../support/partial.ts';
 import { at, budget, claim, NOW, pod, pool } from '../objects.ts';
 
 const everything = { selector: {} };
@@ -45,7 +46,7 @@ describe('blockingBudgets', () => {
     { what: 'a negative number', spec: { ...everything, minAvailable: -1 } },
     {
       what: 'an unknown operator',
-      spec: { selector: { matchExpressions: [{ key: 'app', operator: 'Like' as never, values: ['x'] }] } },
+      spec: { selector: { matchExpressions: [{ key: 'app', operator: invalid('Like'), values: ['x'] }] } },
     },
   ])('blocks a pod that a budget with $what may select', ({ spec }) => {
     expect(now([budget('b', spec, 5)])).toEqual(['default/b']);
@@ -54,7 +55,7 @@ describe('blockingBudgets', () => {
   });
 
   it('uses the valid part of a selector to exclude pods that it cannot select', () => {
-    const matchExpressions = [{ key: 'app', operator: 'Like' as never, values: ['x'] }];
+    const matchExpressions = [{ key: 'app', operator: invalid<'In'>('Like'), values: ['x'] }];
     expect(now([budget('b', { selector: { matchLabels: { app: 'other' }, matchExpressions } }, 5)])).toEqual([]);
   });
 

@@ -231,7 +231,7 @@ describe('a Job', () => {
   });
 
   it('has no pods if another controller manages it', async () => {
-    const spec = { template: { ...template('w'), spec: { ...template('w').spec, restartPolicy: 'Never' } } } as never;
+    const spec = { template: { ...template('w'), spec: { ...template('w').spec, restartPolicy: 'Never' } } };
     const create = (name: string, more: object) =>
       cluster.client.create(JOBS, {
         ...{ apiVersion: 'batch/v1', kind: 'Job', metadata: { name, namespace: 'default' } },

@@ -10,6 +10,7 @@ import {
 import type { Pod } from '../../../../../src/api/kubernetes.ts';
 import { startVolumes } from '../../../../../src/local/kubernetes/controllers/volumes.ts';
 import { startScheduler } from '../../../../../src/local/kubernetes/scheduler/index.ts';
+import { partial } from '../../../../support/partial.ts';
 import { markReady, startCluster, type TestCluster, template } from '../../world-cluster.ts';
 
 let cluster: TestCluster;
@@ -88,12 +89,15 @@ describe('the scheduler', () => {
       ['low', 1],
       ['high', 2],
     ] as const)
-      await cluster.client.create(PRIORITY_CLASS, {
-        apiVersion: 'scheduling.k8s.io/v1',
-        kind: 'PriorityClass',
-        metadata: { name },
-        value,
-      } as never);
+      await cluster.client.create(
+        PRIORITY_CLASS,
+        partial({
+          apiVersion: 'scheduling.k8s.io/v1',
+          kind: 'PriorityClass',
+          metadata: { name },
+          value,
+        }),
+      );
     await cluster.node('a');
     await create('old', { priorityClassName: 'low', terminationGracePeriodSeconds: 0 }, '3');
     await bound('old');
@@ -107,12 +111,15 @@ describe('the scheduler', () => {
   });
 
   it('keeps the room of a preempted pod from pods with a lower priority while the pod terminates', async () => {
-    await cluster.client.create(PRIORITY_CLASS, {
-      apiVersion: 'scheduling.k8s.io/v1',
-      kind: 'PriorityClass',
-      metadata: { name: 'high' },
-      value: 1,
-    } as never);
+    await cluster.client.create(
+      PRIORITY_CLASS,
+      partial({
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name: 'high' },
+        value: 1,
+      }),
+    );
     await cluster.node('a');
     // no kubelet runs, so the pod terminates when the test deletes it
     await create('old', { terminationGracePeriodSeconds: 600 }, '3');
@@ -137,7 +144,7 @@ describe('the scheduler', () => {
 
   it('releases the room of a nominated pod that is bound to another node', async () => {
     const high = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'high' }, value: 1 };
-    await cluster.client.create(PRIORITY_CLASS, high as never);
+    await cluster.client.create(PRIORITY_CLASS, high);
     await cluster.node('a');
     await create('old', { terminationGracePeriodSeconds: 600 }, '3');
     await bound('old');

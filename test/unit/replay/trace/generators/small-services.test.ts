@@ -18,7 +18,7 @@ function replicasAt(events: readonly TraceEvent[], at: number): number {
     if (event.at > at) break;
     if ('scale' in event) replicas.set(event.scale.name, event.replicas);
     else if ('apply' in event && event.apply.kind === 'Deployment')
-      replicas.set(event.apply.metadata.name, (event.apply as never as { spec: { replicas: number } }).spec.replicas);
+      replicas.set(event.apply.metadata.name, (event.apply as unknown as { spec: { replicas: number } }).spec.replicas);
   }
   return [...replicas.values()].reduce((sum, each) => sum + each, 0);
 }
