@@ -95,13 +95,11 @@ function isAboutSomeIds(error: unknown): boolean {
   return error instanceof Error && '$fault' in error && error.$fault === 'client';
 }
 
-const instanceIdsIn = (error: unknown): ReadonlySet<string> => new Set(String(error).match(/\bi-[0-9a-f]+\b/g));
-
 async function ask<T>(ids: readonly string[], call: Call<T>, answers: Map<string, Answer<T>>): Promise<void> {
   try {
     for (const [id, value] of await call(ids)) answers.set(id, { value });
   } catch (error) {
-    const named = instanceIdsIn(error);
+    const named = new Set(String(error).match(/\bi-[0-9a-f]+\b/g));
     const blamed = ids.length === 1 || !isAboutSomeIds(error) ? ids : ids.filter((id) => named.has(id));
     for (const id of blamed) answers.set(id, { error });
     const rest = ids.filter((id) => !answers.has(id));

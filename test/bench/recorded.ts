@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
+import { readCatalogue } from '../../src/cli/objects/catalogue.ts';
 import { readManifests } from '../../src/cli/objects/read.ts';
 import { worldOf } from '../../src/cli/objects/snapshot.ts';
 import type { InstanceType, Plan, Snapshot } from '../../src/engine/model.ts';
@@ -40,7 +40,7 @@ function catalogueOf(file: string): readonly InstanceType[] {
   try {
     const path = join(folder, file);
     writeFileSync(path, gunzipSync(readFileSync(join(CASES, `${file}.gz`))));
-    return readInstanceTypes(path);
+    return readCatalogue(path).instanceTypes;
   } finally {
     rmSync(folder, { recursive: true });
   }

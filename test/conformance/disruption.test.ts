@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../../src/cli/disruption.ts';
-import { readInstanceTypes } from '../../src/cli/objects/catalogue.ts';
+import { readCatalogue } from '../../src/cli/objects/catalogue.ts';
 import type { DisruptionAnswer } from '../../src/cli/render/commands.ts';
 import { disruptionCost } from '../../src/engine/disruption/candidates/disruption-cost.ts';
 import { type Candidate, isEmpty } from '../../src/engine/disruption/command.ts';
@@ -37,7 +37,7 @@ describe('simulate --disruption', () => {
     if (known !== undefined) return known;
     const path = join(folder, file);
     writeFileSync(path, unzipped(join(CATALOGUES, `${file}.gz`)));
-    const types = readInstanceTypes(path);
+    const types = readCatalogue(path).instanceTypes;
     catalogues.set(file, types);
     return types;
   }

@@ -22,11 +22,8 @@ const entries = (raw: RawKubelet, field: string): readonly (readonly [string, st
   return Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 };
 
-const quantityOf = (text: string): number | undefined => tryRun(() => parseQuantity(text));
-const durationOf = (text: string): number | undefined => tryRun(() => parseDuration(text));
-
 function gracePeriodError(path: string, text: string): string | undefined {
-  const duration = durationOf(text);
+  const duration = tryRun(() => parseDuration(text));
   if (duration === undefined) return `${path}: "${text}" must be a duration`;
   return duration < 0 ? `${path}: "${text}" can't be a negative duration` : undefined;
 }
@@ -40,7 +37,7 @@ function thresholdError(path: string, text: string): string | undefined {
     const percent = FLOAT.test(number) ? Number(number) : Number.NaN;
     return percent >= 0 && percent <= 100 ? undefined : wrong;
   }
-  const quantity = quantityOf(text);
+  const quantity = tryRun(() => parseQuantity(text));
   if (quantity === undefined) return wrong;
   return quantity < 0 ? `${path}: "${text}" can't be a negative resource quantity` : undefined;
 }

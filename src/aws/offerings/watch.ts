@@ -28,9 +28,6 @@ const WORDS: Readonly<Record<ObstacleCode, string>> = {
   'reservation-expiring': 'in a capacity reservation that ends soon',
 };
 
-const earliest = (offerings: readonly OutOffering[]): string | undefined =>
-  offerings.flatMap(({ until }) => (until === undefined ? [] : [until])).sort()[0];
-
 /** Temporary obstacles. A missing price may be permanent, and is reported only if no offering is available. */
 const SHORTAGES: ReadonlySet<ObstacleCode> = new Set([
   'zonal-shift',
@@ -57,7 +54,7 @@ export function outText(out: readonly OutOffering[]): string {
     .map((group) => {
       const [first] = group;
       if (first === undefined) return '';
-      const until = earliest(group);
+      const [until] = group.flatMap((each) => each.until ?? []).sort();
       return [
         `${group.length}${typesText(group)} ${WORDS[first.code]}`,
         ...(until === undefined ? [] : [`until ${until.replace(/\.\d+Z$/, 'Z')}`]),

@@ -157,7 +157,6 @@ const typeOf = ({ apiVersion, kind }: FoundObject): string => {
   if (!isKarpenter || !Object.hasOwn(GROUPS, kind)) return `${apiVersion} ${kind}`;
   return `${GROUPS[kind]}/${ONLY_VERSIONS[kind] ?? (version === 'v1' ? 'v1' : 'v1beta1')} ${kind}`;
 };
-const hasWrongType = (found: FoundObject): boolean => typeOf(found) !== `${found.apiVersion} ${found.kind}`;
 const oldKindOf = (found: FoundObject): OldKind | undefined =>
   OLD_KINDS.get(typeOf(found)) ?? CURRENT_KINDS.get(typeOf(found));
 
@@ -243,7 +242,7 @@ class Run {
     const edit = new ObjectEdit(copy, found.where, notes.on(found.where, copy));
     const isCurrent = old.age === 0;
     let parts: PoolParts | undefined;
-    const isConfused = hasWrongType(found);
+    const isConfused = typeOf(found) !== `${found.apiVersion} ${found.kind}`;
     if (isConfused) {
       const [right = ''] = typeOf(found).split(' ');
       edit.note('changed', ['apiVersion'], `${found.kind} is a kind of ${right}, not of ${found.apiVersion}`);

@@ -52,10 +52,3 @@ const typesIn = (list: Field): readonly InstanceType[] =>
 
 /** @throws InputError with the file, the position of the type and the field */
 export const readCatalogue = (file: string): Catalogue => catalogueIn(readJson(file), file);
-
-/**
- * Reads a file in which all NodePools have the same instance types.
- *
- * @throws InputError under the same conditions as `readCatalogue`
- */
-export const readInstanceTypes = (file: string): readonly InstanceType[] => readCatalogue(file).instanceTypes;

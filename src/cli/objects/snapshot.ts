@@ -248,7 +248,8 @@ async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): P
   const claims = await Promise.all(
     ofClaims.map(({ object, where }) => {
       checkQuantities(fieldIn(where, object).at('status').at('allocatable'));
-      const claim = withRequiredFields(object as NodeClaim);
+      const given = object as NodeClaim;
+      const claim = { ...given, spec: { ...REQUIRED, ...given.spec } };
       return withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs });
     }),
   );
@@ -269,7 +270,6 @@ const REQUIRED = {
   nodeClassRef: { group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind, name: '' },
   requirements: [],
 };
-const withRequiredFields = (claim: NodeClaim): NodeClaim => ({ ...claim, spec: { ...REQUIRED, ...claim.spec } });
 
 /** Suggests the correct spelling of a kind. */
 function meant(kind: string): string {

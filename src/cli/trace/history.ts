@@ -166,7 +166,7 @@ export class AuditHistory {
     const apply = this.#readable(object);
     if (apply === undefined) return;
     const ref = refOf(apply);
-    const replicas = replicasOf(apply);
+    const replicas = SCALED_KINDS.has(apply.kind) ? ((apply as Replicated).spec.replicas ?? 1) : undefined;
     const text = JSON.stringify(replicas === undefined ? apply : withReplicas(apply, 0));
     const key = keyOf(object);
     const before = this.#seen.get(key);
@@ -282,9 +282,6 @@ const keyOf = ({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): strin
   `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
 
 type Replicated = KubeObject & { readonly spec: { readonly replicas?: number } };
-
-const replicasOf = (object: KubeObject): number | undefined =>
-  SCALED_KINDS.has(object.kind) ? ((object as Replicated).spec.replicas ?? 1) : undefined;
 
 const withReplicas = (object: KubeObject, replicas: number): KubeObject =>
   ({ ...object, spec: { ...(object as Replicated).spec, replicas } }) as KubeObject;

@@ -89,14 +89,6 @@ export const refusalFields = (
 ): Pick<Extract<PodRefusal, { code: 'no-fit' }>, 'cause' | 'limits'> =>
   cause?.code === 'limits' ? { cause, limits } : defined({ cause });
 
-/** Returns the nearest cause. */
-export function refusalCauses(
-  ...args: Parameters<typeof causeCandidates>
-): Pick<Extract<PodRefusal, { code: 'no-fit' }>, 'cause' | 'limits'> {
-  const candidates = causeCandidates(...args);
-  return refusalFields(candidates.causes[0], candidates);
-}
-
 function causeOf(pod: EnginePod, { nodePool, misfit, state, requirements, isWithinLimits }: Ranked): Cause | undefined {
   if (state === undefined) return misfit.code === 'taint' ? undefined : otherCause(nodePool, misfit);
   return isWithinLimits ? withinLimitsCause(pod, requirements, state) : poolCause(pod, requirements, state, misfit);

@@ -54,7 +54,7 @@ export function repacked(claims: readonly Claim[], parts: RepackParts): readonly
   const replaced = new Set<Claim>();
   const fresh: Claim[] = [];
   const limit = parts.work ?? workFor(podsOf(movable)) * (parts.workShare ?? 1);
-  const work = workPerPod(movable, limit);
+  const work = (SEVERAL_POOLS * limit) / podsOf(movable);
   for (const [template, old] of byTemplate) {
     if (parts.isLate()) {
       parts.onUnpacked(unpacked(template, parts));
@@ -95,8 +95,6 @@ function workFor(pods: number): number {
 const SEVERAL_POOLS = 2;
 
 const podsOf = (claims: readonly Claim[]): number => claims.reduce((sum, { pods }) => sum + pods.length, 0);
-
-const workPerPod = (claims: readonly Claim[], work: number): number => (SEVERAL_POOLS * work) / podsOf(claims);
 
 /** Sorts claims in the order of their first pods. */
 function inOrder(claims: readonly Claim[], order: RepackParts['order']): readonly Claim[] {

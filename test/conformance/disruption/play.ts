@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { reviewsOf, sceneOf, sceneOptions } from '../../../src/cli/disruption.ts';
-import { readInstanceTypes } from '../../../src/cli/objects/catalogue.ts';
+import { readCatalogue } from '../../../src/cli/objects/catalogue.ts';
 import { disruptionOf, type SimulatedCommand } from '../../../src/cli/render/commands.ts';
 import type { Scenario } from './scenario.ts';
 import { NOW } from './time.ts';
@@ -60,7 +60,7 @@ export async function decide(
     consolidation,
     nodeHourlyFee,
   };
-  const types = readInstanceTypes(file('types.json', { instanceTypes: scenario.types }));
+  const types = readCatalogue(file('types.json', { instanceTypes: scenario.types })).instanceTypes;
   const { pass, methods: enabled } = await sceneOf(sceneOptions(flags, async () => () => types));
   const reviews = await reviewsOf({ pass: { ...pass, elapsedMs: () => 0 }, methods: enabled }, true);
   const { first, methods = [] } = disruptionOf(reviews, { everyMethod: true, unknown: [] });

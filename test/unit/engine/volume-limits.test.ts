@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { CSINode, PersistentVolume, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
 import { INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
 import { causeText } from '../../../src/engine/causes/cause.ts';
-import { refusalCauses } from '../../../src/engine/causes/nearest-pool.ts';
+import { causeCandidates } from '../../../src/engine/causes/nearest-pool.ts';
 import type { InstanceType, Plan, StateNode } from '../../../src/engine/model.ts';
 import { daemon, instanceType, nodePool, planOf, pod, type SnapshotParts, stateNode, type TypeParts } from './build.ts';
 
@@ -159,7 +159,9 @@ describe('a new node', () => {
     if (refusal?.code !== 'no-fit') throw new Error(`refused with ${refusal?.code}`);
     expect(refusal.pools[0]?.misfit).toMatchObject({ code: 'volume-limit', driver: EBS, wanted: 5, most: 4 });
     expect(refusal.text).toContain('no instance type can attach 5 volumes of ebs.csi.aws.com to a node (at most 4)');
-    const { cause } = refusalCauses(db, refusal.pools, () => ({
+    const {
+      causes: [cause],
+    } = causeCandidates(db, refusal.pools, () => ({
       pool: nodePool('default'),
       instanceTypes: types,
       usage: () => ({ inUse: {}, leaving: {}, launching: {}, planned: {}, returning: {} }),

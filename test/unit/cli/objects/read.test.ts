@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readInstanceTypes } from '../../../../src/cli/objects/catalogue.ts';
+import { readCatalogue } from '../../../../src/cli/objects/catalogue.ts';
 import { refuseOldVersions } from '../../../../src/cli/objects/old-versions.ts';
 import { applyManifests, parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
 import { type World, worldOf } from '../../../../src/cli/objects/snapshot.ts';
@@ -119,11 +119,11 @@ spec:
   it('is rejected with the type and the field if it has instance types that are invalid', () => {
     const file = join(folder, 'types.json');
     writeFileSync(file, '{"instanceTypes":[{"name":"t","requirements":[],"capacity":{"cpu":"x"},"offerings":[]}]}');
-    expect(() => readInstanceTypes(file)).toThrow('instanceTypes[0].capacity.cpu: "x" is not a quantity');
+    expect(() => readCatalogue(file)).toThrow('instanceTypes[0].capacity.cpu: "x" is not a quantity');
     writeFileSync(file, '{"instanceTypes":[],"nodePools":{"gpu":[{"name":"t"}]}}');
-    expect(() => readInstanceTypes(file)).toThrow('types.json: nodePools.gpu[0].requirements: is required');
+    expect(() => readCatalogue(file)).toThrow('types.json: nodePools.gpu[0].requirements: is required');
     writeFileSync(file, 'nonsense');
-    expect(() => readInstanceTypes(file)).toThrow('types.json: not valid JSON');
+    expect(() => readCatalogue(file)).toThrow('types.json: not valid JSON');
   });
 });
 

@@ -70,8 +70,6 @@ const BUILT_IN: Readonly<Record<string, readonly Column[]>> = {
 /** Columns of built-in kinds that neither the operator nor the local cluster uses, such as Ingress. */
 const DEFAULT: readonly Column[] = [NAME, AGE];
 
-const columnsOf = ({ columns, storage }: Resource): readonly Column[] => columns ?? BUILT_IN[storage] ?? DEFAULT;
-
 /** Part of the object that rows contain in addition to the cells. */
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
 
@@ -89,7 +87,7 @@ export function table(
   include: IncludeObject,
   nowMs: number,
 ): Json {
-  const columns = columnsOf(resource);
+  const columns = resource.columns ?? BUILT_IN[resource.storage] ?? DEFAULT;
   const object = (entry: Entry): Json =>
     include === 'None'
       ? { object: null }
