@@ -282,6 +282,7 @@ describe('a response of the operator', () => {
       what: 'never complete',
       answer: (response: ServerResponse) => void response.write('{'),
       error: /did not respond within 0\.2 s/,
+      ms: 200,
     },
     {
       what: 'a redirect',
@@ -299,8 +300,8 @@ describe('a response of the operator', () => {
       },
       error: /HTTP status 500: y{500}$/,
     },
-  ])('is rejected if it is $what', async ({ answer, error }) => {
+  ])('is rejected if it is $what', async ({ answer, error, ms = 60_000 }) => {
     respond = answer;
-    await expect(askOperator(url, '/debug/pods', { bytes: 1_000, ms: 200 })).rejects.toThrow(error);
+    await expect(askOperator(url, '/debug/pods', { bytes: 1_000, ms })).rejects.toThrow(error);
   });
 });
