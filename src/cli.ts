@@ -36,6 +36,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'list decisions of the operator with their reasons, and nodes and price before and after, or follow them',
     load: async () => (await import('./cli/log.ts')).logCommand(VERSION),
   },
+  mcp: {
+    question: 'why',
+    summary: 'serve explanations, costs, decisions and simulations to an assistant (Model Context Protocol)',
+    load: async () => (await import('./cli/mcp.ts')).mcpCommand(VERSION),
+  },
   offerings: {
     question: 'why',
     summary: 'list unavailable offerings (instance type, zone, capacity type), with reason and time',
@@ -119,7 +124,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
 };
 
 /** Verbs that run until they are stopped and print their own progress. */
-const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'record', 'replay', 'snapshot', 'top']);
+const NARRATING: ReadonlySet<string> = new Set(['demo', 'local', 'mcp', 'record', 'replay', 'snapshot', 'top']);
 
 const named = (): Command =>
   new Command('karpenter')
