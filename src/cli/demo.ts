@@ -6,7 +6,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { messageOf } from '../lib/error-message.ts';
+import { checkRule, FAULT_KINDS, type FaultRule } from '../local/aws/fault-rules.ts';
 import type { LocalInstance } from '../local/aws/types.ts';
 import { startWorld, type World } from '../local/world.ts';
 import { Bills } from './demo/bills.ts';
@@ -47,25 +49,45 @@ function summaryLines(world: World, narrator: Narrator, bills: Bills): string[] 
         usd(savedBySpotUsd(world, instances), MINUTE_USD_DIGITS),
         'compared with the same instances on demand',
       ],
-      ['AWS calls', `${total}`, ''],
+      [
+        'AWS calls',
+        `${total}`,
+        `${calls.length} actions, CreateFleet ${calls.find(([name]) => name === 'CreateFleet')?.[1] ?? 0} times`,
+      ],
     ]),
-    '',
-    ...columns(calls.sort((a, b) => b[1] - a[1]).map(([action, count]) => [`  ${action}`, `${count}`])),
   ];
 }
 
 interface DemoOptions {
   readonly keep: boolean;
   readonly machineSpeed: number;
+  readonly fault: readonly FaultRule[];
 }
 
 /** Default speed, chosen so that the demo takes a minute. */
 const DEFAULT_MACHINE_SPEED = 5;
 
+/** Commands after the demo, the last one with a fault. */
+const NEXT = [
+  'npx karpenter simulate -f examples/               # the nodes for these manifests, without a cluster',
+  'npx karpenter demo --keep                         # the same cluster for your own kubectl, with the live page',
+  `npx karpenter demo --fault '{"kind":"capacity","capacityType":"spot"}'   # no spot capacity: nodes are on demand`,
+];
+
 const FAILED = 1;
 
 /** Exit code of an interrupted process: 128 plus the number of SIGINT. */
 const INTERRUPTED = 130;
+
+function fault(text: string, before: readonly FaultRule[]): readonly FaultRule[] {
+  try {
+    const rule = JSON.parse(text) as FaultRule;
+    checkRule(rule);
+    return [...before, rule];
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error));
+  }
+}
 
 export function demoCommand(): Command {
   return withExamples(new Command('demo'), [
@@ -75,13 +97,19 @@ export function demoCommand(): Command {
     .description('run everything on this machine: a local cluster, local AWS endpoints, the operator and a workload')
     .option('--keep', 'keep running after the demo, for your own kubectl', false)
     .addOption(machineSpeedOption(DEFAULT_MACHINE_SPEED))
+    .addOption(
+      new Option('--fault <json>', 'fault of the local AWS, for example {"kind":"slow-boot","ms":20000}; repeatable')
+        .argParser(fault)
+        .default([], 'none'),
+    )
+    .addHelpText('after', `\nKinds of faults: ${FAULT_KINDS.join(', ')}`)
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
     });
 }
 
 /** Returns the exit code. */
-async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
+async function demo({ keep, machineSpeed, fault: faults }: DemoOptions): Promise<number> {
   const started = performance.now();
   const view = screen(process.stdout, () => performance.now() - started);
   const stop = new AbortController();
@@ -95,6 +123,7 @@ async function demo({ keep, machineSpeed }: DemoOptions): Promise<number> {
   const world = await startWorld({ clusterName: 'local', ...machinesAt(machineSpeed) });
   let exitCode = FAILED;
   try {
+    for (const each of faults) world.aws.faults.add(each);
     exitCode = await run(world, view, { stop, folder, keep });
     return exitCode;
   } catch (error) {
@@ -159,6 +188,10 @@ async function run(world: World, output: Screen, { stop, folder, keep }: Run): P
       reportFailure(output, error, logFile);
       return FAILED;
     });
+    if (!keep && exitCode === 0) {
+      output.stage('Try next');
+      for (const line of NEXT) output.plain(line);
+    }
     if (keep) await stay(output, { env, metricsPort, livePage, signal: stop.signal });
     return exitCode;
   } finally {

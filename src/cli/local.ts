@@ -1,6 +1,7 @@
 /** Command `karpenter local`. Runs a cluster and a local AWS on loopback addresses until it is interrupted. */
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { FAULT_KINDS } from '../local/aws/fault-rules.ts';
 import type { Surroundings, WorldOptions } from '../local/world.ts';
 import { withExamples } from './describe.ts';
 import { freePort } from './free-port.ts';
@@ -84,6 +85,8 @@ export function exportLines(environment: Readonly<Record<string, string>>): read
   return Object.entries(environment).map(([name, value]) => `export ${name}=${shellQuoted(value)}`);
 }
 
+const ADVICE_WIDTH = 80;
+
 /** Returns instructions with at most 80 columns, so that a terminal does not break words. */
 export const advice = ({ aws, kube }: Pick<Surroundings, 'aws' | 'kube'>, livePage: string): string => `
 The Kubernetes API is served at ${kube.url},
@@ -104,10 +107,12 @@ To inject a fault, post it:
 
   curl ${aws.url}/_local/faults -d 'FAULT'
 
-  {"kind":"capacity","instanceType":"c5.*"}       no capacity for a type
+  {"kind":"capacity","capacityType":"spot"}       no spot capacity
   {"kind":"throttle","times":5}                   API throttling
   {"kind":"never-joins","times":1}                a node that never registers
   {"kind":"slow-boot","ms":60000}                 slow boots
+
+  ${indented(`kinds: ${FAULT_KINDS.join(', ')}`, '  ', ADVICE_WIDTH - 2)}
 
   curl -X DELETE ${aws.url}/_local/faults
                                                   remove all faults

@@ -40,7 +40,10 @@ export function narrate(view: View, { world, bills }: NarratorParts, screen: Scr
 
   view.claims.subscribe((claim, before) => {
     if (claim === undefined) {
-      if (before) once(before, 'gone', () => `terminated  ${before.metadata.name}: node drained, instance terminated`);
+      if (before && instanceIdOf(before) !== '')
+        once(before, 'gone', () => `terminated  ${before.metadata.name}: node drained, instance terminated`);
+      else if (before)
+        once(before, 'gone', () => `refused     ${before.metadata.name}: EC2 has no instance for it now`);
       return;
     }
     const { labels, name } = claim.metadata;
@@ -53,7 +56,7 @@ export function narrate(view: View, { world, bills }: NarratorParts, screen: Scr
       });
     if (isTrue(claim, 'Registered'))
       once(claim, 'registered', () => `registered  ${name}: node ${claim.status?.nodeName}`);
-    if (claim.metadata.deletionTimestamp)
+    if (claim.metadata.deletionTimestamp && instanceIdOf(claim) !== '')
       once(claim, 'deleting', () => `draining    ${name}: node ${claim.status?.nodeName ?? 'not registered'}`);
   });
 

@@ -7,7 +7,7 @@ export interface Screen {
   stage(title: string): void;
   /** Prints a line with the time since the start. */
   line(text: string): void;
-  /** Shows the current activity. A terminal shows the latest text, and a pipe shows no progress. */
+  /** Shows the current activity. A terminal shows the latest text, and a pipe a line every ten seconds. */
   progress(text: string): void;
   /** Prints text without a time. */
   plain(text: string): void;
@@ -16,12 +16,17 @@ export interface Screen {
 /** Blank text with the width of the time before a line. */
 const STAMP = ' '.repeat(8);
 
+/** Time without a line after which a pipe shows the activity. */
+const QUIET_MS = 10_000;
+
 const BOLD = ['\u001b[1m', '\u001b[22m'] as const;
 const DIM = ['\u001b[2m', '\u001b[22m'] as const;
 
 export function screen(output: LineOutput, elapsedMs: () => number): Screen {
   const live = output.isTTY === true;
   let shown = false;
+  /** Time of the last line. */
+  let writtenMs = elapsedMs();
   const style = (text: string, [on, off]: readonly [string, string]): string => (live ? on + text + off : text);
   const elapsed = (): string => `${(elapsedMs() / 1000).toFixed(1).padStart(5)}s  `;
   const stamp = (): string => style(elapsed(), DIM);
@@ -29,6 +34,7 @@ export function screen(output: LineOutput, elapsedMs: () => number): Screen {
     if (shown) clearLine(output);
     shown = false;
     output.write(`${text}\n`);
+    writtenMs = elapsedMs();
   };
   /** Indents wrapped lines below the text of the first line, which starts with a word and blanks. */
   const hanging = (text: string, before: string): string => {
@@ -46,7 +52,10 @@ export function screen(output: LineOutput, elapsedMs: () => number): Screen {
           .join('\n'),
       ),
     progress(text) {
-      if (!live) return;
+      if (!live) {
+        if (elapsedMs() - writtenMs >= QUIET_MS) print(stamp() + hanging(`waiting     ${text}`, STAMP));
+        return;
+      }
       showLine(output, elapsed() + text, (line) => style(line, DIM));
       shown = true;
     },

@@ -64,6 +64,8 @@ const KINDS = {
 
 type Kinds = typeof KINDS;
 
+export const FAULT_KINDS: readonly string[] = Object.keys(KINDS);
+
 /** Fault that remains active until it is cleared or used up. */
 export type FaultRule = { [K in keyof Kinds]: { readonly kind: K } & Declared<Kinds[K]> }[keyof Kinds];
 
@@ -71,7 +73,7 @@ export type FaultRule = { [K in keyof Kinds]: { readonly kind: K } & Declared<Ki
 export function checkRule({ kind, ...fields }: FaultRule): void {
   const schema = own(KINDS, kind) as OpenApiSchema | undefined;
   if (schema === undefined)
-    throw new RangeError(`Cannot add a fault of kind "${kind}": use one of ${Object.keys(KINDS).join(', ')}`);
+    throw new RangeError(`Cannot add a fault of kind "${kind}": use one of ${FAULT_KINDS.join(', ')}`);
   const known = Object.keys(schema.properties ?? {}).join(', ') || 'none';
   const [unknown] = unknownFields(fields, schema).map((wrong) => `${wrong} (fields: ${known})`);
   const [cause] = checkSchema(schema, fields).map(({ field, message }) => `${field}: ${message}`);

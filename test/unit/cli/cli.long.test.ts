@@ -64,6 +64,8 @@ describe('the command line', () => {
     ['two sources', ['explain', 'node', '-f', 'a', '--server', 'b'], /either manifests with -f or an operator/],
     ['a time scale of nothing', ['local', '--time-scale', '0'], /greater than 0/],
     ['machines without speed', ['demo', '--machine-speed', '0'], /greater than 0/],
+    ['a fault of an unknown kind', ['demo', '--fault', '{"kind":"x"}'], /Cannot add a fault of kind "x": use one of /],
+    ['a fault that is not JSON', ['demo', '--fault', 'capacity'], /--fault <json>.* is invalid/],
     ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
   ])('rejects %s with exit code 2', async (_, args, message) => {
     const refused = run(...args);
@@ -117,6 +119,14 @@ describe('karpenter demo', () => {
     expect(await demo.exit).toBe(130);
     expect(demo.output()).toMatch(/\nInterrupted: /);
   }, 60_000);
+
+  it('plays faults, and ends with commands to try next', async () => {
+    const demo = run('demo', '--machine-speed', '20', '--fault', '{"kind":"capacity","capacityType":"spot"}');
+    expect(await demo.exit).toBe(0);
+    expect(demo.output()).toMatch(/refused +default-\w+: EC2 has no instance for it now\n/);
+    expect(demo.output()).toMatch(/launched +default-\w+: .*, on-demand, /);
+    expect(demo.output()).toMatch(/\nTry next\nnpx karpenter simulate -f examples\/ /);
+  }, 240_000);
 
   it('starts its operator again if it is killed, and goes on with the same objects', async () => {
     const demo = run('demo', '--machine-speed', '20');
