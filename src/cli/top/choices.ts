@@ -92,9 +92,22 @@ export interface NodeGroup {
   readonly nodes: readonly TopNode[];
 }
 
+/** Pending pods with the same reason, as the pod that waits for the longest time. */
+export interface PendingGroup extends PendingPod {
+  readonly others: readonly string[];
+}
+
 export interface Rows {
   readonly groups: readonly NodeGroup[];
-  readonly pending: readonly PendingPod[];
+  readonly pending: readonly PendingGroup[];
+}
+
+/** Groups pods by reason. The group that waits for the longest time is first. */
+export function pendingGroups(pods: readonly PendingPod[]): readonly PendingGroup[] {
+  const oldest = pods.toSorted((a, b) => a.sinceMs - b.sinceMs || compareText(a.pod, b.pod));
+  return [...Map.groupBy(oldest, ({ reason }) => reason).values()].flatMap(([first, ...more]) =>
+    first === undefined ? [] : [{ ...first, others: more.map(({ pod }) => pod) }],
+  );
 }
 
 /** Applies filter, groups and order. The filter is a part of any column, regardless of case. */
@@ -120,7 +133,7 @@ export function rowsOf({ nodes, pending }: TopState, { sort, isReversed, group, 
   const groups = [...Map.groupBy(inOrder, groupBy(group))].map(([name, own]) => ({ name, nodes: own }));
   return {
     groups: groups.sort((a, b) => priceOf(b.nodes) - priceOf(a.nodes) || (a.name < b.name ? -1 : 1)),
-    pending: pending.filter(({ pod, reason = '' }) => has(pod, reason)),
+    pending: pendingGroups(pending.filter(({ pod, reason = '' }) => has(pod, reason))),
   };
 }
 

@@ -13,6 +13,8 @@ interface DetailsInput {
   readonly verdictOf: (node: string) => Verdict | undefined;
 }
 
+const MOST_OTHERS = 20;
+
 /** Explains the selected row. */
 export function details({ state, choices, columns, verdictOf }: DetailsInput): readonly Line[] {
   const { selected = '' } = choices;
@@ -21,12 +23,18 @@ export function details({ state, choices, columns, verdictOf }: DetailsInput): r
   const pod = state.pending.find((each) => each.pod === selected);
   if (pod === undefined) return [[{ text: `${selected} is gone`, dim: true }]];
   const [namespace = '', name = ''] = selected.split('/');
+  const others = state.pending.filter(({ pod: other, reason }) => other !== selected && reason === pod.reason);
+  const listed = others.slice(0, MOST_OTHERS).map(({ pod: other }) => other);
+  const rest = others.length - listed.length;
   return plain(
     [
       `Pod ${selected}, pending for ${ageText(pod.sinceMs, state.summary.atMs)}`,
       '',
       pod.reason ?? 'The pod waits for kube-scheduler or for the first attempt of the operator.',
       '',
+      ...(others.length === 0
+        ? []
+        : [`Other pods with this reason: ${listed.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`, '']),
       `kubectl describe pod -n ${namespace} ${name}`,
       `karpenter explain pod ${selected}`,
     ],

@@ -1,11 +1,11 @@
 /** Renders one frame of `karpenter top` as lines of styled text. */
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { LiveDecision, LiveNode, PendingPod } from '../../live/model.ts';
+import type { LiveDecision, LiveNode } from '../../live/model.ts';
 import { LOG_KINDS, type LogLine } from '../../observe/history/log-lines.ts';
 import { HOURS_PER_MONTH } from '../cost/now.ts';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
-import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, type TopState } from './choices.ts';
+import { type Choices, INITIAL, type NodeGroup, type PendingGroup, priceOf, rowsOf, type TopState } from './choices.ts';
 import { type Columns, columnsFor, MARK } from './columns.ts';
 import { details } from './details.ts';
 import { paneRows } from './panes.ts';
@@ -170,7 +170,7 @@ function nodeLines(
 }
 
 function pendingLines(
-  pending: readonly PendingPod[],
+  pending: readonly PendingGroup[],
   { state, choices, columns }: FrameInput,
   rows: number,
 ): readonly Line[] {
@@ -183,13 +183,16 @@ function pendingLines(
   return [
     [],
     [{ text: `PENDING PODS (${pendingPods})`, bold: true, color: 'yellow' }],
-    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason }): Line => {
+    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason, others }): Line => {
       const isSelected = pod === choices.selected;
+      const count = others.length === 0 ? '' : `${counted(others.length + 1, 'pod')}: `;
       return [
         { text: isSelected ? '▶ ' : '  ', ...(isSelected && { color: 'cyan' as const }) },
         ...cell(pod, width).map((span) => ({ ...span, ...(isSelected && { inverse: true }) })),
         ...cell(ageText(sinceMs, atMs), 6, true),
-        { text: `  ${firstLine(reason ?? 'waits for kube-scheduler or for the first attempt of the operator')}` },
+        {
+          text: `  ${count}${firstLine(reason ?? 'waits for kube-scheduler or for the first attempt of the operator')}`,
+        },
       ];
     }),
   ];

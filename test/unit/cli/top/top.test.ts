@@ -16,6 +16,7 @@ import { type FrameInput, frame, printFrame } from '../../../../src/cli/top/fram
 import { PANE_HEAD, paneRows } from '../../../../src/cli/top/panes.ts';
 import type { Line } from '../../../../src/cli/top/spans.ts';
 import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
+import type { PendingPod } from '../../../../src/live/model.ts';
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const GIB = 2 ** 30;
@@ -266,6 +267,25 @@ describe('a frame', () => {
   it('explains the selected pod with the whole reason, and reports that a removed row is gone', () => {
     expect(textOf(frame(input({ selected: 'web/api-1', isOpen: true })))).toContain('second line');
     expect(textOf(frame(input({ selected: 'web/other', isOpen: true })))).toContain('web/other is gone');
+  });
+
+  it('shows pending pods with the same reason in one row, and lists them for the selected pod', () => {
+    const waiting = (name: string, agoMs: number, reason?: string): PendingPod => ({
+      pod: `web/${name}`,
+      sinceMs: NOW - agoMs,
+      ...(reason !== undefined && { reason }),
+    });
+    const pods = [waiting('b', 5_000, 'too large'), waiting('c', 90_000, 'tainted'), waiting('a', 65_000, 'too large')];
+    const state = { ...STATE, pending: [...pods, waiting('d', 1_000), waiting('e', 2_000)] };
+    const text = textOf(frame(input({}, { state, rows: 40 })));
+    const rows = text.split('\n').filter((line) => line.includes('web/'));
+    expect(rows.map((row) => row.trim().replaceAll(/ +/g, ' '))).toEqual([
+      'web/c 90s tainted',
+      'web/a 65s 2 pods: too large',
+      'web/e 2s 2 pods: waits for kube-scheduler or for the first attempt of the operator',
+    ]);
+    const open = textOf(frame(input({ selected: 'web/a', isOpen: true }, { state, rows: 40 })));
+    expect(open).toContain('Other pods with this reason: web/b');
   });
 
   it('shows a problem of the watches, and an empty cluster', () => {
