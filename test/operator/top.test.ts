@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { topCommand } from '../../src/cli/top.ts';
+import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 
@@ -52,7 +53,13 @@ it('shows the cluster with the kubeconfig alone, and more with the address of th
   expect(await printed('-l', 'karpenter.sh/nodepool notin (default)')).toContain('no nodes');
   await expect(printed('--group', 'team')).rejects.toThrow(/--group "team" is not one of NodePool, zone/);
   const url = `http://127.0.0.1:${port}`;
-  await scenario.until('a verdict', async () => /ready +[a-z]/.test(await printed('--server', url)));
+  await scenario.until('a verdict', async () => {
+    const [verdict] = (await scenario.debug('verdicts')) as readonly Verdict[];
+    if (verdict === undefined) return false;
+    const text = await printed('--server', url);
+    // a narrow terminal has the code
+    return text.includes(verdict.text.slice(0, 16)) || text.includes(` ${verdict.code.slice(0, 16)}`);
+  });
   expect(await printed('--server', 'http://127.0.0.1:9')).toContain(
     'operator: http://127.0.0.1:9/debug/verdicts cannot',
   );
