@@ -69,9 +69,12 @@ const DEFAULT_MACHINE_SPEED = 5;
 
 /** Commands after the demo, the last one with a fault. */
 const NEXT = [
-  'npx karpenter simulate -f examples/               # the nodes for these manifests, without a cluster',
-  'npx karpenter demo --keep                         # the same cluster for your own kubectl, with the live page',
-  `npx karpenter demo --fault '{"kind":"capacity","capacityType":"spot"}'   # no spot capacity: nodes are on demand`,
+  '# the nodes for 20 pods, without a cluster',
+  'npx karpenter simulate -f examples/ --what-if "scale deploy/inflate=20"',
+  '# a cluster for your own kubectl, with its live page',
+  'npx karpenter demo --keep',
+  '# nodes on demand, because there is no spot capacity',
+  `npx karpenter demo --fault '{"kind":"capacity","capacityType":"spot"}'`,
 ];
 
 const FAILED = 1;

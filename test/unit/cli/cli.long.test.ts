@@ -125,7 +125,12 @@ describe('karpenter demo', () => {
     expect(await demo.exit).toBe(0);
     expect(demo.output()).toMatch(/refused +default-\w+: EC2 has no instance for it now\n/);
     expect(demo.output()).toMatch(/launched +default-\w+: .*, on-demand, /);
-    expect(demo.output()).toMatch(/\nTry next\nnpx karpenter simulate -f examples\/ /);
+    const [, command = ''] = demo.output().match(/\nTry next\n# .*\nnpx karpenter (.*)\n/) ?? [];
+    const [, change = ''] = command.match(/"(.*)"/) ?? [];
+    expect(command).toBe(`simulate -f examples/ --what-if "${change}"`);
+    const simulation = run('simulate', '-f', join(import.meta.dirname, '../../../examples'), '--what-if', change);
+    expect(await simulation.exit).toBe(0);
+    expect(simulation.output()).toMatch(/^[1-9]\d* new nodes for /m);
   }, 240_000);
 
   it('starts its operator again if it is killed, and goes on with the same objects', async () => {
