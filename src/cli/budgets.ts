@@ -187,7 +187,7 @@ function poolText({ nodePool, nodes, disrupting, reasons, warnings }: PoolCalend
   const rows = groups.flatMap((group) => groupRows(group, groups.length === 1, clock));
   const openings =
     nodes === 0
-      ? ['it has no nodes, so a percentage allows none now']
+      ? ['it has no nodes to disrupt']
       : groups.flatMap((group) => openingText(group, groups.length === 1, clock));
   const width = terminalWidth();
   const warned = warnings.map(({ text }) => indented(`warning: ${text}`, '  ', width));

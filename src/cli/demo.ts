@@ -84,9 +84,10 @@ const INTERRUPTED = 130;
 
 function fault(text: string, before: readonly FaultRule[]): readonly FaultRule[] {
   try {
-    const rule = JSON.parse(text) as FaultRule;
-    checkRule(rule);
-    return [...before, rule];
+    const rule: unknown = JSON.parse(text);
+    if (typeof rule !== 'object' || rule === null) throw new RangeError('Expected an object with the field kind');
+    checkRule(rule as FaultRule);
+    return [...before, rule as FaultRule];
   } catch (error) {
     throw new InvalidArgumentError(messageOf(error));
   }

@@ -32,15 +32,15 @@ interface Flags extends SourceFlags {
 }
 
 /** Options of the command line by which a verb selects its source. */
-type Source = 'filename' | 'server' | 'kubeconfig' | 'context' | 'operatorNamespace' | 'instanceTypes' | 'now';
-const ALL = ['filename', 'server', 'kubeconfig', 'context', 'operatorNamespace', 'now'] as const;
+type Source = 'filename' | 'server' | 'context' | 'operatorNamespace' | 'instanceTypes' | 'now';
+const ALL = ['filename', 'server', 'context', 'operatorNamespace', 'now'] as const;
 
 interface Parameter {
   readonly description: string;
   /** Arguments for a value. */
   readonly words: (value: string) => readonly string[];
   readonly isRequired?: true;
-  /** Default: any text that is not an option. */
+  /** Default: any text without a leading hyphen, which would be read as an option of the command. */
   readonly pattern?: string;
 }
 
@@ -109,7 +109,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   log: {
     description: 'Decisions of the operator with reasons, and nodes and price before and after each',
     verb: ['log'],
-    sources: ['server', 'kubeconfig', 'context', 'operatorNamespace', 'now'],
+    sources: ['server', 'context', 'operatorNamespace', 'now'],
     parameters: {
       since: option('--since', 'period, for example 1h or 7d'),
       nodepool: option('--nodepool', 'only decisions about this NodePool'),
@@ -135,7 +135,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
 
 type Values = Readonly<Record<string, string>>;
 
-/** A leading hyphen would be read as an option of the command. */
 const schemaOf = ({ parameters }: Tool): Readonly<Record<string, unknown>> => ({
   type: 'object',
   properties: Object.fromEntries(
@@ -150,7 +149,6 @@ const schemaOf = ({ parameters }: Tool): Readonly<Record<string, unknown>> => ({
 
 const FLAGS: Readonly<Record<Exclude<Source, 'filename' | 'now'>, string>> = {
   server: '--server',
-  kubeconfig: '--kubeconfig',
   context: '--context',
   operatorNamespace: '--operator-namespace',
   instanceTypes: '--instance-types',
@@ -174,10 +172,16 @@ interface Answer {
 }
 
 /** Runs a command of this program in a process, so that it can neither write to the connection nor end the server. */
-async function answerOf(program: string, words: readonly string[]): Promise<Answer> {
-  const options = { timeout: MOST_MS, maxBuffer: MOST_BYTES, env: { ...process.env, NO_COLOR: '1' } };
+function runCommand(words: readonly string[], { flags, program }: Served, maxBuffer: number = MOST_BYTES) {
+  const { kubeconfig } = flags;
+  // not as an option, because `cost --kubeconfig` does not query the operator
+  const env = { ...process.env, NO_COLOR: '1', ...(kubeconfig !== undefined && { KUBECONFIG: kubeconfig }) };
+  return run(process.execPath, [program, ...words, '-o', 'json'], { timeout: MOST_MS, maxBuffer, env });
+}
+
+async function answerOf(words: readonly string[], served: Served): Promise<Answer> {
   try {
-    const { stdout, stderr } = await run(process.execPath, [program, ...words, '-o', 'json'], options);
+    const { stdout, stderr } = await runCommand(words, served);
     return { text: stdout, notes: stderr, isError: false };
   } catch (error) {
     const { code, stdout = '', stderr = '' } = error as { code?: unknown; stdout?: string; stderr?: string };
@@ -208,7 +212,8 @@ export class Calls {
 }
 
 /** Runs a tool. Writes manifests, and the cluster for a simulation, to files of this call. */
-async function callTool(name: string, values: Values, { flags, program }: Served): Promise<Answer> {
+async function callTool(name: string, values: Values, served: Served): Promise<Answer> {
+  const { flags } = served;
   const tool = TOOLS[name];
   if (tool === undefined) throw new Error(`there is no tool "${name}"`);
   const folder = await mkdtemp(join(tmpdir(), 'karpenter-mcp-'));
@@ -222,14 +227,15 @@ async function callTool(name: string, values: Values, { flags, program }: Served
     const words = Object.entries(given).flatMap(([key, value]) => tool.parameters[key]?.words(value) ?? []);
     const source = [...sourceWords(tool.sources, flags)];
     if (name === 'simulate' && flags.filename.length === 0) {
-      const path = join(folder, 'cluster.yaml');
-      const cluster = sourceWords(['kubeconfig', 'context'], flags);
-      const options = { timeout: MOST_MS, maxBuffer: MOST_SNAPSHOT };
-      const { stdout } = await run(process.execPath, [program, 'snapshot', ...cluster, '-o', 'json'], options);
+      // the operator of the address can belong to another cluster than the kubeconfig
+      if (flags.server !== undefined)
+        throw new Error('simulate reads a cluster or files; start karpenter mcp with -f or without --server');
+      const path = join(folder, 'cluster.json');
+      const { stdout } = await runCommand(['snapshot', ...sourceWords(['context'], flags)], served, MOST_SNAPSHOT);
       await writeFile(path, stdout);
       source.push('-f', path);
     }
-    return await answerOf(program, [...tool.verb, ...words, ...source]);
+    return await answerOf([...tool.verb, ...words, ...source], served);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -4,6 +4,7 @@ import { messageOf } from '../lib/error-message.ts';
 import { reading } from './cluster.ts';
 import { askOperator, DEFAULT_SERVER } from './operator.ts';
 import { forwardToOperator, type OperatorFlags, SeveralOperators } from './operator-pod.ts';
+import { writeNotes } from './scenario.ts';
 
 export interface LeaderFlags extends OperatorFlags {
   /** URL of the operator's metrics port. Undefined for the operator in the cluster of the kubeconfig. */
@@ -35,20 +36,24 @@ export async function fromOperator<T>(
 }
 
 /**
- * Reads a path of the given operator, or of the leader in the cluster of the kubeconfig. If the cluster has no operator, reads
- * from the default address, for example that of an operator on this machine.
+ * Reads from the given operator, or from the leader in the cluster of the kubeconfig. If this cluster has no operator and the
+ * user has not named it, reads from the default address, for example that of an operator on this machine.
  *
+ * @param ask reads from the base URL of the operator
  * @throws Error with the reasons of all attempts
  */
-export async function askLeader<T>({ server, ...flags }: LeaderFlags, path: string): Promise<T> {
-  if (server !== undefined) return askOperator<T>(server, path);
+export async function fromLeader<T>(
+  { server, ...flags }: LeaderFlags,
+  ask: (server: string) => Promise<T>,
+): Promise<T> {
+  if (server !== undefined) return ask(server);
   let isFound = false;
   const why = await reading(flags, 'karpenter', async (client) => {
     const forwarded = await forwardToOperator(client, flags);
     if (typeof forwarded === 'string') return forwarded;
     isFound = true;
     try {
-      return { answer: await askOperator<T>(forwarded.url, path) };
+      return { answer: await ask(forwarded.url) };
     } finally {
       await forwarded.close();
     }
@@ -58,10 +63,22 @@ export async function askLeader<T>({ server, ...flags }: LeaderFlags, path: stri
     return messageOf(error);
   });
   if (typeof why !== 'string') return why.answer;
+  if (isNamed(flags))
+    throw new Error(`no operator was found in the cluster (${why}); use --server with its metrics port`);
   try {
-    return await askOperator<T>(DEFAULT_SERVER, path);
+    const answer = await ask(DEFAULT_SERVER);
+    writeNotes([`no operator was found with the kubeconfig (${why}), so the result is that of ${DEFAULT_SERVER}`]);
+    return answer;
   } catch (error) {
     const problem = `no operator was found with the kubeconfig (${why}), and ${messageOf(error)}`;
     throw new Error(problem, { cause: error });
   }
 }
+
+/** Reads a path as {@link fromLeader}. */
+export const askLeader = <T>(flags: LeaderFlags, path: string): Promise<T> =>
+  fromLeader(flags, (server) => askOperator<T>(server, path));
+
+/** Returns true if options name the cluster, and not only the environment. */
+const isNamed = ({ kubeconfig, context }: OperatorFlags): boolean =>
+  context !== undefined || kubeconfig !== process.env.KUBECONFIG;

@@ -10,7 +10,8 @@ import type { HistoryView } from '../process/history-view.ts';
 import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { movesCommand } from './moves.ts';
-import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
+import { askOperator } from './operator.ts';
+import { fromLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { printAs } from './render/output.ts';
 import { reportMarkdown, reportText } from './render/report.ts';
 import { reportOf, type SupportReport } from './render/support-report.ts';
@@ -25,11 +26,13 @@ interface Flags extends LeaderFlags {
 
 async function reportFor({ since, now: untilMs = Date.now(), output: _, ...flags }: Flags): Promise<SupportReport> {
   const sinceMs = untilMs - since;
-  const [history, cost, verdicts] = await Promise.all([
-    askLeader<HistoryView>(flags, `/debug/history?since=${new Date(sinceMs).toISOString()}`),
-    askLeader<CostReport>(flags, '/debug/cost'),
-    askLeader<readonly Verdict[]>(flags, '/debug/verdicts'),
-  ]);
+  const [history, cost, verdicts] = await fromLeader(flags, (server) =>
+    Promise.all([
+      askOperator<HistoryView>(server, `/debug/history?since=${new Date(sinceMs).toISOString()}`),
+      askOperator<CostReport>(server, '/debug/cost'),
+      askOperator<readonly Verdict[]>(server, '/debug/verdicts'),
+    ]),
+  );
   return reportOf({ history, cost, verdicts, sinceMs, untilMs });
 }
 

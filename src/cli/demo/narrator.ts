@@ -43,7 +43,7 @@ export function narrate(view: View, { world, bills }: NarratorParts, screen: Scr
       if (before && instanceIdOf(before) !== '')
         once(before, 'gone', () => `terminated  ${before.metadata.name}: node drained, instance terminated`);
       else if (before)
-        once(before, 'gone', () => `refused     ${before.metadata.name}: EC2 has no instance for it now`);
+        once(before, 'gone', () => `withdrawn   ${before.metadata.name}: no instance was launched for it`);
       return;
     }
     const { labels, name } = claim.metadata;

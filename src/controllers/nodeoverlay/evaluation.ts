@@ -33,15 +33,14 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
   const { client, clock, cloud, cluster, informers } = deps;
   const store = informers.store(NODE_OVERLAY, {}, { optional: true });
 
-  const inputsOf = async (pools: readonly NodePool[], log: Logger): Promise<readonly PoolInput[]> => {
-    return await poolInputs(pools, {
+  const inputsOf = (pools: readonly NodePool[], log: Logger): Promise<readonly PoolInput[]> =>
+    poolInputs(pools, {
       catalogue: { instanceTypes: (pool) => cloud.instanceTypes(pool) },
       policy: packingPolicy(),
       nodeHourlyFee: 0,
       onProblem: ({ nodePool, error }) =>
         log.debug('unable to resolve instance types', { NodePool: { name: nodePool.metadata.name }, error }),
     });
-  };
 
   async function writeCondition(overlay: NodeOverlay, { problems }: OverlayEvaluation): Promise<void> {
     const problem = problems.get(overlay.metadata.name);

@@ -65,6 +65,7 @@ describe('the command line', () => {
     ['a time scale of nothing', ['local', '--time-scale', '0'], /greater than 0/],
     ['machines without speed', ['demo', '--machine-speed', '0'], /greater than 0/],
     ['a fault of an unknown kind', ['demo', '--fault', '{"kind":"x"}'], /Cannot add a fault of kind "x": use one of /],
+    ['a fault that is no object', ['demo', '--fault', 'null'], /--fault <json>.* is invalid\. Expected an object/],
     ['a fault that is not JSON', ['demo', '--fault', 'capacity'], /--fault <json>.* is invalid/],
     ['a port that is none', ['local', '--kube-port', '70000'], /65535/],
   ])('rejects %s with exit code 2', async (_, args, message) => {
@@ -123,7 +124,7 @@ describe('karpenter demo', () => {
   it('plays faults, and ends with commands to try next', async () => {
     const demo = run('demo', '--machine-speed', '20', '--fault', '{"kind":"capacity","capacityType":"spot"}');
     expect(await demo.exit).toBe(0);
-    expect(demo.output()).toMatch(/refused +default-\w+: EC2 has no instance for it now\n/);
+    expect(demo.output()).toMatch(/withdrawn +default-\w+: no instance was launched for it\n/);
     expect(demo.output()).toMatch(/launched +default-\w+: .*, on-demand, /);
     const [, command = ''] = demo.output().match(/\nTry next\n# .*\nnpx karpenter (.*)\n/) ?? [];
     const [, change = ''] = command.match(/"(.*)"/) ?? [];

@@ -163,6 +163,29 @@ describe('karpenter mcp', () => {
     expect((await client.call('budgets', {})).isError ?? false).toBe(false);
   });
 
+  it('reads the cluster of its own kubeconfig with every tool, and no cluster besides an operator', async () => {
+    const kubeconfig = join(folder, 'kubeconfig');
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'other',
+      clusters: [{ name: 'other', cluster: { server: 'https://127.0.0.1:1' } }],
+      users: [{ name: 'other', user: {} }],
+      contexts: [{ name: 'other', context: { cluster: 'other', user: 'other' } }],
+    };
+    writeFileSync(kubeconfig, JSON.stringify(config));
+    const other = await startClient('--kubeconfig', kubeconfig);
+    for (const tool of ['cost', 'blockers', 'simulate']) {
+      const { content, isError } = await other.call(tool, {});
+      expect([tool, isError]).toEqual([tool, true]);
+      expect(content[0]?.text).toContain('127.0.0.1:1');
+    }
+    await other.stop();
+    const served = await startClient('--server', 'http://127.0.0.1:1');
+    expect((await served.call('simulate', {})).content[0]?.text).toContain('start karpenter mcp with -f');
+    await served.stop();
+  }, 120_000);
+
   it('runs one call at a time, and refuses more than 20 calls that wait', async () => {
     const calls = new Calls();
     let running = 0;

@@ -201,6 +201,14 @@ describe('the operator of a cluster', () => {
     expect(requests).toEqual([`GET ${path} HTTP/1.1`]);
   });
 
+  it('is not replaced by an operator at the default address if the user names another cluster', async () => {
+    objects = {};
+    bindings = [];
+    await expect(explained('node')).rejects.toThrow(
+      /^no operator was found in the cluster \(no ClusterRoleBinding .*\); use --server with its metrics port$/,
+    );
+  });
+
   it('is not replaced by an operator at the default address if there are several', async () => {
     objects = { ...operatorIn('second', 'karpenter-1', 'karpenter'), ...GENUINE };
     bindings = [BOUND, binding('second', 'karpenter-core', 'second', 'karpenter')];

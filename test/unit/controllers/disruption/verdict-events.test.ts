@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
 import { verdictEvents } from '../../../../src/controllers/disruption/verdict-events.ts';
+import type { Candidate } from '../../../../src/engine/disruption/command.ts';
+import type { Method } from '../../../../src/engine/disruption/method.ts';
 import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
 import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';
 import type { EventNote } from '../../../../src/kube/events.ts';
 import { silent } from '../../../../src/observe/logger.ts';
+import { partial } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { World } from '../harness.ts';
@@ -38,6 +41,40 @@ describe('the history of verdicts', () => {
     await world.pass(90);
     expect(world.nodes).toEqual([]);
     expect(only()).toBeUndefined();
+  });
+});
+
+describe('a verdict', () => {
+  it('is reported already if a method publishes its text on the same node', () => {
+    const history = new VerdictHistory();
+    const candidateOf = (providerId: string) => partial<Candidate>({ providerId });
+    const reason = (text: string) => ({ code: 'not-cheaper', text }) as const;
+    history.record({
+      method: partial<Method>({ name: 'single-node consolidation' }),
+      blocks: new Map([['a', { code: 'pdb', text: 'blocked' }]]),
+      declined: new Map([
+        ['b', { candidate: candidateOf('b'), reason: reason('declined'), isReported: true }],
+        ['c', { candidate: candidateOf('c'), reason: reason('declined'), isReported: false }],
+      ]),
+      candidates: [],
+      allowances: new Map(),
+      result: {
+        commands: [],
+        exhausted: true,
+        events: [{ kind: 'Unconsolidatable', candidate: candidateOf('d'), message: 'too expensive' }],
+      },
+    });
+    const isReported = (providerId: string, text: string): boolean => history.isReported({ providerId }, text);
+    expect([isReported('a', 'blocked'), isReported('b', 'declined'), isReported('d', 'too expensive')]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect([isReported('b', 'blocked'), isReported('c', 'declined'), isReported('a', 'too expensive')]).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 });
 
