@@ -160,12 +160,17 @@ const isBound = async (name: string): Promise<boolean> =>
 const endedWatches = (): number =>
   hostile.operator.log.filter(({ message, kind }) => message === 'watch ended, reconnecting' && kind === 'Pod').length;
 
-/** Changes the pod, and corrupts the watch event about it. */
+/** Changes the pod until a watch event about it was corrupted: a watch that just reconnects reads the change from a list. */
 async function changeReader(value: string, spoil: (line: string) => string): Promise<void> {
   const before = endedWatches();
+  let changes = 0;
   spoilt = spoil;
-  await hostile.kube.patch(POD, { name: 'reader', namespace: 'default' }, { metadata: { labels: { value } } });
-  await hostile.until('end of the watch', () => endedWatches() > before);
+  await hostile.until('end of the watch', async () => {
+    if (endedWatches() > before) return true;
+    const labels = { value: `${value}-${changes++}` };
+    await hostile.kube.patch(POD, { name: 'reader', namespace: 'default' }, { metadata: { labels } });
+    return false;
+  });
   spoilt = undefined;
 }
 
