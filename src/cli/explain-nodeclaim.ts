@@ -1,11 +1,8 @@
 /** Command `karpenter explain nodeclaim`. Shows the pods and the choice of an instance, and why it does not join. */
 import { Command } from 'commander';
 import { NODE_CLAIM } from '../api/kinds.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { poolNameOf } from '../api/object-fields.ts';
-import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
-import { chargesUsdPerHour } from '../engine/node-extras.ts';
-import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
+import type { NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
+import { explainClaim } from '../planner/nodeclaim-explanation.ts';
 import { reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { withExamples } from './describe.ts';
@@ -51,29 +48,21 @@ async function explainManifests(
   const nowMs = options.nowMs ?? Date.now();
   const { types, notes: ofTypes, unknown } = typesNoting(options);
   const instanceTypes = await types(manifests, nowMs);
-  const { nodes, allPools, notes } = await worldOf(manifests, {
+  const { cluster, allPools, notes } = await worldOf(manifests, {
     instanceTypes,
     nowMs,
     priceBook: options.priceBook,
   });
-  const claims = manifests.map(({ object }) => object).filter((object) => object.kind === NODE_CLAIM.kind);
-  const host = nodes.find((each) => each.name === name || each.nodeClaim?.metadata.name === name);
-  const claim = host?.nodeClaim ?? (claims.find(({ metadata }) => metadata.name === name) as NodeClaim | undefined);
-  if (claim === undefined) {
-    const known = claims.map(({ metadata }) => metadata.name);
+  const found = await explainClaim(cluster, name, {
+    nowMs,
+    poolOf: (poolName) => allPools.find(({ nodePool }) => nodePool.metadata.name === poolName),
+  });
+  if (found === undefined) {
+    const known = manifests.flatMap(({ object: { kind, metadata } }) =>
+      kind === NODE_CLAIM.kind ? metadata.name : [],
+    );
     throw new Error(notAmong('NodeClaim', name, { known, where: options.where }));
   }
-  const pool = allPools.find(({ nodePool }) => nodePool.metadata.name === poolNameOf(claim));
-  const pods = (host?.pods ?? []).filter((pod) => !isOwnedByDaemonSet(pod)).map(podKey);
-  const found = explainNodeClaim({
-    claim,
-    pool: pool?.nodePool,
-    types: pool?.instanceTypes ?? [],
-    answer: undefined,
-    pods,
-    nowMs,
-    chargesUsdPerHour: chargesUsdPerHour(pool?.extras),
-  });
   const facts = [NO_ANSWER, ...unknown];
   return { found: { ...found, unknown: facts }, notes: [...ofTypes, ...notes, ...notKnown(facts)] };
 }

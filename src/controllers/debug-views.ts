@@ -1,33 +1,30 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
 import { NODE_POOL } from '../api/kinds.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { poolNameOf } from '../api/object-fields.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
-import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
+import type { NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
 import { type PoolBudgets, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
 import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
 import type { InstanceType } from '../engine/model.ts';
-import { chargesUsdPerHour } from '../engine/node-extras.ts';
-import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
+import { podKey } from '../engine/pods.ts';
 import type { Solver } from '../engine-worker/solver.ts';
 import { managedPools } from '../planner/node-pools.ts';
+import { explainClaim } from '../planner/nodeclaim-explanation.ts';
 import { blockersOf } from '../planner/passes.ts';
 import { pendingPods } from '../planner/pods.ts';
 import { type Look, Unavailable } from '../process/health.ts';
 import { historyView, logView } from '../process/history-view.ts';
 import { BadQuery } from '../process/http-server.ts';
-import type { ClusterState } from '../state/cluster.ts';
 import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
 import { type KeptHistory, readCost } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { instanceTypeExplanations } from './instance-type-explanations.ts';
-import { viewedExtras, viewedPoolInputs } from './pool-inputs.ts';
+import { viewedPoolInputs } from './pool-inputs.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import type { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { type WhatIf, type WhatIfAnswer, WhatIfError } from './what-if.ts';
@@ -38,35 +35,15 @@ type ViewDeps = Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings'>;
 const nodeClaimNames = ({ cluster }: Pick<Deps, 'cluster'>): readonly string[] =>
   cluster.stores.nodeClaims.list().map(({ metadata }) => metadata.name);
 
-/** Returns the explanation of a NodeClaim by its name or the name of its node, or undefined if it does not exist. */
-async function nodeClaimView(
-  { cloud, clock, cluster, settings }: ViewDeps,
-  name: string,
-): Promise<NodeClaimExplanation | undefined> {
-  const claim = cluster.claim(name) ?? cluster.nodeByName(name)?.nodeClaim;
-  if (claim === undefined) return undefined;
-  const pool = cluster.stores.nodePools.get({ name: poolNameOf(claim) });
-  const types = pool && (await cloud.instanceTypes(pool).catch((): readonly InstanceType[] => []));
-  const extras = pool && viewedExtras({ cloud, settings }, pool);
-  return explainNodeClaim({
-    claim,
-    pool,
-    types: types ?? [],
-    answer: cloud.launchAnswer?.(claim),
-    chargesUsdPerHour: chargesUsdPerHour(extras),
-    pods: podsOf(claim, cluster),
-    nowMs: clock.now(),
-    failure: cluster.launchFailures.of(claim.metadata.name),
+const nodeClaimView = (deps: ViewDeps, name: string): Promise<NodeClaimExplanation | undefined> =>
+  explainClaim(deps.cluster, name, {
+    nowMs: deps.clock.now(),
+    poolOf: async (poolName) => {
+      const pool = deps.cluster.stores.nodePools.get({ name: poolName });
+      return pool && (await viewedPoolInputs(deps, [pool]))[0];
+    },
+    answerOf: (claim) => deps.cloud.launchAnswer?.(claim),
   });
-}
-
-function podsOf(claim: NodeClaim, cluster: ClusterState): readonly string[] {
-  const bound = cluster.nodeOfClaim(claim)?.pods.filter((pod) => !isOwnedByDaemonSet(pod)) ?? [];
-  const waiting = [...cluster.podTimings.entries()]
-    .filter(([, { nodeClaim }]) => nodeClaim === claim.metadata.name)
-    .map(([key]) => key);
-  return [...new Set([...bound.map(podKey), ...waiting])];
-}
 
 /** Item of `/debug/launches`: a cause of unproductive launches. The format is public. */
 interface LaunchView {

@@ -52,13 +52,15 @@ function logProblem(log: Logger, { of, nodePool, error }: PoolProblem, purpose: 
   else log.debug('skipping, the nodepool is not ready', { NodePool, error });
 }
 
-/** Returns the inputs of all managed NodePools for views of existing nodes. Decisions log the problems. */
-export const viewedPoolInputs = ({
-  cloud,
-  cluster,
-  settings,
-}: Pick<Deps, 'cloud' | 'cluster' | 'settings'>): Promise<readonly PoolInput[]> =>
-  readPoolInputs({ cloud, settings }, managedPools(cluster), {
+/**
+ * Returns the inputs of NodePools for views of existing nodes. Decisions log the problems.
+ * @param pools all managed NodePools by default
+ */
+export const viewedPoolInputs = (
+  { cloud, cluster, settings }: Pick<Deps, 'cloud' | 'cluster' | 'settings'>,
+  pools: readonly NodePool[] = managedPools(cluster),
+): Promise<readonly PoolInput[]> =>
+  readPoolInputs({ cloud, settings }, pools, {
     policy: consolidationPolicy(settings.consolidation),
     logOf: () => silent,
     purpose: 'disruption',
