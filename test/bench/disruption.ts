@@ -4,13 +4,23 @@
  * command is found, with those of mode compatible.
  */
 import { pathToFileURL } from 'node:url';
-import { DAEMON_SET, NAMESPACE, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
+import {
+  DAEMON_SET,
+  EC2_NODE_CLASS,
+  NAMESPACE,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  POD_DISRUPTION_BUDGET,
+} from '../../src/api/kinds.ts';
 import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
 import type { Deps } from '../../src/controllers/deps.ts';
 import { publishEvents } from '../../src/controllers/disruption/disruption-events.ts';
 import { DisruptionLoop } from '../../src/controllers/disruption/loop.ts';
 import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
 import { Snapshots } from '../../src/controllers/disruption/snapshots.ts';
+import { createOperator } from '../../src/controllers/operator.ts';
 import type { Command } from '../../src/engine/disruption/command.ts';
 import type { Method } from '../../src/engine/disruption/method.ts';
 import { methodsOf } from '../../src/engine/disruption/review.ts';
@@ -20,7 +30,6 @@ import { trimmedObject } from '../../src/kube/trimmed-object.ts';
 import { silent } from '../../src/observe/logger.ts';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { parseSettings } from '../../src/process/settings.ts';
-import { ClusterState } from '../../src/state/cluster.ts';
 import { costOf, untilAtRest } from '../support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';
@@ -109,20 +118,22 @@ function depsOn({ snapshot, pools }: Cluster): Deps {
   const refuse = (): never => {
     throw new Error('Nothing is to be done, only decided');
   };
-  return {
+  return createOperator({
     client: new Proxy({}, { get: refuse }) as Deps['client'],
     informers,
-    cluster: new ClusterState({ informers, clock, manages: () => true }),
-    cloud: partial({
-      instanceTypes: async ({ metadata }: KubeObject) => pools.get(metadata.name)?.instanceTypes ?? [],
-    }),
+    provider: {
+      provider: partial({
+        instanceTypes: async ({ metadata }: KubeObject) => pools.get(metadata.name)?.instanceTypes ?? [],
+        nodeClassKinds: [EC2_NODE_CLASS],
+      }),
+    },
     events: { publish: () => undefined },
     clock,
     log: silent,
     metrics: createMetrics(),
     // the price of moves excludes many nodes of these clusters before the search
     settings: parseSettings(['--cluster-name=bench', '--steering=false'], {}),
-  };
+  }).deps;
 }
 
 const commandText = ({ candidates, replacements }: Command): string => `${candidates.length}->${replacements.length}`;
