@@ -12,6 +12,7 @@ export const QUESTIONS = {
   why: 'Why is it so?',
   cost: 'Which nodes run, and how much do they cost?',
   whatIf: 'Which nodes would run if ...?',
+  control: 'Stop it, and let it go on:',
   laptop: 'Run it on this machine:',
   migration: 'Come from another autoscaler or an older version:',
   shell: 'Use this program:',
@@ -95,6 +96,16 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     question: 'whatIf',
     summary: 'create traces from a seed, audit logs or CSV, and check them',
     load: async () => (await import('./cli/trace.ts')).traceCommand(),
+  },
+  pause: {
+    question: 'control',
+    summary: 'stop launches, voluntary disruption or both for some time, with a reason that every view shows',
+    load: async () => (await import('./cli/pause.ts')).pauseCommand(VERSION),
+  },
+  resume: {
+    question: 'control',
+    summary: 'end a pause',
+    load: async () => (await import('./cli/pause.ts')).resumeCommand(VERSION),
   },
   demo: {
     question: 'laptop',

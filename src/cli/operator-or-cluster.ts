@@ -2,7 +2,7 @@
 import type { HttpKubeReader } from '../kube/http.ts';
 import { messageOf } from '../lib/error-message.ts';
 import { reading } from './cluster.ts';
-import { askOperator, DEFAULT_SERVER } from './operator.ts';
+import { askOperator, DEFAULT_SERVER, pausedText } from './operator.ts';
 import { forwardToOperator, type OperatorFlags, SeveralOperators } from './operator-pod.ts';
 import { writeNotes } from './scenario.ts';
 
@@ -75,9 +75,14 @@ export async function fromLeader<T>(
   }
 }
 
-/** Reads a path as {@link fromLeader}. */
+/** Reads a path as {@link fromLeader}, and notes a pause of the operator. */
 export const askLeader = <T>(flags: LeaderFlags, path: string): Promise<T> =>
-  fromLeader(flags, (server) => askOperator<T>(server, path));
+  fromLeader(flags, async (server) => {
+    const answer = await askOperator<T>(server, path);
+    const paused = await pausedText(server);
+    if (paused !== undefined) writeNotes([`${paused}; end it with karpenter resume`]);
+    return answer;
+  });
 
 /** Returns true if options name the cluster, and not only the environment. */
 const isNamed = ({ kubeconfig, context }: OperatorFlags): boolean =>

@@ -52,6 +52,19 @@ export async function askOperator<T>(server: string, path: string, limits: Answe
   }
 }
 
+/** Content of `/debug/pause`. The format is public. */
+export interface PauseView {
+  /** Sentence with the scope, the end and the reason of a pause. Absent without a pause. */
+  readonly paused?: string;
+}
+
+/** Returns the sentence about a pause, or undefined without a pause and for an operator of an earlier version. */
+export const pausedText = (server: string): Promise<string | undefined> =>
+  askOperator<PauseView | null>(server, '/debug/pause').then(
+    (view) => (typeof view?.paused === 'string' ? view.paused : undefined),
+    () => undefined,
+  );
+
 const tooSlow = (url: URL, { ms }: AnswerLimits): Error =>
   new Error(`${url} did not respond within ${ms / 1000} s; check that the operator is running and not overloaded`);
 

@@ -1,6 +1,7 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
 import { NODE_POOL } from '../api/kinds.ts';
+import { pauseText } from '../api/pause.ts';
 import type { NodeBlockers } from '../engine/blockers/blocker.ts';
 import type { NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
 import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
@@ -172,6 +173,7 @@ export function debugViews(
         return name === null ? nodeClaimNames(deps) : nodeClaimView(deps, name).then((view) => view ?? null);
       }),
     },
+    '/debug/pause': leading(() => pauseView(deps)),
     '/debug/launches': leading(() => launchViews(deps, launches)),
     '/debug/what-if': { page: leading((query: URLSearchParams) => whatIfView(whatIf, query.get('change') ?? '')) },
   };
@@ -214,6 +216,12 @@ export async function instanceTypeView({
       }),
   );
   return instanceTypeReport(new Map(seen));
+}
+
+/** View at `/debug/pause`. */
+function pauseView({ cluster }: Pick<Deps, 'cluster'>): { readonly paused?: string } {
+  const { current } = cluster.pause;
+  return current === undefined ? {} : { paused: pauseText(current) };
 }
 
 /** Views at `/debug/budgets` and `/debug/blockers`: the reasons why nodes wait for disruption. */

@@ -43,6 +43,7 @@ import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
 import { readiness, registrationHealth, requirementsOffered, validation } from './nodepool/conditions.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
+import { PauseReader } from './pause.ts';
 import { podTemplates } from './pod-templates.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
 import { parkedPods } from './provisioning/parked-pods.ts';
@@ -95,6 +96,9 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   const snapshots = new Snapshots(deps, queue, launches);
   const methods = methodsFor(settings);
   return [
+    ...(deps.namespace === undefined
+      ? []
+      : [new PauseReader(deps, { namespace: deps.namespace, resumed: () => batcher.trigger('resumed') })]),
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
     parkedPods(deps),

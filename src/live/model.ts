@@ -69,6 +69,8 @@ export type CostSample = readonly [atMs: number, usdPerHour: number];
 export interface LiveSummary {
   readonly clusterName: string;
   readonly atMs: number;
+  /** Sentence with the scope, the end and the reason of a pause. Absent without a pause. */
+  readonly paused?: string;
   /** False on a standby replica, which observes the cluster but makes no decisions. */
   readonly isLeading: boolean;
   readonly nodes: number;

@@ -2,10 +2,12 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
+import { pauseText } from '../api/pause.ts';
 import { withoutCommand } from '../engine/causes/pod-verdict.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
 import type { Clock } from '../lib/clock.ts';
+import { defined } from '../lib/defined.ts';
 import type { EventNote } from '../observe/events/declaration.ts';
 import { FAILED_SCHEDULING, NOMINATED } from '../observe/events/pods.ts';
 import type { Logger } from '../observe/logger.ts';
@@ -104,6 +106,7 @@ export class LiveView {
     return {
       clusterName,
       atMs: clock.now(),
+      ...defined({ paused: cluster.pause.current && pauseText(cluster.pause.current) }),
       isLeading: isLeading(),
       nodes: nodes.length,
       pods: cluster.stores.pods.list().length,

@@ -49,6 +49,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed measuring node': 'correct the quantity in the error; until then, the metrics of the node are missing',
   'failed changing the deletion cost of pods':
     'it is tried again in five minutes; the chart grants the right to patch pods with settings.podDeletionCost',
+  'failed reading the pause':
+    'correct or delete the ConfigMap karpenter-pause; if it is forbidden, grant get on it, as the chart does',
   'missing the right to nominate nodes for pods':
     'pods get nodes without nominations; grant patch on pods/status with settings.podNomination of the chart, or unset POD_NOMINATION',
   'failed nominating a node for a pod': 'no action is needed, kube-scheduler chooses the node of the pod',

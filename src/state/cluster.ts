@@ -29,6 +29,7 @@ import { LaunchFailures } from './launch-failures.ts';
 import { NamedCounter } from './named-counter.ts';
 import { NamedItems } from './named-items.ts';
 import { providerIdOf, stateNode } from './node.ts';
+import { PauseState } from './pause-state.ts';
 import { PodTemplates } from './pod-templates.ts';
 import { PodTimings } from './pod-timings.ts';
 import { RegistrationHealth } from './registration-health.ts';
@@ -72,6 +73,7 @@ export class ClusterState {
   readonly jobFailures = new JobFailures();
   readonly launchFailures = new LaunchFailures();
   readonly registrationHealth = new RegistrationHealth();
+  readonly pause: PauseState;
   /** Claims of static NodePools that were approved and do not exist yet, by NodePool. */
   readonly reservedNodes = new NamedCounter(() => this.changed());
   /** Templates of the controllers of resized pods. */
@@ -115,6 +117,7 @@ export class ClusterState {
 
   constructor({ informers, clock, manages, templateOf, defaultSpread = [], devices = false }: ClusterOptions) {
     this.#clock = clock;
+    this.pause = new PauseState(clock);
     this.unlaunched = new UnlaunchedClaims(clock);
     this.#manages = manages;
     this.#templateOf = templateOf ?? this.templates.of;

@@ -18,6 +18,8 @@ const MOST_HOLDS = 10_000;
 export type HoldCode =
   /** Nodes that a NodePool launched for such pods, or for other pods of their namespace, remained unused. See `LaunchBudget`. */
   | 'not-bound'
+  /** Launches are paused. */
+  | 'paused'
   /** The engine did not respond in time, or its worker died, while it placed the pod. */
   | 'solver-stuck';
 

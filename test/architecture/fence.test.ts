@@ -18,6 +18,7 @@ const filesWith = (pattern: RegExp): readonly string[] =>
 describe('the fence', () => {
   it('is permanently open only if no lease is required', () => {
     expect(filesWith(/\bopenFence\(/)).toEqual([
+      'cli/pause.ts', // a user's request
       'kube/lead.ts', // the election's own requests
       'local/remote-client.ts', // kubelets of the local world
       'main.ts', // an operator without leader election

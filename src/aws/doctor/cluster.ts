@@ -1,8 +1,9 @@
 /** Checks of the cluster: its CRDs and the controllers that run in it. */
 
 import { customResourceDefinitions } from '../../api/crds.ts';
-import { DEPLOYMENT } from '../../api/kinds.ts';
+import { CONFIG_MAP, DEPLOYMENT } from '../../api/kinds.ts';
 import type { Workload } from '../../api/kubernetes.ts';
+import { PAUSE_NAME, pauseText, readPause } from '../../api/pause.ts';
 import { isNotFound } from '../../kube/client.ts';
 import type { HttpKubeReader } from '../../kube/http.ts';
 import { isObject } from '../../lib/json-object.ts';
@@ -57,6 +58,15 @@ export async function definitions(client: HttpKubeReader): Promise<readonly Find
           );
     }),
   );
+}
+
+/** Reports a pause of the operator, because its effects resemble those of a defect. */
+export async function pauseOf(client: HttpKubeReader, own: FoundController | undefined): Promise<readonly Finding[]> {
+  const { namespace } = own?.deployment.metadata ?? {};
+  const found = namespace && (await client.find(CONFIG_MAP, { name: PAUSE_NAME, namespace }));
+  if (!found) return [];
+  const pause = readPause(found);
+  return Date.now() < pause.untilMs ? [warning('pause', pauseText(pause), 'karpenter resume')] : [];
 }
 
 /** A controller in the cluster, with the settings that its Deployment shows. */

@@ -8,7 +8,7 @@ import { realClock } from '../../lib/clock.ts';
 import { createClients } from '../clients.ts';
 import { account } from './account.ts';
 import { findEarlierVersions } from './beta.ts';
-import { definitions, type FoundController, findControllers, installation } from './cluster.ts';
+import { definitions, type FoundController, findControllers, installation, pauseOf } from './cluster.ts';
 import { type Finding, problem, unknownFinding, warning } from './finding.ts';
 import { checkNodeClass, type NodeClassChecks } from './nodeclasses.ts';
 import { diagnoseNodePools, surveyOf } from './nodepools.ts';
@@ -58,13 +58,14 @@ async function checks(options: DoctorOptions, client: HttpKubeReader): Promise<r
     throw new Error('the name of the cluster is unknown, because no installation was found; set --cluster-name');
   const queueName = options.interruptionQueue ?? controller?.setting('INTERRUPTION_QUEUE') ?? '';
 
-  const [ofKinds, before, ofAccount] = await Promise.all([
+  const [ofKinds, ofPause, before, ofAccount] = await Promise.all([
     definitions(client),
+    runChecks('pause', () => pauseOf(client, own)),
     runChecks('versions before 1.1', () => findEarlierVersions(client)),
     account(clients, { clusterName, queueName }),
   ]);
   const ofOwn = own === undefined && controller !== undefined ? [] : [installation(own, options.version)];
-  const findings = [...ofAccount, ...ofOwn, ...ofKinds, ...before];
+  const findings = [...ofPause, ...ofAccount, ...ofOwn, ...ofKinds, ...before];
   const missing = ofKinds.some(({ level }) => level === 'error');
   if (missing) return findings;
   const role = await controllerRole(client, controller);

@@ -94,7 +94,11 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
   const trend =
     costs.length > 1 ? [{ text: `$/h ${sparkline(costs.slice(-SPARKS).map(([, usd]) => usd))}`, dim: true }] : [];
   const wide = columns >= 110;
-  return [facts, wide ? [...usage, ...trend] : usage, problem === undefined ? [] : [{ text: problem, color: 'red' }]];
+  const notes: Span[] = [
+    ...(summary.paused === undefined ? [] : [{ text: `${summary.paused}  `, color: 'yellow' as const }]),
+    ...(problem === undefined ? [] : [{ text: problem, color: 'red' as const }]),
+  ];
+  return [facts, wide ? [...usage, ...trend] : usage, notes];
 }
 
 const usd = (amount: number, digits = 2): string =>

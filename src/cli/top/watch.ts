@@ -14,6 +14,7 @@ import { NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
 import type { KubeReader, Store } from '../../kube/client.ts';
 import { startInformers } from '../../kube/informers.ts';
 import { type Clock, monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { defined } from '../../lib/defined.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { timeOf } from '../../lib/times.ts';
 import { tryRun } from '../../lib/try-run.ts';
@@ -23,7 +24,7 @@ import type { LogLine } from '../../observe/history/log-lines.ts';
 import { type Logger, silent } from '../../observe/logger.ts';
 import { ClusterState } from '../../state/cluster.ts';
 import type { Manifest } from '../objects/read.ts';
-import { askOperator } from '../operator.ts';
+import { askOperator, pausedText } from '../operator.ts';
 import type { TypesFor } from '../scenario.ts';
 import { OPERATOR_EVENTS } from '../snapshot/kinds.ts';
 import type { TopNode, TopState } from './choices.ts';
@@ -76,6 +77,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
     isLeading: () => true,
   });
   const events = new EventReader(view, informers.store(POD));
+  let paused: string | undefined;
   const refresh = async (): Promise<void> => {
     await attempt(problems, 'events', async () =>
       events.read(await client.listAll(EVENT, { fieldSelector: OPERATOR_EVENTS })),
@@ -87,6 +89,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
       const found = await askOperator<readonly Verdict[]>(server, '/debug/verdicts');
       verdicts = new Map([...events.verdicts, ...found.map((verdict) => [verdict.node, verdict] as const)]);
       log = await lastLines(server, clock);
+      paused = await pausedText(server);
     }));
   };
   await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
@@ -102,7 +105,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
   void repeat(refresh, { clock, signal });
   return {
     state: () => ({
-      summary: view.summary(),
+      summary: { ...view.summary(), ...defined({ paused }) },
       nodes: nodesWithLabels(),
       pending: view.pending(),
       decisions: view.decisions.list(),

@@ -6,6 +6,7 @@
 import { getCondition, READY } from '../../api/conditions.ts';
 import { formatDuration } from '../../api/duration.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import { pauseText } from '../../api/pause.ts';
 import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
 import type { Command } from '../../engine/disruption/command.ts';
 import type { Method, MethodInput, MethodResult, Validated } from '../../engine/disruption/method.ts';
@@ -157,7 +158,9 @@ export class DisruptionLoop implements Singleton {
     const startedMs = monotonicMs(clock);
     try {
       const { commands: decided, isOver } = await this.#decide(method, context);
-      const commands = await this.#validate(method, this.#launchable(method, decided), context);
+      const launchable = this.#launchable(method, this.#unpaused(method, decided));
+      // the delay before validation is long enough for a new pause
+      const commands = this.#unpaused(method, await this.#validate(method, launchable, context));
       // a command that failed validation leaves room for other commands
       return { commands, isOver: isOver && decided.length === 0 };
     } finally {
@@ -226,6 +229,18 @@ export class DisruptionLoop implements Singleton {
     this.#memo.searched(method, input, result);
     const { commands, timeout, failures = [] } = result;
     return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
+  }
+
+  /** Returns the commands that no pause stops. The verdicts of stopped commands name the pause. */
+  #unpaused(method: Method, commands: readonly Command[]): readonly Command[] {
+    const { pause } = this.#deps.cluster;
+    return commands.filter(({ candidates, replacements }) => {
+      const stops = pause.of('disruption') ?? (replacements.length > 0 ? pause.of('launches') : undefined);
+      if (stops === undefined) return true;
+      const ids = candidates.map(({ providerId }) => providerId);
+      this.#parts.history.withdraw(method, ids, pauseText(stops), 'paused');
+      return false;
+    });
   }
 
   /** Returns the commands whose replacements fit into the launch budgets of their NodePools. */

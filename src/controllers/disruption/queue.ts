@@ -11,6 +11,7 @@ import { isTrue } from '../../api/conditions.ts';
 import { NODE_CLAIM } from '../../api/kinds.ts';
 import type { Pod } from '../../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
+import { pauseText } from '../../api/pause.ts';
 import { consolidationPolicy } from '../../api/policy.ts';
 import {
   billedSavingsOf,
@@ -61,7 +62,7 @@ class Unrecoverable extends Error {
   override readonly name = 'Unrecoverable';
 }
 
-/** A candidate has pods or budgets that the decision did not consider. */
+/** A candidate has pods or budgets that the decision did not consider, or disruption was paused. */
 class Outdated extends Unrecoverable {}
 
 /** Time after which a command is rolled back if the pods of its candidates cannot be read. */
@@ -213,6 +214,8 @@ export class DisruptionQueue {
 
   /** Returns true if the command is carried out. @throws Unrecoverable if the command cannot succeed */
   async #attempt(queued: QueuedCommand, log: Logger): Promise<boolean> {
+    const pause = this.#deps.cluster.pause.of('disruption');
+    if (pause !== undefined) throw new Outdated(pauseText(pause));
     const waiting = queued.replacements.filter((name) => !this.#isReady(queued, name));
     if (waiting.length > 0) return false;
     queued.trace?.replaced(this.#deps.clock.now());

@@ -52,6 +52,7 @@ export class Steering implements Singleton {
   async reconcile({ log }: ReconcileContext): Promise<Outcome> {
     const { cluster, metrics } = this.#deps;
     if (!cluster.synced()) return after(UNSYNCED_MS);
+    if (cluster.pause.of('disruption')) return after(INTERVAL_MS);
     const wanted = await this.#wanted(log);
     const changes = this.#changes(wanted);
     const marked = changes.filter((node) => !isEmptying(node));

@@ -16,6 +16,7 @@ import { UNHEALTHY } from '../../observe/events/nodeclaims.ts';
 import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
+import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
 import { concurrency } from '../concurrency.ts';
 import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';
@@ -62,6 +63,7 @@ export class NodeHealth implements Reconciler<Node> {
     const waitMs = ailment.dueMs - clock.now();
     if (waitMs > 0) return after(waitMs);
 
+    if (cluster.pause.of('disruption')) return after(PAUSED_RETRY_MS);
     // the share of unhealthy nodes is counted in the cache
     if (isStale(this.#deps.informers, NODE)) return after(STALE_RETRY_MS);
     const blocked = this.#obstacle(node, claim);

@@ -6,6 +6,7 @@ import { deleteExactly } from '../../kube/patch.ts';
 import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
 import { timeOf } from '../../lib/times.ts';
 import { EXPIRED } from '../../observe/events/nodeclaims.ts';
+import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
@@ -37,6 +38,7 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       }
       const waitMs = timeOf(claim.metadata.creationTimestamp) + lifeMs - clock.now();
       if (waitMs > 0) return after(waitMs);
+      if (cluster.pause.of('disruption')) return after(PAUSED_RETRY_MS);
       const pods = reschedulablePods(deps, claim);
       log.debug('deleting expired nodeclaim');
       const wasThere = await deleteExactly(client, NODE_CLAIM, claim);

@@ -15,6 +15,7 @@ import { type Limiter, limiter } from '../../lib/limiter.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
 import { endLaunch } from '../provisioning/unneeded-launches.ts';
@@ -96,7 +97,7 @@ export function launch(deps: Deps, { launched, retries, demand }: LaunchParts): 
     }
     const known = launched.get(claim);
     if (known) return done(withInstance(claim, known, clock.now()));
-    const restMs = retries.restMs(claim);
+    const restMs = cluster.pause.of('launches') ? PAUSED_RETRY_MS : retries.restMs(claim);
     if (restMs > 0) return { claim, outcome: after(restMs) };
     if (isUnneeded({ demand, retries }, claim)) {
       await endLaunch(deps, claim);

@@ -11,6 +11,7 @@ import { timeOf } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { LAUNCH_TIMEOUT, NOT_JOINED, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
 import type { Logger } from '../../observe/logger.ts';
+import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
 import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
@@ -48,7 +49,7 @@ const LIMITS: readonly Limit[] = [
 ];
 
 export function liveness(deps: Deps): LifecycleStep {
-  const { client, clock, events, informers } = deps;
+  const { client, clock, cluster, events, informers } = deps;
 
   async function giveUp(claim: NodeClaim, { type, ms, reason, event }: Limit, log: Logger): Promise<void> {
     try {
@@ -82,6 +83,9 @@ export function liveness(deps: Deps): LifecycleStep {
       if (isTrue(claim, limit.type)) continue;
       const waitMs = sinceMs(claim, limit.type) + limit.ms - clock.now();
       if (waitMs > 0) return { claim, outcome: after(Math.min(waitMs, reportLate(claim))), deleted };
+      // a paused launch has not failed
+      if (limit.type === 'Launched' && cluster.pause.of('launches'))
+        return { claim, outcome: after(PAUSED_RETRY_MS), deleted };
       // the node may have joined without an event
       if (limit.type === 'Registered' && isStale(informers, NODE)) return { claim, outcome: after(STALE_MS), deleted };
       await giveUp(claim, limit, log);

@@ -5,6 +5,7 @@
 import type { KubeObject, Pod } from '../../api/kubernetes.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
+import type { Pause } from '../../api/pause.ts';
 import type { LaunchCause, WithheldLaunch } from '../../engine/launch-causes.ts';
 import type { PlannedClaim } from '../../engine/model.ts';
 import { namespaceOf, podKey } from '../../engine/pods.ts';
@@ -116,6 +117,7 @@ export class LaunchBudget implements Outcomes {
 
   /** Number of nodes that may be launched from a NodePool without regard to pods. */
   room(nodePool: string): number {
+    if (this.#deps.cluster.pause.of('launches')) return 0;
     const ofAll = this.#standingIn(nodePool).filter(({ cause }) => affectsEveryPod(cause));
     if (ofAll.some(({ state }) => state === 'held')) return 0;
     return ofAll.length > 0 ? 1 : Number.POSITIVE_INFINITY;
@@ -131,10 +133,13 @@ export class LaunchBudget implements Outcomes {
   ): { readonly admitted: readonly PlannedClaim[]; readonly waiting: readonly PlannedClaim[] } {
     this.#launches.countAbandoned();
     const byPool = Map.groupBy(claims, ({ nodePool }) => nodePool);
-    const waiting = new Set([...byPool].flatMap(([nodePool, own]) => this.#waitingAmong(nodePool, own, pods)));
+    const pause = this.#deps.cluster.pause.of('launches');
+    const waiting = new Set(
+      pause === undefined ? [...byPool].flatMap(([nodePool, own]) => this.#waitingAmong(nodePool, own, pods)) : claims,
+    );
     this.#waits = new Map(
       [...waiting].flatMap((claim) => {
-        const hold = this.#waitOf(claim);
+        const hold = pause === undefined ? this.#waitOf(claim) : this.#pausedBy(pause);
         return claim.pods.map((key) => [key, hold] as const);
       }),
     );
@@ -157,6 +162,13 @@ export class LaunchBudget implements Outcomes {
         untilMs: nextMs ?? record.untilMs,
       };
     };
+  }
+
+  #pausedBy({ untilMs, reason }: Pause): PodHold {
+    const { clock } = this.#deps;
+    const nowMs = monotonicMs(clock);
+    const text = `launches are paused${reason === '' ? '' : `: ${reason}`}`;
+    return { code: 'paused', text, times: 1, sinceMs: nowMs, untilMs: nowMs + untilMs - clock.now() };
   }
 
   /** Returns the hold of the pods of a claim that waits for an allowance. */

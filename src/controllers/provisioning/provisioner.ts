@@ -257,8 +257,7 @@ export class Provisioner implements Singleton {
     const { admitted: claims, waiting } = this.#launches.admit(solved.plan.claims, solved.pods);
     const refused = [...solved.plan.refusals].filter(([, refusal]) => isWithheld(refusal)).map(([key]) => key);
     this.#reportHeld([...refused, ...waiting.flatMap((claim) => claim.pods)], solved.pods);
-    if (waiting.length > 0)
-      context.log.info('launches wait for an allowance of their namespace', { nodeclaims: waiting.length });
+    if (waiting.length > 0) context.log.info(this.#waitText(), { nodeclaims: waiting.length });
     if (claims.length === 0) return;
     const placed = claims.flatMap((claim) => claim.pods);
     context.log.info('found provisionable pod(s)', {
@@ -276,6 +275,11 @@ export class Provisioner implements Singleton {
       this.#batcher.trigger('claims not created');
       throw new Error(`creating node claim, ${messageOf(error)}`, { cause: error });
     }
+  }
+
+  #waitText(): string {
+    const isPaused = this.#deps.cluster.pause.of('launches') !== undefined;
+    return isPaused ? 'launches are paused' : 'launches wait for an allowance of their namespace';
   }
 
   /** Publishes an event on each pod that must wait for a launch. The event contains the end of the hold. */

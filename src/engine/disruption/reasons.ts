@@ -45,6 +45,7 @@ export type DeclineCode =
   | 'unbalanced'
   | 'not-worth-moving'
   | 'changed'
+  | 'paused'
   | 'failed';
 
 /** Object of the cluster that blocks the disruption. */

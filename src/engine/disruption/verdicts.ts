@@ -290,14 +290,14 @@ export class VerdictHistory {
     this.#reviews.set(name, { ...review, result: result ?? this.#reviews.get(name)?.result ?? NOTHING });
   }
 
-  /** Removes the commands for nodes from the last result after a failed validation. */
-  withdraw({ name }: Method, providerIds: readonly string[], text: string): void {
+  /** Removes the commands for nodes from the last result, because they are not carried out. */
+  withdraw({ name }: Method, providerIds: readonly string[], text: string, code: DeclineCode = 'changed'): void {
     const review = this.#reviews.get(name);
     if (review === undefined) return;
     const gone = new Set(providerIds);
     const { commands, reasons = new Map(), ...rest } = review.result;
     const kept = commands.filter(({ candidates }) => !candidates.some(({ providerId }) => gone.has(providerId)));
-    const changed = providerIds.map((id) => [id, { code: 'changed', text }] as const);
+    const changed = providerIds.map((id) => [id, { code, text }] as const);
     this.#reviews.set(name, {
       ...review,
       result: { ...rest, commands: kept, reasons: new Map([...reasons, ...changed]) },

@@ -41,6 +41,7 @@ const VERDICTS = {
   unbalanced: ['The savings are too small for the disruption', 'kept'],
   'not-worth-moving': ['Moving its pods costs more than it saves', 'kept'],
   changed: ['The cluster changed during the decision', 'kept'],
+  paused: ['Disruption is paused', 'kept'],
   failed: ['The decision failed, see the log of the operator', 'kept'],
   'not-reached': ['Other nodes are disrupted first', 'soon'],
 };

@@ -27,6 +27,22 @@ export const LEADER_ELECTION = event({
   meaning: 'A replica of the operator has become the leader, or has stopped leading.',
 });
 
+export const OPERATOR_PAUSED = event({
+  reason: 'OperatorPaused',
+  type: 'Warning',
+  about: ['ConfigMap'],
+  meaning: 'A pause has started or was changed. The message has the scope, the end and the reason.',
+  message: (text: string) => `${text}; interruptions, deletions by users and drains in progress go on`,
+});
+
+export const OPERATOR_RESUMED = event({
+  reason: 'OperatorResumed',
+  type: 'Normal',
+  about: ['ConfigMap'],
+  meaning: 'A pause has ended, because its time is over or the operator was resumed.',
+  message: (scope: string) => `The pause of ${scope === 'all' ? 'launches and disruption' : scope} has ended`,
+});
+
 export const CLOCK_SKEWED = event({
   reason: 'ClockSkewed',
   type: 'Warning',

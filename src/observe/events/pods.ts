@@ -29,7 +29,8 @@ export const POD_HELD = event({
   reason: 'PodHeld',
   type: 'Warning',
   about: ['Pod'],
-  meaning: 'No node is launched for the pod for some time, because nodes for such pods did not serve them.',
+  meaning:
+    'No node is launched for the pod for some time, because nodes for such pods did not serve them or launches are paused.',
   key: 'uid of the pod',
   windowMs: 5 * MINUTE,
   message: (until: string, text: string) => `No nodes are launched for this pod until ${until}: ${text}`,

@@ -141,7 +141,15 @@ export interface Led extends Entry {
   readonly version: string;
 }
 
-export type LoggedDecision = Bought | Disrupted | Deleted | Interrupted | Refused | Held | Emptying | Led;
+/** A pause has started, was changed, or has ended. */
+export interface Paused extends Entry {
+  readonly kind: 'pause';
+  readonly scope: string;
+  /** Sentence with the scope, the end and the reason. Empty at the end of the pause. */
+  readonly text: string;
+}
+
+export type LoggedDecision = Bought | Disrupted | Deleted | Interrupted | Refused | Held | Emptying | Paused | Led;
 
 /** Maximum number of entries: seven days with 700 decisions a day. A stored entry has about 40 bytes. */
 export const MOST_DECISIONS = 5_000;

@@ -122,6 +122,7 @@ const FIELDS: Readonly<
   refused: { texts: ['code', 'text'], numbers: ['pods'] },
   held: { texts: ['nodePool', 'reason', 'text', 'until'], numbers: [] },
   emptying: { texts: [], numbers: ['nodes'] },
+  pause: { texts: ['scope', 'text'], numbers: [] },
   leader: { texts: ['replica', 'version'], numbers: [] },
 };
 /** Lists of texts, in entries of any kind. An absent list is valid, because earlier versions wrote fewer lists. */

@@ -20,6 +20,7 @@ export const LOG_KINDS = [
   'refusal',
   'hold',
   'emptying',
+  'pause',
   'leader',
 ] as const;
 export type LogKind = (typeof LOG_KINDS)[number];
@@ -159,6 +160,10 @@ function linesOf(entry: LoggedDecision, nodes: Nodes): readonly LogLine[] {
       const { nodePools, nodeNames } = entry;
       const text = `${entry.nodes === 1 ? '1 node is' : `${entry.nodes} nodes are`} emptying, kube-scheduler fills them last`;
       return [{ ...NOTHING, at, kind: 'emptying', cause: 'emptying', text, nodePools, nodes: nodeNames }];
+    }
+    case 'pause': {
+      const ended = `the pause of ${entry.scope === 'all' ? 'launches and disruption' : entry.scope} has ended`;
+      return [{ ...NOTHING, at, kind: 'pause', cause: entry.scope, text: entry.text || ended }];
     }
     case 'leader': {
       const version = entry.version === '' ? '' : `, version ${entry.version}`;

@@ -34,6 +34,12 @@ export const MEMORY_PRESSURE = gauge({
   help: 'Stage of memory pressure: 0 if memory is sufficient, 1 if it is short, 2 if it is nearly full',
 });
 
+export const PAUSED = gauge({
+  name: 'karpenter_paused',
+  help: '1 while a pause stops launches or disruption, by scope, 0 otherwise',
+  labels: ['scope'],
+});
+
 export const NODEJS_THREAD_HEAP_USED_BYTES = gauge({
   name: 'nodejs_thread_heap_used_bytes',
   help: "Used part of the thread's heap",

@@ -115,6 +115,7 @@ const IDLE: ReadonlySet<string> = new Set([
   'interruption.instancestatus',
   // informers show a NodeClaim before its creation returns
   'state.nodeclaimgc',
+  'pause',
 ]);
 
 const NO_EVENTS: EventRecorder = { publish: () => {} };
@@ -158,6 +159,7 @@ export async function startReplayOperator(options: OperatorOptions): Promise<Rep
     lookoutMs: Number.POSITIVE_INFINITY,
   });
   const all = operator.controllers.filter(({ name }) => !UNHEARD.has(name) && !IDLE.has(name));
+  operator.deps.cluster.pause.set(undefined);
   const { done } = runControllers({ controllers: all, informers, clock, log, metrics, random, signal });
   const leaseNamespace = (): string => settings.leaderElectionNamespace;
   return { deps: operator.deps, views: operator.views({ isLeading: () => true, leaseNamespace }), done };

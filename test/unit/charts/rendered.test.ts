@@ -148,6 +148,7 @@ describe('the rendered chart', () => {
       .filter((rule) => rule.resources?.includes('configmaps'));
     expect(rules).toEqual([
       { apiGroups: [''], resources: ['configmaps'], resourceNames: names, verbs: ['get', 'update'] },
+      { apiGroups: [''], resources: ['configmaps'], resourceNames: ['karpenter-pause'], verbs: ['get'] },
     ]);
   });
 

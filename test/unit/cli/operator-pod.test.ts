@@ -198,7 +198,7 @@ describe('the operator of a cluster', () => {
     const command = await VERBS[verb]?.load();
     await command?.parseAsync([...args, '--kubeconfig', kubeconfig, '-o', 'json'], { from: 'user' });
     expect(written.mock.calls.map(([text]) => String(text)).join('')).toMatch(/^(\[\]|\{.*\})\n$/);
-    expect(requests).toEqual([`GET ${path} HTTP/1.1`]);
+    expect(requests).toEqual([`GET ${path} HTTP/1.1`, 'GET /debug/pause HTTP/1.1']);
   });
 
   it('is not replaced by an operator at the default address if the user names another cluster', async () => {

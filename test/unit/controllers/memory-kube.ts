@@ -63,7 +63,7 @@ export class MemoryKube {
   watches: readonly WatchAge[] = [];
   /** Names of lists in order, such as `list pods`. */
   readonly reads: string[] = [];
-  /** Runs before a list. A throw makes the list fail. */
+  /** Runs before a list or before the operator reads an object. A throw makes it fail. */
   beforeRead: (operation: string, options: ListOptions) => void = () => undefined;
   /** Runs before a write. A throw makes the write fail. */
   beforeWrite: (operation: string, name: string) => void = () => undefined;
@@ -207,7 +207,11 @@ export class MemoryKube {
     };
     return {
       get: (kind, ref) => alive(() => this.get(kind, ref)),
-      find: (kind, ref) => alive(() => this.find(kind, ref)),
+      find: (kind, ref) =>
+        alive(() => {
+          this.beforeRead(`find ${kind.plural}`, {});
+          return this.find(kind, ref);
+        }),
       list: (kind, options) =>
         alive(() => ({ apiVersion: 'v1', kind: 'List', metadata: {}, items: this.select(kind, options) })),
       listAll: (kind, options) => alive(() => this.select(kind, options)),
