@@ -9,7 +9,7 @@ import { type Intake, intake } from '../pod-bounds.ts';
 import { countsTowardLimits } from '../pool-usage.ts';
 import { CommittedUse } from '../price-book/committed-use.ts';
 import { type Daemons, TopologyBase } from '../topology/base.ts';
-import { Topology } from '../topology/topology.ts';
+import { ruleLabelKeys } from '../topology/label-keys.ts';
 import { slotsAsResources } from '../volume-limits.ts';
 import { predictionIn, withReportedLimits } from '../volume-slots.ts';
 import { Volumes } from '../volumes.ts';
@@ -135,7 +135,7 @@ export class CompiledSnapshot {
    */
   classesFor(pods: readonly EnginePod[]): PodClasses {
     if (pods === this.snapshot.pendingPods) return this.#classes;
-    const keys = new Set([...this.#labelKeys, ...Topology.labelKeys(pods)]);
+    const keys = new Set([...this.#labelKeys, ...ruleLabelKeys(pods)]);
     if (keys.size > this.#labelKeys.length) {
       this.#labelKeys = [...keys].sort();
       this.#classes = this.#newClasses();
@@ -184,11 +184,11 @@ function launchedNodes({ nominatedClaims, nodes }: EngineSnapshot): ReadonlyMap<
 }
 
 /** Cached, because state nodes are immutable and a cluster is solved again and again. */
-const keysOn = remembering(({ pods }: EngineNode): readonly string[] => Topology.labelKeys(pods));
+const keysOn = remembering(({ pods }: EngineNode): readonly string[] => ruleLabelKeys(pods));
 
 /** Returns the labels that rules of pending and running pods read. */
 function labelKeysOf({ pendingPods, nodes }: EngineSnapshot): readonly string[] {
-  const keys = new Set(Topology.labelKeys(pendingPods));
+  const keys = new Set(ruleLabelKeys(pendingPods));
   for (const node of nodes) for (const key of keysOn(node)) keys.add(key);
   return [...keys].sort();
 }

@@ -19,8 +19,6 @@ export interface Binding {
    * nodes for all pods.
    */
   readonly isOthers: boolean;
-  /** True if the rule only counts the pods. It narrows new nodes to one domain, so that the count is right. */
-  readonly isCount: boolean;
   /** Pods of DaemonSets that satisfy this rule on new nodes. Empty unless this is an affinity rule. */
   readonly daemons: readonly EnginePod[];
   /** Required affinity rules of the pods, if there are several. Undefined for every other rule. */
@@ -44,6 +42,24 @@ export interface HostileDaemon {
 export const sparesWithout = ({ isOthers, group }: Binding): boolean =>
   isOthers && !WELL_KNOWN_LABELS.has(group.rule.key);
 
+/** Rules that only count the pods, with the same key. They narrow new nodes to one domain, so that the counts are right. */
+export interface CountingRules {
+  readonly key: string;
+  readonly groups: readonly TopologyGroup[];
+}
+
+export const rulesByKey = (groups: readonly TopologyGroup[]): readonly CountingRules[] =>
+  [...Map.groupBy(groups, ({ rule }) => rule.key)].map(([key, own]) => ({ key, groups: own }));
+
+/** Returns the rules except for some groups. Returns the list itself if it has none of these. */
+export function rulesWithout(
+  rules: readonly CountingRules[],
+  groups: readonly TopologyGroup[],
+): readonly CountingRules[] {
+  if (!rules.some((each) => each.groups.some((group) => groups.includes(group)))) return rules;
+  return rulesByKey(rules.flatMap((each) => each.groups).filter((group) => !groups.includes(group)));
+}
+
 export interface Relations {
   /** Groups of the pods' own rules. */
   readonly own: readonly TopologyGroup[];
@@ -51,6 +67,8 @@ export interface Relations {
   readonly all: readonly Binding[];
   /** Groups that count the pods. */
   readonly counting: readonly TopologyGroup[];
+  /** Groups that only count the pods, with a count that matters to kube-scheduler. Excludes rules by host. */
+  readonly onlyCounting: readonly CountingRules[];
   /** Groups of the pods' own anti-affinity rules against other pods. */
   readonly repelling: readonly TopologyGroup[];
   readonly hostile: readonly HostileDaemon[];
@@ -58,7 +76,14 @@ export interface Relations {
 
 export class Bindings {
   /** Bindings of pods that no rule restricts or counts. */
-  static readonly NONE = new Bindings({ own: [], all: [], counting: [], repelling: [], hostile: [] });
+  static readonly NONE = new Bindings({
+    own: [],
+    all: [],
+    counting: [],
+    onlyCounting: [],
+    repelling: [],
+    hostile: [],
+  });
 
   readonly own: readonly TopologyGroup[];
   readonly all: readonly Binding[];
@@ -68,18 +93,20 @@ export class Bindings {
   readonly #sureHosts: readonly Binding[];
   readonly domains: readonly Binding[];
   readonly counting: readonly TopologyGroup[];
+  readonly onlyCounting: readonly CountingRules[];
   readonly repelling: readonly TopologyGroup[];
   readonly hostile: readonly HostileDaemon[];
   /** True if the rules depend on the DaemonSets that run on a new node. */
   readonly dependOnDaemons: boolean;
 
-  constructor({ own, all, counting, repelling, hostile }: Relations) {
+  constructor({ own, all, counting, onlyCounting, repelling, hostile }: Relations) {
     this.own = own;
     this.all = all;
     this.hosts = all.filter(({ group }) => group.isByHost);
     this.#sureHosts = this.hosts.filter(({ daemons }) => daemons.length === 0);
     this.domains = all.filter(({ group }) => !group.isByHost);
     this.counting = counting;
+    this.onlyCounting = onlyCounting;
     this.repelling = repelling;
     this.hostile = hostile;
     this.dependOnDaemons = hostile.length > 0 || all.some(({ daemons }) => daemons.length > 0);
@@ -95,8 +122,7 @@ export class Bindings {
   /** Returns true if the rules allow a pod on the node at this position. */
   admitNode(node: number): boolean {
     for (const binding of this.all) {
-      const { group, pod, nodes, isOthers, isCount } = binding;
-      if (isCount) continue;
+      const { group, pod, nodes, isOthers } = binding;
       const self = countsItself(binding);
       const id = nodes[node] ?? UNKNOWN;
       if (id < 0 && isOthers) continue;
@@ -113,7 +139,6 @@ export class Bindings {
       this.domains.some(
         (binding) =>
           !sparesWithout(binding) &&
-          !binding.isCount &&
           binding.daemons.length === 0 &&
           binding.group.allowed({
             self: countsItself(binding),

@@ -2,16 +2,24 @@
  * Spread, affinity and anti-affinity during one solve. Groups are built from the rules of pods to place and of running pods.
  * They count running pods first, and then each pod that is placed.
  */
-import type { PodSpec } from '../../api/kubernetes.ts';
 import { HOSTNAME_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
 import { daemonSetOf } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
-import { selectorKeys } from '../selectors.ts';
 import { ValueSet } from '../value-set.ts';
 import { ANYWHERE, type BaseGroup, nodeReach, type OwnRule, type Place, type TopologyBase } from './base.ts';
-import { type Binding, Bindings, countsItself, type HostileDaemon, type Relations, sparesWithout } from './bindings.ts';
+import {
+  type Binding,
+  Bindings,
+  type CountingRules,
+  countsItself,
+  type HostileDaemon,
+  type Relations,
+  rulesByKey,
+  rulesWithout,
+  sparesWithout,
+} from './bindings.ts';
 import { type DaemonRule, DaemonRules } from './daemon-rules.ts';
 import { type Rule, ruleCounts, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
@@ -33,6 +41,10 @@ export interface TopologyPods {
 /** Groups that see some pods. */
 interface Sight {
   readonly counting: ReadonlySet<TopologyGroup>;
+  /** The same groups as a list, which the classes share. */
+  readonly counters: readonly TopologyGroup[];
+  /** Groups among these, except for rules by host, whose count matters to kube-scheduler. */
+  readonly miscounting: readonly CountingRules[];
   /** Groups of other pods' rules that repel the pods. */
   readonly repelled: readonly TopologyGroup[];
 }
@@ -129,24 +141,6 @@ export class Topology {
     const { own, hostile } = this.bindingsOf(podClass);
     const isSpread = ({ group }: DaemonRule) => group.rule.type === 'topology spread' && own.includes(group);
     return hostile.some(({ key }) => key !== HOSTNAME_LABEL) || this.#daemonRules.all.some(isSpread);
-  }
-
-  /**
-   * Returns the keys of labels that any rule of some pods reads. Pods with the same values for these keys are equal to topology.
-   */
-  static labelKeys(pods: Iterable<EnginePod>): readonly string[] {
-    const keys = new Set<string>();
-    const seen = new Set<unknown>();
-    for (const { spec } of pods) {
-      if ((spec.affinity === undefined && spec.topologySpreadConstraints === undefined) || seen.has(spec)) continue;
-      seen.add(spec);
-      try {
-        addLabelKeys(spec, keys);
-      } catch {
-        // invalid rules are reported when the pod is compiled
-      }
-    }
-    return [...keys].sort();
   }
 
   /** Creates the groups for the rules of a class. Callers must register every class before the first pod is placed. */
@@ -278,31 +272,29 @@ export class Topology {
   #bind(podClass: TopologyPods): Bindings {
     this.register(podClass);
     const { own = [], repelling = [] } = this.#owned.get(podClass) ?? {};
-    const { counting, repelled } = this.#seenBy(podClass);
+    const { counting, counters, miscounting, repelled } = this.#seenBy(podClass);
     const hostile = this.#hostileTo(podClass, own);
     if (own.length + repelling.length + repelled.length + hostile.length + counting.size === 0) return Bindings.NONE;
     const all = repelled.length === 0 ? own : [...own, ...repelled];
     const { base } = this.#parts;
-    const onlyCounting = [...counting].filter(
-      (group) => group.isRequired && group.canMiscount && !group.isByHost && !all.includes(group),
-    );
     const started = this.#startedTogether(podClass.pod);
-    const bindingOf = (group: TopologyGroup, isCount: boolean): Binding => ({
-      isCount,
+    const bindingOf = (group: TopologyGroup): Binding => ({
       group,
       self: counting.has(group) || repelled.includes(group),
       pod: podClass.strict.get(group.rule.key),
       nodes: base.domainsOfNodes(group.rule.key),
-      isOthers: !isCount && !own.includes(group),
-      daemons:
-        group.rule.type === 'pod affinity' && !isCount ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
+      isOthers: !own.includes(group),
+      daemons: group.rule.type === 'pod affinity' ? base.daemons.pods.filter((pod) => group.counts(pod)) : NO_PODS,
       startedTogether: started?.includes(group) ? started : undefined,
     });
-    const bindings = [
-      ...[...new Set(all)].map((group) => bindingOf(group, false)),
-      ...onlyCounting.map((group) => bindingOf(group, true)),
-    ];
-    return new Bindings({ own, all: bindings, counting: [...counting], repelling, hostile });
+    return new Bindings({
+      own,
+      all: [...new Set(all)].map(bindingOf),
+      counting: counters,
+      onlyCounting: rulesWithout(miscounting, all),
+      repelling,
+      hostile,
+    });
   }
 
   /** Returns the groups of the required affinity rules of a pod, if there are several. */
@@ -336,8 +328,13 @@ export class Topology {
       const repelled = new Set<TopologyGroup>();
       for (const [id, rule] of base.repelling(pod)) repelled.add(this.#inverseOf(id, rule));
       for (const group of this.#inverseIndex.counting(pod)) repelled.add(group);
-      const counting = new Set(this.#groupIndex.counting(pod));
-      sight = { counting, repelled: [...repelled] };
+      const counters = [...new Set(this.#groupIndex.counting(pod))];
+      sight = {
+        counting: new Set(counters),
+        counters,
+        miscounting: rulesByKey(counters.filter((group) => group.isRequired && group.canMiscount && !group.isByHost)),
+        repelled: [...repelled],
+      };
       this.#sights.set(visible, sight);
     }
     return sight;
@@ -345,13 +342,14 @@ export class Topology {
 
   /** Returns true if no rule restricts the new node of the pods of a class. A refusal of such pods is then permanent. */
   isFree(podClass: TopologyPods): boolean {
-    const { all, hostile } = this.bindingsOf(podClass);
-    return all.length === 0 && hostile.length === 0 && !this.countsDaemons;
+    const { all, onlyCounting, hostile } = this.bindingsOf(podClass);
+    return all.length + onlyCounting.length + hostile.length === 0 && !this.countsDaemons;
   }
 
   /** Returns true if only rules by host restrict the pods of a class. */
   isFreeOfDomains(podClass: TopologyPods): boolean {
-    return this.bindingsOf(podClass).domains.length === 0;
+    const { domains, onlyCounting } = this.bindingsOf(podClass);
+    return domains.length + onlyCounting.length === 0;
   }
 
   #hostId(hostname: string): number {
@@ -363,26 +361,29 @@ export class Topology {
    * `prefer` chooses among domains that are equal under the rules.
    */
   narrow(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
-    const { all, hostile } = this.bindingsOf(podClass);
+    const { all, onlyCounting, hostile } = this.bindingsOf(podClass);
     const clash = hostile.find(({ pod }) => place.daemons?.possible.has(pod));
-    return clash === undefined ? this.#narrowBy(all, place, prefer) : { misfit: () => daemonMisfit(clash) };
+    return clash === undefined
+      ? this.#narrowBy({ all, onlyCounting }, place, prefer)
+      : { misfit: () => daemonMisfit(clash) };
   }
 
   /** Returns the same, but ignores rules by host. */
   narrowDomains(podClass: TopologyPods, place: Place, prefer: Prefer): Requirements | TopologyMisfit {
-    return this.#narrowBy(this.bindingsOf(podClass).domains, place, prefer);
+    const { domains, onlyCounting } = this.bindingsOf(podClass);
+    return this.#narrowBy({ all: domains, onlyCounting }, place, prefer);
   }
 
-  #narrowBy(bindings: readonly Binding[], place: Place, prefer: Prefer): Requirements | TopologyMisfit {
+  #narrowBy(
+    { all, onlyCounting }: Pick<Relations, 'all' | 'onlyCounting'>,
+    place: Place,
+    prefer: Prefer,
+  ): Requirements | TopologyMisfit {
     const { hostname, requirements, daemons: there } = place;
     let narrowed = Requirements.EMPTY;
-    for (const binding of bindings) {
+    for (const binding of all) {
       const { group, pod, daemons } = binding;
       const { key } = group.rule;
-      if (binding.isCount) {
-        narrowed = this.#countable(group, place, narrowed, prefer);
-        continue;
-      }
       if (daemons.some((daemon) => there?.certain.has(daemon)) && isOrMayBeIn(requirements, key)) continue;
       if (group.isByHost) {
         if (group.admitsHost(this.#hostId(hostname), countsItself(binding), pod)) continue;
@@ -395,16 +396,26 @@ export class Topology {
       if (allowed.length === 0) return { misfit: () => misfitOf(binding, node, pods) };
       narrowed = this.#narrowing(narrowed, key, allowed);
     }
+    for (const rules of onlyCounting) narrowed = this.#countable(rules, place, narrowed, prefer);
     if (!this.countsDaemons) return narrowed;
     for (const group of this.#daemonRules.miscounting(place, this.#hostId(hostname)))
-      narrowed = this.#countable(group, place, narrowed, prefer);
+      narrowed = this.#countable({ key: group.rule.key, groups: [group] }, place, narrowed, prefer);
     return narrowed;
   }
 
-  /** Narrows a place to one domain in which the rule of a group can count a pod. */
-  #countable(group: TopologyGroup, place: Place, narrowed: Requirements, prefer: Prefer): Requirements {
-    const counted = countedIn(group, place, narrowed, prefer);
-    return counted.length > 0 ? this.#narrowing(narrowed, group.rule.key, counted) : narrowed;
+  /** Narrows a place to one domain in which the rules can count a pod. */
+  #countable({ key, groups }: CountingRules, place: Place, narrowed: Requirements, prefer: Prefer): Requirements {
+    const own = place.requirements.get(key);
+    if (isDetermined(own) || !isOrMayBeIn(place.requirements, key)) return narrowed;
+    let result = narrowed;
+    for (const group of groups) {
+      const node = result.has(key) ? own.intersect(result.get(key)) : own;
+      if (isDetermined(node)) break;
+      if (!passes(group.rule.filter, place)) continue;
+      const counted = group.countedDomain({ node, prefer: (domains) => prefer(key, domains) });
+      if (counted.length > 0) result = this.#narrowing(result, key, counted);
+    }
+    return result;
   }
 
   /** Returns a cached object, so that derived values can be found again. */
@@ -441,7 +452,7 @@ export class Topology {
       if (domain !== undefined && others.length === 0 && passes(group.rule.filter, place))
         group.register(this.#parts.base.idsOf(group.rule.key).idOf(domain));
     }
-    for (const group of counting) if (passes(group.rule.filter, place)) this.#recordIn(group, host, place, false);
+    for (const group of counting) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
     if (this.countsDaemons) this.#daemonRules.record(place, host);
   }
@@ -464,14 +475,15 @@ export class Topology {
     return this.#incomplete.spreads;
   }
 
-  #recordIn(group: TopologyGroup, host: number, { requirements }: Place, repels: boolean): void {
+  #recordIn(group: TopologyGroup, host: number, place: Place, repels: boolean): void {
+    const { key, type, filter } = group.rule;
     if (group.isByHost) {
-      group.count(host, true);
+      if (repels || passes(filter, place)) group.count(host, true);
       return;
     }
-    const { key, type } = group.rule;
-    const { complement, values } = requirements.get(key);
+    const { complement, values } = place.requirements.get(key);
     if (complement || !(repels || type === 'pod anti-affinity' || values.size === 1)) return;
+    if (!repels && !passes(filter, place)) return;
     const ids = this.#parts.base.idsOf(key);
     for (const value of values) group.count(ids.idOf(value));
   }
@@ -527,16 +539,6 @@ export class Topology {
   }
 }
 
-/** Returns the domain of a place with a pod that a rule only counts. Empty if the place needs no narrowing. */
-function countedIn(group: TopologyGroup, place: Place, narrowed: Requirements, prefer: Prefer): readonly string[] {
-  const { key, filter } = group.rule;
-  const own = place.requirements.get(key);
-  if (isDetermined(own)) return [];
-  const node = narrowed.has(key) ? own.intersect(narrowed.get(key)) : own;
-  if (isDetermined(node) || !isOrMayBeIn(place.requirements, key) || !passes(filter, place)) return [];
-  return group.countedDomain({ node, prefer: (domains) => prefer(key, domains) });
-}
-
 const isDetermined = ({ complement, values }: ValueSet): boolean => !complement && values.size < 2;
 
 /** Returns true if a node with these requirements has the label, so that pods on it share a domain. */
@@ -552,19 +554,6 @@ function allowedIn(binding: Binding, daemons: number, node: ValueSet, prefer: Pr
   const { group, pod } = binding;
   const self = countsItself(binding);
   return group.allowed({ self, daemons, pod, node, prefer: (domains) => prefer(group.rule.key, domains) });
-}
-
-function addLabelKeys({ affinity, topologySpreadConstraints = [] }: PodSpec, keys: Set<string>): void {
-  for (const each of [affinity?.podAffinity, affinity?.podAntiAffinity]) {
-    for (const { labelSelector } of each?.requiredDuringSchedulingIgnoredDuringExecution ?? [])
-      for (const key of selectorKeys(labelSelector)) keys.add(key);
-    for (const { podAffinityTerm } of each?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
-      for (const key of selectorKeys(podAffinityTerm.labelSelector)) keys.add(key);
-  }
-  for (const { labelSelector, matchLabelKeys = [] } of topologySpreadConstraints) {
-    for (const key of selectorKeys(labelSelector)) keys.add(key);
-    for (const key of matchLabelKeys) keys.add(key);
-  }
 }
 
 /** Returns the keys of the rules and of their node affinities, except for the hostname. */
