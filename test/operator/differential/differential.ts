@@ -315,6 +315,8 @@ export class Differential {
     if (this.#commandsSince(logBefore).length > 0) throw new Overtaken('nodes were disrupted while time stood still');
     this.#scenario.speed(FAST);
     const commands = await this.#commands(logBefore);
+    if (commands !== byDump.commands && this.#disruptsNominated(logBefore, verdicts))
+      throw new Overtaken('the nomination of a node ended before the operator solved again');
     if (commands !== NO_COMMANDS) this.compared.disruptions++;
     const found =
       commands === byDump.commands
@@ -385,6 +387,15 @@ export class Differential {
   #commandsSince(since: number): readonly string[] {
     const lines = this.#scenario.log.slice(since).filter(({ message }) => message === 'disrupting node(s)');
     return lines.filter(({ reconcileID }) => reconcileID === lines[0]?.reconcileID).map(commandIn);
+  }
+
+  /**
+   * Returns true if the operator disrupted a node that was nominated in the snapshot. A nomination lasts for 40 virtual seconds,
+   * which end before the next solve if the machine is busy.
+   */
+  #disruptsNominated(since: number, verdicts: readonly Verdict[]): boolean {
+    const nominated = verdicts.filter(({ methods }) => methods.some(({ code }) => code === 'nominated'));
+    return this.#commandsSince(since).some((command) => nominated.some(({ node }) => command.includes(node)));
   }
 
   async #verdictsApart(told: readonly Verdict[]): Promise<Differences> {
