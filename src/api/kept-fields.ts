@@ -243,6 +243,8 @@ const POD_SPEC: FieldsOf<PodSpec> = {
   hostNetwork: true,
   restartPolicy: true,
   resourceClaims: { name: true, resourceClaimName: true, resourceClaimTemplateName: true },
+  schedulingGroup: { podGroupName: true },
+  workloadRef: { name: true, podGroup: true, podGroupReplicaKey: true },
 };
 
 export const CONTAINER_STATUS: FieldsOf<ContainerStatus> = {

@@ -203,6 +203,10 @@ export interface PodSpec {
     readonly resourceClaimName?: string;
     readonly resourceClaimTemplateName?: string;
   }[];
+  /** PodGroup of `scheduling.k8s.io`, from Kubernetes 1.36 on. */
+  readonly schedulingGroup?: { readonly podGroupName?: string };
+  /** Workload of `scheduling.k8s.io`, in Kubernetes 1.35. */
+  readonly workloadRef?: { readonly name: string; readonly podGroup?: string; readonly podGroupReplicaKey?: string };
 }
 
 export interface ContainerStatus {

@@ -272,3 +272,10 @@ const partition = (values: readonly string[], known: readonly string[]) => ({
 
 const isNonNegativeInteger = ([value = '', ...others]: readonly string[]): boolean =>
   others.length === 0 && (parseInteger(value) ?? -1) >= 0;
+
+/** Name of the gang of a pod, in the namespace of the pod. */
+export const GANG_ANNOTATION = 'karpenter-ts.sh/gang';
+/** Minimum number of pods of the gang that must run together. Default: all existing pods. */
+export const GANG_MIN_ANNOTATION = 'karpenter-ts.sh/gang-min';
+/** Label that must have the same value on all nodes of the gang. */
+export const GANG_TOPOLOGY_ANNOTATION = 'karpenter-ts.sh/gang-topology';

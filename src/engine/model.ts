@@ -31,6 +31,7 @@ import type { Cause, CauseCandidates } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { DeviceTemplates } from './dra/template-types.ts';
+import type { GangGroup } from './gangs/gang-group.ts';
 import type { EngineClaim, EngineNodeObject, EnginePod } from './input.ts';
 import type { WithheldLaunch } from './launch-causes.ts';
 import type { NodeExtras } from './node-extras.ts';
@@ -196,6 +197,10 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly nominatedClaims?: ReadonlyMap<string, string>;
   /** Number of pods that StatefulSets are about to create, by UID of the StatefulSet. Absent if there are none. */
   readonly comingReplicas?: ReadonlyMap<string, number>;
+  /** Minimum and topology of gangs in the objects that declare them, by id of the gang. */
+  readonly gangGroups?: ReadonlyMap<string, GangGroup>;
+  /** Reasons why gangs must wait, by id of the gang. */
+  readonly gangHolds?: ReadonlyMap<string, string>;
   /** Kinds of dynamic resources that the cluster does not serve, or that the operator may not read. */
   readonly missingDeviceKinds?: readonly string[];
   /** Default for pending pods that declare no spread constraints. */
@@ -384,6 +389,8 @@ export type PodRefusal =
       /** Equally close causes, until `checkRemedies` has chosen one of them. */
       readonly candidates?: CauseCandidates;
     }
+  /** The gang of the pod is not complete, is held, or has a mark that is not valid. */
+  | { readonly code: 'gang'; readonly text: string }
   /** The pod is not valid, or an unexpected error occurred. Other pods are still placed. */
   | { readonly code: 'failed'; readonly text: string }
   /** The pod waits for reserved capacity in a later run. Never reported to the user as a failure. */

@@ -10,6 +10,10 @@ import { withCauses } from './causes/plan-causes.ts';
 import { comingPods, withoutComing } from './coming-pods.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';
 import { effectiveZones, zonesOf } from './effective-zones.ts';
+import { type Gang, gangsAmong, keysOf } from './gangs/gang.ts';
+import { domainsFor, withDomain } from './gangs/gang-domains.ts';
+import { type GangTrial, knownTrial, planWithGangs, trialsById } from './gangs/gang-plan.ts';
+import { type GangEntries, GangTrials } from './gangs/gang-trials.ts';
 import type { EnginePod } from './input.ts';
 import type {
   EngineNode,
@@ -26,7 +30,7 @@ import { CheapestPools, haveEqualWeights } from './packing/cheapest-pools.ts';
 import { withCommitments } from './packing/commitments.ts';
 import { repacked } from './packing/repack.ts';
 import { cutOf, intake } from './pod-bounds.ts';
-import { namespaceOf, podKey } from './pods.ts';
+import { podKey } from './pods.ts';
 import {
   admittedPods,
   type Entry,
@@ -41,6 +45,7 @@ import { CompiledSnapshot } from './solver/compiled-snapshot.ts';
 import { DevicePlacement } from './solver/device-placement.ts';
 import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
+import { afterDaemons, gangsLast, heavyLast, leftOverFirst } from './solver/entry-order.ts';
 import { finalise } from './solver/finalise.ts';
 import { noPools } from './solver/misfits.ts';
 import { NamespaceWork } from './solver/namespace-work.ts';
@@ -53,7 +58,7 @@ import { PodQueue, sortPods } from './solver/queue.ts';
 import { ReservedUnits } from './solver/reservations.ts';
 import { Scheduler, type SchedulerParts } from './solver/scheduler.ts';
 import { type Template, templateOf } from './solver/template.ts';
-import type { TieBreak } from './solver/ties.ts';
+import { cheapestFirst, type TieBreak } from './solver/ties.ts';
 import { Topology } from './topology/topology.ts';
 import { WithheldLaunches } from './withheld-launches.ts';
 
@@ -71,6 +76,8 @@ export interface Variation {
   /** Pods to place instead of the pending pods of the snapshot. Pods that run on nodes no longer count there. */
   readonly pendingPods?: readonly EnginePod[] | undefined;
   readonly quiet?: Quiet | undefined;
+  /** Gangs of pending pods in the order of trial. Their pods are tried after all other pods. */
+  readonly gangs?: readonly Gang[] | undefined;
 }
 
 /** Options that can differ between solves of a prepared snapshot. */
@@ -98,10 +105,39 @@ export function prepare(snapshot: EngineSnapshot, options: SolveOptions): Prepar
       emptiable: () => [],
     };
   const common = new CompiledSnapshot(snapshot, options);
+  let trials: ReadonlyMap<string, GangTrial> | undefined;
   return {
-    solve: (variation = {}, limits = options) => new VariationSolve(common, variation, limits).plan(),
+    solve: (variation = {}, limits = options) => {
+      const { pendingPods = snapshot.pendingPods } = variation;
+      const gangs = gangsAmong(pendingPods, snapshot);
+      if (gangs.length === 0) return new VariationSolve(common, variation, limits).plan();
+      const tryGangs = (pods: readonly EnginePod[], tried: readonly Gang[], basis: Variation): readonly GangTrial[] =>
+        new VariationSolve(common, { ...basis, pendingPods: pods, gangs: tried }, limits).tryGangs();
+      const isSimulation = options.reservedMode === 'fallback';
+      // simulations of disruption must be quick, and the room of pending gangs is almost the same in all of them
+      if (isSimulation) trials ??= trialsById(snapshot, (pods, tried) => tryGangs(pods, tried, {}));
+      return planWithGangs({
+        pods: pendingPods,
+        gangs,
+        isSimulation,
+        tryGangs: (pods, tried) =>
+          trials === undefined ? tryGangs(pods, tried, variation) : tried.map((gang) => knownTrial(gang, trials)),
+        solve: (pods, placed) =>
+          new VariationSolve(common, { ...variation, pendingPods: pods, gangs: placed }, limits).plan(),
+      });
+    },
     emptiable: (worstFirst) => emptiable(common, worstFirst),
   };
+}
+
+/** State before the first pod is tried. */
+interface Start extends Pick<SchedulerParts, 'topology' | 'nodes' | 'devices'> {
+  readonly scheduler: Scheduler;
+  readonly work: RegistrationParts;
+  readonly placeable: readonly Entry[];
+  /** Placeable pods without the pods on nodes that were launched for them. */
+  readonly open: readonly Entry[];
+  readonly refusals: Map<string, PodRefusal>;
 }
 
 /** One solve of a prepared snapshot, with the shared data of its attempts. */
@@ -130,6 +166,11 @@ class VariationSolve {
   /** Claims of devices while the pods move, for all attempts. */
   readonly #claimStates: ClaimVariation | undefined;
   readonly #units: ClaimUnits;
+  readonly #gangs: readonly Gang[];
+  /** Position of the gang by namespaced name of the pod. */
+  readonly #gangOf: ReadonlyMap<string, number>;
+  /** Pods of gangs that fit into the limits only with the smallest types. */
+  readonly #smallest: Set<string>;
   /** NodePools that the current attempt did not pack, by name. */
   readonly #unpacked = new Map<string | undefined, UnpackedPool>();
 
@@ -157,7 +198,10 @@ class VariationSolve {
     this.#claimStates = isClaiming ? devices?.whileMoving(pendingPods) : undefined;
     const sorted = sortPods(entries);
     this.#units = new ClaimUnits(sorted, this.#claimStates);
-    this.#order = heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? []));
+    this.#gangs = variation.gangs ?? [];
+    this.#gangOf = new Map(this.#gangs.flatMap((gang, at) => keysOf(gang).map((key) => [key, at] as const)));
+    this.#smallest = new Set(this.#gangs.filter(({ isSmall }) => isSmall).flatMap(keysOf));
+    this.#order = gangsLast(heavyLast(leftOverFirst(this.#units.ordered(sorted), options.first ?? [])), this.#gangOf);
     this.#pace = new Pace(options);
     this.#noAmounts = common.dimensions.amounts({});
     this.#leavingAt = common.positionsOf(leaving);
@@ -192,8 +236,58 @@ class VariationSolve {
     return this.#pods.some(({ podClass }) => cheapest.of(podClass) !== undefined) ? cheapest : undefined;
   }
 
-  #attempt(tieBreak: TieBreak, preference: PoolPreference, workShare: number): Attempt {
-    const { snapshot, emptyPools, leftOuts } = this.#common;
+  /**
+   * Tries the gangs one after the other, after all other pods. A gang without room leaves no trace, so the next gang finds the
+   * same room.
+   */
+  tryGangs(): readonly GangTrial[] {
+    const start = this.#start(cheapestFirst, BY_NAME);
+    const { scheduler, refusals, open } = start;
+    const alternatives = new Map(this.#gangs.map((gang) => [gang, this.#gangEntries(gang, start)]));
+    const ordinary = open.filter(({ pod }) => !this.#gangOf.has(podKey(pod)));
+    run(scheduler, ordinary, refusals, { pace: this.#pace, work: this.#work });
+    const isLate = this.#pace.startStep();
+    const trials = new GangTrials({
+      scheduler,
+      smallest: this.#smallest,
+      isLate,
+      place: ({ pod, podClass }) => refusalOrFailure('placed', () => scheduler.place(pod, podClass, isLate)),
+      explained: (pod, refusal) => this.#explained(pod, refusal, scheduler),
+    });
+    return this.#gangs.map((gang) => trials.try(gang, alternatives.get(gang) ?? []));
+  }
+
+  /** Returns the pods of a gang in each of its domains. Without a topology key, there is one element. */
+  #gangEntries(gang: Gang, { open, placeable, work }: Start): readonly GangEntries[] {
+    const { volumes, devices } = this.#common;
+    const { topologyKey, pods } = gang;
+    const waiting = new Set(open.map(({ pod }) => podKey(pod)));
+    const present = new Set(placeable.map(({ pod }) => podKey(pod)));
+    const launched = pods.filter((pod) => present.has(podKey(pod)) && !waiting.has(podKey(pod))).length;
+    const refusal = pods.map((pod) => this.#refused.get(podKey(pod))).find((each) => each !== undefined);
+    const entriesFor = (all: readonly EnginePod[]): GangEntries => {
+      const refusals = new Map<string, PodRefusal>();
+      const tried = this.#common.withDefaults(all.filter((pod) => waiting.has(podKey(pod))));
+      const admitted = admittedPods(tried, { ...work, volumes, devices }, refusals);
+      const sorted = sortPods(admitted.map((entry) => ({ ...entry, requests: entry.podClass.requests })));
+      return { pods: all, entries: registeredPods(sorted, work, refusals), launched, refusal };
+    };
+    if (topologyKey === undefined) return [entriesFor(pods)];
+    return domainsFor(gang, this.#common.topology).map((domain) =>
+      entriesFor(pods.map((pod) => withDomain(pod, topologyKey, domain))),
+    );
+  }
+
+  /** Returns the refusal with its cause, if causes are requested. Claims of the scheduler count against limits. */
+  #explained(pod: EnginePod, refusal: PodRefusal, { claims }: Scheduler): PodRefusal {
+    if (!this.#options.explain) return refusal;
+    const planned = finaliseAll(claims.all, this.#strictMinValues, new Map());
+    const input = { ...this.#common.snapshot, nodes: [...this.#limitedNodes], claims: planned };
+    return withCauses(new Map([[podKey(pod), refusal]]), [pod], input, () => false).get(podKey(pod)) ?? refusal;
+  }
+
+  /** Prepares a scheduler, and places the pods with a launched node. */
+  #start(tieBreak: TieBreak, preference: PoolPreference): Start {
     const refusals = new Map(this.#refused);
     const templates = this.#common.templates.map((pool) => templateOf(pool, this.#limitedNodes));
     const topology = this.#newTopology(templates);
@@ -201,13 +295,19 @@ class VariationSolve {
     // in the order of placement, so that the order of the snapshot does not matter
     const placeable = afterDaemons(registeredPods(this.#order, work, refusals), topology);
     if (this.#options.countZones)
-      this.#zones ??= effectiveZones(placeable, topology, zonesOf(snapshot), this.#pace.startStep());
+      this.#zones ??= effectiveZones(placeable, topology, zonesOf(this.#common.snapshot), this.#pace.startStep());
     const devices = this.#newDevices();
     const launched = this.#common.launchedNodes;
     const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet, launched };
     const nodes = new Nodes({ ...parts, devices });
     const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
     const open = launched.size === 0 ? placeable : withoutPodsOnLaunched(scheduler, placeable, launched);
+    return { scheduler, nodes, topology, devices, work, placeable, open, refusals };
+  }
+
+  #attempt(tieBreak: TieBreak, preference: PoolPreference, workShare: number): Attempt {
+    const { emptyPools, leftOuts } = this.#common;
+    const { scheduler, nodes, topology, devices, work, open, refusals } = this.#start(tieBreak, preference);
     const turns = { pace: this.#pace, work: this.#work };
     const notEvaluated = run(scheduler, open, refusals, turns);
     if (scheduler.claims.all.length > 0) run(scheduler, this.#comingEntries(work), new Map(), turns);
@@ -274,7 +374,8 @@ class VariationSolve {
       idlePools,
       units: this.#units,
       findsCauses: this.#options.explain === true,
-      withheld: new WithheldLaunches(snapshot.withheld),
+      withheld: new WithheldLaunches(snapshot.withheld, this.#gangOf),
+      smallest: this.#smallest,
     });
   }
 
@@ -440,22 +541,6 @@ function withCut(refusal: PodRefusal, pod: EnginePod): PodRefusal {
   return cut === undefined ? refusal : { ...refusal, text: `${refusal.text}; ${cut}` };
 }
 
-/** Moves heavy pods to the end, so that they take time only from each other. Their namespaces take turns. */
-function heavyLast<T extends Entry>(entries: readonly T[]): readonly T[] {
-  const heavy = entries.filter((entry) => entry.isHeavy);
-  if (heavy.length === 0) return entries;
-  const byNamespace = Map.groupBy(heavy, ({ pod }) => namespaceOf(pod));
-  return [...entries.filter((entry) => !entry.isHeavy), ...interleave([...byNamespace.values()])];
-}
-
-/** Moves pods to the end whose domain other new nodes can make impossible, because DaemonSets start pods on these nodes. */
-function afterDaemons(entries: readonly Entry[], topology: Topology): readonly Entry[] {
-  const yielding = entries.filter(({ podClass }) => topology.yieldsToDaemons(podClass));
-  if (yielding.length === 0) return entries;
-  const later = new Set(yielding);
-  return [...entries.filter((entry) => !later.has(entry)), ...yielding];
-}
-
 /** Limits the number of claims of a plan, so that the caller can launch them. The namespaces of the claims take turns. */
 function withFewerClaims(plan: Plan, most: number): Plan {
   if (plan.claims.length <= most) return plan;
@@ -467,17 +552,6 @@ function withFewerClaims(plan: Plan, most: number): Plan {
     claims: plan.claims.filter((claim) => kept.has(claim)),
     notEvaluated: [...plan.notEvaluated, ...later],
   };
-}
-
-/** Moves pods that an earlier solve did not reach to the front, so that they do not starve in a large cluster. */
-function leftOverFirst<T extends { readonly pod: EnginePod }>(
-  sorted: readonly T[],
-  first: readonly string[],
-): readonly T[] {
-  if (first.length === 0) return sorted;
-  const leftOver = new Set(first);
-  const goesFirst = ({ pod }: T): boolean => leftOver.has(podKey(pod));
-  return [...sorted.filter(goesFirst), ...sorted.filter((entry) => !goesFirst(entry))];
 }
 
 function finaliseAll(

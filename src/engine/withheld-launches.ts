@@ -88,9 +88,12 @@ export function mergeCauses(earlier: LaunchCause, later: LaunchCause): LaunchCau
 /** Withheld launches of one solve, by pod. */
 export class WithheldLaunches {
   readonly #all: readonly WithheldLaunch[];
+  readonly #gangOf: ReadonlyMap<string, unknown>;
 
-  constructor(all: readonly WithheldLaunch[] = []) {
+  /** @param gangOf gang by namespaced name of the pod. A gang is tried as a whole if one of its pods may try */
+  constructor(all: readonly WithheldLaunch[] = [], gangOf: ReadonlyMap<string, unknown> = new Map()) {
     this.#all = all;
+    this.#gangOf = gangOf;
   }
 
   /** Returns by NodePool why it must not launch a node for the pod; undefined if all NodePools may. */
@@ -98,8 +101,14 @@ export class WithheldLaunches {
     if (this.#all.length === 0) return undefined;
     const key = podKey(pod);
     const { namespace = '' } = pod.metadata;
-    const found = this.#all.filter(({ cause, namespaces, pods, trial }) => {
-      if (trial === key || namespaces?.has(namespace) === false) return false;
+    const gang = this.#gangOf.get(key);
+    const found = this.#all.filter(({ cause, namespaces, pods, trial = '' }) => {
+      if (
+        trial === key ||
+        (gang !== undefined && this.#gangOf.get(trial) === gang) ||
+        namespaces?.has(namespace) === false
+      )
+        return false;
       return pods === undefined ? isAffected(pod, cause) : pods.has(key);
     });
     return found.length === 0 ? undefined : new Map(found.map(({ nodePool, text }) => [nodePool, text]));

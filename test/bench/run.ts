@@ -1,10 +1,10 @@
 /**
  * The benchmarks: `npm run bench [-- WORKLOAD…]` prints one JSON line per workload, on one thread except for the
- * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `devices`, `operator`, `disruption`, `idle`, `day`
- * (half an hour). The run fails if any pod of a scheduling workload stays pending. Replays run only if they are named:
- * `replay-month`, `replay-week`, and `days=2` for at most two days of each. `life` compares settings in kinds of clusters, and
- * `clairvoyant` compares them with policies that know the future; `repack` searches for moves of many nodes. See `life/life.ts`,
- * `clairvoyant/clairvoyant.ts` and `repack.ts` for the options.
+ * operator and disruption. Names are prefixes: `diverse`, `packing`, `costs`, `devices`, `gangs`, `operator`, `disruption`,
+ * `idle`, `day` (half an hour). The run fails if any pod of a scheduling workload stays pending. Replays run only if they
+ * are named: `replay-month`, `replay-week`, and `days=2` for at most two days of each. `life` compares settings in kinds of
+ * clusters, and `clairvoyant` compares them with policies that know the future; `repack` searches for moves of many nodes.
+ * See `life/life.ts`, `clairvoyant/clairvoyant.ts` and `repack.ts` for the options.
  */
 const wanted = process.argv.slice(2);
 const isWanted = (workload: string): boolean => wanted.length === 0 || wanted.some((name) => workload.startsWith(name));
@@ -53,6 +53,8 @@ async function others(): Promise<void> {
   for await (const line of wideLines(OPTIONS, isWanted)) print(line);
   const { deviceLines } = await import('./devices.ts');
   for await (const line of deviceLines(OPTIONS, isWanted)) print(line);
+  const { gangLines } = await import('./gangs.ts');
+  for (const line of gangLines(OPTIONS, isWanted)) print(line);
   const { dayLines } = await import('./day/day.ts');
   for await (const line of dayLines(isWanted)) print(line);
   const { operatorLine } = await import('./operator.ts');

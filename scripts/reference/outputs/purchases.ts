@@ -19,6 +19,16 @@ const CAUSE = Type.Object(
     field: text('Label, resource, taint or path of the field that decides'),
     wanted: text('Value that the pod needs'),
     offered: text('Value that the object has'),
+    gang: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String(),
+          minimum: count('Minimum number of pods of the gang'),
+          room: count('Number of its pods that run or have room'),
+        },
+        { description: 'Gang of the pod for which there is not enough room' },
+      ),
+    ),
     remedy: text('Change that lets the pod fit'),
     change: Type.Optional(
       Type.Object(
@@ -180,7 +190,7 @@ const ONE_POD_VERDICT = Type.Object(
     pod: text('namespace/name'),
     code: Type.Enum([
       ...(['running', 'held', 'waiting', 'fits', 'joining', 'bought'] as const),
-      ...(['unschedulable', 'undecided', 'unknown'] as const),
+      ...(['unschedulable', 'gang', 'undecided', 'unknown'] as const),
     ]),
     text: text('Text of the verdict'),
     cause: Type.Optional(CAUSE),

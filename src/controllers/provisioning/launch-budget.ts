@@ -17,6 +17,7 @@ import { type HoldOf, type PodHold, wallTimeOf } from '../../state/pod-holds.ts'
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
+import { wholeGangs } from './gang-launches.ts';
 import { hasLimitedLaunches, restoredCauses } from './launch-condition.ts';
 import { LaunchReports, type PoolReport } from './launch-reports.ts';
 import { inTurn, LaunchRooms } from './launch-rooms.ts';
@@ -134,9 +135,10 @@ export class LaunchBudget implements Outcomes {
     this.#launches.countAbandoned();
     const byPool = Map.groupBy(claims, ({ nodePool }) => nodePool);
     const pause = this.#deps.cluster.pause.of('launches');
-    const waiting = new Set(
+    const short = new Set(
       pause === undefined ? [...byPool].flatMap(([nodePool, own]) => this.#waitingAmong(nodePool, own, pods)) : claims,
     );
+    const waiting = wholeGangs(claims, short, pods);
     this.#waits = new Map(
       [...waiting].flatMap((claim) => {
         const hold = pause === undefined ? this.#waitOf(claim) : this.#pausedBy(pause);

@@ -36,6 +36,18 @@ export interface RemedyChange {
   readonly values: readonly string[];
 }
 
+/** Gang that did not find room for its minimum number of pods. */
+export interface GangShortage {
+  readonly name: string;
+  /** Minimum number of pods of the gang. */
+  readonly minimum: number;
+  /** Number of its pods that run or have room. */
+  readonly room: number;
+}
+
+export const shortageText = ({ name, minimum, room }: GangShortage): string =>
+  `gang ${name} needs ${minimum} pods together, room for ${room}`;
+
 export interface Cause {
   readonly code: CauseCode;
   /** Object that rejects the pod. */
@@ -46,6 +58,8 @@ export interface Cause {
   readonly wanted: string;
   /** Value that the object has. */
   readonly offered: string;
+  /** Gang of the pod, if it found not enough room. */
+  readonly gang?: GangShortage;
   /** Sentence with the change that lets the pod fit. */
   readonly remedy: string;
   /** Absent if the remedy is not a change of requirements or limits. */
@@ -69,8 +83,9 @@ export const ONE_MORE_NODE = 'one more node';
 
 /** Returns the cause and its remedy in two sentences. */
 export function causeText(cause: Cause): string {
-  const { remedy, remark } = cause;
-  return `${statement(cause)}. ${remedy}${remark === undefined ? '' : ` ${remark}`}`;
+  const { remedy, remark, gang } = cause;
+  const beginning = gang === undefined ? '' : `${shortageText(gang)}: `;
+  return `${beginning}${statement(cause)}. ${remedy}${remark === undefined ? '' : ` ${remark}`}`;
 }
 
 /** Returns the cause, its remedy, and the reasons of all NodePools. */

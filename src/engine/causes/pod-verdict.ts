@@ -16,7 +16,8 @@ export interface PodVerdict {
   /**
    * Code of the verdict. `running`: already on a node. `held`: the operator ignores the pod for some time. `waiting`:
    * kube-scheduler has not marked the pod as unschedulable. `fits`: fits on an existing node. `joining`: fits on a node that has
-   * not joined the cluster yet. `bought`: needs a new node. `undecided`: no decision yet.
+   * not joined the cluster yet. `bought`: needs a new node. `gang`: the gang of the pod is not complete, is held, or has a mark
+   * that is not valid. `undecided`: no decision yet.
    */
   readonly code:
     | 'running'
@@ -26,6 +27,7 @@ export interface PodVerdict {
     | 'joining'
     | 'bought'
     | 'unschedulable'
+    | 'gang'
     | 'undecided'
     | 'unknown';
   readonly text: string;
@@ -100,6 +102,7 @@ export function withoutCommand(text: string): string {
 }
 
 export function refusedVerdict(pod: string, refusal: PodRefusal): PodVerdict {
+  if (refusal.code === 'gang') return { pod, code: 'gang', text: refusal.text };
   if (refusal.code !== 'no-fit') return { pod, code: 'unschedulable', text: withRemedy(refusal.text) };
   const { cause, pools } = refusal;
   return {

@@ -244,6 +244,22 @@ export class DeviceAllocator {
     return byType.size === devices.byType.size ? devices : { byType };
   }
 
+  /** Returns a function that reverts all commits until it is called. */
+  restorePoint(): () => void {
+    const restoreUse = this.#planned.restorePoint();
+    const restores = [this.#byHost, this.#claims, this.#claimsOfHosts].map((map: Map<unknown, unknown>) => {
+      const entries = [...map];
+      return () => {
+        map.clear();
+        for (const [key, value] of entries) map.set(key, value);
+      };
+    });
+    return () => {
+      restoreUse();
+      for (const restore of restores) restore();
+    };
+  }
+
   #recordClaims(host: object, types: readonly TypeDevices[]): void {
     for (const id of this.#claimsOfHosts.get(host) ?? []) this.#claims.delete(id);
     const ids = new Set(types.flatMap(({ shared }) => shared));

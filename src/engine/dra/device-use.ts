@@ -52,6 +52,20 @@ export class DeviceUse {
     if (use.holds === 0) this.shared.delete(device);
   }
 
+  /** Returns a function that restores the uses. */
+  restorePoint(): () => void {
+    const exclusive = [...this.exclusive];
+    const shared = [...this.shared].map(
+      ([device, { holds, amounts }]) => [device, { holds, amounts: new Map(amounts) }] as const,
+    );
+    return () => {
+      this.exclusive.clear();
+      for (const [device, times] of exclusive) this.exclusive.set(device, times);
+      this.shared.clear();
+      for (const [device, use] of shared) this.shared.set(device, use);
+    };
+  }
+
   /** Adds or removes all uses of another object. */
   addAll(other: DeviceUse, sign: 1 | -1): void {
     for (const [device, times] of other.exclusive) this.addExclusive(device, sign * times);

@@ -333,6 +333,18 @@ export class Claim {
     this.state = state;
   }
 
+  /** Returns a function that removes all pods that are added until it is called. */
+  restorePoint(): () => void {
+    const { state, held } = this;
+    const count = this.pods.length;
+    return () => {
+      this.state = state;
+      this.held = held;
+      this.pods.length = count;
+      this.classes.length = count;
+    };
+  }
+
   /** Lowest price of the claim, in USD per hour. */
   get usdPerHour(): number {
     return this.state.cheapest.usdPerHour;

@@ -11,6 +11,14 @@ class Bucket {
     return this.#end - this.#head;
   }
 
+  copy(): Bucket {
+    const copy = new Bucket();
+    copy.#items = [...this.#items];
+    copy.#head = this.#head;
+    copy.#end = this.#end;
+    return copy;
+  }
+
   at(index: number): Claim | undefined {
     return this.#items[this.#head + index];
   }
@@ -59,6 +67,16 @@ export class Claims {
   #bucket(pods: number): Bucket {
     while (this.#buckets.length <= pods) this.#buckets.push(new Bucket());
     return this.#buckets[pods] as Bucket;
+  }
+
+  /** Returns a function that removes all claims that are added until it is called, and restores the order of trial. */
+  restorePoint(): () => void {
+    const count = this.all.length;
+    const buckets = this.#buckets.map((bucket) => bucket.copy());
+    return () => {
+      this.all.length = count;
+      this.#buckets.splice(0, this.#buckets.length, ...buckets);
+    };
   }
 
   /** Adds a new claim after all claims with the same number of pods. */

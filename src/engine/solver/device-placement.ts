@@ -214,6 +214,17 @@ export class DevicePlacement {
     this.#allocator.commit(claim, devices, (type) => names.has(type));
   }
 
+  /** Returns a function that releases all devices that are taken until it is called. */
+  restorePoint(): () => void {
+    const restoreAllocator = this.#allocator.restorePoint();
+    const onNodes = [...this.#onNodes];
+    return () => {
+      restoreAllocator();
+      this.#onNodes.clear();
+      for (const [node, devices] of onNodes) this.#onNodes.set(node, devices);
+    };
+  }
+
   /** True if a refusal cannot change during the solve, because no devices become free. */
   get areRefusalsPermanent(): boolean {
     return !this.#world.hasWidePools;

@@ -7,7 +7,7 @@ import type { Choice } from './choice.ts';
 import type { CompiledPool } from './compiled-pool.ts';
 
 export class PoolLimits {
-  /** Version that changes whenever the remaining limits decrease. */
+  /** Version that changes whenever the remaining limits change. */
   version = 0;
   readonly isUnlimited: boolean;
   readonly #pool: CompiledPool;
@@ -48,8 +48,20 @@ export class PoolLimits {
 
   /** Returns the rows with at most as much of each limited resource as the row `than`. */
   noLarger(rows: BitSet, than: number): BitSet {
+    return this.#noLargerThanType(rows, this.#pool.catalogue.typeAt(than));
+  }
+
+  /** Returns the rows of the types that use the least of the remaining limits, among a choice. */
+  smallestOf({ positions, rows }: Choice): BitSet {
+    const { types } = this.#pool.catalogue;
+    const shares = positions.map((type) => ({ type, share: this.shareOf(types[type]?.capacity ?? {}) }));
+    const least = shares.reduce((best, each) => (each.share < best.share ? each : best), { type: -1, share: Infinity });
+    return this.#noLargerThanType(rows, least.type);
+  }
+
+  #noLargerThanType(rows: BitSet, type: number): BitSet {
     const { catalogue, choices } = this.#pool;
-    const most = catalogue.types[catalogue.typeAt(than)]?.capacity;
+    const most = catalogue.types[type]?.capacity;
     if (most === undefined) return rows;
     const limited = Object.keys(this.#remaining);
     const small = catalogue.rowsWhere(({ capacity }) =>
@@ -62,6 +74,17 @@ export class PoolLimits {
   shareOf(capacity: Resources): number {
     const limited = Object.entries(this.#remaining).filter(([, rest]) => rest > 0);
     return limited.reduce((sum, [name, rest]) => sum + amountIn(withNode(capacity), name) / rest, 0);
+  }
+
+  /** Returns a function that restores the remaining limits. */
+  restorePoint(): () => void {
+    const { version } = this;
+    const remaining = { ...this.#remaining };
+    return () => {
+      if (this.version === version) return;
+      Object.assign(this.#remaining, remaining);
+      this.version++;
+    };
   }
 
   get #limitsNodes(): boolean {

@@ -39,6 +39,8 @@ export class Nodes {
   readonly #used = new Map<number, UsedNode>();
   /** Knowledge of this solve by kind, for the kinds that a used node refused. */
   readonly #knowledge = new Map<PodKind, NodeKnowledge>();
+  /** State of the nodes that changed since the last restore point, by index. Undefined before the first restore point. */
+  #before: Map<number, UsedNode | undefined> | undefined;
   /** Indexes of nodes that will be removed. */
   readonly #leaving: ReadonlySet<number>;
   /** Indexes of nodes that accept only exempt pods. */
@@ -164,6 +166,8 @@ export class Nodes {
 
   #put(node: CompiledNode, pod: EnginePod, podClass: PodClass): void {
     let used = this.#used.get(node.index);
+    if (this.#before?.has(node.index) === false)
+      this.#before.set(node.index, used && { room: used.room.copy(), pods: [...used.pods] });
     if (used === undefined) {
       used = { room: node.room.copy(), pods: [] };
       this.#used.set(node.index, used);
@@ -171,6 +175,21 @@ export class Nodes {
     used.room.take(podClass);
     used.pods.push(pod);
     this.#parts.topology.recordOnNode(podClass, node.position);
+  }
+
+  /** Returns a function that removes all pods that are placed until it is called. */
+  restorePoint(): () => void {
+    const before = new Map<number, UsedNode | undefined>();
+    this.#before = before;
+    return () => {
+      for (const [index, used] of before) {
+        if (used === undefined) this.#used.delete(index);
+        else this.#used.set(index, used);
+      }
+      this.#before = undefined;
+      // nodes have more room than when they refused pods
+      if (before.size > 0) this.#knowledge.clear();
+    };
   }
 
   get placements(): readonly Placement[] {

@@ -66,6 +66,14 @@ export class ReservedUnits {
     for (const id of held) if (!wanted.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1);
   }
 
+  /** Returns a function that restores the remaining units. */
+  restorePoint(): () => void {
+    const left = [...this.#left];
+    return () => {
+      for (const [id, units] of left) this.#left.set(id, units);
+    };
+  }
+
   /** True if there are no reservations, so that no claim can hold one. */
   get areNone(): boolean {
     return this.#left.size === 0;

@@ -4,6 +4,7 @@ import { defined } from '../../lib/defined.ts';
 import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal, Rejection } from '../model.ts';
+import { podKey } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import type { Place } from '../topology/base.ts';
 import type { Bindings } from '../topology/bindings.ts';
@@ -44,6 +45,8 @@ export interface SchedulerParts {
   /** Undefined while dynamic resources are ignored. */
   readonly devices: DevicePlacement | undefined;
   readonly units: ClaimUnits;
+  /** Pods that get new claims with the smallest types, because larger types would exceed the limits. Namespaced names. */
+  readonly smallest: ReadonlySet<string>;
   /** True if refusals must contain all data for the search of their causes. */
   readonly findsCauses: boolean;
 }
@@ -87,6 +90,8 @@ export class Scheduler {
   #withheld: ReadonlyMap<string, string> | undefined;
   /** Pods that must run on the same node as the current pod, if the devices of their claims belong to one node. */
   #mates: readonly PodClass[] = [];
+  /** Claims that changed during an attempt, with functions that restore them. Undefined outside attempts. */
+  #changed: Map<Claim, () => void> | undefined;
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts;
@@ -113,6 +118,33 @@ export class Scheduler {
     if (typeof refusal === 'object' && this.#parts.topology.releaseFollowers(podClass))
       return this.#placeInSomeForm(pod, podClass, isLate);
     return refusal;
+  }
+
+  /** Places pods, and removes all of them if `place` returns false. */
+  attempt(place: () => boolean): void {
+    const { nodes, topology, reservations, devices, templates } = this.#parts;
+    const { ties } = this;
+    const parts = [nodes, this.claims, topology, reservations, ...(devices === undefined ? [] : [devices])];
+    const restores = [...parts, ...templates.map(({ limits }) => limits)].map((part) => part.restorePoint());
+    const changed = new Map<Claim, () => void>();
+    this.#changed = changed;
+    const isKept = place();
+    this.#changed = undefined;
+    if (isKept) return;
+    for (const restore of [...changed.values(), ...restores]) restore();
+    this.ties = ties;
+    // claims have more room than when they refused pods, and their numbers are used again
+    this.#closed.clear();
+  }
+
+  /** True if a NodePool has limits. */
+  get hasLimits(): boolean {
+    return this.#parts.templates.some(({ limits }) => !limits.isUnlimited);
+  }
+
+  /** Lowest price of all claims together, in USD per hour. */
+  get usdPerHour(): number {
+    return this.claims.all.reduce((sum, claim) => sum + claim.usdPerHour, 0);
   }
 
   /** Places a pod on the node that was launched for it, dropping preferences if necessary. Returns false if it does not fit. */
@@ -414,6 +446,7 @@ export class Scheduler {
 
   #put(pod: EnginePod, podClass: PodClass, claim: Claim, state: ClaimState): void {
     const { topology, reservations } = this.#parts;
+    if (this.#changed?.has(claim) === false) this.#changed.set(claim, claim.restorePoint());
     if (!reservations.areNone) {
       const held = reservations.reservable(state, claim.held);
       if (!(held instanceof Refusal)) {
@@ -438,7 +471,9 @@ export class Scheduler {
         withheld === undefined
           ? this.#startOf(template)
           : new Refusal(() => ({ code: 'launch-withheld', text: withheld }));
-      const state = start instanceof Refusal ? start : this.#joined(start, candidate, podClass);
+      const widest = start instanceof Refusal ? start : this.#joined(start, candidate, podClass);
+      const isSmall = widest instanceof ClaimState && this.#parts.smallest.has(podKey(pod));
+      const state = isSmall ? this.#smallest(widest, candidate, podClass) : widest;
       if (state instanceof Refusal) {
         const misfit = state.misfit();
         const isRestricted = start instanceof Refusal || start.start !== template.rows;
@@ -455,6 +490,16 @@ export class Scheduler {
       return undefined;
     }
     return { code: 'no-fit', text: refusalText(misfits, idlePools), pools: [...misfits, ...idlePools] };
+  }
+
+  /** Returns the state of a new claim with the types that use the least of the limits of the NodePool. */
+  #smallest(widest: ClaimState, candidate: Candidate, podClass: PodClass): ClaimState | Refusal {
+    const { template, choice } = widest;
+    if (template.limits.isUnlimited) return widest;
+    const start = ClaimState.empty(template, template.limits.smallestOf(choice), this.#parts.noAmounts);
+    const small = this.#joined(start, candidate, podClass);
+    // with `minValues`, some types are not enough
+    return small instanceof Refusal ? widest : small;
   }
 
   /** Returns the result of a trial without limits and without holds of launches. Undefined if no cause is needed. */

@@ -50,15 +50,20 @@ export class DaemonRules {
       .map(({ group }) => group);
   }
 
-  /** Counts the pods on a claim whose domain is known. Rules that exclude the pods count every possible domain. */
-  record(place: Place, host: number): void {
+  /**
+   * Counts the pods on a claim whose domain is known. Rules that exclude the pods count every possible domain. Returns the rules
+   * with the domains that now count one more pod.
+   */
+  record(place: Place, host: number): readonly { readonly rule: DaemonRule; readonly domains: readonly number[] }[] {
+    const recorded: { readonly rule: DaemonRule; readonly domains: readonly number[] }[] = [];
     for (const rule of this.all) {
       if (!isUncounted(rule, place, host)) continue;
       const { complement, values } = place.requirements.get(rule.group.rule.key);
       if (complement || (values.size !== 1 && !excludes(rule.group))) continue;
       rule.hosts.add(host);
-      for (const domain of values) rule.group.countIn(domain);
+      recorded.push({ rule, domains: [...values].map((domain) => rule.group.countIn(domain)) });
     }
+    return recorded;
   }
 }
 

@@ -87,11 +87,20 @@ export class TopologyGroup {
     return ruleCounts(this.rule, pod);
   }
 
-  register(id: number): void {
-    if (this.knows(id)) return;
+  /** Returns true if the domain was not known before. */
+  register(id: number): boolean {
+    if (this.knows(id)) return false;
     this.#widenFor(id);
     this.#counts[id] = 0;
     this.#version++;
+    return true;
+  }
+
+  /** Reverts `register`. */
+  unregister(id: number): void {
+    this.#counts[id] = UNKNOWN;
+    this.#version++;
+    this.#isComplete = false;
   }
 
   /** Returns true if the group knows all domains of new nodes. */
@@ -114,19 +123,32 @@ export class TopologyGroup {
     this.#counts[id] = now;
     this.#version++;
     if (now === 1 && this.#occupied !== undefined) this.#occupied++;
-    if (onClaim) this.#recordFull(now);
+    if (onClaim) this.#recordFull(now, 1);
   }
 
-  countIn(domain: string): void {
-    this.count(this.#ids.idOf(domain));
+  /** Reverts one call of `count`. */
+  uncount(id: number, onClaim = false): void {
+    const before = this.#countOf(id);
+    this.#counts[id] = before - 1;
+    this.#version++;
+    if (before === 1 && this.#occupied !== undefined) this.#occupied--;
+    if (onClaim) this.#recordFull(before, -1);
   }
 
-  #recordFull(count: number): void {
+  /** Counts one more pod in a domain, and returns its id. */
+  countIn(domain: string): number {
+    const id = this.#ids.idOf(domain);
+    this.count(id);
+    return id;
+  }
+
+  /** @param step 1 if the host gets the pod with this count, -1 if it loses the pod */
+  #recordFull(count: number, step: 1 | -1): void {
     const { type, maxSkew } = this.rule;
     if (type === 'pod affinity') return;
     const isSpread = type === 'topology spread';
-    if (count === (isSpread ? maxSkew + 1 : 1)) this.#fullClaims[0]++;
-    if (count === (isSpread ? maxSkew : 1)) this.#fullClaims[1]++;
+    if (count === (isSpread ? maxSkew + 1 : 1)) this.#fullClaims[0] += step;
+    if (count === (isSpread ? maxSkew : 1)) this.#fullClaims[1] += step;
   }
 
   /** Returns the number of claims with a full host under the rule. */

@@ -5,7 +5,6 @@
 import { HOSTNAME_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
 import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
-import { daemonSetOf } from '../pods.ts';
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import { ANYWHERE, type BaseGroup, nodeReach, type OwnRule, type Place, type TopologyBase } from './base.ts';
@@ -25,6 +24,7 @@ import { type Rule, ruleCounts, TopologyGroup, UNKNOWN } from './group.ts';
 import { passes } from './node-filter.ts';
 import { RuleIndex } from './rule-index.ts';
 import { RunningPods } from './running-pods.ts';
+import { daemonMisfit, misfitOf } from './topology-misfits.ts';
 
 /** Class of pods, with the properties that topology rules use. */
 export interface TopologyPods {
@@ -113,6 +113,8 @@ export class Topology {
   /** Results of narrowings by the requirements before. */
   readonly #narrowings = new Map<Requirements, Map<string, Requirements>>();
   readonly #daemonRules: DaemonRules;
+  /** Reverts the changes since the last restore point, last change first. Undefined before the first restore point. */
+  #reverts: (() => void)[] | undefined;
   #moving: Moving | undefined;
   /** Spread rules that do not know all domains, for a number of groups. */
   #incomplete: { readonly groups: number; readonly spreads: readonly TopologyGroup[] } = { groups: 0, spreads: [] };
@@ -440,8 +442,27 @@ export class Topology {
     const { counting, repelling } = this.bindingsOf(podClass);
     for (const group of [...counting.filter(({ rule }) => base.passesFilter(rule, node)), ...repelling]) {
       const id = base.domainsOfNodes(group.rule.key)[node] ?? UNKNOWN;
-      if (id >= 0) group.count(id);
+      if (id >= 0) this.#count(group, id);
     }
+  }
+
+  #count(group: TopologyGroup, id: number, onClaim = false): void {
+    const isKnown = group.knows(id);
+    group.count(id, onClaim);
+    this.#reverts?.push(() => {
+      group.uncount(id, onClaim);
+      if (!isKnown) group.unregister(id);
+    });
+  }
+
+  /** Returns a function that reverts the counts and hosts of all pods that are placed until it is called. */
+  restorePoint(): () => void {
+    const reverts: (() => void)[] = [];
+    this.#reverts = reverts;
+    return () => {
+      for (const revert of reverts.reverse()) revert();
+      this.#reverts = undefined;
+    };
   }
 
   /** Counts a pod of the class on a claim. */
@@ -449,12 +470,18 @@ export class Topology {
     const { counting, repelling } = this.bindingsOf(podClass);
     for (const group of this.#incompleteSpreads()) {
       const [domain, ...others] = domainsIn(group, place);
-      if (domain !== undefined && others.length === 0 && passes(group.rule.filter, place))
-        group.register(this.#parts.base.idsOf(group.rule.key).idOf(domain));
+      if (domain === undefined || others.length > 0 || !passes(group.rule.filter, place)) continue;
+      const id = this.#parts.base.idsOf(group.rule.key).idOf(domain);
+      if (group.register(id)) this.#reverts?.push(() => group.unregister(id));
     }
     for (const group of counting) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
-    if (this.countsDaemons) this.#daemonRules.record(place, host);
+    if (this.countsDaemons)
+      for (const { rule, domains } of this.#daemonRules.record(place, host))
+        this.#reverts?.push(() => {
+          rule.hosts.delete(host);
+          for (const domain of domains) rule.group.uncount(domain);
+        });
   }
 
   #isComplete(group: TopologyGroup): boolean {
@@ -478,14 +505,14 @@ export class Topology {
   #recordIn(group: TopologyGroup, host: number, place: Place, repels: boolean): void {
     const { key, type, filter } = group.rule;
     if (group.isByHost) {
-      if (repels || passes(filter, place)) group.count(host, true);
+      if (repels || passes(filter, place)) this.#count(group, host, true);
       return;
     }
     const { complement, values } = place.requirements.get(key);
     if (complement || !(repels || type === 'pod anti-affinity' || values.size === 1)) return;
     if (!repels && !passes(filter, place)) return;
     const ids = this.#parts.base.idsOf(key);
-    for (const value of values) group.count(ids.idOf(value));
+    for (const value of values) this.#count(group, ids.idOf(value));
   }
 
   /** Returns the groups and domains, except for hosts, that count a pod of the class at a place. */
@@ -535,6 +562,7 @@ export class Topology {
   openHost(hostname: string): number {
     const host = this.#hostId(hostname);
     this.#newHosts.push(host);
+    this.#reverts?.push(() => void this.#newHosts.pop());
     return host;
   }
 }
@@ -544,11 +572,6 @@ const isDetermined = ({ complement, values }: ValueSet): boolean => !complement 
 /** Returns true if a node with these requirements has the label, so that pods on it share a domain. */
 const isOrMayBeIn = (requirements: Requirements, key: string): boolean =>
   key === HOSTNAME_LABEL || WELL_KNOWN_LABELS.has(key) || requirements.has(key);
-
-const daemonMisfit = ({ pod: { metadata }, key }: HostileDaemon): Misfit => ({
-  code: 'topology',
-  text: `unsatisfiable topology constraint for pod anti-affinity, key=${key} (DaemonSet ${metadata.namespace ?? 'default'}/${daemonSetOf(metadata)} runs a pod on each possible node)`,
-});
 
 function allowedIn(binding: Binding, daemons: number, node: ValueSet, prefer: Prefer): readonly string[] {
   const { group, pod } = binding;
@@ -569,20 +592,4 @@ const keysOf = (groups: Iterable<TopologyGroup>): readonly string[] => [
 function domainsIn(group: TopologyGroup, place: Place): readonly string[] {
   const set = place.requirements.get(group.rule.key);
   return set.complement ? [] : [...set.values];
-}
-
-function misfitOf({ group, pod, startedTogether = [] }: Binding, node: ValueSet, daemons = 0): Misfit {
-  const { type, key } = group.rule;
-  const domains = `podDomains = ${key} ${pod}, nodeDomains = ${key} ${node}`;
-  const used = group.isUnused ? startedTogether.find((other) => !other.isUnused) : undefined;
-  const notes = [
-    ...(daemons > 0 ? [`; DaemonSets run ${daemons} of the counted pods on the new node`] : []),
-    ...(used === undefined
-      ? []
-      : [`; pods that match all required affinity terms exist (key=${used.rule.key}, counts = ${used.countsText})`]),
-  ];
-  return {
-    code: 'topology',
-    text: `unsatisfiable topology constraint for ${type}, key=${key} (counts = ${group.countsText}, ${domains}${notes.join('')}`,
-  };
 }
