@@ -275,6 +275,8 @@ const isNonNegativeInteger = ([value = '', ...others]: readonly string[]): boole
 
 /** Name of the gang of a pod, in the namespace of the pod. */
 export const GANG_ANNOTATION = 'karpenter-ts.sh/gang';
+/** Set on a NodeClaim that was launched only for pods of gangs: the ids of the gangs as a JSON list. */
+export const GANGS_ANNOTATION = 'karpenter-ts.sh/gangs';
 /** Minimum number of pods of the gang that must run together. Default: all existing pods. */
 export const GANG_MIN_ANNOTATION = 'karpenter-ts.sh/gang-min';
 /** Label that must have the same value on all nodes of the gang. */

@@ -27,7 +27,7 @@ import type {
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { NodePool } from '../api/nodepool.ts';
 import type { PackingMode } from '../api/policy.ts';
-import type { Cause, CauseCandidates } from './causes/cause.ts';
+import type { Cause, CauseCandidates, GangShortage } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { DeviceTemplates } from './dra/template-types.ts';
@@ -386,6 +386,8 @@ export type PodRefusal =
       readonly cause?: Cause;
       /** If the cause is a limit: the NodePools that would launch a node for the pod without their limits. */
       readonly limits?: readonly Cause[];
+      /** Gang of the pod that did not find room for its minimum number of pods. */
+      readonly gang?: GangShortage;
       /** Equally close causes, until `checkRemedies` has chosen one of them. */
       readonly candidates?: CauseCandidates;
     }

@@ -17,7 +17,7 @@ import { type HoldOf, type PodHold, wallTimeOf } from '../../state/pod-holds.ts'
 import { likenessOf } from '../../state/pod-likeness.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
-import { wholeGangs } from './gang-launches.ts';
+import { GangLaunches, wholeGangs } from './gang-launches.ts';
 import { hasLimitedLaunches, restoredCauses } from './launch-condition.ts';
 import { LaunchReports, type PoolReport } from './launch-reports.ts';
 import { inTurn, LaunchRooms } from './launch-rooms.ts';
@@ -58,6 +58,7 @@ const isSubject = (standing: Standing, pod: Pod): boolean =>
 
 export class LaunchBudget implements Outcomes {
   readonly #deps: Deps;
+  readonly gangs: GangLaunches;
   readonly #launches: Launches;
   readonly #reports: LaunchReports;
   readonly #unneeded: UnneededLaunches;
@@ -74,6 +75,7 @@ export class LaunchBudget implements Outcomes {
   constructor(deps: Deps) {
     const { cloud, cluster, informers } = deps;
     this.#deps = deps;
+    this.gangs = new GangLaunches(deps);
     this.#launches = new Launches(deps, this);
     this.#reports = new LaunchReports(deps, this.#launches, this.#pools);
     this.#unneeded = new UnneededLaunches(deps, this.#launches);
@@ -197,6 +199,7 @@ export class LaunchBudget implements Outcomes {
       this.#isActive = true;
       this.#launches.judge();
       await this.#unneeded.end();
+      await this.gangs.end();
       await this.#reports.write();
       return after(PERIOD_MS);
     },

@@ -28,6 +28,8 @@ import { volumeReader } from './volume-reader.ts';
 
 /** kube-scheduler has this long, from the node's initialization on, to bind the pod. */
 const GRACE_MS = 30_000;
+/** A suitable node that no pod has taken for this long after its initialization counts as unproductive. */
+const UNUSED_MS = 10 * 60_000;
 /** Pods that are gone may come back, under another name or with other requests, for this long. */
 const FORGOTTEN_MS = 5 * 60_000;
 /** Launches that are watched. Beyond this number, the oldest are forgotten. */
@@ -302,8 +304,13 @@ export class Launches {
     if (isVirtual(pod)) return this.#served(launch, pod);
     if (alike === undefined) return ageMs >= FORGOTTEN_MS;
     if (fit.kind === 'taken') return true;
-    if (ageMs >= GRACE_MS && !isScheduled(pod)) this.#publish(pod, node, unexplained(pod));
-    return false;
+    if (ageMs < GRACE_MS || isScheduled(pod)) return false;
+    if (ageMs < UNUSED_MS || fit.kind !== 'free' || !this.#hasWaitedSince(initializedMs, pod)) {
+      this.#publish(pod, node, unexplained(pod));
+      return false;
+    }
+    const cause: LaunchCause = { code: 'not-used', likeness };
+    return this.#failed(launch, { affected: pod, sample, node }, { cause, text: unexplained(pod) });
   }
 
   /** Judges a node that is gone or is being deleted. Returns whether the outcome is known. */
@@ -326,10 +333,15 @@ export class Launches {
 
   /** Reports whether disruption removed the node although the pod waited for it. A pod that was created later did not wait. */
   #wasWaiting({ initializedMs, claim, departedMs = 0 }: Launch, pod: Pod): boolean {
-    const { clock } = this.#deps;
     if (initializedMs === undefined || !isTrue(claim, 'DisruptionReason')) return false;
     if (isVirtual(pod) || isScheduled(pod)) return false;
-    return timeOf(pod.metadata.creationTimestamp) <= clock.now() - (monotonicMs(clock) - departedMs);
+    return this.#hasWaitedSince(departedMs, pod);
+  }
+
+  /** Returns true if the pod existed at a time by `monotonicMs`. A pod that was created later may just be starting. */
+  #hasWaitedSince(ms: number, pod: Pod): boolean {
+    const { clock } = this.#deps;
+    return timeOf(pod.metadata.creationTimestamp) <= clock.now() - (monotonicMs(clock) - ms);
   }
 
   #settleEndedEarly(launch: Launch, waiting: Look['waiting']): boolean {

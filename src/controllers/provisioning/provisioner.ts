@@ -221,7 +221,9 @@ export class Provisioner implements Singleton {
   #problem({ workload, all, withheld }: Run, pools: readonly PoolInput[]): [snapshot: Snapshot, options: SolveOptions] {
     const { cluster, cloud, informers, settings } = this.#deps;
     const input = { cluster, settings, workload, withheld, commitments: cloud.commitments?.() };
-    const snapshot = launchSnapshot(input, pools, nodeClassesOf(informers));
+    const gangHolds = this.#launches.gangs.holds();
+    const found = launchSnapshot(input, pools, nodeClassesOf(informers));
+    const snapshot = gangHolds.size === 0 ? found : { ...found, gangHolds };
     const options = {
       ...launchOptions(settings),
       deadlineMs: DEADLINE_MS,
@@ -246,11 +248,12 @@ export class Provisioner implements Singleton {
     const { plan, pods } = solved;
     this.#measures.count(plan);
     this.#verdicts.decided(plan, pods);
+    this.#launches.gangs.decided(plan, pods);
     this.#first = plan.notEvaluated;
     if (this.#first.length > 0) this.#batcher.trigger('not evaluated');
-    recordResults(this.#deps, solved, log);
-    this.#refusals.record(plan.refusals);
     this.#unbound.placed(plan.placements, pods);
+    recordResults(this.#deps, { ...solved, isOverdue: (pod, node) => this.#unbound.isOverdue(pod, node) }, log);
+    this.#refusals.record(plan.refusals);
   }
 
   async #carryOut(solved: Solved, startedMs: number, context: ReconcileContext): Promise<void> {
@@ -314,8 +317,10 @@ export class Provisioner implements Singleton {
   ): Promise<void> {
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
     const isSecond = real.some((pod) => hasClaim(this.#deps, pod));
-    const nodeClaim = await createClaim(this.#deps, planned, { ...context, reason: 'provisioned' });
+    const marked = this.#launches.gangs.marked(planned, pods);
+    const nodeClaim = await createClaim(this.#deps, marked, { ...context, reason: 'provisioned' });
     if (isSecond) this.#deps.metrics.counter(NODECLAIMS_SECOND_ROUND).inc({ nodepool: planned.nodePool });
+    this.#launches.gangs.created(nodeClaim, planned);
     this.#verdicts.created(planned.pods, nodeClaim.metadata.name);
     if (planned.pods.some((key) => !pods.has(key))) this.#forBuffers.add(nodeClaim.metadata.name);
     for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });

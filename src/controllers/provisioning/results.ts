@@ -7,7 +7,7 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { refusalMessage, refusalNote } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
-import type { IdlePool, LeftOut, Plan, PodRefusal, Snapshot, SolveOptions, UnpackedPool } from '../../engine/model.ts';
+import type { IdlePool, LeftOut, Plan, PodRefusal, Snapshot, SolveOptions, StateNode, UnpackedPool } from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { solve } from '../../engine/solve.ts';
 import { monotonicMs } from '../../lib/clock.ts';
@@ -49,8 +49,13 @@ export interface Solved {
   readonly solve: { readonly fromMs: number; readonly toMs: number };
 }
 
+interface Recorded extends Solved {
+  /** Returns true if the node should not wait for the pod any longer. */
+  readonly isOverdue: (pod: Pod, node: StateNode) => boolean;
+}
+
 /** Records results that need no new NodeClaims, except refusals: placements on existing or launching nodes, and problems. */
-export function recordResults(deps: Deps, solved: Solved, log: Logger): void {
+export function recordResults(deps: Deps, solved: Recorded, log: Logger): void {
   reportLeftOut(deps, solved.plan.leftOut ?? [], log);
   const { allocation } = solved.plan;
   if (allocation !== undefined) {
@@ -122,15 +127,16 @@ export function recordRefusals(
   );
 }
 
-function recordPlacements(deps: Deps, { plan, pods }: Solved, log: Logger): void {
+function recordPlacements(deps: Deps, { plan, pods, isOverdue }: Recorded, log: Logger): void {
   const unready = { nodes: 0, pods: 0 };
   for (const { node, pods: placed } of placedPods(plan, deps.cluster, (key) => pods.get(key))) {
-    nominateNode(deps, node);
+    const awaited = placed.filter((pod) => !isOverdue(pod, node));
+    if (awaited.length > 0) nominateNode(deps, node);
     if (!node.initialized) {
       unready.nodes += 1;
       unready.pods += placed.length;
     }
-    for (const pod of placed) publishNominated(deps, pod, node);
+    for (const pod of awaited) publishNominated(deps, pod, node);
   }
   if (unready.nodes > 0) log.info('computed unready node(s) will fit pod(s)', unready);
 }

@@ -16,6 +16,8 @@ import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { volumeReader } from './volume-reader.ts';
 
+/** Time after which a node is no longer nominated for the pod. */
+const UNUSED_MS = 10 * 60_000;
 /** Time after which the pod gets an event. */
 const UNBOUND_MS = 2 * 60_000;
 
@@ -48,6 +50,12 @@ export class UnboundPods {
       publishNotBound(this.#deps, pod, node, found.kind === 'lacking' ? found.text : unexplained(pod));
     }
     this.#known = now;
+  }
+
+  /** Returns true if the pod has not been bound to the node for so long that the node should not wait for it. */
+  isOverdue({ metadata }: Pod, { providerId }: Pick<StateNode, 'providerId'>): boolean {
+    const known = this.#known.get(metadata.uid ?? '');
+    return known?.providerId === providerId && monotonicMs(this.#deps.clock) - known.sinceMs >= UNUSED_MS;
   }
 
   *#onInitialized(

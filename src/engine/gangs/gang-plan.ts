@@ -163,6 +163,7 @@ export function gangRefusal(refusal: PodRefusal, gang: GangShortage): PodRefusal
   return {
     ...refusal,
     text,
+    gang,
     ...(cause && { cause: { ...cause, gang } }),
     ...(limits && { limits: limits.map((each) => ({ ...each, gang })) }),
     ...(candidates && {

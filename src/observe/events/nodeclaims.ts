@@ -33,6 +33,14 @@ export const LAUNCH_NOT_NEEDED = event({
     'Deleting the NodeClaim before its node joins: its pods are gone or bound to other nodes, and no pod needs it',
 });
 
+export const GANG_LAUNCH_ENDED = event({
+  reason: 'GangLaunchEnded',
+  type: 'Warning',
+  ...OF_CLAIM,
+  meaning: 'A part of the nodes of a gang could not be launched in time. The NodeClaims of the gang are deleted.',
+  message: (text: string) => `Deleting the NodeClaim, because its gang cannot be completed: ${text}`,
+});
+
 export const NOT_JOINED = event({
   reason: 'NotJoined',
   type: 'Warning',
