@@ -273,6 +273,10 @@ const partition = (values: readonly string[], known: readonly string[]) => ({
 const isNonNegativeInteger = ([value = '', ...others]: readonly string[]): boolean =>
   others.length === 0 && (parseInteger(value) ?? -1) >= 0;
 
+/** Name of the PodGroup of a pod for the Volcano scheduler. */
+export const VOLCANO_GROUP_ANNOTATIONS = ['scheduling.k8s.io/group-name', 'scheduling.volcano.sh/group-name'] as const;
+/** Set on the pods of a JobSet with exclusive placement. */
+export const EXCLUSIVE_JOB_ANNOTATION = 'alpha.jobset.sigs.k8s.io/exclusive-topology';
 /** Name of the gang of a pod, in the namespace of the pod. */
 export const GANG_ANNOTATION = 'karpenter-ts.sh/gang';
 /** Set on a NodeClaim that was launched only for pods of gangs: the ids of the gangs as a JSON list. */

@@ -80,14 +80,11 @@ interface Launched {
   readonly usdPerHour: number;
 }
 
-type GangDeps = Pick<
-  Deps,
-  'client' | 'clock' | 'cluster' | 'decisions' | 'events' | 'log' | 'metrics' | 'random'
->;
+type GangDeps = Pick<Deps, 'client' | 'clock' | 'cluster' | 'decisions' | 'events' | 'log' | 'metrics' | 'random'>;
 
 /**
- * Ends the launches of gangs that cannot be completed, and holds these gangs back. NodeClaims carry the ids of their gangs, so a new
- * leader ends the launches of an earlier one.
+ * Ends the launches of gangs that cannot be completed, and holds these gangs back. NodeClaims carry the ids of their gangs, so
+ * that a new leader can end the launches of an earlier one.
  */
 export class GangLaunches {
   readonly #deps: GangDeps;
@@ -102,7 +99,7 @@ export class GangLaunches {
   }
 
   /** Returns the planned claim with the ids of its gangs if it is for pods of gangs only. */
-  marked(planned: PlannedClaim, pods: ReadonlyMap<string, Pod>): PlannedClaim {
+  withIds(planned: PlannedClaim, pods: ReadonlyMap<string, Pod>): PlannedClaim {
     const ids = planned.pods.map((key) => gangMarkOf(pods.get(key) ?? NO_POD)?.id);
     if (ids.includes(undefined)) return planned;
     const value = JSON.stringify([...new Set(ids)].sort());

@@ -28,7 +28,7 @@ import { volumeReader } from './volume-reader.ts';
 
 /** kube-scheduler has this long, from the node's initialization on, to bind the pod. */
 const GRACE_MS = 30_000;
-/** A suitable node that no pod has taken for this long after its initialization counts as unproductive. */
+/** A suitable node without a pod counts as unproductive after this time from its initialization on. */
 const UNUSED_MS = 10 * 60_000;
 /** Pods that are gone may come back, under another name or with other requests, for this long. */
 const FORGOTTEN_MS = 5 * 60_000;

@@ -317,7 +317,7 @@ export class Provisioner implements Singleton {
   ): Promise<void> {
     const real = planned.pods.flatMap((key) => pods.get(key) ?? []);
     const isSecond = real.some((pod) => hasClaim(this.#deps, pod));
-    const marked = this.#launches.gangs.marked(planned, pods);
+    const marked = this.#launches.gangs.withIds(planned, pods);
     const nodeClaim = await createClaim(this.#deps, marked, { ...context, reason: 'provisioned' });
     if (isSecond) this.#deps.metrics.counter(NODECLAIMS_SECOND_ROUND).inc({ nodepool: planned.nodePool });
     this.#launches.gangs.created(nodeClaim, planned);

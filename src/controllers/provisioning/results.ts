@@ -7,7 +7,16 @@ import { NODEPOOL_LABEL } from '../../api/labels.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { refusalMessage, refusalNote } from '../../engine/causes/pod-verdict.ts';
 import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
-import type { IdlePool, LeftOut, Plan, PodRefusal, Snapshot, SolveOptions, StateNode, UnpackedPool } from '../../engine/model.ts';
+import type {
+  IdlePool,
+  LeftOut,
+  Plan,
+  PodRefusal,
+  Snapshot,
+  SolveOptions,
+  StateNode,
+  UnpackedPool,
+} from '../../engine/model.ts';
 import { isScheduled, podKey } from '../../engine/pods.ts';
 import { solve } from '../../engine/solve.ts';
 import { monotonicMs } from '../../lib/clock.ts';

@@ -22,13 +22,13 @@ export function domainsFor({ topologyKey = '', boundDomains }: Gang, base: Topol
 type Spec = EnginePod['spec'];
 
 /** Specs by domain, so that equal pods still share one object. */
-const pinned = remembering((_spec: Spec): Map<string, Spec> => new Map());
+const specsByDomain = remembering((_spec: Spec): Map<string, Spec> => new Map());
 
 /** Returns the pod with a selector for a domain. */
 export function withDomain(pod: EnginePod, key: string, domain: string): EnginePod {
   const { spec } = pod;
   if (spec.nodeSelector !== undefined && own(spec.nodeSelector, key) !== undefined) return pod;
-  const known = pinned(spec);
+  const known = specsByDomain(spec);
   const id = `${key}=${domain}`;
   const found = known.get(id) ?? { ...spec, nodeSelector: { ...spec.nodeSelector, [key]: domain } };
   known.set(id, found);

@@ -1,5 +1,11 @@
 /** Marks of pods that declare a gang. */
-import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, GANG_TOPOLOGY_ANNOTATION } from '../../api/labels.ts';
+import {
+  EXCLUSIVE_JOB_ANNOTATION,
+  GANG_ANNOTATION,
+  GANG_MIN_ANNOTATION,
+  GANG_TOPOLOGY_ANNOTATION,
+  VOLCANO_GROUP_ANNOTATIONS,
+} from '../../api/labels.ts';
 import { own } from '../../lib/own.ts';
 import { remembering } from '../../lib/remembering.ts';
 import type { EnginePod } from '../input.ts';
@@ -29,10 +35,8 @@ const COSCHEDULING_LABELS = [
   'pod-group.scheduling.sigs.k8s.io/name',
 ] as const;
 const COSCHEDULING_MIN_LABEL = 'pod-group.scheduling.sigs.k8s.io/min-available';
-const VOLCANO_ANNOTATIONS = ['scheduling.k8s.io/group-name', 'scheduling.volcano.sh/group-name'] as const;
 const LWS = 'leaderworkerset.sigs.k8s.io';
 const JOB_KEY_LABEL = 'jobset.sigs.k8s.io/job-key';
-const EXCLUSIVE_JOB_ANNOTATION = 'alpha.jobset.sigs.k8s.io/exclusive-topology';
 
 /** Returns the name of the first key with a value. */
 const firstOf = (values: Readonly<Record<string, string>>, keys: readonly string[]): string | undefined =>
@@ -74,7 +78,7 @@ const SOURCES: readonly { readonly source: string; readonly read: (pod: EnginePo
   {
     source: 'PodGroup.scheduling.volcano.sh',
     read: ({ metadata: { annotations = {} } }) => {
-      const name = firstOf(annotations, VOLCANO_ANNOTATIONS);
+      const name = firstOf(annotations, VOLCANO_GROUP_ANNOTATIONS);
       return name === undefined ? undefined : { name };
     },
   },

@@ -60,14 +60,14 @@ export class GangTrials {
       alternatives.map(({ entries, launched }) => [launched, identityOf(entries)]),
     ]);
     const known = this.#refused.get(identity);
-    if (known !== undefined) return refused(gang, known);
+    if (known !== undefined) return refusedTrial(gang, known);
     // nodes of any size come first, because they cost less
     const found = this.#tryIn(gang, alternatives) ?? this.#trySmallest(gang, alternatives);
     if (found !== undefined) return found;
     const attempt = this.#lastRefused;
     if (attempt === undefined) return { gang };
     this.#refused.set(identity, attempt);
-    return refused(gang, attempt);
+    return refusedTrial(gang, attempt);
   }
 
   #tryIn(gang: Gang, alternatives: readonly GangEntries[]): GangTrial | undefined {
@@ -156,5 +156,5 @@ const identityOf = (entries: readonly Entry[]): string => {
   return [...counts].map(([id, { length }]) => `${id}:${length}`).join();
 };
 
-const refused = (gang: Gang, { placed, refusal }: Attempt): GangTrial =>
+const refusedTrial = (gang: Gang, { placed, refusal }: Attempt): GangTrial =>
   refusal === undefined ? { gang } : { gang, refusal: gangRefusal(refusal, shortageOf(gang, placed)) };

@@ -17,9 +17,13 @@ afterEach(() => world.kill());
 const createGang = (pods: number, name = 'train'): readonly Pod[] => {
   const annotations = { [GANG_ANNOTATION]: name, [GANG_MIN_ANNOTATION]: String(pods) };
   return Array.from({ length: pods }, () =>
-    world.createPod({ containers: [{ name: 'main', resources: { requests: { cpu: '3' } }, ports: [{ hostPort: 80 }] }] }, '3', {
-      annotations,
-    }),
+    world.createPod(
+      { containers: [{ name: 'main', resources: { requests: { cpu: '3' } }, ports: [{ hostPort: 80 }] }] },
+      '3',
+      {
+        annotations,
+      },
+    ),
   );
 };
 
@@ -57,7 +61,9 @@ describe('the launch of a gang', () => {
     expect([...(holds ?? [])]).toEqual([
       [
         'karpenter-ts.sh/gang default/train',
-        expect.stringMatching(/^its last launch was not complete: gang train needs 3 pods together, room for 2: NodePool .*nodes 2 of 2.*\(ended 2 nodes, \$0\.\d+\); the next attempt is at /),
+        expect.stringMatching(
+          /^its last launch was not complete: gang train needs 3 pods together, room for 2: NodePool .*nodes 2 of 2.*\(ended 2 nodes, \$0\.\d+\); the next attempt is at /,
+        ),
       ],
     ]);
     const before = world.cloud.creations;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { KEPT_ANNOTATIONS } from '../../../../src/api/kept-fields.ts';
 import { type GangMark, gangMarkOf } from '../../../../src/engine/gangs/gang-mark.ts';
 import { pod } from '../build.ts';
 
@@ -65,5 +66,13 @@ describe('the mark of a gang', () => {
       undefined,
       expect.stringContaining('use an integer from 1 to 10000'),
     ]);
+  });
+});
+
+describe('the cache of the operator', () => {
+  it('keeps all annotations that mark gangs', () => {
+    const used = ALL.flatMap(([, , annotations]) => Object.keys(annotations));
+    expect(used.filter((key) => !KEPT_ANNOTATIONS.has(key))).toEqual([]);
+    expect(KEPT_ANNOTATIONS.has('karpenter-ts.sh/gang-topology')).toBe(true);
   });
 });

@@ -1,0 +1,104 @@
+/** Gangs are launched as a whole or not at all. */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { POD } from '../../src/api/kinds.ts';
+import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import { GANG_ANNOTATION, GANG_MIN_ANNOTATION } from '../../src/api/labels.ts';
+import type { NodePool } from '../../src/api/nodepool.ts';
+import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
+import { BRISK, leaks, pool } from './pools.ts';
+
+let scenario: Scenario;
+afterEach(async () => {
+  await scenario.stop();
+});
+
+const limitedPool = (nodes: number): KubeObject => {
+  const { spec, ...rest } = pool({ consolidateAfter: 'Never' }) as NodePool;
+  return { ...rest, spec: { ...spec, limits: { nodes: String(nodes) } } } as KubeObject;
+};
+
+const begin = async (nodes: number, options: ScenarioOptions = {}): Promise<void> => {
+  scenario = await startScenario({ ...BRISK, ...options });
+  await scenario.apply(...scenario.example('ec2nodeclass.yaml'), limitedPool(nodes));
+};
+
+/** Returns a pod that fills a node. */
+const podOf = (name: string, gang: string, minimum: number): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: 'default',
+    labels: { app: gang },
+    annotations: { [GANG_ANNOTATION]: gang, [GANG_MIN_ANNOTATION]: String(minimum) },
+  },
+  spec: { containers: [{ name: 'main', image: 'pause', resources: { requests: { cpu: '5' } } }] },
+});
+
+const createGang = async (name: string, pods: number): Promise<void> => {
+  const names = Array.from({ length: pods }, (_, at) => `${name}-${at}`);
+  await Promise.all(names.map((each) => scenario.kube.create(POD, podOf(each, name, pods))));
+};
+
+const boundOf = async (app: string): Promise<number> =>
+  (await scenario.pods(app)).filter(({ spec }) => spec.nodeName).length;
+const created = (): number => scenario.log.filter(({ message }) => message === 'created nodeclaim').length;
+const fleets = (): number => scenario.world.aws.calls.recorded('CreateFleet').length;
+const refusals = async (): Promise<readonly string[]> =>
+  (await scenario.events('FailedScheduling')).map(({ message = '' }) => message);
+
+describe('a gang of eight pods that fill a node each', () => {
+  it('gets no node while the limit allows four, and eight nodes after the limit is raised', async () => {
+    await begin(4);
+    await createGang('train', 8);
+    await scenario.until('a refusal of the gang', async () =>
+      (await refusals()).some((text) =>
+        text.includes('gang train needs 8 pods together, room for 4: NodePool "default"'),
+      ),
+    );
+    // the validation of the EC2NodeClass made a dry run
+    const validations = fleets();
+    await scenario.pass(60_000);
+    expect([fleets() - validations, created(), scenario.instances().length]).toEqual([0, 0, 0]);
+
+    await scenario.apply(limitedPool(8));
+    await scenario.until('eight bound pods', async () => (await boundOf('train')) === 8, 60_000);
+    expect([created(), (await scenario.nodes()).length]).toEqual([8, 8]);
+  }, 120_000);
+
+  it('returns all nodes if a part of them cannot be launched', async () => {
+    // the shortage becomes known before the first node joins
+    await begin(8, { kubelets: { bootMs: 300_000, readyMs: 2_000 } });
+    scenario.world.aws.faults.add({ kind: 'capacity', remaining: 5 });
+    await createGang('train', 8);
+    await scenario.until('five instances', () => scenario.instances().length === 5);
+    await scenario.until(
+      'the end of the launch',
+      async () => (await scenario.events('GangLaunchEnded')).length === 5,
+      60_000,
+    );
+    await scenario.until('no instance', () => scenario.instances().length === 0, 60_000);
+    await scenario.until('no NodeClaim', async () => (await scenario.claims()).length === 0, 60_000);
+    expect(await leaks(scenario)).toEqual([]);
+    const held = await scenario.until('a refusal that names the failed launch', () =>
+      scenario.log.find(({ error }) => String(error).includes('its last launch was not complete')),
+    );
+    expect(held.error).toContain('gang train needs 8 pods together, room for 5');
+  }, 120_000);
+});
+
+describe('two gangs of six pods with room for eight', () => {
+  it('are launched one after the other', async () => {
+    await begin(8);
+    await createGang('first', 6);
+    await createGang('second', 6);
+    await scenario.until(
+      'one complete gang',
+      async () => Math.max(await boundOf('first'), await boundOf('second')) === 6,
+    );
+    await scenario.pass(60_000);
+    expect([await boundOf('first'), await boundOf('second')].toSorted()).toEqual([0, 6]);
+    expect([created(), (await scenario.nodes()).length]).toEqual([6, 6]);
+    expect(await leaks(scenario)).toEqual([]);
+  }, 120_000);
+});
