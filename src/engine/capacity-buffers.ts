@@ -8,14 +8,22 @@ import {
   CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
 } from '../api/labels.ts';
 import { timestamp } from '../lib/times.ts';
+import { type CauseCode, causeText } from './causes/cause.ts';
 import type { EnginePod } from './input.ts';
-import type { Plan } from './model.ts';
+import type { Plan, PodRefusal } from './model.ts';
 import { podKey } from './pods.ts';
 import { amountIn, defaultRequests, podRequests, resourcesOf } from './resources.ts';
 
 export const ACTIVE_CAPACITY = 'buffer.x-k8s.io/active-capacity';
 export const READY_FOR_PROVISIONING = 'ReadyForProvisioning';
 const PROVISIONING = 'Provisioning';
+/** Reason of `Provisioning=False` if no NodePool can ever launch a node for a pod of the buffer. */
+export const INFEASIBLE = 'Infeasible';
+/** Causes that do not end without a change of the buffer or of a NodePool. */
+const PERMANENT: ReadonlySet<CauseCode> = new Set([
+  ...(['no-such-nodepool', 'requirements', 'undefined-label', 'unknown-instance-type', 'not-offered'] as const),
+  ...(['too-large', 'volume-limit', 'taint'] as const),
+]);
 
 /** Maximum number of virtual pods of one buffer, because each pod is an object in memory. */
 export const MOST_VIRTUAL_PODS = 10_000;
@@ -128,10 +136,18 @@ const bufferOf = ({ metadata }: Pod): string =>
 
 /** Result of a plan for the virtual pods of one buffer. */
 export interface BufferOutcome {
+  /** Number of pods with room on initialized nodes. */
   readonly existing: number;
+  /** Number of pods with room on nodes that are not initialized yet. */
+  readonly joining: number;
   readonly bought: number;
   readonly failed: number;
+  /** Refusal of the first pod without room. */
+  readonly refusal?: PodRefusal;
 }
+
+type CountField = Exclude<keyof BufferOutcome, 'refusal'>;
+const NO_PODS: BufferOutcome = { existing: 0, joining: 0, bought: 0, failed: 0 };
 
 interface BufferOutcomes {
   readonly byBuffer: ReadonlyMap<string, BufferOutcome>;
@@ -139,23 +155,33 @@ interface BufferOutcomes {
   readonly byNode: ReadonlyMap<string, number>;
 }
 
-export function bufferOutcomes(plan: Plan | undefined, virtual: readonly Pod[]): BufferOutcomes {
+/** @param isInitialized returns false for a node that has joined or will join, but cannot run pods yet */
+export function bufferOutcomes(
+  plan: Plan | undefined,
+  virtual: readonly Pod[],
+  isInitialized: (providerId: string) => boolean = () => true,
+): BufferOutcomes {
   const buffers = new Map(virtual.map((pod) => [podKey(pod), bufferOf(pod)]));
   const byBuffer = new Map<string, BufferOutcome>();
   const byNode = new Map<string, number>();
-  const count = (key: string, field: keyof BufferOutcome): boolean => {
+  const count = (key: string, field: CountField): boolean => {
     const buffer = buffers.get(key);
     if (buffer === undefined) return false;
-    const before = byBuffer.get(buffer) ?? { existing: 0, bought: 0, failed: 0 };
+    const before = byBuffer.get(buffer) ?? NO_PODS;
     byBuffer.set(buffer, { ...before, [field]: before[field] + 1 });
     return true;
   };
   for (const { providerId, pods } of plan?.placements ?? []) {
-    const kept = pods.filter((key) => count(key, 'existing')).length;
+    const field = isInitialized(providerId) ? 'existing' : 'joining';
+    const kept = pods.filter((key) => count(key, field)).length;
     if (kept > 0) byNode.set(providerId, kept);
   }
   for (const { pods } of plan?.claims ?? []) for (const key of pods) count(key, 'bought');
-  for (const key of plan?.refusals.keys() ?? []) count(key, 'failed');
+  for (const [key, refusal] of plan?.refusals ?? []) {
+    if (!count(key, 'failed')) continue;
+    const buffer = buffers.get(key) ?? '';
+    byBuffer.set(buffer, { refusal, ...(byBuffer.get(buffer) ?? NO_PODS) });
+  }
   return { byBuffer, byNode };
 }
 
@@ -176,10 +202,14 @@ export function provisioningCondition(
   const desired = buffer.status?.replicas ?? 0;
   if (desired === 0) return not('BufferEmpty', 'Buffer has zero desired replicas');
   if (outcome === undefined) return undefined;
-  const { existing, bought, failed } = outcome;
-  if (bought + failed > 0) {
-    const message = `${bought}/${desired} virtual pods required new capacity, ${failed} failed`;
-    return not('RequiresNewCapacity', message);
+  const { existing, joining, bought, failed, refusal } = outcome;
+  if (bought + failed + joining > 0) {
+    const cause = refusal?.code === 'no-fit' ? refusal.cause : undefined;
+    if (cause !== undefined && PERMANENT.has(cause.code)) return not(INFEASIBLE, causeText(cause));
+    const counts = `${bought}/${desired} virtual pods required new capacity, ${failed} failed`;
+    const waits = joining === 0 ? '' : `, ${joining} wait for nodes that are not initialized`;
+    const why = refusal === undefined ? '' : `: ${cause === undefined ? refusal.text : causeText(cause)}`;
+    return not('RequiresNewCapacity', `${counts}${waits}${why}`);
   }
   if (existing < desired) return undefined;
   const message = `All ${existing} virtual pods fit on existing capacity`;

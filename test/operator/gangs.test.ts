@@ -58,13 +58,13 @@ describe('a gang of eight pods that fill a node each', () => {
     );
     // the validation of the EC2NodeClass made a dry run
     const validations = fleets();
-    await scenario.pass(60_000);
+    await scenario.pass(15_000);
     expect([fleets() - validations, created(), scenario.instances().length]).toEqual([0, 0, 0]);
 
     await scenario.apply(limitedPool(8));
     await scenario.until('eight bound pods', async () => (await boundOf('train')) === 8, 60_000);
     expect([created(), (await scenario.nodes()).length]).toEqual([8, 8]);
-  }, 120_000);
+  }, 300_000);
 
   it('returns all nodes if a part of them cannot be launched', async () => {
     // the shortage becomes known before the first node joins
@@ -84,7 +84,7 @@ describe('a gang of eight pods that fill a node each', () => {
       scenario.log.find(({ error }) => String(error).includes('its last launch was not complete')),
     );
     expect(held.error).toContain('gang train needs 8 pods together, room for 5');
-  }, 120_000);
+  }, 300_000);
 });
 
 describe('two gangs of six pods with room for eight', () => {
@@ -96,9 +96,9 @@ describe('two gangs of six pods with room for eight', () => {
       'one complete gang',
       async () => Math.max(await boundOf('first'), await boundOf('second')) === 6,
     );
-    await scenario.pass(60_000);
+    await scenario.pass(15_000);
     expect([await boundOf('first'), await boundOf('second')].toSorted()).toEqual([0, 6]);
     expect([created(), (await scenario.nodes()).length]).toEqual([6, 6]);
     expect(await leaks(scenario)).toEqual([]);
-  }, 120_000);
+  }, 300_000);
 });

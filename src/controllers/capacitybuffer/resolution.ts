@@ -4,12 +4,14 @@ import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
 import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
 import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
 import type { Condition, Pod, PodTemplate } from '../../api/kubernetes.ts';
+import { uidOf } from '../../api/object-fields.ts';
 import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffer-target.ts';
 import {
   ACTIVE_CAPACITY,
   type BufferOutcome,
   bufferKey,
   bufferOutcomes,
+  INFEASIBLE,
   isActive,
   provisioningCondition,
   READY_FOR_PROVISIONING,
@@ -23,12 +25,15 @@ import { keyOf } from '../../kube/store.ts';
 import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
 import { messageOf } from '../../lib/error-message.ts';
 import { timestamp } from '../../lib/times.ts';
+import { eventOf } from '../../observe/events/declaration.ts';
+import { BUFFER_INFEASIBLE } from '../../observe/events/objects.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { bufferReplicas, findTarget } from '../../planner/capacity-buffers.ts';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 
 const REVIEW_MS = 30_000;
+const UNSUPPORTED_STRATEGY = 'UnsupportedStrategy';
 
 /** Opens a provisioning run. The same id counts once per run. */
 interface Provisioning {
@@ -57,7 +62,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   }
 
   filter(buffer: CapacityBuffer, event: 'added' | 'updated' | 'deleted', before?: CapacityBuffer): boolean {
-    return isActive(buffer) && (event !== 'updated' || buffer.metadata.generation !== before?.metadata.generation);
+    return event !== 'updated' || buffer.metadata.generation !== before?.metadata.generation;
   }
 
   removed(ref: Key): void {
@@ -69,6 +74,7 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
   async reconcile(buffer: CapacityBuffer): Promise<Outcome> {
     if (!isActive(buffer) || buffer.metadata.deletionTimestamp) {
       this.#withdraw(bufferKey(buffer));
+      if (!buffer.metadata.deletionTimestamp) await this.#reject(buffer);
       return settled;
     }
     const target = await this.#resolve(buffer);
@@ -129,6 +135,15 @@ export class BufferResolution implements Reconciler<CapacityBuffer> {
     await this.#write(buffer, {}, { type: READY_FOR_PROVISIONING, status: 'False', ...problem });
   }
 
+  /** Reports an unknown strategy, unless another product handles the buffer. */
+  async #reject(buffer: CapacityBuffer): Promise<void> {
+    const { reason } = getCondition(buffer, READY_FOR_PROVISIONING) ?? {};
+    if (reason !== undefined && reason !== UNSUPPORTED_STRATEGY) return;
+    const message = `spec.provisioningStrategy "${buffer.spec.provisioningStrategy}" is not supported; use ${ACTIVE_CAPACITY}`;
+    const update = { status: 'False', reason: UNSUPPORTED_STRATEGY, message } as const;
+    await this.#write(buffer, {}, { type: READY_FOR_PROVISIONING, ...update });
+  }
+
   async #writeResolved(buffer: CapacityBuffer, { podTemplate }: BufferTarget, replicas: number): Promise<void> {
     const status: CapacityBuffer['status'] = {
       replicas,
@@ -172,13 +187,14 @@ const AT_ONCE = 10;
  * removing the nodes as empty. Logs failures, because the next run writes again.
  */
 export async function recordBuffers(
-  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'informers' | 'random'>,
+  deps: Pick<Deps, 'client' | 'clock' | 'cluster' | 'events' | 'informers' | 'random'>,
   plan: Plan | undefined,
   virtual: readonly Pod[],
   log: Logger,
 ): Promise<void> {
   const { client, clock, cluster, informers } = deps;
-  const { byBuffer, byNode } = bufferOutcomes(plan, virtual);
+  const isInitialized = (providerId: string): boolean => cluster.nodeByProviderId(providerId)?.initialized === true;
+  const { byBuffer, byNode } = bufferOutcomes(plan, virtual, isInitialized);
   // without a plan, the virtual pods are assumed to stay on the same nodes
   if (plan !== undefined || virtual.length === 0) cluster.setBufferPods(byNode);
 
@@ -188,6 +204,11 @@ export async function recordBuffers(
   };
   const writeOutcome = async (cached: CapacityBuffer): Promise<void> => {
     const outcome = byBuffer.get(bufferKey(cached));
+    const update = provisioningCondition(cached, outcome);
+    if (update?.reason === INFEASIBLE) {
+      const message = BUFFER_INFEASIBLE.message(update.message ?? '');
+      deps.events.publish(eventOf(BUFFER_INFEASIBLE, cached, { message, dedupe: [uidOf(cached)] }));
+    }
     if (isSame(cached, withOutcome(cached, outcome))) return;
     const write = async (): Promise<void> => {
       const before = await client.get(CAPACITY_BUFFER, cached.metadata);

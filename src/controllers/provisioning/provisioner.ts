@@ -326,9 +326,12 @@ export class Provisioner implements Singleton {
     for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });
   }
 
-  #claimChanged(event: 'added' | 'updated' | 'deleted', { metadata, status }: NodeClaim): void {
-    if (event !== 'deleted' && !status?.providerID) return;
-    if (this.#forBuffers.delete(metadata.name) && event !== 'deleted') this.#batcher.trigger(metadata.name);
+  #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim): void {
+    const { metadata, status } = claim;
+    if (!this.#forBuffers.has(metadata.name) || (event !== 'deleted' && !status?.providerID)) return;
+    // the buffer is provisioned only when its nodes are initialized
+    if (event === 'deleted' || isTrue(claim, 'Initialized')) this.#forBuffers.delete(metadata.name);
+    if (event !== 'deleted') this.#batcher.trigger(metadata.name);
   }
 }
 

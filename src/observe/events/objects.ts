@@ -20,6 +20,17 @@ export const FINALIZED = event({
   message: (finalizer: string) => `Finalized ${finalizer}`,
 });
 
+export const BUFFER_INFEASIBLE = event({
+  reason: 'Infeasible',
+  type: 'Warning',
+  about: ['CapacityBuffer'],
+  meaning:
+    'No NodePool can launch a node for the pods of the CapacityBuffer. The message has the cause and its remedy.',
+  key: 'uid of the CapacityBuffer',
+  windowMs: 5 * MINUTE,
+  message: (text: string) => `Cannot reserve capacity: ${text}`,
+});
+
 export const LEADER_ELECTION = event({
   reason: 'LeaderElection',
   type: 'Normal',

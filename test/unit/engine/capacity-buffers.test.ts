@@ -10,7 +10,7 @@ import {
   virtualPods,
 } from '../../../src/engine/capacity-buffers.ts';
 import { invalid } from '../../support/partial.ts';
-import { nodePool, planOf, pod, stateNode } from './build.ts';
+import { instanceType, nodePool, planOf, pod, type SnapshotParts, stateNode } from './build.ts';
 
 const template = (
   requests: Record<string, string> = { cpu: '500m' },
@@ -105,12 +105,19 @@ describe('the status of a buffer', () => {
     });
     const { byBuffer, byNode } = bufferOutcomes(plan, virtual);
     const outcome = byBuffer.get('shop/spare');
-    expect(outcome).toEqual({ existing: 1, bought: 0, failed: 2 });
+    expect(outcome).toMatchObject({ existing: 1, joining: 0, bought: 0, failed: 2, refusal: { code: 'no-fit' } });
+    const joining = bufferOutcomes(plan, virtual, () => false);
+    expect(joining.byBuffer.get('shop/spare')).toMatchObject({ existing: 0, joining: 1 });
     expect([...byNode]).toEqual([['aws:///spare-room', 1]]);
   });
 
   const ready = { conditions: [{ type: 'ReadyForProvisioning', status: 'True' as const }] };
-  const outcome = (existing: number, bought: number, failed: number) => ({ existing, bought, failed });
+  const outcome = (existing: number, bought: number, failed: number) => ({
+    existing,
+    joining: 0,
+    bought,
+    failed,
+  });
   it.each([
     {
       of: buffer({}, { replicas: 2 }),
@@ -140,9 +147,34 @@ describe('the status of a buffer', () => {
       says: 'True FitsExistingCapacity All 3 virtual pods fit on existing capacity',
     },
     { of: buffer({}, { ...ready, replicas: 3 }), is: outcome(2, 0, 0), says: undefined },
+    {
+      of: buffer({}, { ...ready, replicas: 3 }),
+      is: { ...outcome(1, 0, 0), joining: 2 },
+      says: 'False RequiresNewCapacity 0/3 virtual pods required new capacity, 0 failed, 2 wait for nodes that are not initialized',
+    },
   ])('is $says', ({ of, is, says }) => {
     const told = provisioningCondition(of, is);
     expect(told && `${told.status} ${told.reason} ${told.message}`).toBe(says);
+  });
+
+  it('is infeasible with the cause if no instance type can ever run the pods, but not at a limit', () => {
+    const conditionIn = (parts: SnapshotParts) => {
+      const virtual = virtualPods(buffer(), template({ cpu: '3000' }), 1, 0);
+      const plan = planOf({ ...parts, pendingPods: virtual }, { explain: true });
+      return provisioningCondition(
+        buffer({}, { ...ready, replicas: 1 }),
+        bufferOutcomes(plan, virtual).byBuffer.get('shop/spare'),
+      );
+    };
+    expect(conditionIn({})).toMatchObject({
+      status: 'False',
+      reason: 'Infeasible',
+      message: expect.stringContaining('has no instance type with enough room'),
+    });
+    const types = [instanceType('huge', { cpu: 4000, gib: 64 })];
+    const atLimit = conditionIn({ types, pools: [nodePool('default', { limits: { cpu: '8' } })] });
+    expect(atLimit?.reason).toBe('RequiresNewCapacity');
+    expect(atLimit?.message).toContain('cannot launch a node within its limits');
   });
 
   it('is not managed if the buffer has another provisioning strategy', () => {

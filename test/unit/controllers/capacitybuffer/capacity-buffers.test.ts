@@ -187,12 +187,16 @@ describe('a CapacityBuffer', () => {
     expect(world.errors()).toEqual([]);
   });
 
-  it('is ignored if it has another strategy', async () => {
+  it('is not used, with a condition, if it has another strategy', async () => {
     podTemplate();
     buffer({ podTemplateRef: { name: 'small' }, replicas: 1, provisioningStrategy: 'example.com/other' });
     await begin();
     expect(world.claims).toEqual([]);
-    expect(found().status).toBeUndefined();
+    expect(getCondition(found(), 'ReadyForProvisioning')).toMatchObject({
+      status: 'False',
+      reason: 'UnsupportedStrategy',
+      message: expect.stringContaining('use buffer.x-k8s.io/active-capacity'),
+    });
   });
 
   it('keeps its nodes across a restart', async () => {
