@@ -16,6 +16,7 @@ import { remembering } from '../lib/remembering.ts';
 import { timeOf } from '../lib/times.ts';
 import { tryRun } from '../lib/try-run.ts';
 import { requirementsOf } from './instance-types.ts';
+import { MAINTENANCE_PLANNED } from './maintenance.ts';
 import type { InstanceType } from './model.ts';
 import { LOOSE, Requirements, STRICT } from './requirements.ts';
 import { ValueSet } from './value-set.ts';
@@ -64,6 +65,8 @@ export function withDrifted(claim: NodeClaim, reason: string | undefined, nowMs:
 
 /** Checks that need more than the NodeClaim and its NodePool. Each runs only if the checks before it find no drift. */
 export interface DriftChecks {
+  /** True if the node should be replaced before its maintenance. */
+  readonly awaitsMaintenance?: boolean;
   readonly hasLostType: () => Promise<boolean>;
   /** Returns the reason why the NodeClaim has drifted from its NodeClass. */
   readonly nodeClassDrift: () => Promise<string | undefined>;
@@ -73,10 +76,12 @@ export interface DriftChecks {
 export async function driftReason(
   claim: NodeClaim,
   pool: NodePool,
-  { hasLostType, nodeClassDrift }: DriftChecks,
+  { awaitsMaintenance = false, hasLostType, nodeClassDrift }: DriftChecks,
   nowMs: number,
 ): Promise<string | undefined> {
   if (!isTrue(claim, 'Launched')) return undefined;
+  // first, because its time is limited
+  if (awaitsMaintenance) return MAINTENANCE_PLANNED;
   const reason = poolDrift(claim, pool);
   if (reason !== undefined) return reason;
   const isOld = nowMs - timeOf(claim.metadata.creationTimestamp) >= TYPE_CHECK_AGE_MS;

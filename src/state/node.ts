@@ -10,6 +10,7 @@ import {
   UNREGISTERED_TAINT,
 } from '../api/labels.ts';
 import type { NodeClaim } from '../api/nodeclaim.ts';
+import { MAINTENANCE_TAINT, refusesPods } from '../engine/maintenance.ts';
 import type { Resources, StateNode } from '../engine/model.ts';
 import { amountIn, readableResources } from '../engine/resources.ts';
 import { sameTaint } from '../engine/taints.ts';
@@ -74,7 +75,7 @@ export function stateNode(halves: Halves): StateNode {
     initialized,
     labels: view.metadata.labels ?? {},
     annotations: view.metadata.annotations ?? {},
-    taints: effectiveTaints(node, nodeClaim, registered, initialized),
+    taints: withMaintenance(node, effectiveTaints(node, nodeClaim, registered, initialized)),
     capacity: withItself(amounts(halves, initialized, 'capacity')),
     allocatable: amounts(halves, initialized, 'allocatable'),
     pods: halves.pods,
@@ -102,6 +103,9 @@ function isLeaving(node: Node | undefined, nodeClaim: NodeClaim | undefined): bo
   if (nodeClaim === undefined) return node?.metadata.deletionTimestamp !== undefined;
   return nodeClaim.metadata.deletionTimestamp !== undefined || isTrue(nodeClaim, 'InstanceTerminating');
 }
+
+const withMaintenance = (node: Node | undefined, taints: readonly Taint[]): readonly Taint[] =>
+  node !== undefined && refusesPods(node) ? [...taints, MAINTENANCE_TAINT] : taints;
 
 function effectiveTaints(
   node: Node | undefined,

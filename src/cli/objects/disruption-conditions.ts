@@ -1,10 +1,12 @@
 /** Computes the conditions Drifted and Consolidatable of NodeClaims, as the operator would set them for the given objects. */
 import { getCondition } from '../../api/conditions.ts';
 import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import type { Node } from '../../api/kubernetes.ts';
 import { CAPACITY_RESERVATION_ID_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import { isPlacementGroupDrifted, nodeClassDrift } from '../../aws/drift.ts';
 import { adopted, lostItsType } from '../../engine/drift.ts';
+import { awaitsMaintenance, MAINTENANCE_PLANNED } from '../../engine/maintenance.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { judgeClaim } from '../../planner/claim-conditions.ts';
 import type { NodeClasses } from './node-classes.ts';
@@ -14,6 +16,7 @@ export interface DriftContext {
   /** NodePools by name. */
   readonly pools: ReadonlyMap<string, ReadPool & { readonly instanceTypes: readonly InstanceType[] }>;
   readonly nodeClasses: NodeClasses;
+  readonly node: Node | undefined;
   readonly nowMs: number;
 }
 
@@ -32,6 +35,7 @@ export async function withDisruptionConditions(claim: NodeClaim, context: DriftC
   // a catalogue that never contained the type does not show that the type is gone
   const isKnown = types.some(({ name }) => name === own.metadata.labels?.[INSTANCE_TYPE_LABEL]);
   const checks = {
+    awaitsMaintenance: awaitsMaintenance(context.node),
     hasLostType: async () => isKnown && lostItsType(own, types),
     nodeClassDrift: async () => (isClassGone ? undefined : driftFromClass(own, nodeClass, types)),
     // for an unchanged NodePool, the operator has set the condition
@@ -43,8 +47,8 @@ export async function withDisruptionConditions(claim: NodeClaim, context: DriftC
 /** Returns the drift reason that the operator last found for the NodeClass. */
 function recordedOfClass(claim: NodeClaim): string | undefined {
   const condition = getCondition(claim, 'Drifted');
-  const isOfPool = ['NodePoolDrifted', 'RequirementsDrifted'].includes(condition?.reason ?? '');
-  return condition?.status === 'True' && !isOfPool ? condition.reason : undefined;
+  const isOther = ['NodePoolDrifted', 'RequirementsDrifted', MAINTENANCE_PLANNED].includes(condition?.reason ?? '');
+  return condition?.status === 'True' && !isOther ? condition.reason : undefined;
 }
 
 /**

@@ -244,13 +244,16 @@ async function poolsIn(manifests: readonly Manifest[], options: WorldOptions): P
     read.pools.map(async (pool) => ({ ...pool, instanceTypes: await catalogue.instanceTypes(pool.nodePool) })),
   );
   const byName = new Map(pools.map((pool) => [pool.nodePool.metadata.name, pool]));
+  const nodes = manifests.filter(({ object }) => object.kind === 'Node').map(({ object }) => object as Node);
+  const byProviderId = new Map(nodes.map((node) => [node.spec?.providerID, node]));
   const ofClaims = manifests.filter(({ object }) => object.kind === 'NodeClaim');
   const claims = await Promise.all(
     ofClaims.map(({ object, where }) => {
       checkQuantities(fieldIn(where, object).at('status').at('allocatable'));
       const given = object as NodeClaim;
       const claim = { ...given, spec: { ...REQUIRED, ...given.spec } };
-      return withDisruptionConditions(claim, { pools: byName, nodeClasses, nowMs });
+      const node = given.status?.providerID ? byProviderId.get(given.status.providerID) : undefined;
+      return withDisruptionConditions(claim, { pools: byName, nodeClasses, node, nowMs });
     }),
   );
   const created = staticClaims(pools, manifests, options);

@@ -1,13 +1,14 @@
 /** Updates the conditions that make a NodeClaim eligible for voluntary disruption: Drifted and Consolidatable. */
 import { getCondition, isTrue } from '../../api/conditions.ts';
-import { type Kind, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
+import { type Kind, NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
+import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
 import type { NodeClaim } from '../../api/nodeclaim.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { uidOf } from '../../api/object-fields.ts';
 import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
 import { type DriftChecks, lostItsType } from '../../engine/drift.ts';
+import { awaitsMaintenance } from '../../engine/maintenance.ts';
 import type { Store } from '../../kube/client.ts';
 import { writeChanges } from '../../kube/patch.ts';
 import {
@@ -24,6 +25,7 @@ import { monotonicMs } from '../../lib/clock.ts';
 import { own } from '../../lib/own.ts';
 import type { Logger } from '../../observe/logger.ts';
 import { type JudgedClaim, judgeClaim } from '../../planner/claim-conditions.ts';
+import type { ClusterState } from '../../state/cluster.ts';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
@@ -34,7 +36,7 @@ const TYPE_CHECK_INTERVAL_MS = 30 * 60_000;
 /** Returns the checks of a NodeClaim. They reject with NodeClaimNotFound if the cloud does not find the instance. */
 type ChecksFor = (claim: NodeClaim, pool: NodePool) => DriftChecks;
 
-export function driftChecks({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): ChecksFor {
+export function driftChecks({ cloud, clock, cluster }: Pick<Deps, 'cloud' | 'clock' | 'cluster'>): ChecksFor {
   /** Time of the last check by UID, by `monotonicMs`. */
   const verifiedMs = new Map<string, number>();
 
@@ -53,6 +55,7 @@ export function driftChecks({ cloud, clock }: Pick<Deps, 'cloud' | 'clock'>): Ch
   }
 
   return (claim, pool) => ({
+    awaitsMaintenance: awaitsMaintenance(cluster.nodeOfClaim(claim)?.node),
     hasLostType: () => hasLostType(claim, pool),
     nodeClassDrift: () => cloud.isDrifted(claim),
   });
@@ -76,6 +79,7 @@ export class DisruptionConditions implements Reconciler<NodeClaim> {
     this.concurrency = concurrency(settings, { min: 10, max: 1000 });
     const { nodeClaims } = cluster.stores;
     this.triggers = [
+      claimsOfMaintenance(cluster),
       claimsOfPool(nodeClaims),
       ...nodeClassKinds(cloud).map((kind) => claimsOfNodeClass(nodeClaims, kind)),
     ];
@@ -126,6 +130,15 @@ const asksTheSame = ({ metadata: now }: KubeObject, { metadata: before }: KubeOb
   [NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION].every(
     (annotation) => own(now.annotations, annotation) === own(before.annotations, annotation),
   );
+
+/** Triggers the NodeClaim of a node whose maintenance starts or ends. */
+const claimsOfMaintenance = (cluster: ClusterState): Trigger<Node> => ({
+  kind: NODE,
+  keysFor: (node, event, before) =>
+    event !== 'deleted' && awaitsMaintenance(node) !== awaitsMaintenance(before)
+      ? keys(cluster.claimsOfNode(node))
+      : [],
+});
 
 /** Triggers the NodeClaims that refer to a changed NodeClass. */
 const claimsOfNodeClass = (nodeClaims: Store<NodeClaim>, kind: Kind): Trigger => ({

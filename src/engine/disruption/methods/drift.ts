@@ -1,6 +1,7 @@
 /** Replaces nodes that have drifted from their NodePool or NodeClass, one at a time. */
 import { getCondition, isTrue } from '../../../api/conditions.ts';
 import { timeOf } from '../../../lib/times.ts';
+import { awaitsMaintenance } from '../../maintenance.ts';
 import type { Candidate } from '../command.ts';
 import {
   type DisruptionEvent,
@@ -31,9 +32,10 @@ export const drift: Method = {
 const driftedMs = ({ nodeClaim }: Candidate): number =>
   timeOf(getCondition(nodeClaim, 'Drifted')?.lastTransitionTime) || 0;
 
-/** Sorts nodes without pods to move first, then by time of drift, earliest first. */
+/** Sorts nodes before maintenance first, then nodes without pods to move, then by time of drift, earliest first. */
 function inOrder(candidates: readonly Candidate[]): readonly Candidate[] {
-  const rank = ({ reschedulablePods }: Candidate): number => (reschedulablePods.length === 0 ? 0 : 1);
+  const rank = ({ node, reschedulablePods }: Candidate): number =>
+    (awaitsMaintenance(node) ? 0 : 2) + (reschedulablePods.length === 0 ? 0 : 1);
   return [...candidates].sort((a, b) => rank(a) - rank(b) || driftedMs(a) - driftedMs(b) || (a.name < b.name ? -1 : 1));
 }
 

@@ -14,7 +14,8 @@ import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../../src/api/nodepool.ts';
 import { DisruptionConditions, driftChecks } from '../../../../src/controllers/nodeclaim/disruption.ts';
 import { driftReason } from '../../../../src/engine/drift.ts';
-import { invalid } from '../../../support/partial.ts';
+import type { ClusterState } from '../../../../src/state/cluster.ts';
+import { invalid, partial } from '../../../support/partial.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, settledClaim } from '../node/bench.ts';
@@ -53,7 +54,8 @@ describe('drift of a NodeClaim', () => {
   const setUp = () => {
     const clock = virtualClock();
     const cloud = new FakeCloud(clock);
-    const checksFor = driftChecks({ clock, cloud });
+    const cluster = partial<ClusterState>({ nodeOfClaim: () => undefined });
+    const checksFor = driftChecks({ clock, cloud, cluster });
     const check = (claim: NodeClaim, pool: NodePool) => driftReason(claim, pool, checksFor(claim, pool), clock.now());
     return { clock, cloud, check };
   };

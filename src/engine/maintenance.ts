@@ -1,0 +1,22 @@
+/** Maintenance of nodes, from the lifecycle conditions of Kubernetes (KEP-5683). Administrators and controllers write them. */
+import { isTrue } from '../api/conditions.ts';
+import type { Node, Taint } from '../api/kubernetes.ts';
+
+/** Conditions of a node whose pods should move before or during maintenance. */
+const MAINTENANCE = ['MaintenancePlanned', 'MaintenanceInProgress'] as const;
+/** Conditions of a node that other clients empty or shut down. */
+const LEAVING = ['DrainInProgress', 'Drained', 'GracefulNodeShutdownInProgress'] as const;
+
+/** Reason of drift. */
+export const MAINTENANCE_PLANNED = 'MaintenancePlanned';
+
+/** Returns true if the node should be replaced before its maintenance. */
+export const awaitsMaintenance = (node: Node | undefined): boolean =>
+  node !== undefined && MAINTENANCE.some((type) => isTrue(node, type));
+
+/** Stands for the conditions in plans: no pod is planned on a node that is about to be emptied. */
+export const MAINTENANCE_TAINT: Taint = { key: 'node.kubernetes.io/maintenance', effect: 'NoSchedule' };
+
+/** Returns true if no further pods should be planned on the node. */
+export const refusesPods = (node: Node): boolean =>
+  awaitsMaintenance(node) || LEAVING.some((type) => isTrue(node, type));
