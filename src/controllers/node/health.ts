@@ -10,7 +10,7 @@ import type { RepairPolicy } from '../../cloud/provider.ts';
 import { readDeadline } from '../../engine/drain/deadline.ts';
 import { deleteExactly, unlessGone } from '../../kube/patch.ts';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
+import { timestamp } from '../../lib/times.ts';
 import { eventOf } from '../../observe/events/declaration.ts';
 import { UNHEALTHY } from '../../observe/events/nodeclaims.ts';
 import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
@@ -23,6 +23,7 @@ import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
+import { Onsets } from './onsets.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;
 /** Interval of checks while the cache is outdated. */
@@ -40,6 +41,7 @@ export class NodeHealth implements Reconciler<Node> {
   readonly backOff = { baseMs: 100, maxMs: 60_000 };
   readonly concurrency: number;
   readonly #deps: Deps;
+  readonly #onsets = new Onsets();
   readonly #repaired: Counter<'condition' | 'nodepool' | 'capacity_type' | 'image_id'>;
 
   constructor(deps: Deps) {
@@ -56,9 +58,9 @@ export class NodeHealth implements Reconciler<Node> {
   }
 
   async reconcile(node: Node, { log }: ReconcileContext): Promise<Outcome> {
-    const { clock, cloud, cluster } = this.#deps;
+    const { clock, cluster } = this.#deps;
     const [claim, ...others] = cluster.claimsOfNode(node);
-    const ailment = ailmentOf(node, cloud.repairPolicies);
+    const ailment = this.#ailmentOf(node);
     if (claim === undefined || others.length > 0 || ailment === undefined) return settled;
     const waitMs = ailment.dueMs - clock.now();
     if (waitMs > 0) return after(waitMs);
@@ -77,12 +79,16 @@ export class NodeHealth implements Reconciler<Node> {
     return settled;
   }
 
+  #ailmentOf(node: Node): Ailment | undefined {
+    return ailmentOf(node, this.#deps.cloud.repairPolicies, (condition) => this.#onsets.sinceMs(node, condition));
+  }
+
   /** Reads the Node from the API server, because its recovery may be newer than the cache. */
   async #isStillUnhealthy({ metadata }: Node): Promise<boolean> {
-    const { client, clock, cloud } = this.#deps;
+    const { client, clock } = this.#deps;
     const current = await client.find(NODE, metadata);
     if (current === undefined || current.metadata.uid !== metadata.uid) return false;
-    const ailment = ailmentOf(current, cloud.repairPolicies);
+    const ailment = this.#ailmentOf(current);
     return ailment !== undefined && ailment.dueMs <= clock.now();
   }
 
@@ -143,14 +149,21 @@ interface Ailment {
   readonly dueMs: number;
 }
 
-/** Returns the ailment of a node that is due first, or undefined for a healthy node. */
-export function ailmentOf(node: Node, policies: readonly RepairPolicy[]): Ailment | undefined {
+/**
+ * Returns the ailment of a node that is due first, or undefined for a healthy node.
+ * @param sinceMs returns the start of a condition's status. Default: its last transition.
+ */
+export function ailmentOf(
+  node: Node,
+  policies: readonly RepairPolicy[],
+  sinceMs = (condition: Condition): number => new Onsets().sinceMs(node, condition),
+): Ailment | undefined {
   const ailments = policies.flatMap((policy): readonly Ailment[] => {
     const condition = getCondition(node, policy.conditionType);
-    if (condition === undefined || condition.status !== policy.conditionStatus) return [];
-    // a condition without a transition time is as old as its node
-    const since = condition.lastTransitionTime ?? node.metadata.creationTimestamp;
-    return [{ condition, dueMs: timeOf(since) + policy.tolerationMs }];
+    if (condition === undefined) return [];
+    // also of a healthy condition, because its end is the start of the next one
+    const dueMs = sinceMs(condition) + policy.tolerationMs;
+    return condition.status === policy.conditionStatus ? [{ condition, dueMs }] : [];
   });
   return ailments.sort((left, right) => left.dueMs - right.dueMs)[0];
 }

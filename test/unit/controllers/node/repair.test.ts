@@ -63,6 +63,48 @@ describe('repair', () => {
     expect(b.calls).toEqual(['delete NodeClaim claim']);
   });
 
+  describe('a condition whose writer resets its time', () => {
+    const withReason = (b: Bench, reason: string, status: 'True' | 'False' = 'False'): Node => ({
+      ...sick(b),
+      status: { conditions: [{ type: 'Ready', status, reason, lastTransitionTime: b.time() }] },
+    });
+    const flap = async (b: Bench, minutes: number): Promise<void> => {
+      for (let minute = 0; minute < minutes; minute += 1) {
+        b.put(NODE, withReason(b, `Reason${minute}`));
+        await b.clock.advance(MINUTE);
+      }
+    };
+
+    it('counts from its start while only its reason changes', async () => {
+      const b = bench(REPAIR);
+      b.put(NODE_CLAIM, claimOf('claim'));
+      await flap(b, 29);
+      expect(b.calls).toEqual([]);
+      await flap(b, 2);
+      expect(b.calls).toEqual(['delete NodeClaim claim']);
+    });
+
+    it('counts again after a recovery', async () => {
+      const b = bench(REPAIR);
+      b.put(NODE_CLAIM, claimOf('claim'));
+      await flap(b, 20);
+      b.put(NODE, withReason(b, 'KubeletReady', 'True'));
+      await b.clock.advance(SECOND);
+      await flap(b, 29);
+      expect(b.calls).toEqual([]);
+    });
+
+    it('counts again if a newer time has the same reason, because a recovery can be missed', async () => {
+      const b = bench(REPAIR);
+      b.put(NODE_CLAIM, claimOf('claim'));
+      for (let minute = 0; minute < 60; minute += 10) {
+        b.put(NODE, withReason(b, 'KubeletNotReady'));
+        await b.clock.advance(10 * MINUTE);
+      }
+      expect(b.calls).toEqual([]);
+    });
+  });
+
   it('waits while the watch of Nodes is stale', async () => {
     const b = bench(REPAIR);
     b.world.watches = [{ resource: 'nodes', ageMs: 70 * SECOND, isStale: true }];
