@@ -76,7 +76,7 @@ class RuleBook implements FaultBook {
     return id;
   }
 
-  /** @throws RangeError if a pattern matches nothing, because the fault would have no effect */
+  /** @throws RangeError if a pattern has no match, because the fault would have no effect */
   #checkPatterns(rule: FaultRule): void {
     if (this.#names === undefined) return;
     for (const [field, names] of [

@@ -107,7 +107,7 @@ export interface PageRequest {
 export interface PageLimits {
   readonly min?: number;
   readonly max: number;
-  /** Page size if the request has none. Absent means all items. */
+  /** Page size of requests without a size. Absent means all items. */
   readonly fallback?: number;
 }
 

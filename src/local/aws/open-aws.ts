@@ -115,7 +115,7 @@ const interruptionQueue = (account: Account, name: string, urlOf: (name: string)
   size: () => account.queues.get(name)?.messages().length ?? 0,
 });
 
-/** Actions whose handlers store parts of the request. */
+/** Actions with handlers that store parts of the request. */
 const KEPT: ReadonlySet<string> = new Set(['CreateLaunchTemplate', 'RunInstances', 'SendMessage']);
 
 function caller(account: Account, services: ReadonlyMap<string, Service>, carry: Carry): OpenAws['call'] {

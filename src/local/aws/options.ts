@@ -11,7 +11,7 @@ export interface Catalogue {
   readonly zonesOf: (type: string) => readonly string[];
   /** Returns the on-demand price in USD per hour, or undefined if this type has no list price. */
   readonly onDemandUsd: (type: string) => number | undefined;
-  /** Returns the spot price in a zone at a time, in USD per hour, or undefined if there is no spot market. */
+  /** Returns the spot price in a zone at a time, in USD per hour, or undefined without a spot market. */
   readonly spotUsd: (type: string, zone: string, atMs: number) => number | undefined;
   /** Interval of spot price changes. They occur at multiples of this time since the epoch. Default: six hours. */
   readonly spotStepMs?: number;

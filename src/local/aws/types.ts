@@ -31,7 +31,7 @@ export interface LocalInstance {
   readonly imageName: string;
   readonly architecture: 'x86_64' | 'arm64';
   readonly platform: 'linux' | 'windows';
-  /** User data, decoded from base64. Empty if there is none. */
+  /** User data, decoded from base64. Empty without it. */
   readonly userData: string;
   readonly subnetId: string;
   readonly vpcId: string;
@@ -42,7 +42,7 @@ export interface LocalInstance {
   readonly privateDnsName: string;
   readonly publicIp?: string;
   readonly securityGroupIds: readonly string[];
-  /** Name of the instance profile. Empty if there is none. */
+  /** Name of the instance profile. Empty without it. */
   readonly instanceProfile: string;
   readonly volumes: readonly Volume[];
   /** Network interfaces: `interface`, `efa` or `efa-only`. */

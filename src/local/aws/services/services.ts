@@ -9,7 +9,7 @@ import { sqsHandlers } from './sqs.ts';
 import { ssmHandlers } from './ssm.ts';
 import { stsHandlers } from './sts.ts';
 
-/** Services whose requests may be signed for another region. */
+/** Services with requests that may be signed for another region. */
 export const GLOBAL_SERVICES: ReadonlySet<string> = new Set(['iam', 'sts', 'pricing']);
 
 /** Returns the services by the name in the credential scope of a signature. */

@@ -60,7 +60,7 @@ export interface Account {
   readonly publishRelease: (parameter: string) => void;
   /** Number of launched instances. */
   launches: number;
-  /** Pools that fleets try before all others. */
+  /** Pools that fleets try first. */
   preferred: readonly PoolMatch[];
 }
 

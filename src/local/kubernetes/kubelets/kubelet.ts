@@ -351,7 +351,7 @@ export class Kubelet {
     return found?.metadata.uid === pod.metadata.uid ? (found ?? pod) : pod;
   }
 
-  /** Updates the newest state of the pod. Does nothing if the pod is gone. */
+  /** Updates the newest state of the pod. Ignores a pod that is gone. */
   async #writeStatus(pod: Pod, status: Record<string, unknown>): Promise<void> {
     const patch = { metadata: { uid: pod.metadata.uid }, status: { ...status, ...complete(status.conditions) } };
     try {

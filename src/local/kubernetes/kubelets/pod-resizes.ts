@@ -158,7 +158,7 @@ export class PodResizes {
     });
   }
 
-  /** Returns the next step of the pod's resize, or undefined if there is nothing to do. */
+  /** Returns the next step of the pod's resize, or undefined after the last step. */
   #stepOf(pod: Pod): (() => Promise<unknown>) | undefined {
     const { write, clock } = this.#options;
     const now = timestamp(clock.now());

@@ -32,7 +32,7 @@ export class DefaultSelectors {
   }
 
   /**
-   * Returns the combined labels of the Services and the controller that select the pod, or undefined if there are none.
+   * Returns the combined labels of the Services and the controller that select the pod, or undefined without any.
    */
   of(pod: Pod): LabelSelector | undefined {
     const { namespace = '', labels } = pod.metadata;

@@ -82,7 +82,7 @@ export const topologySpread: Filter = (pod, cluster): Check | undefined => {
   const keys = constraints.map(({ topologyKey }) => topologyKey);
   const compiled = constraints.map((constraint) => {
     const { counts: found, self } = domainsOf(constraint, keys, pod, cluster);
-    // Missing domains count as empty. If there is no domain, the minimum is 0, too.
+    // Missing domains count as empty. Without a domain, the minimum is 0, too.
     const least = found.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...found.values());
     return { key: constraint.topologyKey, maxSkew: constraint.maxSkew, found, self, least };
   });

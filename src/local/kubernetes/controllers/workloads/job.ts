@@ -22,7 +22,7 @@ import { writeStatus } from './status.ts';
 export function activeWished({ spec }: Job, succeeded: number, active: number): number {
   if (spec.suspend) return 0;
   const parallelism = spec.parallelism ?? 1;
-  // If there is no number of completions, the Job is complete after the first success, and the remaining pods finish.
+  // Without a number of completions, the Job is complete after the first success, and the remaining pods finish.
   if (spec.completions === undefined && spec.parallelism !== undefined) return succeeded > 0 ? active : parallelism;
   return Math.min(parallelism, Math.max(0, (spec.completions ?? 1) - succeeded));
 }

@@ -95,7 +95,7 @@ const neuron = ({ type }: LocalInstance, index: number): Device => ({
   },
 });
 
-/** Returns the devices of a machine for a driver. Drivers that are not known find none. */
+/** Returns the devices of a machine for a driver. Unknown drivers find no devices. */
 export function devicesOf(driver: string, instance: LocalInstance): readonly Device[] {
   const layout = GPU_LAYOUTS.get(instance.type);
   if (driver === NVIDIA_DRIVER)

@@ -84,7 +84,7 @@ export class DeviceCluster {
     return claimsOfPod(pod, (name) => this.#caches.of(RESOURCE_CLAIM).get({ name, namespace }));
   }
 
-  /** Returns the devices that a pod requests, the reason why it fits on no node, or undefined if it requests none. */
+  /** Returns the devices that a pod requests, the reason why it fits on no node, or undefined if it requests no devices. */
   needsOf(pod: Pod): PodDevices | ClaimRefusal | undefined {
     this.classOf('');
     const extended = extendedRequests(pod, this.#byResource ?? new Map());

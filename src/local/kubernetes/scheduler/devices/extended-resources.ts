@@ -38,7 +38,7 @@ const requestsOf = ({ resources }: Container): readonly (readonly [string, numbe
     .filter(([, count]) => count > 0)
     .sort(([a], [b]) => (a < b ? -1 : 1));
 
-/** Returns the requests of a pod for devices. Most pods have none. */
+/** Returns the requests of a pod for devices. Most pods request no devices. */
 export function extendedRequests(pod: Pod, classes: ReadonlyMap<string, string>): readonly ExtendedRequest[] {
   if (classes.size === 0) return [];
   const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
