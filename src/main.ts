@@ -326,7 +326,7 @@ async function wireControllers(
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
   { settings, clock, log, metrics, leadership, closing }: Parts,
-  { deps, history, costHistory, whatIf }: OperatorCore & Pick<OperatorParts, 'costHistory'>,
+  { deps, history, costHistory, whatIf, podVerdicts }: OperatorCore & Pick<OperatorParts, 'costHistory'>,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
@@ -345,6 +345,7 @@ async function openLivePage(
     metrics,
     pricesOf: async (pool, claims) => covered.withoutCovered(await prices.pricesOf(pool, claims), claims),
     verdicts: () => (leadership.isOpen ? currentVerdicts(history, deps) : []),
+    podVerdicts: () => (leadership.isOpen ? podVerdicts() : []),
     isLeading: () => leadership.isOpen,
     signal: closing.signal,
   });

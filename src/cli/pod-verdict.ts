@@ -9,6 +9,7 @@ import {
   waitingText,
 } from '../engine/causes/pod-verdict.ts';
 import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
+import { causeKey } from '../engine/causes/same-cause.ts';
 import { podKey } from '../engine/pods.ts';
 import { launchText, placedVerdict } from '../planner/pod-verdicts.ts';
 import { figuresOf } from './render/simulation.ts';
@@ -118,17 +119,10 @@ interface Group {
   readonly pods: string[];
 }
 
-/** Pods may request different amounts and still wait for the same change. */
-function reasonOf({ code, text, cause }: PodVerdict): string {
-  if (cause === undefined) return JSON.stringify([code, text]);
-  const { object, field, offered } = cause;
-  return JSON.stringify([code, cause.code, object, field, offered]);
-}
-
 function groupsOf(verdicts: readonly PodVerdict[]): readonly Group[] {
   const groups = new Map<string, Group>();
   for (const verdict of verdicts) {
-    const reason = reasonOf(verdict);
+    const reason = causeKey(verdict);
     const group = groups.get(reason) ?? { code: verdict.code, text: verdict.text, pods: [] };
     group.pods.push(verdict.pod);
     groups.set(reason, group);

@@ -11,7 +11,6 @@ import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
 import type { InstanceType } from '../engine/model.ts';
 import { podKey } from '../engine/pods.ts';
-import type { Solver } from '../engine-worker/solver.ts';
 import { managedPools } from '../planner/node-pools.ts';
 import { explainClaim } from '../planner/nodeclaim-explanation.ts';
 import { blockersOf } from '../planner/passes.ts';
@@ -103,8 +102,9 @@ interface DebugViewParts {
   readonly launches: LaunchBudget;
   readonly verdicts: PodVerdicts;
   readonly costHistory: KeptHistory | undefined;
-  readonly solver: Solver;
   readonly whatIf: WhatIf;
+  /** Returns a function that finds the hold of a pod. */
+  readonly holdOf: () => HoldOf;
 }
 
 /** Leadership of this replica. */
@@ -122,7 +122,7 @@ const NO_POD = 'the operator has no pod of this name in its cluster';
  * leader.
  */
 export function debugViews(
-  { deps, offerings, history, moves, launches, verdicts, costHistory, solver, whatIf }: DebugViewParts,
+  { deps, offerings, history, moves, launches, verdicts, costHistory, whatIf, holdOf }: DebugViewParts,
   lead: Lead,
 ): Readonly<Record<string, Look>> {
   const { clock } = deps;
@@ -135,10 +135,6 @@ export function debugViews(
         `this replica is on standby; find the leader with ${lease} -o jsonpath={.spec.holderIdentity}`,
       );
     };
-  const holdOf = (): HoldOf => {
-    const held = launches.holds();
-    return (pod) => held(pod) ?? solver.holdOf?.(pod);
-  };
   const kept = (): KeptHistory => {
     if (costHistory === undefined) throw new Unavailable('the history is disabled because COST_HISTORY is false');
     return costHistory;

@@ -2,12 +2,14 @@
 
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
+import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
 import { VerdictHistory } from '../engine/disruption/verdicts.ts';
 import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
 import { localSolver, type Solver } from '../engine-worker/solver.ts';
 import type { Controller } from '../kube/reconciler.ts';
 import type { Look } from '../process/health.ts';
 import { ClusterState } from '../state/cluster.ts';
+import type { HoldOf } from '../state/pod-holds.ts';
 import type { KeptHistory } from './cost/index.ts';
 import { debugViews, type Lead } from './debug-views.ts';
 import type { Deps } from './deps.ts';
@@ -57,6 +59,8 @@ export interface OperatorCore {
   /** Verdicts of disruption on each node. */
   readonly history: VerdictHistory;
   readonly whatIf: WhatIf;
+  /** Yields the current verdict on each pending pod. */
+  readonly podVerdicts: () => Iterable<PodVerdict>;
   /** Returns the pages below `/debug`, by path. */
   views(lead: Lead): Readonly<Record<string, Look>>;
 }
@@ -84,6 +88,10 @@ export function createOperator({
   const launches = new LaunchBudget(deps);
   const verdicts = new PodVerdicts(deps);
   const whatIf = new WhatIf(deps, solver);
+  const holdOf = (): HoldOf => {
+    const held = launches.holds();
+    return (pod) => held(pod) ?? solver.holdOf?.(pod);
+  };
   for (const each of [solver, simulations]) each.reportTo?.(deps);
   const shared = { costHistory, history, launches, moves, solver, verdicts };
   return {
@@ -95,6 +103,7 @@ export function createOperator({
     launches,
     history,
     whatIf,
-    views: (lead) => debugViews({ ...shared, deps, offerings, whatIf }, lead),
+    podVerdicts: () => verdicts.all(holdOf()),
+    views: (lead) => debugViews({ ...shared, deps, offerings, whatIf, holdOf }, lead),
   };
 }

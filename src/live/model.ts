@@ -21,6 +21,8 @@ export interface LiveNode {
   readonly capacityType: string;
   /** Price as AWS bills it, in USD per hour; absent if the price is unknown. */
   readonly usdPerHour?: number;
+  /** Part of the price that no pod requests. Absent if the price is unknown. */
+  readonly idleUsdPerHour?: number;
   /** Planning figure that the price excludes: expected surplus CPU credits. Absent if it is 0. */
   readonly surplusCreditsUsdPerHour?: number;
   /** Milliseconds since the epoch. */
@@ -42,8 +44,18 @@ export interface PendingPod {
   /** `namespace/name`. */
   readonly pod: string;
   readonly sinceMs: number;
-  /** Last message of the operator about this pod. */
+  /** Verdict of the operator on this pod, or its last message about it. */
   readonly reason?: string;
+  /** Equal for pods that wait for the same change. Absent without a reason. */
+  readonly cause?: string;
+}
+
+/** Pods that wait for the same change, as the pod that waits for the longest time. */
+export interface PendingGroup extends PendingPod {
+  /** Number of pods. */
+  readonly pods: number;
+  /** Further pods, longest wait first. */
+  readonly others: readonly Pick<PendingPod, 'pod' | 'sinceMs'>[];
 }
 
 /** A decision of the operator, or an event of an object that it manages. */
@@ -79,6 +91,13 @@ export interface LiveSummary {
   readonly usdPerHour: number;
   /** Planning figure that the cost excludes: expected surplus CPU credits. */
   readonly surplusCreditsUsdPerHour: number;
+  readonly usdPerMonth: number;
+  /** Part of the cost that no pod requests, in USD per month. */
+  readonly idleUsdPerMonth: number;
+  /** Part of the allocatable amounts that pods request, from 0 to 1. */
+  readonly requested: Readonly<Record<'cpu' | 'memory', number>>;
+  /** Part of the CPUs of the operator's nodes that spot nodes have, from 0 to 1. */
+  readonly spotShare: number;
   /** Number of nodes without a known price. */
   readonly unpriced: number;
 }
@@ -86,8 +105,8 @@ export interface LiveSummary {
 export interface LiveState {
   readonly summary: LiveSummary;
   readonly nodes: readonly LiveNode[];
-  /** Pods with the longest waits. The summary counts all pending pods. */
-  readonly pending: readonly PendingPod[];
+  /** Pods by cause, longest wait first. The summary counts all pending pods. */
+  readonly pending: readonly PendingGroup[];
   /** Oldest decision first. */
   readonly decisions: readonly LiveDecision[];
   readonly costs: readonly CostSample[];
@@ -99,7 +118,7 @@ export interface LiveChange {
   readonly nodes: readonly LiveNode[];
   /** Names of removed nodes. */
   readonly gone: readonly string[];
-  readonly pending?: readonly PendingPod[];
+  readonly pending?: readonly PendingGroup[];
   /** New and repeated decisions. */
   readonly decisions: readonly LiveDecision[];
   readonly costs: readonly CostSample[];

@@ -1,6 +1,7 @@
 /** Nodes and pods as rows of the live page. */
 import type { Pod } from '../api/kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../api/labels.ts';
+import { idleShare } from '../engine/cost/account.ts';
 import { isEmptying } from '../engine/disruption/candidates/emptying.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import type { StateNode } from '../engine/model.ts';
@@ -20,7 +21,7 @@ const NEVER = /^(hugepages-|ephemeral-storage$|attachable-volumes-)/;
 const MOST_BLOCKS = 40;
 
 /** Rows by node object. The data of a row never changes within an object. */
-type Row = Omit<LiveNode, 'usdPerHour' | 'surplusCreditsUsdPerHour' | 'verdict'>;
+type Row = Omit<LiveNode, 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour' | 'verdict'>;
 const known = new WeakMap<StateNode, Row>();
 
 export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: Verdict | undefined): LiveNode {
@@ -31,15 +32,23 @@ export function nodeRow(node: StateNode, price: NodePrice | undefined, verdict: 
   }
   return {
     ...row,
-    ...shownPrice(price),
+    ...shownPrice(price, node),
     ...(verdict === undefined ? {} : { verdict: shownVerdict(verdict) }),
   };
 }
 
 /** Returns the price without surplus CPU credits of 0, which most nodes have. */
-function shownPrice(price: NodePrice | undefined): Pick<LiveNode, 'usdPerHour' | 'surplusCreditsUsdPerHour'> {
-  if (price === undefined || price.surplusCreditsUsdPerHour > 0) return price ?? {};
-  return { usdPerHour: price.usdPerHour };
+function shownPrice(
+  price: NodePrice | undefined,
+  node: StateNode,
+): Pick<LiveNode, 'usdPerHour' | 'idleUsdPerHour' | 'surplusCreditsUsdPerHour'> {
+  if (price === undefined) return {};
+  const { usdPerHour, surplusCreditsUsdPerHour } = price;
+  return {
+    usdPerHour,
+    idleUsdPerHour: Number((usdPerHour * idleShare(node)).toFixed(6)),
+    ...(surplusCreditsUsdPerHour > 0 && { surplusCreditsUsdPerHour }),
+  };
 }
 
 function shownVerdict({ code, text, object }: Verdict): NonNullable<LiveNode['verdict']> {

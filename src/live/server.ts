@@ -221,6 +221,7 @@ const FILES = [
   'log-view.js',
   'map-layout.js',
   'map.js',
+  'node-columns.js',
   'nodes.js',
   'object-views.js',
   'panels.js',

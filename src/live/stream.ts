@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../observe/logger.ts';
 import type { LiveChange, LiveNode, LiveState } from './model.ts';
+import { pendingGroups } from './pending.ts';
 import type { LiveView } from './view.ts';
 
 /** Minimum time between two checks for changes. Checks may use a twentieth of the thread's time. */
@@ -11,6 +12,9 @@ const SHARE = 20;
 /** Maximum time without data, because proxies close silent connections. */
 const SILENCE_MS = 15_000;
 const MOST_WATCHERS = 20;
+/** Maximum number of causes of pending pods, and of names of pods for each. The groups count all pods. */
+const MOST_GROUPS = 100;
+const MOST_NAMED = 60;
 /** Limits the cost of reconnects. Further clients between two checks wait for the next check. */
 const MOST_AT_ONCE = 4;
 /**
@@ -153,7 +157,7 @@ export class LiveFeed {
     const present = view.nodes();
     const { rows, nodes } = this.#advanceNodes(present);
     const gone = [...this.#rows.keys()].filter((name) => !rows.has(name));
-    const pods = view.pending();
+    const pods = pendingGroups(view.pending(), MOST_NAMED).slice(0, MOST_GROUPS);
     const pending = JSON.stringify(pods);
     const change: LiveChange = {
       summary: view.summary(),

@@ -3,8 +3,11 @@ import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/lab
 import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf, poolNameOf } from '../api/object-fields.ts';
 import { pauseText } from '../api/pause.ts';
-import { withoutCommand } from '../engine/causes/pod-verdict.ts';
+import { type PodVerdict, withoutCommand } from '../engine/causes/pod-verdict.ts';
+import { causeKey, withoutDetails } from '../engine/causes/same-cause.ts';
+import { HOURS_PER_MONTH } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
+import type { StateNode } from '../engine/model.ts';
 import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
 import type { Clock } from '../lib/clock.ts';
 import { defined } from '../lib/defined.ts';
@@ -25,16 +28,19 @@ export interface LiveSources {
   readonly pricesOf: PricesOf;
   /** Computes the current verdicts of disruption about all nodes. */
   readonly verdicts: () => readonly Verdict[];
+  /** Computes the current verdicts on all pending pods. Without it, only events have reasons. */
+  readonly podVerdicts?: () => Iterable<PodVerdict>;
   readonly isLeading: () => boolean;
 }
 
 /** Minimum time between two computations of all verdicts, because a computation takes some time. */
 const VERDICTS_MS = 5_000;
 const PRICES_MS = 10_000;
-/** Maximum number of pods in the list. The summary counts all pending pods. */
-const MOST_PENDING = 200;
 /** Maximum number of messages about waiting pods. The oldest messages are removed first. */
 const MOST_SAID = 5_000;
+
+/** Codes of verdicts without a reason. The last event has one. */
+const UNDECIDED: ReadonlySet<PodVerdict['code']> = new Set(['undecided', 'unknown']);
 
 /** Beginning of the message about a pod without a possible node, before the reason. */
 const FAILED = FAILED_SCHEDULING.message('');
@@ -46,6 +52,7 @@ export class LiveView {
   /** Last message about each pod, by the name of the pod. Messages about failed attempts begin with the reason. */
   readonly #said = new Map<string, string>();
   #verdicts: ReadonlyMap<string, Verdict> = new Map();
+  #podVerdicts: ReadonlyMap<string, PodVerdict> = new Map();
   #verdictsMs = Number.NEGATIVE_INFINITY;
 
   constructor(sources: LiveSources) {
@@ -103,6 +110,7 @@ export class LiveView {
     const { cluster, clock, clusterName, isLeading } = this.#sources;
     const nodes = cluster.nodes();
     const prices = cluster.stores.nodeClaims.list().map(({ metadata }) => this.#costs.of(metadata.name));
+    const usdPerHour = sumOf(prices, 'usdPerHour');
     return {
       clusterName,
       atMs: clock.now(),
@@ -111,7 +119,9 @@ export class LiveView {
       nodes: nodes.length,
       pods: cluster.stores.pods.list().length,
       pendingPods: this.#waiting().length,
-      usdPerHour: sumOf(prices, 'usdPerHour'),
+      usdPerHour,
+      usdPerMonth: perMonth(usdPerHour),
+      ...this.#usage(nodes),
       surplusCreditsUsdPerHour: sumOf(prices, 'surplusCreditsUsdPerHour'),
       unpriced: prices.filter((price) => price === undefined).length,
     };
@@ -124,15 +134,38 @@ export class LiveView {
       .map((node) => nodeRow(node, this.#costs.of(node.nodeClaim?.metadata.name), this.#verdicts.get(node.name)));
   }
 
+  /** Returns the pending pods, longest wait first. */
   pending(): readonly PendingPod[] {
+    this.#renewVerdicts();
     return this.#waiting()
-      .map((pod) => ({ pod: podKey(pod), sinceMs: waitsSince(pod) }))
-      .sort((a, b) => a.sinceMs - b.sinceMs || (a.pod < b.pod ? -1 : 1))
-      .slice(0, MOST_PENDING)
-      .map((waiting) => {
-        const reason = this.#said.get(waiting.pod);
-        return reason === undefined ? waiting : { ...waiting, reason: withoutCommand(reason) };
-      });
+      .map((pod) => {
+        const name = podKey(pod);
+        return { pod: name, sinceMs: waitsSince(pod), ...this.#reasonFor(name) };
+      })
+      .sort((a, b) => a.sinceMs - b.sinceMs || (a.pod < b.pod ? -1 : 1));
+  }
+
+  /** Returns the verdict of the operator, or its last event if it has not decided yet. */
+  #reasonFor(pod: string): Pick<PendingPod, 'reason' | 'cause'> {
+    const verdict = this.#podVerdicts.get(pod);
+    if (verdict !== undefined && !UNDECIDED.has(verdict.code))
+      return { reason: verdict.text, cause: causeKey(verdict) };
+    const said = this.#said.get(pod);
+    if (said === undefined) return {};
+    const reason = withoutDetails(withoutCommand(said));
+    return { reason, cause: causeKey({ code: 'event', text: reason }) };
+  }
+
+  #usage(nodes: readonly StateNode[]): Pick<LiveSummary, 'idleUsdPerMonth' | 'requested' | 'spotShare'> {
+    const rows = nodes.map((node) => nodeRow(node, this.#costs.of(node.nodeClaim?.metadata.name), undefined));
+    const own = rows.filter(({ nodePool }) => nodePool !== '');
+    const spot = own.filter(({ capacityType }) => capacityType === 'spot');
+    const idle = rows.reduce((sum, { idleUsdPerHour = 0 }) => sum + idleUsdPerHour, 0);
+    return {
+      idleUsdPerMonth: perMonth(idle),
+      requested: { cpu: requestedShare(rows, 'cpu'), memory: requestedShare(rows, 'memory') },
+      spotShare: part(amountOf(spot, 'cpu', 1), amountOf(own, 'cpu', 1)),
+    };
   }
 
   /** Oldest sample first. */
@@ -155,10 +188,11 @@ export class LiveView {
   }
 
   #renewVerdicts(): void {
-    const { clock, verdicts } = this.#sources;
+    const { clock, verdicts, podVerdicts } = this.#sources;
     if (clock.now() - this.#verdictsMs < VERDICTS_MS) return;
     this.#verdictsMs = clock.now();
     this.#verdicts = new Map(verdicts().map((verdict) => [verdict.node, verdict]));
+    this.#podVerdicts = new Map([...(podVerdicts?.() ?? [])].map((verdict) => [verdict.pod, verdict]));
   }
 
   #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim, before: NodeClaim | undefined): void {
@@ -200,6 +234,17 @@ export class LiveView {
 
 const sumOf = (prices: readonly (NodePrice | undefined)[], part: keyof NodePrice): number =>
   Number(prices.reduce((sum, price) => sum + (price?.[part] ?? 0), 0).toFixed(6));
+
+const perMonth = (usdPerHour: number): number => Number((usdPerHour * HOURS_PER_MONTH).toFixed(2));
+
+const amountOf = (rows: readonly LiveNode[], resource: string, at: 0 | 1): number =>
+  rows.reduce((sum, { shares }) => sum + (shares[resource]?.[at] ?? 0), 0);
+
+const requestedShare = (rows: readonly LiveNode[], resource: string): number =>
+  part(amountOf(rows, resource, 0), amountOf(rows, resource, 1));
+
+/** Returns a part of a whole with a precision of a thousandth, or 0 of nothing. */
+const part = (amount: number, whole: number): number => (whole > 0 ? Number((amount / whole).toFixed(3)) : 0);
 
 const machineText = (claim: NodeClaim): string => {
   const type = labelOf(claim, INSTANCE_TYPE_LABEL);

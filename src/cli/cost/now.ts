@@ -2,13 +2,16 @@
 
 import { CostAccount } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
-import type { CostDimension, CostGroup, CostReport, CostSums } from '../../engine/cost/report.ts';
+import {
+  type CostDimension,
+  type CostGroup,
+  type CostReport,
+  type CostSums,
+  HOURS_PER_MONTH,
+} from '../../engine/cost/report.ts';
 import type { Manifest } from '../objects/read.ts';
 import { worldOf } from '../objects/snapshot.ts';
 import type { TypesFor } from '../scenario.ts';
-
-/** Hours per month in AWS's pricing calculator. */
-export const HOURS_PER_MONTH = 730;
 
 /** Dimensions by the name that `--by` uses. */
 export const DIMENSIONS = {

@@ -1,6 +1,7 @@
 /** Renders a simulation as text. */
 import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
 import { withDetails } from '../../engine/causes/cause.ts';
+import { withoutRequests } from '../../engine/causes/same-cause.ts';
 import type { PodRefusal } from '../../engine/model.ts';
 import { misfitText } from '../../engine/solver/misfits.ts';
 import { own } from '../../lib/own.ts';
@@ -32,9 +33,6 @@ function claimRows(claims: readonly SimulatedClaim[], hasPlanning: boolean): rea
 
 const CLAIM_HEADINGS = ['NODEPOOL', 'CHEAPEST', 'OTHERS', 'ZONE', 'CAPACITY', 'PODS', 'CPU', 'MEMORY', 'PRICE'];
 
-/** Removes the requests of the pod from a reason, so that equal reasons of different pods can be grouped. */
-const withoutDetails = (reason: string): string => reason.replaceAll(/, (?:requirements|resources)=.*?(?=; |$)/gm, '');
-
 /**
  * Groups pods with the same reason and shows the details of the first pod, because thousands of pods may fail for one
  * reason.
@@ -42,7 +40,7 @@ const withoutDetails = (reason: string): string => reason.replaceAll(/, (?:requi
 function grouped(
   pods: readonly (readonly [pod: string, reason: string, likeness?: string])[],
 ): readonly (readonly [string, string])[] {
-  const alike = Map.groupBy(pods, ([, reason, likeness = reason]) => withoutDetails(likeness));
+  const alike = Map.groupBy(pods, ([, reason, likeness = reason]) => withoutRequests(likeness));
   return [...alike.values()].map((group) => {
     const [[first, reason] = ['', '']] = group;
     const isSame = group.every((each) => each[1] === reason);

@@ -1,7 +1,8 @@
 /** Choices of the user in `karpenter top`: sort order, groups, filter, and the selected row. */
 import { compareText } from '../../engine/instance-types.ts';
 import { own } from '../../lib/own.ts';
-import type { LiveNode, LiveState, PendingPod } from '../../live/model.ts';
+import type { LiveNode, LiveState, PendingGroup, PendingPod } from '../../live/model.ts';
+import { pendingGroups } from '../../live/pending.ts';
 import type { LogLine } from '../../observe/history/log-lines.ts';
 
 /** Node with the labels that the view shows. */
@@ -9,7 +10,8 @@ export interface TopNode extends LiveNode {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface TopState extends LiveState {
+export interface TopState extends Omit<LiveState, 'pending'> {
+  readonly pending: readonly PendingPod[];
   readonly nodes: readonly TopNode[];
   /** Decisions of the last hour, oldest first. Undefined if the operator cannot be reached. */
   readonly log?: readonly LogLine[] | undefined;
@@ -92,22 +94,9 @@ export interface NodeGroup {
   readonly nodes: readonly TopNode[];
 }
 
-/** Pending pods with the same reason, as the pod that waits for the longest time. */
-export interface PendingGroup extends PendingPod {
-  readonly others: readonly string[];
-}
-
 export interface Rows {
   readonly groups: readonly NodeGroup[];
   readonly pending: readonly PendingGroup[];
-}
-
-/** Groups pods by reason. The group that waits for the longest time is first. */
-export function pendingGroups(pods: readonly PendingPod[]): readonly PendingGroup[] {
-  const oldest = pods.toSorted((a, b) => a.sinceMs - b.sinceMs || compareText(a.pod, b.pod));
-  return [...Map.groupBy(oldest, ({ reason }) => reason).values()].flatMap(([first, ...more]) =>
-    first === undefined ? [] : [{ ...first, others: more.map(({ pod }) => pod) }],
-  );
 }
 
 /** Applies filter, groups and order. The filter is a part of any column, regardless of case. */

@@ -1,6 +1,7 @@
 /** Details of the selected node or pod in `karpenter top`. */
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
 import type { LiveNode } from '../../live/model.ts';
+import { pendingGroups } from '../../live/pending.ts';
 import { verdictText } from '../render/verdicts.ts';
 import { wrapped } from '../render/wrap.ts';
 import type { Choices, TopState } from './choices.ts';
@@ -23,7 +24,10 @@ export function details({ state, choices, columns, verdictOf }: DetailsInput): r
   const pod = state.pending.find((each) => each.pod === selected);
   if (pod === undefined) return [[{ text: `${selected} is gone`, dim: true }]];
   const [namespace = '', name = ''] = selected.split('/');
-  const others = state.pending.filter(({ pod: other, reason }) => other !== selected && reason === pod.reason);
+  const others = pendingGroups(state.pending)
+    .map(({ others: further, ...first }) => [first, ...further])
+    .filter((group) => group.some((each) => each.pod === selected))
+    .flatMap((group) => group.filter((each) => each.pod !== selected));
   const listed = others.slice(0, MOST_OTHERS).map(({ pod: other }) => other);
   const rest = others.length - listed.length;
   return plain(

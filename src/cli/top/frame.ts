@@ -1,11 +1,10 @@
 /** Renders one frame of `karpenter top` as lines of styled text. */
 import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { LiveDecision, LiveNode } from '../../live/model.ts';
+import type { LiveDecision, LiveNode, PendingGroup } from '../../live/model.ts';
 import { LOG_KINDS, type LogLine } from '../../observe/history/log-lines.ts';
-import { HOURS_PER_MONTH } from '../cost/now.ts';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
-import { type Choices, INITIAL, type NodeGroup, type PendingGroup, priceOf, rowsOf, type TopState } from './choices.ts';
+import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, type TopState } from './choices.ts';
 import { type Columns, columnsFor, MARK } from './columns.ts';
 import { details } from './details.ts';
 import { paneRows } from './panes.ts';
@@ -83,7 +82,7 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
     { text: `${summary.pendingPods} pending`, ...(summary.pendingPods > 0 && { color: 'yellow' as const }) },
     { text: '  ' },
     { text: `${usd(summary.usdPerHour)}/h`, bold: true },
-    { text: ` (${usd(summary.usdPerHour * HOURS_PER_MONTH, 0)}/month)`, dim: true },
+    { text: ` (${usd(summary.usdPerMonth, 0)}/month)`, dim: true },
     ...(summary.unpriced > 0 ? [{ text: `  ${summary.unpriced} without a price`, dim: true }] : []),
   ];
   const usage: Span[] = ['cpu', 'memory'].flatMap((resource): Span[] => [
@@ -187,9 +186,9 @@ function pendingLines(
   return [
     [],
     [{ text: `PENDING PODS (${pendingPods})`, bold: true, color: 'yellow' }],
-    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason, others }): Line => {
+    ...pending.slice(from, from + rows).map(({ pod, sinceMs, reason, pods }): Line => {
       const isSelected = pod === choices.selected;
-      const count = others.length === 0 ? '' : `${counted(others.length + 1, 'pod')}: `;
+      const count = pods === 1 ? '' : `${counted(pods, 'pod')}: `;
       return [
         { text: isSelected ? '▶ ' : '  ', ...(isSelected && { color: 'cyan' as const }) },
         ...cell(pod, width).map((span) => ({ ...span, ...(isSelected && { inverse: true }) })),

@@ -6,6 +6,7 @@ import type { KubeEvent, Pod, StringMap } from '../../api/kubernetes.ts';
 import type { NodePool } from '../../api/nodepool.ts';
 import { familyOf } from '../../aws/amis/families.ts';
 import { nodeCharges } from '../../aws/pricing/node-charges.ts';
+import type { PodVerdict } from '../../engine/causes/pod-verdict.ts';
 import { billedPriceOf } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
@@ -65,6 +66,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
   const cluster = new ClusterState({ informers, clock, manages: ({ group }) => group === EC2_NODE_CLASS.group });
   const nodeClasses = informers.store(EC2_NODE_CLASS, {}, { optional: true });
   let verdicts: ReadonlyMap<string, Verdict> = new Map();
+  let podVerdicts: readonly PodVerdict[] = [];
   let log: readonly LogLine[] | undefined;
   let isLost = false;
   const view = new LiveView({
@@ -74,6 +76,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
     log: failures,
     pricesOf: billedPrices({ cluster, nodeClasses, clock, types: options.types }),
     verdicts: () => [...verdicts.values()],
+    podVerdicts: () => podVerdicts,
     isLeading: () => true,
   });
   const events = new EventReader(view, informers.store(POD));
@@ -83,11 +86,13 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
       events.read(await client.listAll(EVENT, { fieldSelector: OPERATOR_EVENTS })),
     );
     verdicts = events.verdicts;
+    podVerdicts = [];
     isLost = !(await attempt(problems, 'operator', async () => {
       const server = await operator(isLost);
       if (server === undefined) return;
       const found = await askOperator<readonly Verdict[]>(server, '/debug/verdicts');
       verdicts = new Map([...events.verdicts, ...found.map((verdict) => [verdict.node, verdict] as const)]);
+      podVerdicts = await askOperator<readonly PodVerdict[]>(server, '/debug/pods');
       log = await lastLines(server, clock);
       paused = await pausedText(server);
     }));

@@ -131,6 +131,10 @@ function paidBy(node: StateNode): Payers {
   return payers;
 }
 
+/** Returns the part of a node's cost that no pod requests, from 0 to 1. */
+export const idleShare = (node: StateNode): number =>
+  Math.max(0, 1 - paidBy(node).shares.reduce((sum, share) => sum + share, 0));
+
 export class CostAccount {
   readonly #groups = Object.fromEntries(DIMENSIONS.map((each) => [each, new Groups()])) as Readonly<
     Record<CostDimension, Groups>

@@ -1,5 +1,8 @@
 /** Cost report of `/debug/cost` and `karpenter cost`. This is a public format; amounts are in USD per hour. */
 
+/** Hours per month in AWS's pricing calculator. */
+export const HOURS_PER_MONTH = 730;
+
 /** Dimension by which nodes or their pods are grouped. */
 export type CostDimension = 'nodePool' | 'zone' | 'capacityType' | 'instanceType' | 'namespace' | 'workload';
 

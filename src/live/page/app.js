@@ -135,6 +135,11 @@ new ResizeObserver(([{ contentRect }]) => {
     drawMap();
   }
 }).observe(byId('boxes'));
+/** Headings of tables stick below the header of the page, whose height depends on the width. */
+new ResizeObserver(([{ target }]) => {
+  const isSticky = getComputedStyle(target).position === 'sticky';
+  document.documentElement.style.setProperty('--top', `${isSticky ? target.offsetHeight : 0}px`);
+}).observe(document.querySelector('header'));
 byId('colour').addEventListener('change', drawMap);
 byId('boxes').addEventListener('keydown', moveInMap);
 byId('query').addEventListener('input', ({ target }) => {

@@ -1,7 +1,7 @@
 /** View with the decisions of the operator, latest first: the action, the reason, and the nodes before and after. */
 import { el, link } from './dom.js';
 import { counted, usdText } from './format.js';
-import { ask, table } from './parts.js';
+import { ask, cut, table } from './parts.js';
 
 /** Hours and labels of the choices. */
 const SPANS = [
@@ -26,12 +26,13 @@ export async function logView(given, nowMs) {
     el('span', { class: `kind-${line.kind}` }, line.kind),
     change(line, ({ nodes }) => nodes.toLocaleString('en')),
     change(line, ({ usdPerHour }) => usdText(usdPerHour)),
-    el('span', {}, ...sentence(line)),
+    cut(line.text, ...sentence(line)),
   ]);
   return [
     el('p', { class: 'choices' }, 'Last ', ...choices.flatMap((choice) => [choice, ' '])),
     table('Decisions of the operator', ['Time', 'Kind', 'Nodes', 'USD per hour', 'Decision and reason'], rows, {
       cards: true,
+      name: 'log',
     }) ?? el('p', { class: 'empty' }, 'No decisions in this time.'),
     ...(more > 0 ? [el('p', { class: 'soft' }, `and ${counted(more, 'earlier decision')}; see karpenter log`)] : []),
   ];

@@ -250,7 +250,11 @@ function hitAt({ offsetX, offsetY }) {
 }
 
 /** Shows pending pods as squares above the map. The list of pending pods has their reasons. */
-export function showWaiting(pods, count) {
+export function showWaiting(groups, count) {
+  const pods = groups.flatMap(({ others, ...first }) => [
+    first,
+    ...others.map((other) => ({ ...other, reason: first.reason })),
+  ]);
   const squares = pods.slice(0, MOST_WAITING).map(({ pod, reason }) =>
     el('a', {
       class: 'square',

@@ -1,7 +1,8 @@
 /** Tables of the nodes, one for each NodePool. Rows are reused, and only changed cells are written again. */
 import { byId, el, link } from './dom.js';
-import { amountText, byPool, counted, matches, resourceName, shareOf, spanText, usdText } from './format.js';
+import { amountText, byPool, counted, matches, nodeText, shareOf, spanText, surplusText, usdText } from './format.js';
 import { poolTitle } from './map.js';
+import { COLUMNS, devicesOf, deviceText, orderAfter, sortNodes, sortState } from './node-columns.js';
 import { STATES, sentenceOf } from './sentences.js';
 
 /** Number of rows between two pauses, in which the browser can do other work. */
@@ -12,7 +13,9 @@ const LEAST_ROWS = 10;
 /** Number of rows that the button adds, and the number of rows that a table can have. */
 const MORE_ROWS = 200;
 const MOST_ROWS = 1_000;
-const HEADINGS = ['Node', 'Instance', 'Requested', 'USD/h', 'Disruption'];
+
+/** Order of the rows of all tables. */
+let order = { key: 'name', isReversed: false };
 
 /** Rows and their shown data, by the name of the node. */
 const rows = new Map();
@@ -36,7 +39,11 @@ export async function showNodes(nodes, query, nowMs) {
   for (const [name, all] of groups) {
     const pool = poolOf(name);
     headline(pool, name, all);
-    const members = all.slice(0, Math.min(MOST_ROWS, atFirst + pool.more));
+    pool.element.classList.toggle(
+      'has-devices',
+      all.some((node) => devicesOf(node).length > 0),
+    );
+    const members = sortNodes(all, order).slice(0, Math.min(MOST_ROWS, atFirst + pool.more));
     pool.again = () => void showNodes(nodes, query, nowMs);
     showRest(pool, { shown: members.length, all: all.length });
     removeOthers(pool.body, members);
@@ -102,12 +109,12 @@ function poolOf(name) {
   if (pool === undefined) {
     const title = el('summary');
     const body = el('tbody', { role: 'rowgroup' });
-    const cells = HEADINGS.map((text) => el('th', { scope: 'col', role: 'columnheader' }, text));
+    const cells = COLUMNS.map((column) => headingOf(column, () => pool.again()));
     const head = el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...cells));
     const rest = el('p', { class: 'soft rest' });
     const table = el('table', { role: 'table', class: 'nodes', 'aria-label': poolTitle(name) }, head, body);
     const element = el('details', { class: 'pool', open: true }, title, table, rest);
-    pool = { element, title, body, rest, more: 0, again: () => undefined, shown: '' };
+    pool = { element, title, body, heads: cells, rest, more: 0, again: () => undefined, shown: '' };
     pools.set(name, pool);
     byId('pools').insertBefore(element, elementAfter(name));
   }
@@ -133,7 +140,22 @@ function headline(pool, name, members) {
   pool.title.replaceChildren(`${poolTitle(name)} `, el('small', {}, text));
 }
 
-/** Roles are explicit, because the rows of a narrow page are no longer laid out as a table. */
+/** Heading with a button that sorts all tables by the column. */
+function headingOf({ key, heading }, again) {
+  const button = el('button', { type: 'button' }, heading);
+  button.addEventListener('click', () => {
+    order = orderAfter(order, key);
+    for (const { heads } of pools.values()) for (const head of heads) markSorted(head);
+    again();
+  });
+  const head = el('th', { scope: 'col', role: 'columnheader', class: key, 'data-key': key }, button);
+  markSorted(head);
+  return head;
+}
+
+const markSorted = (head) => head.setAttribute('aria-sort', sortState(order, head.dataset.key));
+
+/** Roles are explicit, because the rows are not laid out as a table. */
 function rowOf(node, nowMs) {
   const known = rows.get(node.name);
   if (known !== undefined && known.node === node) {
@@ -141,54 +163,45 @@ function rowOf(node, nowMs) {
     return known.row;
   }
   const row = known?.row ?? el('tr', { role: 'row', 'data-name': node.name });
-  const age = el('span', {}, ageText(node, nowMs));
-  const name = link('node', node.name);
-  name.title = node.name;
-  const where = [node.zone, node.capacityType].filter(Boolean).join(', ');
-  const { verdict } = node;
-  row.replaceChildren(
-    el(
-      'th',
-      { scope: 'row', role: 'rowheader' },
-      name,
-      el(
-        'div',
-        { class: 'soft' },
-        el('span', { class: `state-${node.state}` }, STATES[node.state]),
-        age,
-        emptyingText(node),
-      ),
-    ),
-    el('td', { role: 'cell', class: 'instance' }, node.instanceType || 'unknown', el('div', { class: 'soft' }, where)),
-    el(
-      'td',
-      { role: 'cell', class: 'shares' },
-      ...Object.entries(node.shares)
-        .filter(([resource]) => resource !== 'pods')
-        .map(shareBar),
-      el('div', { class: 'soft' }, counted(node.pods, 'pod')),
-    ),
-    el('td', { role: 'cell', class: 'number' }, usdText(node.usdPerHour) || 'unknown', surplusCell(node)),
-    el(
-      'td',
-      { role: 'cell', class: 'why', title: verdict?.text },
-      verdict === undefined ? '' : sentenceOf(verdict.code),
-      el('div', { class: 'soft' }, verdict?.object ?? ''),
-    ),
-  );
+  row.title = nodeText(node, STATES);
+  const cells = COLUMNS.map(({ key }) => {
+    const content = CELLS[key](node);
+    return key === 'name'
+      ? el('th', { scope: 'row', role: 'rowheader', class: key }, content)
+      : el('td', { role: 'cell', class: key }, content);
+  });
+  const age = cells[COLUMNS.findIndex(({ key }) => key === 'age')];
+  age.textContent = ageText(node, nowMs);
+  row.replaceChildren(...cells);
   rows.set(node.name, { node, row, age });
   return row;
 }
 
-const ageText = ({ createdMs }, nowMs) => (createdMs === 0 ? '' : ` · ${spanText(nowMs - createdMs)}`);
+/** Content of the cells, by the key of the column. The age is written again with each update. */
+const CELLS = {
+  name: ({ name }) => link('node', name),
+  state: ({ state, isEmptying }) =>
+    el('span', { class: `state-${state}` }, `${STATES[state]}${isEmptying ? ', emptying' : ''}`),
+  age: () => '',
+  instance: ({ instanceType }) => instanceType || 'unknown',
+  zone: ({ zone }) => zone,
+  capacity: ({ capacityType }) => capacityType,
+  cpu: ({ shares }) => shareBar('cpu', shares.cpu),
+  memory: ({ shares }) => shareBar('memory', shares.memory),
+  devices: (node) => deviceText(devicesOf(node)),
+  pods: ({ pods }) => pods.toLocaleString('en'),
+  price: (node) => el('span', { title: surplusText(node).trim() || undefined }, usdText(node.usdPerHour) || 'unknown'),
+  idle: ({ idleUsdPerHour }) => usdText(idleUsdPerHour),
+  why: ({ verdict }) =>
+    verdict === undefined
+      ? ''
+      : el('span', { title: verdict.text }, [sentenceOf(verdict.code), verdict.object].filter(Boolean).join(': ')),
+};
 
-const emptyingText = ({ isEmptying }) =>
-  isEmptying ? el('span', { title: 'kube-scheduler fills the other nodes first' }, ' · emptying') : '';
+const ageText = ({ createdMs }, nowMs) => (createdMs === 0 ? '' : spanText(nowMs - createdMs));
 
-const surplusCell = ({ surplusCreditsUsdPerHour: usd }) =>
-  usd === undefined ? '' : el('div', { class: 'soft', title: 'for surplus CPU credits' }, `${usdText(usd)} surplus`);
-
-function shareBar([resource, share]) {
+function shareBar(resource, share) {
+  if (share === undefined) return '';
   const part = shareOf(share);
   const fill = el('div', { class: 'fill' });
   fill.style.width = `${(part * 100).toFixed(1)}%`;
@@ -203,8 +216,7 @@ function shareBar([resource, share]) {
   };
   return el(
     'div',
-    { class: 'share' },
-    el('span', {}, resourceName(resource)),
+    { class: 'share', title: `${resource} requested: ${text}` },
     el('div', { class: 'track', ...meter }, fill),
     el('span', {}, `${Math.round(part * 100)} %`),
   );

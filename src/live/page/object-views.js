@@ -1,7 +1,7 @@
 /** Content of the views of nodes, pods, NodePools and NodeClasses. */
 import { el, link } from './dom.js';
 import { amountText, counted, spanText, surplusText, usdText } from './format.js';
-import { ask, conditions, events, facts, more, table } from './parts.js';
+import { ask, conditions, cut, events, facts, more, table } from './parts.js';
 import { POD_PHASES, STATES, sentenceOf } from './sentences.js';
 
 export async function nodeView(name, nowMs) {
@@ -106,33 +106,41 @@ const usageBars = (usage) =>
 const readyText = ({ ready, problem }) =>
   ready === 'True'
     ? 'Ready'
-    : el(
-        'span',
-        {},
+    : cut(
+        problem,
         el('span', { class: `status-${ready}` }, ready === 'False' ? 'Not ready' : 'Not known yet'),
-        problem === '' ? undefined : el('div', { class: 'soft' }, problem),
+        problem === '' ? '' : el('span', { class: 'soft' }, ` ${problem}`),
       );
 
 const rest = (more, noun) => (more > 0 ? [el('p', { class: 'soft' }, `and ${counted(more, noun)} more`)] : []);
 
+/** Shows the limit with the highest use. The title has all. */
 const limitsOf = ({ usage }) => {
   const limited = usage.filter(({ limit }) => limit !== undefined);
-  return limited.length === 0 ? 'No limits' : usageBars(limited);
+  if (limited.length === 0) return 'No limits';
+  const part = ({ used, limit }) => (limit > 0 ? used / limit : 1);
+  const [tightest] = limited.toSorted((a, b) => part(b) - part(a));
+  const bars = usageBars([tightest]);
+  bars.title = limited.map((each) => `${each.resource}: ${usageText(each)}`).join('\n');
+  return bars;
 };
 
 export async function nodePoolsView() {
   const { rows, more: left } = await ask('nodepools', {});
   if (rows.length === 0) return [el('p', { class: 'empty' }, 'The cluster has no NodePools.')];
   const lines = rows.map((row) => [
-    link('nodepool', row.name),
+    cut(row.name, link('nodepool', row.name)),
     readyText(row),
-    link('nodeclass', row.nodeClass),
+    cut(row.nodeClass, link('nodeclass', row.nodeClass)),
     row.nodes.toLocaleString('en'),
     usdText(row.usdPerHour),
     limitsOf(row),
   ]);
   return [
-    table('NodePools', ['NodePool', 'State', 'NodeClass', 'Nodes', 'USD/h', 'Limits'], lines, { cards: true }),
+    table('NodePools', ['NodePool', 'State', 'NodeClass', 'Nodes', 'USD/h', 'Limits'], lines, {
+      cards: true,
+      name: 'nodepools',
+    }),
     ...rest(left, 'NodePool'),
   ];
 }
@@ -161,13 +169,16 @@ export async function nodeClassesView() {
   const { rows, more: left } = await ask('nodeclasses', {});
   if (rows.length === 0) return [el('p', { class: 'empty' }, 'The cluster has no NodeClasses.')];
   const lines = rows.map((row) => [
-    link('nodeclass', row.name),
+    cut(row.name, link('nodeclass', row.name)),
     readyText(row),
-    el('span', {}, ...row.nodePools.flatMap((pool) => [link('nodepool', pool), ' '])),
+    cut(row.nodePools.join(' '), ...row.nodePools.flatMap((pool) => [link('nodepool', pool), ' '])),
     row.nodes.toLocaleString('en'),
   ]);
   return [
-    table('NodeClasses', ['NodeClass', 'State', 'NodePools', 'Nodes'], lines, { cards: true }),
+    table('NodeClasses', ['NodeClass', 'State', 'NodePools', 'Nodes'], lines, {
+      cards: true,
+      name: 'nodeclasses',
+    }),
     ...rest(left, 'NodeClass'),
   ];
 }

@@ -6,10 +6,14 @@ import { sentenceOf } from './sentences.js';
 /** Maximum number of lines of each list. The operator stores more. */
 const MOST = 100;
 
+const percent = (part) => `${Math.round(part * 100)} %`;
+
 /** Shows totals in cells of a fixed size, so that the page does not move when they change. */
 export function showSummary(summary) {
-  const { clusterName, nodes, pods, pendingPods, usdPerHour, unpriced, isLeading } = summary;
+  const { clusterName, nodes, pods, pendingPods, usdPerHour, usdPerMonth, idleUsdPerMonth, isLeading } = summary;
+  const { requested, spotShare, unpriced } = summary;
   byId('cluster').textContent = clusterName;
+  byId('cluster').title = clusterName;
   document.title = `${clusterName}: ${nodes} nodes, ${pendingPods} pending`;
   const notes = [surplusText(summary).trim(), unpriced > 0 ? `${counted(unpriced, 'node')} with unknown price` : ''];
   const facts = [
@@ -17,19 +21,26 @@ export function showSummary(summary) {
     ['Pods', pods.toLocaleString('en')],
     ['Pending', pendingPods.toLocaleString('en')],
     ['USD/h', usdText(usdPerHour), notes.filter(Boolean).join(', ')],
+    ['USD/month', wholeUsd(usdPerMonth)],
+    ['Idle/month', wholeUsd(idleUsdPerMonth), '', 'cost that no pod requests'],
+    ['CPU', percent(requested.cpu), 'requested', 'part that pods request'],
+    ['Memory', percent(requested.memory), 'requested', 'part that pods request'],
+    ['Spot', percent(spotShare), '', "of the CPUs of the operator's nodes"],
     ['Replica', isLeading ? 'leader' : 'standby'],
   ];
   byId('summary').replaceChildren(
-    ...facts.map(([name, value, note = '']) =>
+    ...facts.map(([name, value, note = '', title = note]) =>
       el(
         'div',
-        { title: note || undefined },
+        { title: title || undefined },
         el('dt', {}, name),
         el('dd', {}, value, note === '' ? undefined : el('small', {}, ` ${note}`)),
       ),
     ),
   );
 }
+
+const wholeUsd = (usd) => `$${Math.round(usd).toLocaleString('en')}`;
 
 export function showCosts(samples) {
   const line = chartPath(samples);
@@ -52,33 +63,46 @@ export function showCosts(samples) {
   );
 }
 
-/** Replaces the items of a list. The focus stays on the same link. */
+/** Replaces the items of a list. The focus stays on the same link, and open details stay open. */
 function fill(id, items, empty) {
   const list = byId(id);
-  const focused = list.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+  const { activeElement } = document;
+  const focused = list.contains(activeElement)
+    ? (activeElement.getAttribute('href') ?? activeElement.parentElement.dataset.key)
+    : null;
+  const open = new Set([...list.querySelectorAll('details[open]')].map(({ dataset }) => dataset.key));
   list.replaceChildren(...(items.length > 0 ? items : [el('li', { class: 'empty' }, empty)]));
-  if (focused !== null) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+  // a list without links can be scrolled with the keyboard only if it can have the focus
+  list.tabIndex = 0;
+  for (const details of list.querySelectorAll('details')) details.open = open.has(details.dataset.key);
+  if (focused === null || focused === undefined) return;
+  const same = CSS.escape(focused);
+  list.querySelector(`a[href="${same}"], details[data-key="${same}"] > summary`)?.focus();
 }
 
-/** Maximum number of pods that are shown for each reason. */
-const MOST_PODS = 5;
-
-/** Shows each reason once, with the pods that wait longest for it. */
-export function showPending(pods, nowMs) {
-  const groups = [...Map.groupBy(pods, ({ reason = '' }) => reason)];
-  const items = groups.map(([reason, members]) =>
-    el(
+/** Shows the groups of pods that wait for the same change, as the operator sends them. */
+export function showPending(groups, nowMs) {
+  const podOf = ({ pod, sinceMs }) =>
+    el('div', {}, link('pod', pod), ' ', el('time', {}, sinceMs === 0 ? '' : spanText(nowMs - sinceMs)));
+  const items = groups.map((group) => {
+    const { pods, others, reason = 'No reason reported yet.', cause = '' } = group;
+    const rest = pods - 1 - others.length;
+    return el(
       'li',
       {},
-      ...members
-        .slice(0, MOST_PODS)
-        .map(({ pod, sinceMs }) =>
-          el('div', {}, link('pod', pod), ' ', el('time', {}, sinceMs === 0 ? '' : spanText(nowMs - sinceMs))),
-        ),
-      members.length > MOST_PODS ? el('div', {}, `and ${counted(members.length - MOST_PODS, 'other pod')}`) : undefined,
-      reason === '' ? undefined : el('div', { class: 'soft' }, reason),
-    ),
-  );
+      el('div', {}, el('strong', {}, counted(pods, 'pod')), ' ', el('span', { class: 'soft' }, reason)),
+      podOf(group),
+      others.length === 0
+        ? undefined
+        : el(
+            'details',
+            { 'data-key': cause },
+            el('summary', {}, `and ${counted(pods - 1, 'other pod')}`),
+            ...others.map(podOf),
+            rest > 0 ? el('div', {}, `and ${rest.toLocaleString('en')} more`) : undefined,
+          ),
+    );
+  });
   fill('pending', items, 'No pending pods.');
 }
 

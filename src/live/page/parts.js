@@ -20,11 +20,16 @@ export const facts = (pairs) =>
       .flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]),
   );
 
+/** Content of a cell that is cut if it is too long. A click and the focus of a link within show all of it. */
+export const cut = (text, ...children) =>
+  el('div', { class: 'cut', title: text, tabindex: '-1' }, ...(children.length > 0 ? children : [text]));
+
 /**
- * With `cards`, each row is a card on a narrow page. The roles are explicit, because such a row is no longer laid out as a table.
+ * With `cards`, each row has one line, and is a card on a narrow page. The roles are explicit, because a card is no table.
+ * @param options the name is a class for the style sheet
  * @returns {HTMLElement | undefined} undefined if there are no lines
  */
-export function table(title, headings, lines, { cards = false } = {}) {
+export function table(title, headings, lines, { cards = false, name } = {}) {
   if (lines.length === 0) return undefined;
   const cell = (content, at) => el('td', { role: 'cell', 'data-label': headings[at] }, content);
   const head = el(
@@ -38,7 +43,7 @@ export function table(title, headings, lines, { cards = false } = {}) {
     ...lines.map((cells) => el('tr', { role: 'row' }, ...cells.map(cell))),
   );
   const content = el('table', { role: 'table', 'aria-label': title }, head, body);
-  if (cards) return el('div', { class: 'cards' }, content);
+  if (cards) return el('div', { class: `cards ${name ?? ''}`.trim() }, content);
   const scroll = { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title };
   return el('div', scroll, el('h3', {}, title), content);
 }

@@ -3,6 +3,7 @@ import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
 import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
 import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
 import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { PodVerdict } from '../../../src/engine/causes/pod-verdict.ts';
 import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
 import { timestamp } from '../../../src/lib/times.ts';
 import type { NodeClass } from '../../../src/live/pools.ts';
@@ -33,6 +34,7 @@ export class LiveCluster {
   whatIf: (change: string) => Promise<unknown> = async () => undefined;
   nodeClasses: NodeClass[] = [];
   verdicts: Verdict[] = [];
+  podVerdicts: unknown[] = [];
   /** If true, requests for verdicts fail. */
   failing = false;
   /** Number of summaries, which equals the number of reads of the cluster. */
@@ -66,6 +68,7 @@ export class LiveCluster {
         if (this.failing) throw new Error('no verdicts');
         return this.verdicts;
       },
+      podVerdicts: () => this.podVerdicts as PodVerdict[],
       isLeading: () => {
         this.leadershipReads += 1;
         return true;

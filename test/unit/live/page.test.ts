@@ -6,6 +6,8 @@ import * as format from '../../../src/live/page/format.js';
 // @ts-expect-error: the page's own scripts have no types
 import * as layout from '../../../src/live/page/map-layout.js';
 // @ts-expect-error: the page's own scripts have no types
+import * as columns from '../../../src/live/page/node-columns.js';
+// @ts-expect-error: the page's own scripts have no types
 import * as sentences from '../../../src/live/page/sentences.js';
 // @ts-expect-error: the page's own scripts have no types
 import * as timeline from '../../../src/live/page/timeline-layout.js';
@@ -90,6 +92,44 @@ describe('the list of nodes of the page', () => {
       { code: 'pdb', count: 2, text: 'because of pdb' },
       { code: 'nominated', count: 1, text: 'because of nominated' },
     ]);
+  });
+});
+
+describe('a table of nodes', () => {
+  const rows = [
+    { name: 'a', shares: { cpu: [1, 4] }, state: 'ready', pods: 2, usdPerHour: 0.1, createdMs: 20 },
+    { name: 'b', shares: { cpu: [3, 4], 'nvidia.com/gpu': [1, 2] }, state: 'leaving', pods: 2, createdMs: 10 },
+    { name: 'c', shares: {}, state: 'launching', pods: 9, usdPerHour: 0.3, createdMs: 0 },
+  ];
+  const namesBy = (key: string, isReversed = false): string =>
+    columns
+      .sortNodes(rows, { key, isReversed })
+      .map(({ name }: { name: string }) => name)
+      .join('');
+
+  it.each([
+    ['name', 'abc', 'cba'],
+    ['cpu', 'bac', 'abc'],
+    ['pods', 'cab', 'abc'],
+    ['price', 'cab', 'acb'],
+    ['age', 'bac', 'abc'],
+    ['devices', 'bac', 'bac'],
+    ['state', 'bca', 'acb'],
+    ['no such column', 'abc', 'cba'],
+  ])('is sorted by %s, nodes without a value last', (key, usual, reversed) => {
+    expect([namesBy(key), namesBy(key, true)]).toEqual([usual, reversed]);
+  });
+
+  it('keeps all nodes for each column and both orders', () => {
+    for (const { key } of columns.COLUMNS)
+      for (const isReversed of [false, true]) expect([...namesBy(key, isReversed)].sort().join('')).toBe('abc');
+  });
+
+  it('reverses the order with the second click on a heading', () => {
+    const once = columns.orderAfter({ key: 'name', isReversed: true }, 'price');
+    const twice = columns.orderAfter(once, 'price');
+    expect([once, twice].map((order) => columns.sortState(order, 'price'))).toEqual(['descending', 'ascending']);
+    expect(columns.sortState(twice, 'name')).toBe('none');
   });
 });
 

@@ -139,7 +139,7 @@ describe('the live page', () => {
     expect((first?.data.nodes as unknown[]).length).toBe(2);
     expect(second?.data).toMatchObject({
       nodes: [],
-      pending: [{ pod: 'default/another' }, { pod: 'default/waits-0' }],
+      pending: [{ pod: 'default/another', pods: 2, others: [{ pod: 'default/waits-0' }] }],
     });
   });
 

@@ -2,7 +2,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
 import type { Pod } from '../../../src/api/kubernetes.ts';
 import { EMPTYING_TAINT } from '../../../src/api/labels.ts';
+import { CostAccount } from '../../../src/engine/cost/account.ts';
 import { nodeDetails, podDetails } from '../../../src/live/details.ts';
+import { pendingGroups } from '../../../src/live/pending.ts';
 import { Searches } from '../../../src/live/search.ts';
 import { LiveFeed } from '../../../src/live/stream.ts';
 import { LiveView } from '../../../src/live/view.ts';
@@ -55,10 +57,28 @@ describe('the state of the live page', () => {
         shares: { cpu: [1_000, 8_000], memory: [4 * 2 ** 29, 32 * 2 ** 30], pods: [4, 58] },
         blocks: [[31, 'running', 4]],
         usdPerHour: 0.25,
+        // pods request an eighth of the CPUs and a sixteenth of the memory, which have 65 % and 35 % of the price
+        idleUsdPerHour: 0.224203,
         verdict: { code: 'pdb', text: 'pdb', object: 'PodDisruptionBudget a/b' },
       },
     ]);
     expect(view.summary()).toMatchObject({ nodes: 1, pods: 4, pendingPods: 0, usdPerHour: 0.25, unpriced: 0 });
+    expect(view.summary()).toMatchObject({
+      usdPerMonth: 182.5,
+      idleUsdPerMonth: 163.67,
+      requested: { cpu: 0.125, memory: 0.063 },
+      spotShare: 1,
+    });
+  });
+
+  it('has the same idle cost as the cost report', async () => {
+    live.fill(5, 3);
+    live.pod('large', 'node-1.internal', { phase: 'Succeeded' });
+    await price();
+    const account = new CostAccount();
+    for (const node of live.cluster.nodes()) account.add(node, { usdPerHour: 0.25 });
+    const { total } = account.report(NOW_MS);
+    expect(view.summary().idleUsdPerMonth).toBeCloseTo(total.idleUsdPerHour * 730, 2);
   });
 
   it('shows the soft taint of nodes that can become empty', () => {
@@ -157,7 +177,7 @@ describe('the state of the live page', () => {
     expect(view.saidOf('default/waits-0')).toBe('no room');
     view.note({ object: pod, type: 'Normal', reason: 'Nominated', message: 'elsewhere' });
     expect(view.pending()).toEqual([
-      { pod: 'default/waits-0', sinceMs: NOW_MS - 60_000, reason: 'elsewhere' },
+      { pod: 'default/waits-0', sinceMs: NOW_MS - 60_000, reason: 'elsewhere', cause: expect.any(String) },
       { pod: 'default/waits-1', sinceMs: NOW_MS - 60_000 },
     ]);
     live.pod('waits-0', 'node-0.internal');
@@ -165,9 +185,22 @@ describe('the state of the live page', () => {
     expect(view.saidOf('default/waits-0')).toBeUndefined();
   });
 
-  it('lists two hundred of many pending pods, and counts all', () => {
+  it('groups pending pods by cause, counts all, and names the pods with the longest waits', () => {
     for (let index = 0; index < 300; index += 1) live.pod(`waits-${index}`);
-    expect([view.pending().length, view.summary().pendingPods]).toEqual([200, 300]);
+    const message = 'Failed to schedule pod, at its limit. Raise it. Details: resources={"cpu":"2"}';
+    view.note({ object: pod, type: 'Warning', reason: 'FailedScheduling', message });
+    const cause = { object: { kind: 'NodePool', name: 'default' }, field: 'cpu', offered: '4' };
+    live.podVerdicts = [1, 2].map((index) => ({
+      ...{ pod: `default/waits-${index}`, code: 'unschedulable', text: `needs ${index}` },
+      cause: { ...cause, code: 'limits', wanted: `${index}`, remedy: '' },
+    }));
+    live.podVerdicts.push({ pod: 'default/waits-0', code: 'undecided', text: 'not decided' });
+    const groups = pendingGroups(view.pending(), 3);
+    expect(groups.map(({ reason, pods, others }) => [reason, pods, others.length])).toEqual([
+      ['at its limit. Raise it.', 1, 0],
+      ['needs 1', 2, 1],
+      [undefined, 297, 2],
+    ]);
   });
 
   it('reports launched and terminated nodes with their price', async () => {

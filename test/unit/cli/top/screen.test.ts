@@ -14,6 +14,10 @@ const STATE: TopState = {
     pendingPods: 0,
     usdPerHour: 0,
     surplusCreditsUsdPerHour: 0,
+    usdPerMonth: 0,
+    idleUsdPerMonth: 0,
+    requested: { cpu: 0, memory: 0 },
+    spotShare: 0,
     unpriced: 1,
   },
   nodes: [

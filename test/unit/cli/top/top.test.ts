@@ -48,6 +48,10 @@ const STATE: TopState = {
     pendingPods: 1,
     usdPerHour: 1.9,
     surplusCreditsUsdPerHour: 0,
+    usdPerMonth: 1387,
+    idleUsdPerMonth: 300,
+    requested: { cpu: 0.5, memory: 0.25 },
+    spotShare: 0.5,
     unpriced: 0,
   },
   nodes: [

@@ -1,0 +1,71 @@
+/** Columns of the tables of the nodes, and their order. The functions are pure and can be tested without a browser. */
+import { resourceName, shareOf } from './format.js';
+import { STATES, sentenceOf } from './sentences.js';
+
+const used = (resource) => (node) => (node.shares[resource] === undefined ? undefined : shareOf(node.shares[resource]));
+
+const FIXED = new Set(['cpu', 'memory', 'pods']);
+
+/** Returns the devices of a node with their shares. */
+export const devicesOf = ({ shares }) => Object.entries(shares).filter(([resource]) => !FIXED.has(resource));
+
+/** @param {readonly (readonly [string, readonly [number, number]])[]} devices */
+export const deviceText = (devices) =>
+  devices.map(([resource, share]) => `${resourceName(resource)} ${Math.round(shareOf(share) * 100)} %`).join(', ');
+
+/**
+ * Columns from left to right: key, heading, and the value by which nodes are sorted. Numbers are sorted from the largest first,
+ * texts from A to Z.
+ */
+export const COLUMNS = [
+  { key: 'name', heading: 'Node', sortBy: ({ name }) => name },
+  { key: 'state', heading: 'State', sortBy: ({ state }) => STATES[state] },
+  { key: 'age', heading: 'Age', sortBy: ({ createdMs }) => (createdMs === 0 ? undefined : -createdMs) },
+  { key: 'instance', heading: 'Instance type', sortBy: ({ instanceType }) => instanceType || undefined },
+  { key: 'zone', heading: 'Zone', sortBy: ({ zone }) => zone || undefined },
+  { key: 'capacity', heading: 'Capacity', sortBy: ({ capacityType }) => capacityType || undefined },
+  { key: 'cpu', heading: 'CPU', sortBy: used('cpu') },
+  { key: 'memory', heading: 'Memory', sortBy: used('memory') },
+  {
+    key: 'devices',
+    heading: 'Devices',
+    sortBy: (node) => {
+      const shares = devicesOf(node).map(([, share]) => shareOf(share));
+      return shares.length === 0 ? undefined : Math.max(...shares);
+    },
+  },
+  { key: 'pods', heading: 'Pods', sortBy: ({ pods }) => pods },
+  { key: 'price', heading: 'USD/h', sortBy: ({ usdPerHour }) => usdPerHour },
+  { key: 'idle', heading: 'Idle', sortBy: ({ idleUsdPerHour }) => idleUsdPerHour },
+  { key: 'why', heading: 'Disruption', sortBy: ({ verdict }) => verdict && sentenceOf(verdict.code) },
+];
+
+const NUMBERS = new Set(['age', 'cpu', 'memory', 'devices', 'pods', 'price', 'idle']);
+
+/** @typedef {{ key: string, isReversed: boolean }} Order */
+
+/** Returns the order after a click on the heading of a column: its usual order, or the opposite of the present order. */
+export const orderAfter = ({ key, isReversed }, clicked) =>
+  clicked === key ? { key, isReversed: !isReversed } : { key: clicked, isReversed: false };
+
+/** Sorts nodes by a column. Nodes without a value come last, and equal nodes are sorted by name. */
+export const sortNodes = (nodes, { key, isReversed }) => {
+  const { sortBy } = COLUMNS.find((column) => column.key === key) ?? COLUMNS[0];
+  const direction = isReversed ? -1 : 1;
+  const rows = nodes.map((node) => ({ node, value: sortBy(node) }));
+  return rows.sort((a, b) => compare(a.value, b.value, direction) || byName(a.node, b.node)).map(({ node }) => node);
+};
+
+/** Returns the value of `aria-sort` for a column. */
+export const sortState = ({ key, isReversed }, column) => {
+  if (key !== column) return 'none';
+  return NUMBERS.has(key) === isReversed ? 'ascending' : 'descending';
+};
+
+const byName = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+
+function compare(a, b, direction) {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  if (typeof a === 'number') return direction * (b - a);
+  return a < b ? -direction : a > b ? direction : 0;
+}
