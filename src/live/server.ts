@@ -13,6 +13,7 @@ import { send } from '../process/long-answer.ts';
 import { type Address, isLoopback } from '../process/loopback.ts';
 import { jsonInSteps } from '../process/rendered-answer.ts';
 import type { ClusterState } from '../state/cluster.ts';
+import { whatIfChoices } from './choices.ts';
 import { nodeDetails, podDetails } from './details.ts';
 import { costTimeline, logTab, type NodeLives } from './lives.ts';
 import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
@@ -90,6 +91,7 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
     '/api/timeline': (query) => options.lives.timeline(query),
     '/api/log': (query) => logTab(options.history, query, clock.now()),
     '/api/costs': () => costTimeline(options.history),
+    '/api/choices': () => whatIfChoices(cluster),
     '/api/what-if': (query) => whatIfAnswer(query.get('change') ?? '', options),
     '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
   };

@@ -154,6 +154,11 @@ const VIEWS = [
   ['what-if/drain%20node-0.internal', 'What if'],
 ] as const;
 
+const listOf = (list: string): Promise<readonly (string | null)[]> =>
+  page
+    .locator(`#choices-${list} option`)
+    .all()
+    .then((found) => Promise.all(found.map((each) => each.getAttribute('value'))));
 const internal = (name: string): string => `${name}.internal`;
 const rowNames = (): Promise<readonly string[]> => page.locator('tbody th a').allTextContents();
 
@@ -416,6 +421,8 @@ describe('the live page', () => {
 
   it('shows the effect of a change under its own address', async () => {
     live.fill(2, 1);
+    live.ownedPod('web-abc-1', { namespace: 'shop', kind: 'ReplicaSet', name: 'web-abc', hash: 'abc' });
+    live.ownedPod('agent', { namespace: 'shop', kind: 'DaemonSet', name: 'agent' });
     const asked: string[] = [];
     live.whatIf = async (change) => {
       asked.push(change);
@@ -424,7 +431,12 @@ describe('the live page', () => {
     };
     await open();
     await page.getByRole('link', { name: 'What if' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('web');
+    await page.locator('#choices-nodes option').nth(1).waitFor({ state: 'attached' });
+    const workload = page.getByRole('combobox', { name: 'Workload' });
+    expect(await listOf('workloads')).toEqual(['shop/Deployment/web']);
+    expect(await listOf('nodes')).toEqual(['node-0.internal', 'node-1.internal']);
+    expect(await listOf('nodePools')).toEqual(['default', 'gpu']);
+    await workload.fill('shop/Deployment/web');
     await page.getByLabel('Replicas', { exact: true }).fill('50');
     await page.keyboard.press('Enter');
     await page.getByText('48 pods would be added. 3 nodes would be launched for $0.7500 an hour.').waitFor();
@@ -435,14 +447,14 @@ describe('the live page', () => {
     await page.getByRole('row', { name: /default\/web-2.*new node 1, m7i.2xlarge/s }).waitFor();
     expect(await page.getByLabel('Replicas', { exact: true }).inputValue()).toBe('50');
 
-    await page.getByLabel('Name', { exact: true }).fill('nobody');
+    await workload.fill('default/deploy/nobody');
     await page.getByRole('button', { name: 'Show the effect' }).click();
     await page.getByText('it has no pods').waitFor();
     await page.goto(`${served.url}#/node/node-0.internal`);
     await page.getByRole('link', { name: 'What if this node is drained?' }).click();
     await page.getByText('1 pod would stay pending.').waitFor();
-    expect(await page.getByLabel('Node', { exact: true }).inputValue()).toBe('node-0.internal');
-    expect(asked).toEqual(['scale default/deploy/web=50', 'scale default/deploy/nobody=50', 'drain node-0.internal']);
+    expect(await page.getByRole('combobox', { name: 'Node' }).inputValue()).toBe('node-0.internal');
+    expect(asked).toEqual(['scale shop/Deployment/web=50', 'scale default/deploy/nobody=50', 'drain node-0.internal']);
     expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
   });
 

@@ -2,7 +2,7 @@
 import { resourceName, shareOf } from './format.js';
 import { STATES, sentenceOf } from './sentences.js';
 
-const used = (resource) => (node) => (node.shares[resource] === undefined ? undefined : shareOf(node.shares[resource]));
+const useOf = (resource) => (node) => (node.shares[resource] === undefined ? undefined : shareOf(node.shares[resource]));
 
 const FIXED = new Set(['cpu', 'memory', 'pods']);
 
@@ -24,8 +24,8 @@ export const COLUMNS = [
   { key: 'instance', heading: 'Instance type', sortBy: ({ instanceType }) => instanceType || undefined },
   { key: 'zone', heading: 'Zone', sortBy: ({ zone }) => zone || undefined },
   { key: 'capacity', heading: 'Capacity', sortBy: ({ capacityType }) => capacityType || undefined },
-  { key: 'cpu', heading: 'CPU', sortBy: used('cpu') },
-  { key: 'memory', heading: 'Memory', sortBy: used('memory') },
+  { key: 'cpu', heading: 'CPU', sortBy: useOf('cpu') },
+  { key: 'memory', heading: 'Memory', sortBy: useOf('memory') },
   {
     key: 'devices',
     heading: 'Devices',

@@ -7,31 +7,24 @@ import { ask, table } from './parts.js';
 const CHANGES = {
   scale: {
     label: 'Scale a workload',
-    pattern: /^scale\s+(?:([^/\s]+)\/)?([^/\s]+)\/([^/\s=]+)=(\d+)$/,
+    pattern: /^scale\s+([^\s=]+)=(\d+)$/,
     fields: [
-      { name: 'namespace', label: 'Namespace', value: 'default' },
-      {
-        name: 'kind',
-        label: 'Kind',
-        value: 'deploy',
-        options: { deploy: 'Deployment', sts: 'StatefulSet', rs: 'ReplicaSet' },
-      },
-      { name: 'name', label: 'Name' },
+      { name: 'workload', label: 'Workload', list: 'workloads', placeholder: 'namespace/Deployment/name' },
       { name: 'replicas', label: 'Replicas', type: 'number' },
     ],
-    textOf: ({ namespace, kind, name, replicas }) => `scale ${namespace}/${kind}/${name}=${replicas}`,
+    textOf: ({ workload, replicas }) => `scale ${workload}=${replicas}`,
   },
   drain: {
     label: 'Drain a node',
     pattern: /^drain\s+(\S+)$/,
-    fields: [{ name: 'node', label: 'Node' }],
+    fields: [{ name: 'node', label: 'Node', list: 'nodes' }],
     textOf: ({ node }) => `drain ${node}`,
   },
   limit: {
     label: 'Change a limit of a NodePool',
     pattern: /^limit\s+(\S+)\s+([^=\s]+)=(\S+)$/,
     fields: [
-      { name: 'pool', label: 'NodePool' },
+      { name: 'pool', label: 'NodePool', list: 'nodePools' },
       { name: 'resource', label: 'Resource', value: 'cpu' },
       { name: 'amount', label: 'Limit' },
     ],
@@ -41,7 +34,7 @@ const CHANGES = {
     label: 'Change a requirement of a NodePool',
     pattern: /^require\s+(\S+)\s+([^=\s]+)=(\S*)$/,
     fields: [
-      { name: 'pool', label: 'NodePool' },
+      { name: 'pool', label: 'NodePool', list: 'nodePools' },
       { name: 'key', label: 'Label', value: 'karpenter.k8s.aws/instance-family' },
       { name: 'values', label: 'Values, separated by commas', optional: true },
     ],
@@ -66,6 +59,7 @@ export async function whatIfView(change) {
     'Shows which nodes the operator would launch after a change, as karpenter simulate does. Nothing is changed.',
   );
   const form = formFor(readChange(change));
+  form.append(...(await choiceLists()));
   if (change === '') return [intro, form];
   return [intro, form, el('div', { id: 'answer', role: 'status' }, ...(await answerTo(change)))];
 }
@@ -106,20 +100,27 @@ function formFor({ kind, values }) {
   return form;
 }
 
-function fieldFor({ name, label, value, options, type = 'text', optional = false }, given) {
-  const input =
-    options === undefined
-      ? el('input', {
-          name,
-          type,
-          required: !optional,
-          autocomplete: 'off',
-          spellcheck: 'false',
-          ...(type === 'number' && { min: 0, max: 999_999 }),
-        })
-      : el('select', { name }, ...Object.entries(options).map(([each, text]) => el('option', { value: each }, text)));
+function fieldFor({ name, label, value, list, placeholder, type = 'text', optional = false }, given) {
+  const input = el('input', {
+    name,
+    type,
+    placeholder,
+    list: list && `choices-${list}`,
+    required: !optional,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    ...(type === 'number' && { min: 0, max: 999_999 }),
+  });
   input.value = given[name] ?? value ?? '';
   return el('label', {}, label, input);
+}
+
+/** Lists of the names in the cluster, from which the fields suggest. */
+async function choiceLists() {
+  const choices = await ask('choices', {}).catch(() => ({}));
+  return Object.entries(choices).map(([list, names]) =>
+    el('datalist', { id: `choices-${list}` }, ...names.map((each) => el('option', { value: each }))),
+  );
 }
 
 function answerContent(answer) {

@@ -141,6 +141,27 @@ export class LiveCluster {
     return pod;
   }
 
+  /** Creates a pending pod of a controller. */
+  ownedPod(
+    name: string,
+    owner: {
+      readonly namespace: string;
+      readonly kind: string;
+      readonly name: string;
+      readonly hash?: string;
+    },
+  ): void {
+    const { namespace, hash, ...controller } = owner;
+    const { spec, status } = this.pod(name);
+    this.stores.store(POD).remove(this.pod(name));
+    const labels = hash === undefined ? {} : { 'pod-template-hash': hash };
+    const ownerReferences = [{ ...controller, apiVersion: 'apps/v1', uid: 'uid', controller: true }];
+    const metadata = { name, namespace, labels, ownerReferences };
+    this.stores
+      .store(POD)
+      .put(this.versioned<Pod>({ apiVersion: 'v1', kind: 'Pod', metadata, spec, ...{ status } } as Pod));
+  }
+
   /** Creates a NodePool with limits, a budget and a reason why it is not ready. */
   limitedPool(name: string): void {
     this.stores.store(NODE_POOL).put(
