@@ -62,6 +62,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     summary: 'show the current cost of nodes by NodePool, zone, namespace or workload, or past costs',
     load: async () => (await import('./cli/cost.ts')).costCommand(VERSION),
   },
+  efficiency: {
+    question: 'cost',
+    summary: 'compare the requests of pods with their use, and show the cost with requests that fit',
+    load: async () => (await import('./cli/efficiency.ts')).efficiencyCommand(VERSION),
+  },
   report: {
     question: 'cost',
     summary: 'report decisions, savings and idle nodes of the last days, or each consolidation',

@@ -107,7 +107,7 @@ function questionsOf({ url, now, objects }: Scene, folder: string): readonly Que
     },
     {
       title: 'How much do the nodes cost, and which NodePool costs most?',
-      text: '`--by` also accepts zone, namespace and workload, and `--history` shows past costs.',
+      text: '`--by` also accepts zone and workload, `--history` shows past costs, and `karpenter efficiency` unused requests.',
       commands: [{ args: ['cost'], hidden: live }],
     },
     {

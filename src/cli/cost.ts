@@ -7,19 +7,21 @@ import { periodOption } from './budgets.ts';
 import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { type CostHistory, costHistory, type Per } from './cost/history.ts';
-import { type By, type CostNow, costNow, costOfManifests, DIMENSIONS } from './cost/now.ts';
+import { type By, type CostNow, costNow, costOfNodes, DIMENSIONS, type PricedNodes, pricedNodes } from './cost/now.ts';
 import { type Example, withExamples } from './describe.ts';
 import { keptHistory } from './kept-history.ts';
 import type { Manifest } from './objects/read.ts';
 import { askLeader } from './operator-or-cluster.ts';
 import { costText, historyText } from './render/cost.ts';
-import { type Format, outputOption, printAs } from './render/output.ts';
+import { focusCsv, focusRows } from './render/focus.ts';
+import { type Format, printAs } from './render/output.ts';
 import {
   cpuUtilizationOption,
   filenameOption,
   instanceTypesOption,
   manifestsOf,
   nodeFeeOption,
+  notKnown,
   nowOption,
   priceBookOption,
   typesNoting,
@@ -39,7 +41,7 @@ interface Flags extends SourceFlags {
   readonly nodeHourlyFee?: number;
   readonly expectedCpuUtilization?: number;
   readonly now?: number;
-  readonly output: Format;
+  readonly output: Format | 'focus';
 }
 
 const DAY_MS = 86_400_000;
@@ -51,20 +53,23 @@ const isCluster = ({ kubeconfig, context }: Flags): boolean => kubeconfig !== un
 
 /** Returns the current costs. The operator's own figures do not depend on unknown facts. */
 async function nowFor(flags: Flags, userAgent: string): Promise<CostNow> {
-  const { filename, by, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
+  const { filename, by, now: nowMs = Date.now() } = flags;
   if (filename.length === 0 && !isCluster(flags)) return costNow(await askLeader<CostReport>(flags, '/debug/cost'), by);
-  const read = isCluster(flags)
-    ? await reading(flags, userAgent, costManifests)
-    : { manifests: manifestsOf({ filename }), unknown: [] };
+  const found = await nodesFor(flags, userAgent);
+  return costNow(costOfNodes(found, nowMs), by, found.unknown);
+}
+
+/** Reads nodes with their prices from files, or from the cluster of the kubeconfig. */
+async function nodesFor(flags: Flags, userAgent: string): Promise<PricedNodes> {
+  const { filename, nodeHourlyFee, priceBook, now: nowMs = Date.now() } = flags;
+  const read =
+    filename.length > 0
+      ? { manifests: manifestsOf({ filename }), unknown: [] }
+      : await reading(flags, userAgent, costManifests);
   const { types, notes: ofTypes, unknown: ofSales } = typesNoting(flags);
-  const { report, notes, unknown } = await costOfManifests(read.manifests, {
-    types,
-    nowMs,
-    nodeHourlyFee,
-    priceBook,
-  });
-  writeNotes([...ofTypes, ...notes]);
-  return costNow(report, by, [...read.unknown, ...unknown, ...ofSales]);
+  const found = await pricedNodes(read.manifests, { types, nowMs, nodeHourlyFee, priceBook });
+  writeNotes([...ofTypes, ...found.notes]);
+  return { ...found, unknown: [...read.unknown, ...found.unknown, ...ofSales] };
 }
 
 async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory> {
@@ -87,6 +92,7 @@ const EXAMPLES: readonly Example[] = [
     what: 'a cluster, without querying its operator',
     command: 'karpenter cost --by namespace --context staging',
   },
+  { what: 'the charges of the nodes for a tool that reads FOCUS', command: 'karpenter cost -o focus > nodes.csv' },
   { what: 'over a dump', command: 'karpenter cost --by zone -f now.yaml' },
   { what: 'the cost of each day of the last week', command: 'karpenter cost --history --since 7d' },
   {
@@ -110,6 +116,10 @@ function refuse(command: Command, flags: Flags): void {
   if (flags.history && flags.filename.length > 0)
     command.error(
       'error: --history cannot be combined with -f, because manifests have no history; use the operator or --context',
+    );
+  if (flags.output === 'focus' && (flags.history || flags.server !== undefined))
+    command.error(
+      'error: -o focus reads the nodes of the cluster or of -f, and cannot be combined with --history or --server',
     );
   if (flags.history && command.getOptionValueSource('by') === 'cli')
     command.error('error: --by cannot be combined with --history, because the history is kept by NodePool only');
@@ -143,7 +153,11 @@ const withOptions = (command: Command): Command =>
     .addOption(nodeFeeOption())
     .addOption(cpuUtilizationOption())
     .addOption(nowOption())
-    .addOption(outputOption())
+    .addOption(
+      new Option('-o, --output <format>', 'output format; focus: CSV with a row for each charge of a node (FOCUS 1.0)')
+        .choices(['table', 'json', 'yaml', 'focus'])
+        .default('table'),
+    )
     .addHelpText('after', HELP);
 
 /** @param version version of the product */
@@ -154,8 +168,13 @@ export function costCommand(version: string): Command {
   );
   return withExamples(withOptions(command), EXAMPLES).action(async (flags: Flags) => {
     refuse(command, flags);
-    if (flags.history) await printAs(flags.output, await historyFor(flags, userAgent), historyText);
-    else await printAs(flags.output, await nowFor(flags, userAgent), costText);
+    const { output } = flags;
+    if (output === 'focus') {
+      const { nodes, prices, unknown } = await nodesFor(flags, userAgent);
+      writeNotes(notKnown(unknown));
+      process.stdout.write(focusCsv(focusRows(nodes, prices, flags.now ?? Date.now())));
+    } else if (flags.history) await printAs(output, await historyFor(flags, userAgent), historyText);
+    else await printAs(output, await nowFor(flags, userAgent), costText);
   });
 }
 

@@ -69,7 +69,7 @@ const tooSlow = (url: URL, { ms }: AnswerLimits): Error =>
   new Error(`${url} did not respond within ${ms / 1000} s; check that the operator is running and not overloaded`);
 
 /** Reads a body. @throws Error if the body, after decompression, is too long */
-async function textOf({ body }: Response, mostBytes: number): Promise<string> {
+export async function textOf({ body }: Response, mostBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;

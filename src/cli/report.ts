@@ -6,6 +6,7 @@ import { Command, Option } from 'commander';
 import type { CostReport } from '../engine/cost/report.ts';
 import type { Verdict } from '../engine/disruption/verdicts.ts';
 import { nearestName } from '../lib/nearest-name.ts';
+import { own } from '../lib/own.ts';
 import type { HistoryView } from '../process/history-view.ts';
 import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
@@ -13,7 +14,7 @@ import { movesCommand } from './moves.ts';
 import { askOperator } from './operator.ts';
 import { fromLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { printAs } from './render/output.ts';
-import { reportMarkdown, reportText } from './render/report.ts';
+import { reportHtml, reportMarkdown, reportText } from './render/report.ts';
 import { reportOf, type SupportReport } from './render/support-report.ts';
 import { nowOption } from './scenario.ts';
 import { withLeader } from './source.ts';
@@ -21,10 +22,17 @@ import { withLeader } from './source.ts';
 interface Flags extends LeaderFlags {
   readonly since: number;
   readonly now?: number;
-  readonly output: 'table' | 'markdown' | 'json' | 'yaml';
+  readonly weekly?: boolean;
+  readonly output?: 'table' | 'markdown' | 'html' | 'json' | 'yaml';
 }
 
-async function reportFor({ since, now: untilMs = Date.now(), output: _, ...flags }: Flags): Promise<SupportReport> {
+async function reportFor({
+  since,
+  now: untilMs = Date.now(),
+  output: _,
+  weekly: __,
+  ...flags
+}: Flags): Promise<SupportReport> {
   const sinceMs = untilMs - since;
   const [history, cost, verdicts] = await fromLeader(flags, (server) =>
     Promise.all([
@@ -42,6 +50,7 @@ const EXAMPLES: readonly Example[] = [
     command: 'karpenter report',
   },
   { what: 'the last month, as Markdown', command: 'karpenter report --since 30d -o markdown > nodes.md' },
+  { what: 'the last week for a mail', command: 'karpenter report --weekly -o html > week.html' },
   {
     what: 'the most idle nodes, with their reason codes',
     command: `karpenter report -o json | jq -r '.wasteful[] | [.node, .idleUsdPerHour, .code] | @tsv'`,
@@ -69,16 +78,20 @@ export const reportCommand = (): Command =>
     .addOption(nowOption())
     .addOption(
       new Option('-o, --output <format>', 'output format')
-        .choices(['table', 'markdown', 'json', 'yaml'])
-        .default('table'),
+        .choices(['table', 'markdown', 'html', 'json', 'yaml'])
+        .default(undefined, '"table", with --weekly "markdown"'),
     )
+    .option('--weekly', 'the last seven days for a mail, as Markdown, or with -o html as HTML')
     .addHelpText('after', HELP)
     // a misspelled subcommand is an argument of this command
     .allowExcessArguments()
     .action(async (flags: Flags, command: Command) => {
       const [unknown] = command.args;
       if (unknown !== undefined) refuseSubcommand(command, unknown);
-      const { output } = flags;
-      const isMarkdown = output === 'markdown';
-      await printAs(isMarkdown ? 'table' : output, await reportFor(flags), isMarkdown ? reportMarkdown : reportText);
+      if (flags.weekly && command.getOptionValueSource('since') === 'cli')
+        command.error('error: --weekly cannot be combined with --since');
+      const { output = flags.weekly ? 'markdown' : 'table' } = flags;
+      const text = { table: reportText, markdown: reportMarkdown, html: reportHtml };
+      const format = output === 'markdown' || output === 'html' ? 'table' : output;
+      await printAs(format, await reportFor(flags), own(text, output) ?? reportText);
     });

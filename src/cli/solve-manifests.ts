@@ -5,7 +5,14 @@ import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
 import type { Plan, SolveOptions } from '../engine/model.ts';
 import { checkRemedies, provePodRemedy } from '../engine/remedy-check.ts';
 import { solve } from '../engine/solve.ts';
-import { type ChangeEffect, effectOf, podsToSolve, type Situation } from '../engine/what-if/effect.ts';
+import {
+  type ChangeEffect,
+  type ClusterTotals,
+  effectOf,
+  podsToSolve,
+  type Situation,
+  totalsOf,
+} from '../engine/what-if/effect.ts';
 import { defined } from '../lib/defined.ts';
 import { launchOptions } from '../planner/options.ts';
 import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
@@ -85,6 +92,10 @@ export async function solveManifests(
 }
 
 const situationOf = ({ snapshot, leaving, allPools: pools }: World): Situation => ({ snapshot, leaving, pools });
+
+/** Returns the nodes and the cost of the cluster after the plan. */
+export const totalsAfter = ({ world, plan }: SolvedManifests): ClusterTotals =>
+  totalsOf({ situation: situationOf(world), plan }, NONE);
 
 interface Comparison {
   /** Undefined if the manifests are complete only with the change. */

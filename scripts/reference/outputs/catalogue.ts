@@ -6,6 +6,7 @@ import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
 import type { BudgetCalendar } from '../../../src/cli/budgets.ts';
 import type { CostHistory } from '../../../src/cli/cost/history.ts';
 import type { CostNow } from '../../../src/cli/cost/now.ts';
+import type { Efficiency } from '../../../src/cli/efficiency/report.ts';
 import type { ExplainedVerdict } from '../../../src/cli/explain.ts';
 import type { MigrationPlan } from '../../../src/cli/migrate/plan/step.ts';
 import type { Status } from '../../../src/cli/migrate/status.ts';
@@ -21,7 +22,7 @@ import type { LogLine } from '../../../src/observe/history/log-lines.ts';
 import type { ReplayResult } from '../../../src/replay/result.ts';
 import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
 import type { DescribedOutput } from '../verbs.ts';
-import { COST, COST_HISTORY, LOG, REPORT } from './cost.ts';
+import { COST, COST_HISTORY, EFFICIENCY, LOG, REPORT } from './cost.ts';
 import { INSTANCE_TYPE } from './instance-types.ts';
 import { MIGRATE_PLAN, MIGRATE_STATUS, SNAPSHOT } from './migrate.ts';
 import { BLOCKERS, BUDGET_CALENDAR, DRAIN, MOVES, VERDICTS } from './nodes.ts';
@@ -44,6 +45,7 @@ export const OUTPUTS: readonly Output[] = [
   { name: 'moves', verb: 'report moves', schema: MOVES },
   { name: 'cost', verb: 'cost', schema: COST },
   { name: 'cost-history', verb: 'cost', when: 'with `--history`', schema: COST_HISTORY },
+  { name: 'efficiency', verb: 'efficiency', schema: EFFICIENCY },
   { name: 'log', verb: 'log', schema: LOG },
   { name: 'report', verb: 'report', schema: REPORT },
   { name: 'offerings', verb: 'offerings', schema: OFFERINGS },
@@ -71,6 +73,7 @@ export type Printed =
   | Fitting<typeof BUDGET_CALENDAR, BudgetCalendar>
   | Fitting<typeof COST, CostNow>
   | Fitting<typeof COST_HISTORY, CostHistory>
+  | Fitting<typeof EFFICIENCY, Efficiency>
   | Fitting<typeof LOG, readonly LogLine[]>
   | Fitting<typeof REPORT, SupportReport>
   | Fitting<typeof OFFERINGS, readonly PoolOfferings[]>

@@ -53,6 +53,67 @@ export const COST = Type.Object(
   { description: 'Current cost of nodes by group' },
 );
 
+const amounts = (description: string) =>
+  Type.Object(
+    {
+      cpu: Type.Number({ description: 'Thousandths of a CPU' }),
+      memory: Type.Number({ description: 'Bytes' }),
+    },
+    { description },
+  );
+const planned = (description: string) =>
+  Type.Object(
+    {
+      nodes: count('Nodes, including those without NodePool'),
+      usdPerMonth: usd('Cost of 730 hours'),
+      unschedulable: count('Pods without a place'),
+    },
+    { description },
+  );
+
+export const EFFICIENCY = Type.Object(
+  {
+    at: time('When'),
+    source: text('Where the use of the pods comes from'),
+    by: Type.Enum(['namespace', 'workload', 'label']),
+    label: Type.Optional(text('Label by which pods are grouped')),
+    groups: Type.Array(
+      Type.Object({
+        name: text('For a workload: namespace/Kind/name; __none__ are pods without the label'),
+        pods: count('Pods'),
+        measured: count('Pods with a known use; the use of the others counts as their requests'),
+        requested: amounts('Sum of the requests'),
+        usedP50: amounts('Median use of the measured pods'),
+        usedP95: amounts('95th percentile of the use of the measured pods'),
+        right: amounts('Sum of the requests that fit to the use'),
+        usdPerMonth: usd('Part of the cost of the nodes for the requests, in 730 hours'),
+        idleUsdPerMonth: usd('Part of it for requests beyond the 95th percentile'),
+      }),
+      { description: 'Highest idle cost first' },
+    ),
+    now: Type.Object(
+      {
+        nodes: count('Nodes'),
+        usdPerMonth: usd('Cost of 730 hours as AWS bills it'),
+        unrequestedUsdPerMonth: usd('Part that no pod requests'),
+        unusedUsdPerMonth: usd('Part that pods request and do not use'),
+        coveredUsdPerMonth: usd('Prices of instances that commitments cover; not part of the cost'),
+        spotShare: Type.Number({ minimum: 0, maximum: 1, description: 'Part of the cost for spot nodes' }),
+        otherNodes: Type.Object(
+          { nodes: count('Nodes'), usdPerMonth: usd('Cost of 730 hours') },
+          { description: 'Nodes without NodePool; part of the cost' },
+        ),
+        unpriced: count('Nodes with an unknown price; not counted'),
+      },
+      { description: 'Present cost' },
+    ),
+    repacked: planned('All pods of NodePools on new nodes, with the present requests'),
+    withRightRequests: planned('The same with the requests that fit to the use'),
+    unknown: Type.Optional(UNKNOWN),
+  },
+  { description: 'Requests and use of pods, and the cost with requests that fit' },
+);
+
 const spent = {
   usd: usd('Effective cost'),
   listUsd: usd('Cost at the list prices of AWS'),

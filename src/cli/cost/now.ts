@@ -1,6 +1,6 @@
 /** Computes current costs, grouped by one dimension. */
 
-import { CostAccount } from '../../engine/cost/account.ts';
+import { CostAccount, type NodePrice } from '../../engine/cost/account.ts';
 import { nodePrices } from '../../engine/cost/node-prices.ts';
 import {
   type CostDimension,
@@ -9,6 +9,7 @@ import {
   type CostSums,
   HOURS_PER_MONTH,
 } from '../../engine/cost/report.ts';
+import type { StateNode } from '../../engine/model.ts';
 import type { Manifest } from '../objects/read.ts';
 import { worldOf } from '../objects/snapshot.ts';
 import type { TypesFor } from '../scenario.ts';
@@ -73,24 +74,38 @@ interface CountingOptions {
   readonly priceBook?: string | undefined;
 }
 
+/** Nodes of manifests with their prices. */
+export interface PricedNodes {
+  readonly nodes: readonly StateNode[];
+  /** By provider id. */
+  readonly prices: ReadonlyMap<string, NodePrice>;
+  readonly notes: readonly string[];
+  readonly unknown: readonly string[];
+}
+
 /** @throws InputError with the document and the field */
-export async function costOfManifests(
+export async function pricedNodes(
   manifests: readonly Manifest[],
   { types, nowMs, nodeHourlyFee, priceBook }: CountingOptions,
-): Promise<{ readonly report: CostReport } & Readonly<Record<'notes' | 'unknown', readonly string[]>>> {
+): Promise<PricedNodes> {
   const world = await worldOf(manifests, {
     instanceTypes: await types(manifests, nowMs),
     nowMs,
     priceBook,
     settings: { nodeHourlyFee },
   });
-  const account = new CostAccount();
-  const { nodes } = world;
-  const prices = nodePrices(nodes, world.allPools, world.snapshot.commitments);
-  for (const node of nodes) account.add(node, prices.get(node.providerId));
+  const { nodes, notes } = world;
   return {
-    report: account.report(nowMs),
-    notes: world.notes,
+    nodes,
+    prices: nodePrices(nodes, world.allPools, world.snapshot.commitments),
+    notes,
     unknown: [...world.unknown, ...(priceBook === undefined ? [NO_BOOK] : [])],
   };
+}
+
+/** Returns the report on nodes of NodePools. */
+export function costOfNodes({ nodes, prices }: Pick<PricedNodes, 'nodes' | 'prices'>, nowMs: number): CostReport {
+  const account = new CostAccount();
+  for (const node of nodes) account.add(node, prices.get(node.providerId));
+  return account.report(nowMs);
 }

@@ -1,41 +1,23 @@
-/** Renders reports for a terminal, and as Markdown. */
+/** Renders reports for a terminal, as Markdown and as HTML. */
 
 import { rate, surplusPart, usd } from './cost.ts';
+import { type Document, html, markdown, type Section, sectionsText } from './sections.ts';
 import type { MoveSums, SupportReport, WastefulNode } from './support-report.ts';
-import { counted, table, usdPerHour } from './table.ts';
-import { indented, terminalWidth } from './wrap.ts';
+import { counted, usdPerHour } from './table.ts';
 
-interface Section {
-  readonly title: string;
-  readonly lines: readonly string[];
-  readonly headings?: readonly string[];
-  readonly rows?: readonly (readonly string[])[];
-}
+const TITLE = 'Nodes: decisions and savings';
 
-export function reportText(report: SupportReport): string {
-  const sections = sectionsOf(report).map(({ title, lines, headings = [], rows = [] }) =>
-    [title.toUpperCase(), ...lines.map((line) => indented(`  ${line}`, '    ', terminalWidth())), table(headings, rows)]
-      .filter((text) => text !== '')
-      .join('\n'),
-  );
-  return `${[periodText(report), ...sections].join('\n\n')}\n`;
-}
+export const reportText = (report: SupportReport): string => sectionsText(periodText(report), sectionsOf(report));
 
-export function reportMarkdown(report: SupportReport): string {
-  const sections = sectionsOf(report).map(({ title, lines, headings = [], rows = [] }) =>
-    [`## ${title}`, lines.map((line) => `* ${line}`).join('\n'), markdownTable(headings, rows)]
-      .filter((text) => text !== '')
-      .join('\n\n'),
-  );
-  return `${['# Nodes: decisions and savings', periodText(report), ...sections].join('\n\n')}\n`;
-}
+export const reportMarkdown = (report: SupportReport): string => markdown(documentOf(report));
 
-function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return '';
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
-}
+export const reportHtml = (report: SupportReport): string => html(documentOf(report));
+
+const documentOf = (report: SupportReport): Document => ({
+  title: TITLE,
+  intro: periodText(report),
+  sections: sectionsOf(report),
+});
 
 const periodText = ({ since, until, firstDecision }: SupportReport): string =>
   `From ${since} to ${until}${firstDecision === undefined ? '; no decisions are recorded in this period' : `; the first recorded decision is from ${firstDecision}`}`;

@@ -106,7 +106,7 @@ const written = ({ nodes, pods, list, workloads, daemonSets, idle, surplusCredit
 /**
  * Returns the requests of a pod. If the pod is not valid, returns no requests, because kube-scheduler would not have placed it.
  */
-const requestsOf = (pod: Pod): Resources => tryRun(() => podRequests(pod)) ?? {};
+export const requestsOf = (pod: Pod): Resources => tryRun(() => podRequests(pod)) ?? {};
 
 /** Pods that pay for a node, with their shares. */
 interface Payers {
@@ -265,7 +265,7 @@ const ACCELERATORS: readonly string[] = [
 ];
 
 /** Resource over which a node's price is split. */
-interface Part {
+export interface Part {
   readonly resource: string;
   readonly capacity: number;
   /** Share of the price. The sum over all parts is 1. */
@@ -276,7 +276,7 @@ interface Part {
  * Returns the resources over which a node's price is split. If pods request more than the node has, the requests determine the
  * capacity.
  */
-function partsOf(allocatable: Resources, requests: readonly Resources[]): readonly Part[] {
+export function partsOf(allocatable: Resources, requests: readonly Resources[]): readonly Part[] {
   const capacityOf = (resource: string): number =>
     Math.max(
       amountIn(allocatable, resource),
@@ -311,10 +311,12 @@ function partsOf(allocatable: Resources, requests: readonly Resources[]): readon
  */
 function sharesOf(allocatable: Resources, requests: readonly Resources[]): readonly number[] {
   const parts = partsOf(allocatable, requests);
-  return requests.map((each) =>
-    parts.reduce((sum, { resource, capacity, weight }) => sum + (weight * amountIn(each, resource)) / capacity, 0),
-  );
+  return requests.map((each) => shareIn(parts, each));
 }
+
+/** Returns the share of amounts in the parts of a node. */
+export const shareIn = (parts: readonly Part[], amounts: Resources): number =>
+  parts.reduce((sum, { resource, capacity, weight }) => sum + (weight * amountIn(amounts, resource)) / capacity, 0);
 
 /** Divides an amount by shares. Returns the parts and the rest, which are integers with exactly the amount as their sum. */
 function divided(

@@ -24,7 +24,7 @@ export interface Situation {
   readonly pools: readonly PoolInput[];
 }
 
-interface Planned {
+export interface Planned {
   readonly situation: Situation;
   readonly plan: Plan;
 }
@@ -150,7 +150,8 @@ export function effectOf({ before, after, drained, volumeAttachments }: EffectPa
 const pricesIn = ({ snapshot, pools }: Situation): ReadonlyMap<string, NodePrice> =>
   nodePrices(snapshot.nodes, pools, snapshot.commitments);
 
-function totalsOf({ situation, plan }: Planned, drained: ReadonlySet<string>): ClusterTotals {
+/** @param drained provider ids of nodes that leave */
+export function totalsOf({ situation, plan }: Planned, drained: ReadonlySet<string>): ClusterTotals {
   const prices = pricesIn(situation);
   const staying = situation.snapshot.nodes.filter(
     ({ providerId, markedForDeletion }) => !markedForDeletion && !drained.has(providerId),
