@@ -1,7 +1,8 @@
 /** Report of instance types in a file or an endpoint. `--instance-types` of the command line reads this format. */
 import { defined } from '../lib/defined.ts';
+import { timeOf, timestamp } from '../lib/times.ts';
 import type { CpuCredits } from './cpu-credits.ts';
-import type { InstanceType, Offering, Requirement } from './model.ts';
+import type { InstanceType, Offering, Outage, Requirement } from './model.ts';
 import { quantityList, resourcesOf } from './resources.ts';
 import type { VolumeLimits } from './volume-limits.ts';
 
@@ -16,7 +17,16 @@ interface ReportedOffering {
   /** Expected cost of interruptions in USD per hour, if the operator computes it. */
   readonly spotRisk?: number;
   readonly available: boolean;
+  /** Present only if the offering is not available because launches failed. */
+  readonly outage?: ReportedOutage;
   readonly reservationCapacity?: number;
+}
+
+interface ReportedOutage {
+  /** Error code of EC2. */
+  readonly reason?: string;
+  /** Time of the next attempt, RFC 3339. */
+  readonly until?: string;
 }
 
 /** Reported instance type. This type is a public format. */
@@ -48,6 +58,15 @@ export type InstanceTypeEntry = Omit<ReportedInstanceType, 'overhead'> & {
   readonly overhead?: Partial<ReportedInstanceType['overhead']>;
 };
 
+const reportedOutage = (outage: Outage | undefined): ReportedOutage | undefined =>
+  outage &&
+  defined({ reason: outage.reason, until: outage.untilMs === undefined ? undefined : timestamp(outage.untilMs) });
+
+const outageOf = ({ reason, until }: ReportedOutage): Outage => {
+  const untilMs = timeOf(until);
+  return defined({ reason, untilMs: Number.isNaN(untilMs) ? undefined : untilMs });
+};
+
 const reportedType = (type: InstanceType): ReportedInstanceType => ({
   name: type.name,
   requirements: type.requirements,
@@ -64,7 +83,7 @@ const reportedType = (type: InstanceType): ReportedInstanceType => ({
     price: usdPerHour,
     ...defined({ listPrice: offering.listUsdPerHour, spotRisk: offering.spotRiskUsdPerHour }),
     available,
-    ...defined({ reservationCapacity: offering.reservationCapacity }),
+    ...defined({ outage: reportedOutage(offering.outage), reservationCapacity: offering.reservationCapacity }),
   })),
 });
 
@@ -81,12 +100,12 @@ export const instanceTypeOf = (entry: InstanceTypeEntry): InstanceType => ({
   },
   ...defined({ volumeLimits: entry.volumeLimits }),
   offerings: entry.offerings.map(
-    ({ requirements, price, listPrice, spotRisk, available, reservationCapacity }): Offering => ({
+    ({ requirements, price, listPrice, spotRisk, available, outage, reservationCapacity }): Offering => ({
       requirements,
       usdPerHour: price,
       ...defined({ listUsdPerHour: listPrice, spotRiskUsdPerHour: spotRisk }),
       available: available !== false,
-      ...defined({ reservationCapacity }),
+      ...defined({ outage: outage && outageOf(outage), reservationCapacity }),
     }),
   ),
 });

@@ -24,6 +24,8 @@ function checkType(type: Field): void {
     offering.at('price').number();
     for (const field of ['listPrice', 'spotRisk'])
       if (offering.at(field).value !== undefined) offering.at(field).number();
+    for (const field of ['reason', 'until'])
+      if (offering.at('outage').at(field).value !== undefined) offering.at('outage').at(field).text();
   }
 }
 

@@ -248,7 +248,7 @@ export class Differential {
    */
   #priced = async (): Promise<string> =>
     JSON.stringify(await this.#scenario.debug('instancetypes'), (key, value) =>
-      key === 'available' || key === 'reservationCapacity' ? undefined : value,
+      ['available', 'outage', 'reservationCapacity'].includes(key) ? undefined : value,
     );
 
   #joined = async (): Promise<readonly string[]> => (await this.#scenario.nodes()).map(({ metadata }) => metadata.name);

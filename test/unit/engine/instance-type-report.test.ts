@@ -18,6 +18,7 @@ const small: InstanceType = {
       requirements: [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['spot'] }],
       usdPerHour: 0.0123,
       available: false,
+      outage: { reason: 'InsufficientInstanceCapacity', untilMs: Date.parse('2026-06-03T10:33:00Z') },
     },
     {
       requirements: [{ key: 'karpenter.sh/capacity-type', operator: 'In', values: ['reserved'] }],
