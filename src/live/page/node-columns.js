@@ -2,7 +2,8 @@
 import { resourceName, shareOf } from './format.js';
 import { STATES, sentenceOf } from './sentences.js';
 
-const useOf = (resource) => (node) => (node.shares[resource] === undefined ? undefined : shareOf(node.shares[resource]));
+const useOf = (resource) => (node) =>
+  node.shares[resource] === undefined ? undefined : shareOf(node.shares[resource]);
 
 const FIXED = new Set(['cpu', 'memory', 'pods']);
 
