@@ -49,6 +49,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   'failed measuring node': 'correct the quantity in the error; until then, the metrics of the node are missing',
   'failed changing the deletion cost of pods':
     'it is tried again in five minutes; the chart grants the right to patch pods with settings.podDeletionCost',
+  'ended the launch of an incomplete gang':
+    'correct the cause that the error names; karpenter explain pod shows it with the time of the next attempt',
   'failed reading the pause':
     'correct or delete the ConfigMap karpenter-pause; if it is forbidden, grant get on it, as the chart does',
   'missing the right to nominate nodes for pods':
