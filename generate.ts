@@ -18,8 +18,8 @@ import { OUTPUTS, schemaText } from './scripts/reference/outputs/catalogue.ts';
 import { indexPage, verbPage } from './scripts/reference/verbs.ts';
 import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
 import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
+import { QUESTIONS, VERBS, wholeProgram } from './src/cli/command-line.ts';
 import { describeCommand } from './src/cli/describe.ts';
-import { QUESTIONS, VERBS, wholeProgram } from './src/cli.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
@@ -61,7 +61,7 @@ function versioned(): readonly (readonly [path: string, text: string])[] {
     `export const VERSION = '${version}';`,
   ];
   return [
-    ['src/version.ts', `${lines.join('\n')}\n`],
+    ['src/lib/version.ts', `${lines.join('\n')}\n`],
     ...charts.map(
       (path) => [path, sourceText(path).replace(/^(version|appVersion): .*$/gm, `$1: ${version}`)] as const,
     ),

@@ -4,7 +4,7 @@
  */
 import { examine } from './aws/doctor/doctor.ts';
 import { findingsText } from './cli/render/findings.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './lib/version.ts';
 
 const { CLUSTER_NAME: clusterName, INTERRUPTION_QUEUE: interruptionQueue } = process.env;
 try {

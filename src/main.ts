@@ -30,6 +30,7 @@ import { serverVersion } from './kube/server-facts.ts';
 import { watchAges, watchViews } from './kube/watch-ages.ts';
 import { type Clock, monotonicMs, realClock } from './lib/clock.ts';
 import { defined } from './lib/defined.ts';
+import { VERSION } from './lib/version.ts';
 import type { LivePage } from './live/index.ts';
 import { createLogger } from './observe/create-logger.ts';
 import { eventOf } from './observe/events/declaration.ts';
@@ -46,7 +47,6 @@ import { metricPage } from './process/metric-pages.ts';
 import { showBuild } from './process/process-watch.ts';
 import { parseSettings, type Settings, SettingsError } from './process/settings.ts';
 import { Start } from './process/start.ts';
-import { VERSION } from './version.ts';
 
 export interface OperatorOptions {
   readonly argv: readonly string[];

@@ -8,7 +8,7 @@ import { EC2_NODE_CLASS, NODE_POOL } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
 import type { NodePool } from '../../src/api/nodepool.ts';
-import { runCommandLine } from '../../src/cli.ts';
+import { runCommandLine } from '../../src/cli/command-line.ts';
 import { startWorld, type World } from '../../src/local/world.ts';
 import { fitToAccount } from '../../src/replay/run.ts';
 import { heading } from '../reference/markdown.ts';

@@ -1,11 +1,14 @@
 /** Every event that the operator publishes, for the reference page and for tests. */
-import * as aws from '../../src/observe/events/aws.ts';
+import {
+  awsEvents,
+  deviceEvents,
+  disruptionEvents,
+  nodeClaimEvents,
+  nodeEvents,
+  nodePoolEvents,
+  podEvents,
+} from '#observe/catalogues';
 import type { EventDeclaration } from '../../src/observe/events/declaration.ts';
-import * as devices from '../../src/observe/events/devices.ts';
-import * as disruption from '../../src/observe/events/disruption.ts';
-import * as nodeClaims from '../../src/observe/events/nodeclaims.ts';
-import * as nodePools from '../../src/observe/events/nodepools.ts';
-import * as nodes from '../../src/observe/events/nodes.ts';
 import {
   CLOCK_SKEWED,
   conditionChanged,
@@ -13,7 +16,6 @@ import {
   LEADER_ELECTION,
   MEMORY_SHORT,
 } from '../../src/observe/events/objects.ts';
-import * as pods from '../../src/observe/events/pods.ts';
 
 interface EventArea {
   readonly title: string;
@@ -21,13 +23,13 @@ interface EventArea {
 }
 
 export const EVENT_AREAS: readonly EventArea[] = [
-  { title: 'Pods', events: Object.values(pods) },
-  { title: 'NodePools', events: Object.values(nodePools) },
-  { title: 'NodeClaims', events: Object.values(nodeClaims) },
-  { title: 'Nodes', events: Object.values(nodes) },
-  { title: 'Devices', events: Object.values(devices) },
-  { title: 'Disruption', events: Object.values(disruption) },
-  { title: 'EC2', events: Object.values(aws) },
+  { title: 'Pods', events: Object.values(podEvents) },
+  { title: 'NodePools', events: Object.values(nodePoolEvents) },
+  { title: 'NodeClaims', events: Object.values(nodeClaimEvents) },
+  { title: 'Nodes', events: Object.values(nodeEvents) },
+  { title: 'Devices', events: Object.values(deviceEvents) },
+  { title: 'Disruption', events: Object.values(disruptionEvents) },
+  { title: 'EC2', events: Object.values(awsEvents) },
   {
     title: 'Any object',
     events: [conditionChanged('CONDITION'), FINALIZED, LEADER_ELECTION, CLOCK_SKEWED, MEMORY_SHORT],

@@ -1,16 +1,18 @@
 /** Every metric that the operator declares, for the reference page and for tests. */
-import * as aws from '../../src/observe/metrics/aws.ts';
+import {
+  awsMetrics,
+  disruptionMetrics,
+  kubeMetrics,
+  nodeClaimMetrics,
+  nodeMetrics,
+  nodePoolMetrics,
+  podMetrics,
+  processMetrics,
+  schedulerMetrics,
+  traceMetrics,
+} from '#observe/catalogues';
 import type { MetricDeclaration } from '../../src/observe/metrics/declaration.ts';
-import * as disruption from '../../src/observe/metrics/disruption.ts';
-import * as kube from '../../src/observe/metrics/kube.ts';
-import * as nodeClaims from '../../src/observe/metrics/nodeclaims.ts';
-import * as nodePools from '../../src/observe/metrics/nodepools.ts';
-import * as nodes from '../../src/observe/metrics/nodes.ts';
-import * as pods from '../../src/observe/metrics/pods.ts';
-import * as processMetrics from '../../src/observe/metrics/process.ts';
-import * as scheduler from '../../src/observe/metrics/scheduler.ts';
 import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from '../../src/observe/metrics/status.ts';
-import * as traces from '../../src/observe/metrics/traces.ts';
 
 interface MetricArea {
   readonly title: string;
@@ -25,12 +27,12 @@ const isDeclaration = (value: unknown): value is MetricDeclaration =>
 const declarationsOf = (module: object): readonly MetricDeclaration[] => Object.values(module).filter(isDeclaration);
 
 export const METRIC_AREAS: readonly MetricArea[] = [
-  { title: 'NodePools', metrics: declarationsOf(nodePools) },
-  { title: 'NodeClaims', metrics: declarationsOf(nodeClaims) },
-  { title: 'Nodes and cluster state', metrics: declarationsOf(nodes) },
-  { title: 'Pods', metrics: declarationsOf(pods) },
-  { title: 'Scheduling', metrics: declarationsOf(scheduler) },
-  { title: 'Disruption', metrics: declarationsOf(disruption) },
+  { title: 'NodePools', metrics: declarationsOf(nodePoolMetrics) },
+  { title: 'NodeClaims', metrics: declarationsOf(nodeClaimMetrics) },
+  { title: 'Nodes and cluster state', metrics: declarationsOf(nodeMetrics) },
+  { title: 'Pods', metrics: declarationsOf(podMetrics) },
+  { title: 'Scheduling', metrics: declarationsOf(schedulerMetrics) },
+  { title: 'Disruption', metrics: declarationsOf(disruptionMetrics) },
   {
     title: 'Status conditions of a kind',
     note:
@@ -55,20 +57,20 @@ export const METRIC_AREAS: readonly MetricArea[] = [
       }),
     ),
   },
-  { title: 'AWS', metrics: declarationsOf(aws) },
+  { title: 'AWS', metrics: declarationsOf(awsMetrics) },
   {
     title: 'Controllers and the API server',
     note:
       "Two of Karpenter's metrics do not exist here: `controller_runtime_conversion_webhook_panics_total`, as there are no " +
       'webhooks, and `leader_election_slowpath_total`, as each renewal of the Lease reads it first.',
-    metrics: declarationsOf(kube),
+    metrics: declarationsOf(kubeMetrics),
   },
   {
     title: 'Process',
     note: "In addition there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
     metrics: declarationsOf(processMetrics),
   },
-  { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declarationsOf(traces) },
+  { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declarationsOf(traceMetrics) },
 ];
 
 export const METRICS: readonly MetricDeclaration[] = METRIC_AREAS.flatMap(({ metrics }) => metrics);

@@ -107,7 +107,7 @@ interface VerbGroup {
  */
 export const indexPage = (groups: readonly VerbGroup[]): string =>
   `${[
-    ...heading('The command line', 'the verbs in src/cli.ts'),
+    ...heading('The command line', 'the verbs in src/cli/command-line.ts'),
     '`karpenter VERB --help` prints the same text. If the program is on the path as `kubectl-karpenter`, you can use `kubectl karpenter`.',
     '[Questions](../../questions.md) has the output of the most common commands.',
     '',

@@ -266,7 +266,7 @@ export const CONTAINER_STATUS: FieldsOf<ContainerStatus> = {
   resources: RESOURCES,
 };
 
-export const POD: PartsOf<Pod> = {
+export const POD_FIELDS: PartsOf<Pod> = {
   spec: POD_SPEC,
   status: {
     phase: true,
@@ -283,7 +283,7 @@ export const POD: PartsOf<Pod> = {
   },
 };
 
-export const NODE: PartsOf<Node> = {
+export const NODE_FIELDS: PartsOf<Node> = {
   spec: { providerID: true, taints: TAINT, unschedulable: true },
   status: {
     capacity: 'map',
@@ -372,8 +372,8 @@ const DEFINITION: Keep = {
 
 /** Rules by kind. For a kind without a row, redacted snapshots keep only the metadata. */
 export const KEPT_FIELDS: Readonly<Record<string, Keep>> = {
-  Pod: POD,
-  Node: NODE,
+  Pod: POD_FIELDS,
+  Node: NODE_FIELDS,
   Deployment: WORKLOAD,
   StatefulSet: WORKLOAD,
   ReplicaSet: WORKLOAD,

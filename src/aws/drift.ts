@@ -13,7 +13,7 @@ import type { NodeClaim } from '../api/nodeclaim.ts';
 import { labelOf } from '../api/object-fields.ts';
 import type { DriftReason } from '../cloud/provider.ts';
 import type { InstanceType } from '../engine/model.ts';
-import { amiForType } from './amis/amis.ts';
+import { amiForType } from './amis/ami-for-type.ts';
 import type { Instance } from './instances/instance.ts';
 import type { PlacementGroup } from './placementgroups.ts';
 

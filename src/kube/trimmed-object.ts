@@ -9,8 +9,8 @@ import {
   CONTAINER_STATUS,
   type FieldsOf,
   KEPT_ANNOTATIONS,
-  NODE as NODE_FIELDS,
-  POD as POD_FIELDS,
+  NODE_FIELDS,
+  POD_FIELDS,
   VOLUME,
 } from '../api/kept-fields.ts';
 import { type Kind, NODE, NODE_CLAIM, POD } from '../api/kinds.ts';

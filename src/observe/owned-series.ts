@@ -3,8 +3,6 @@ import type { GaugeDeclaration } from './metrics/declaration.ts';
 import type { Metrics } from './metrics.ts';
 import { type Sample, seriesText } from './samples.ts';
 
-export type { Labels, Sample } from './samples.ts';
-
 export class OwnedSeries {
   readonly #byOwner = new Map<string, readonly Sample[]>();
   readonly #isDetail: ((owner: string) => boolean) | undefined;

@@ -1,4 +1,4 @@
-/** Imports of the files of src, including type imports. Paths are relative to src. */
+/** Imports of the files of src, including type imports and re-exports of entries. Paths are relative to src. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 
@@ -10,16 +10,32 @@ export interface Import {
   readonly target: string;
 }
 
+const ROOT = join(SRC, '..');
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly imports: Readonly<Record<string, string>>;
+};
+
+/** Returns the file of an entry such as `#engine/solve`, by the map that Node.js uses, or undefined for other names. */
+function entryFile(name: string): string | undefined {
+  const exact = manifest.imports[name];
+  if (exact !== undefined) return join(ROOT, exact);
+  const slash = name.indexOf('/');
+  const pattern = manifest.imports[`${name.slice(0, slash)}/*`];
+  return slash < 0 || pattern === undefined ? undefined : join(ROOT, pattern.replace('*', name.slice(slash + 1)));
+}
+
+/** Returns the imports of a file of src or of tests. */
+export const importsOf = (file: string): readonly Import[] =>
+  [...readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, name = '']) => {
+    const path = name.startsWith('.') ? resolve(dirname(file), name) : entryFile(name);
+    return { from: relative(SRC, file), target: path === undefined ? name : relative(SRC, path) };
+  });
+
 export const sources: readonly string[] = readdirSync(SRC, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
   .map((entry) => join(entry.parentPath, entry.name));
 
-export const imports: readonly Import[] = sources.flatMap((file) =>
-  [...readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => ({
-    from: relative(SRC, file),
-    target: match[1]?.startsWith('.') ? relative(SRC, resolve(dirname(file), match[1])) : (match[1] ?? ''),
-  })),
-);
+export const imports: readonly Import[] = sources.flatMap(importsOf);
 
 export const isInside = (target: string): boolean => target.endsWith('.ts');
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { packageCharts } from '../../scripts/release/artifacts.ts';
 import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { VERSION } from '../../src/version.ts';
+import { VERSION } from '../../src/lib/version.ts';
 import {
   applyText,
   CLUSTER_NAME,

@@ -1,16 +1,11 @@
 /** AMIs that a NodeClass selects, and the instance types that each AMI supports. */
 import { DescribeImagesCommand, type EC2Client, type Image, paginateDescribeImages } from '@aws-sdk/client-ec2';
-import type { AmiStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType, Requirement } from '../../engine/model.ts';
-import { Requirements } from '../../engine/requirements.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { timeOf } from '../../lib/times.ts';
-import { type Freshness, LoadingCache } from '../../lib/ttl-cache.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { AmiStatus, EC2NodeClass } from '#api/objects';
+import { type Requirement, Requirements } from '#engine/model';
+import { after, type Singleton } from '#kube/reconcilers';
+import { defined, messageOf, timeOf } from '#lib';
+import { type Clock, type Freshness, LoadingCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';
 import type { SsmParameters } from '../ssm.ts';
@@ -81,20 +76,6 @@ export function amiStatus(ami: Ami): AmiStatus {
     })),
   };
 }
-
-const compiled = new WeakMap<AmiStatus, Requirements>();
-function requirementsOfAmi(ami: AmiStatus): Requirements {
-  let requirements = compiled.get(ami);
-  if (requirements === undefined) {
-    requirements = Requirements.fromRequirements(ami.requirements);
-    compiled.set(ami, requirements);
-  }
-  return requirements;
-}
-
-/** Returns the image for launches of an instance type: the first compatible image of the status. */
-export const amiForType = (amis: readonly AmiStatus[], type: InstanceType): AmiStatus | undefined =>
-  amis.find((ami) => requirementsOf(type).compatible(requirementsOfAmi(ami)));
 
 interface AmisOptions {
   readonly ec2: EC2Client;

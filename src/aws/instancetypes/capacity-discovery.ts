@@ -7,7 +7,7 @@ import type { InstanceType, Resources } from '../../engine/model.ts';
 import { addResources, amountIn, readableResources } from '../../engine/resources.ts';
 import type { Informers } from '../../kube/client.ts';
 import { type Reconciler, settled } from '../../kube/reconciler.ts';
-import { amiForType } from '../amis/amis.ts';
+import { amiForType } from '../amis/ami-for-type.ts';
 import type { InstanceTypes } from './instancetypes.ts';
 
 const isRegistered = (node: Node | undefined): boolean => node?.metadata.labels?.[REGISTERED_LABEL] === 'true';

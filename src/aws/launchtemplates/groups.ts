@@ -8,7 +8,7 @@ import {
 } from '../../api/labels.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
-import { amiForType } from '../amis/amis.ts';
+import { amiForType } from '../amis/ami-for-type.ts';
 import { canonicalJson } from '../fingerprint.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import type { Reserved } from '../kubelet/expressions.ts';

@@ -17,7 +17,7 @@ import type { NodePool } from '../../api/nodepool.ts';
 import { requirementsOf } from '../../engine/instance-types.ts';
 import type { InstanceType } from '../../engine/model.ts';
 import { Requirements } from '../../engine/requirements.ts';
-import { amiForType } from '../amis/amis.ts';
+import { amiForType } from '../amis/ami-for-type.ts';
 import { familyOf, isWindows } from '../amis/families.ts';
 import { STANDARD } from '../amis/queries.ts';
 import { codeOf, describeError, explainRefusal, isDenied, isDryRun, isServerFault, isThrottled } from '../errors.ts';

@@ -34,7 +34,8 @@ import {
   NODES_TOTAL_POD_REQUESTS,
   nodeLabelName,
 } from '../../observe/metrics/nodes.ts';
-import { differentSamples, type Labels, type Sample } from '../../observe/owned-series.ts';
+import { differentSamples } from '../../observe/owned-series.ts';
+import type { Labels, Sample } from '../../observe/samples.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { Deps } from '../deps.ts';
 

@@ -22,7 +22,8 @@ import {
   PODS_UNSTARTED_TIME_SECONDS,
 } from '../../observe/metrics/pods.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import { type Labels, OwnedSeries, type Sample } from '../../observe/owned-series.ts';
+import { OwnedSeries } from '../../observe/owned-series.ts';
+import type { Labels, Sample } from '../../observe/samples.ts';
 import type { ClusterState } from '../../state/cluster.ts';
 import type { PodTiming } from '../../state/pod-timings.ts';
 import type { Deps } from '../deps.ts';

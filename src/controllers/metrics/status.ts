@@ -17,7 +17,8 @@ import {
   statusPrefix,
 } from '../../observe/metrics/status.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import { differentSamples, type Labels, type Sample } from '../../observe/owned-series.ts';
+import { differentSamples } from '../../observe/owned-series.ts';
+import type { Labels, Sample } from '../../observe/samples.ts';
 import type { Deps } from '../deps.ts';
 
 interface StatusOptions {

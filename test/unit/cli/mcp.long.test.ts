@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { Calls, TOOLS } from '../../../src/cli/mcp.ts';
-import { runCommandLine } from '../../../src/cli.ts';
 import { type McpClient, startClient } from './mcp-client.ts';
 
 const DUMP = join(import.meta.dirname, 'fixtures/dump.yaml');

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { VERBS } from '../../../src/cli/command-line.ts';
 import { explainCommand } from '../../../src/cli/explain.ts';
 import { askOperator } from '../../../src/cli/operator.ts';
-import { VERBS } from '../../../src/cli.ts';
 
 const POD = {
   apiVersion: 'v1',

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
 import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
+import { wholeProgram } from '../../../src/cli/command-line.ts';
 import { describeCommand as described, everyCommand } from '../../../src/cli/describe.ts';
-import { wholeProgram } from '../../../src/cli.ts';
 import type { MoveView } from '../../../src/controllers/disruption/moves.ts';
 import { strictly } from './strictly.ts';
 

@@ -155,7 +155,7 @@ describe('the generated table', () => {
 
 describe('npm run renew:prices', () => {
   const folder = mkdtempSync(join(tmpdir(), 'prices-'));
-  for (const part of ['scripts', 'src/aws/pricing', 'src/engine/instance-sizes.ts', 'package.json'])
+  for (const part of ['scripts', 'src', 'package.json'])
     cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   afterAll(() => rmSync(folder, { recursive: true }));

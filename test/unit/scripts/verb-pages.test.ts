@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Command, Option } from 'commander';
 import { indexPage, verbPage } from '../../../scripts/reference/verbs.ts';
+import { wholeProgram } from '../../../src/cli/command-line.ts';
 import { describeCommand as described, everyCommand, showExamples, withExamples } from '../../../src/cli/describe.ts';
-import { wholeProgram } from '../../../src/cli.ts';
 
 const verb = (): Command =>
   withExamples(

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { wholeProgram } from '../../../../src/cli/command-line.ts';
 import { bashScript } from '../../../../src/cli/completion/bash.ts';
 import { fishScript } from '../../../../src/cli/completion/fish.ts';
 import { valueFlags } from '../../../../src/cli/completion/words.ts';
 import { zshScript } from '../../../../src/cli/completion/zsh.ts';
 import { describeCommand as described, everyCommand } from '../../../../src/cli/describe.ts';
-import { wholeProgram } from '../../../../src/cli.ts';
 
 const root = described(await wholeProgram());
 const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
