@@ -9,6 +9,9 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { customResourceDefinitions, DECLARATIONS } from '#api/schema';
+import { type CustomResourceDefinition, priceBookSchemaText } from '#api/testing';
+import { describeCommand, QUESTIONS, VERBS, wholeProgram } from '#cli/testing';
 import { managedPolicies, parseTemplate } from './scripts/cloudformation.ts';
 import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
@@ -16,10 +19,6 @@ import { referencePage } from './scripts/reference/crds.ts';
 import { eventsPage, metricsPage, settingsPage } from './scripts/reference/operator.ts';
 import { OUTPUTS, schemaText } from './scripts/reference/outputs/catalogue.ts';
 import { indexPage, verbPage } from './scripts/reference/verbs.ts';
-import { type CustomResourceDefinition, customResourceDefinitions, DECLARATIONS } from './src/api/crds.ts';
-import { priceBookSchemaText } from './src/api/price-book/price-book.ts';
-import { QUESTIONS, VERBS, wholeProgram } from './src/cli/command-line.ts';
-import { describeCommand } from './src/cli/describe.ts';
 
 const ROOT = fileURLToPath(new URL('.', import.meta.url));
 

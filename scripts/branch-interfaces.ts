@@ -1,5 +1,5 @@
 /** Reads the table of branch network interfaces from AWS's source code, and formats the operator's table. */
-import { compareSizes } from '../src/engine/instance-sizes.ts';
+import { compareSizes } from '#engine/testing';
 
 /** An entry of the map in `limits.go`. gofmt writes each field on a separate line. */
 const ENTRY = /^\t"([a-z0-9-]+)\.([a-z0-9-]+)": \{\n([\s\S]*?)^\t\},$/gm;

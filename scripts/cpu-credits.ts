@@ -1,5 +1,5 @@
 /** Reads the table of CPU credits from AWS's documentation, and formats the operator's table. */
-import { compareSizes } from '../src/engine/instance-sizes.ts';
+import { compareSizes } from '#engine/testing';
 
 /** A row of the table without its markup: the instance type and its credits per hour. */
 const ROW = /\b(t\d[a-z]*)\.([a-z0-9]+)[\s|]+(\d+(?:\.\d+)?)(?=[\s|])/g;

@@ -1,5 +1,5 @@
 /** Formats the operator's built-in price table, src/aws/pricing/price-table.ts. */
-import { compareSizes } from '../src/engine/instance-sizes.ts';
+import { compareSizes } from '#engine/testing';
 
 /** Mac instances are priced by dedicated host and cannot run nodes. */
 const LEFT_OUT = /^mac/;

@@ -1,12 +1,8 @@
 /** Renders the view of `karpenter top` as HTML for screenshots, with the colors of common terminals. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { typesFor } from '../src/cli/scenario.ts';
-import { INITIAL } from '../src/cli/top/choices.ts';
-import { frame } from '../src/cli/top/frame.ts';
-import type { Line, Span } from '../src/cli/top/spans.ts';
-import { watchCluster } from '../src/cli/top/watch.ts';
-import { connectReader } from '../src/kube/http.ts';
-import { realClock } from '../src/lib/clock.ts';
+import { frame, INITIAL, type Line, type Span, typesFor, watchCluster } from '#cli/testing';
+import { connectReader } from '#kube/connection';
+import { realClock } from '#lib/clock';
 
 const COLUMNS = 132;
 const ROWS = 30;

@@ -1,2 +1,2 @@
 /** Program of the command line: `karpenter` and `kubectl karpenter`. */
-export { main } from './cli/command-line.ts';
+export { main } from '#cli/command-line';

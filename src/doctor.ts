@@ -2,9 +2,9 @@
  * Program of the doctor in the image, which `helm test` runs with the service account of the operator. It reads the names
  * of the cluster and the queue from the environment, as the operator does.
  */
-import { examine } from './aws/doctor/doctor.ts';
-import { findingsText } from './cli/render/findings.ts';
-import { VERSION } from './lib/version.ts';
+import { examine } from '#aws/doctor';
+import { findingsText } from '#cli/findings';
+import { VERSION } from '#lib';
 
 const { CLUSTER_NAME: clusterName, INTERRUPTION_QUEUE: interruptionQueue } = process.env;
 try {

@@ -6,47 +6,51 @@
  * A replica stays ready after its start is complete, even if AWS fails later. A start can be interrupted at any point.
  */
 
-import { EC2_NODE_CLASS, NODE, NODE_POOL, POD } from './api/kinds.ts';
-import { AwsStart, awsProvider } from './aws/index.ts';
-import { CoveredPrices } from './controllers/cost/covered-prices.ts';
-import { openHistory } from './controllers/cost/index.ts';
-import { currentVerdicts } from './controllers/disruption/current-verdicts.ts';
-import { CostTracker } from './controllers/metrics/cost.ts';
-import { createOperator, type OperatorCore, type OperatorParts } from './controllers/operator.ts';
-import { NodeTraces } from './controllers/traces/node-traces.ts';
-import type { SimulationRunner } from './engine-worker/simulation-runner.ts';
-import type { Solver } from './engine-worker/solver.ts';
-import { writeLast } from './kube/document-keeper.ts';
-import { type EventRecorder, type EventTap, eventTap } from './kube/events.ts';
-import { type Fence, Leadership, openFence } from './kube/fence.ts';
-import { connect, connectReader, type HttpKubeClient, type HttpKubeReader } from './kube/http.ts';
-import { type ProcessInformers, startInformers } from './kube/informers.ts';
-import { catchUp, type LeadOptions, lead } from './kube/lead.ts';
-import { readinessChecks } from './kube/readiness.ts';
-import { eventRecorder } from './kube/recorder.ts';
-import { runControllers } from './kube/runtime.ts';
-import { ServerClock } from './kube/server-clock.ts';
-import { serverVersion } from './kube/server-facts.ts';
-import { watchAges, watchViews } from './kube/watch-ages.ts';
-import { type Clock, monotonicMs, realClock } from './lib/clock.ts';
-import { defined } from './lib/defined.ts';
-import { VERSION } from './lib/version.ts';
-import type { LivePage } from './live/index.ts';
-import { createLogger } from './observe/create-logger.ts';
-import { eventOf } from './observe/events/declaration.ts';
-import { MEMORY_SHORT } from './observe/events/objects.ts';
-import type { Logger } from './observe/logger.ts';
-import { WATCH_AGE_SECONDS } from './observe/metrics/kube.ts';
-import { createMetrics, type Metrics } from './observe/metrics.ts';
-import { reportSeries } from './observe/scrape.ts';
-import { Closers } from './process/closers.ts';
-import { type Endpoints, type Look, serveEndpoints } from './process/health.ts';
-import type { ClusterSize } from './process/memory-capacity.ts';
-import type { Pressure } from './process/memory-pressure.ts';
-import { metricPage } from './process/metric-pages.ts';
-import { showBuild } from './process/process-watch.ts';
-import { parseSettings, type Settings, SettingsError } from './process/settings.ts';
-import { Start } from './process/start.ts';
+import { EC2_NODE_CLASS, NODE, NODE_POOL, POD } from '#api/objects';
+import { AwsStart, awsProvider } from '#aws/provider';
+import {
+  CostTracker,
+  CoveredPrices,
+  createOperator,
+  currentVerdicts,
+  NodeTraces,
+  type OperatorCore,
+  type OperatorParts,
+  openHistory,
+} from '#controllers';
+import type { SimulationRunner, Solver } from '#engine-worker';
+import { type Fence, Leadership, openFence } from '#kube/client';
+import {
+  catchUp,
+  connect,
+  connectReader,
+  type HttpKubeClient,
+  type HttpKubeReader,
+  type LeadOptions,
+  lead,
+  ServerClock,
+  serverVersion,
+} from '#kube/connection';
+import { type ProcessInformers, readinessChecks, startInformers, watchAges, watchViews } from '#kube/informers';
+import {
+  type EventRecorder,
+  type EventTap,
+  eventRecorder,
+  eventTap,
+  runControllers,
+  writeLast,
+} from '#kube/reconcilers';
+import { defined, VERSION } from '#lib';
+import { type Clock, monotonicMs, realClock } from '#lib/clock';
+import type { LivePage } from '#live/page';
+import { eventOf, MEMORY_SHORT } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { type Metrics, WATCH_AGE_SECONDS } from '#observe/metrics';
+import { createLogger, createMetrics, reportSeries } from '#observe/setup';
+import { Closers, Start } from '#process/life';
+import { type ClusterSize, type Pressure, showBuild } from '#process/memory';
+import { type Endpoints, type Look, metricPage, serveEndpoints } from '#process/server';
+import { parseSettings, type Settings, SettingsError } from '#process/settings';
 
 export interface OperatorOptions {
   readonly argv: readonly string[];
@@ -236,7 +240,7 @@ async function run(parts: Parts): Promise<Operator> {
   // OpenTelemetry's SDK is loaded only if a collector is set
   const tracer =
     tracing &&
-    (await import('./observe/traces/otlp.ts')).openTracer({
+    (await import('#observe/otlp')).openTracer({
       settings: tracing,
       attributes: { 'k8s.cluster.name': settings.clusterName, 'cloud.provider': 'aws' },
       version: VERSION,
@@ -330,7 +334,7 @@ async function openLivePage(
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
-  const { openLive } = await import('./live/index.ts');
+  const { openLive } = await import('#live/page');
   const prices = new CostTracker(deps);
   const covered = new CoveredPrices(deps);
   const page = await openLive({

@@ -1,20 +1,13 @@
 /** The operator as a process: its log, its memory, its threads and its exit code. */
 
-import { WorkerSolver } from './engine-worker/engine-worker.ts';
-import { Suspects } from './engine-worker/supervision.ts';
-import { WorkerSimulationRunner } from './engine-worker/worker-simulation-runner.ts';
-import { WorkerTurns } from './engine-worker/worker-turns.ts';
-import { realClock } from './lib/clock.ts';
+import { Suspects, WorkerSimulationRunner, WorkerSolver, WorkerTurns } from '#engine-worker';
+import { realClock } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import { createLogger } from '#observe/setup';
+import { EXIT, logStrayOutput, StartError } from '#process/life';
+import { ensureHeap, guardHeap, watchProcess } from '#process/memory';
+import { HelpRequested, parseSettings, SettingsError } from '#process/settings';
 import { type OperatorOptions, openLog, startOperator } from './main.ts';
-import { createLogger } from './observe/create-logger.ts';
-import type { Logger } from './observe/logger.ts';
-import { EXIT } from './process/exit-codes.ts';
-import { guardHeap } from './process/heap-guard.ts';
-import { ensureHeap } from './process/heap-restart.ts';
-import { watchProcess } from './process/process-watch.ts';
-import { HelpRequested, parseSettings, SettingsError } from './process/settings.ts';
-import { StartError } from './process/start-error.ts';
-import { logStrayOutput } from './process/stray-output.ts';
 
 type Options = Pick<OperatorOptions, 'argv' | 'env'>;
 

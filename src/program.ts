@@ -2,8 +2,7 @@
  * Program of the operator. Handles signals before the operator's code is loaded. This takes seconds if the container
  * has little CPU.
  */
-import { EXIT } from './process/exit-codes.ts';
-import { stopOnSignals } from './process/stop-signals.ts';
+import { EXIT, stopOnSignals } from '#process/life';
 
 const stopping = stopOnSignals();
 const end = (): never => process.exit(EXIT.stopped);

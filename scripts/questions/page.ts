@@ -3,14 +3,17 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import { runCommandLine } from '../../src/cli/command-line.ts';
-import { startWorld, type World } from '../../src/local/world.ts';
-import { fitToAccount } from '../../src/replay/run.ts';
+import {
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  type KubeObject,
+  NODE_POOL,
+  NODEPOOL_LABEL,
+  type NodePool,
+} from '#api/objects';
+import { runCommandLine } from '#cli/testing';
+import { startWorld, type World } from '#local/world';
+import { fitToAccount } from '#replay/testing';
 import { heading } from '../reference/markdown.ts';
 import { objectsOf, playScene, type Scene } from './scene.ts';
 

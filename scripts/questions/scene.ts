@@ -12,21 +12,18 @@ import {
   DAEMON_SET,
   EC2_NODE_CLASS,
   type Kind,
+  type KubeObject,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { own } from '../../src/lib/own.ts';
-import type { Look } from '../../src/process/health.ts';
-import { play } from '../../src/replay/player.ts';
-import { fitToAccount } from '../../src/replay/run.ts';
-import type { TraceEvent } from '../../src/replay/trace/trace.ts';
-import { VirtualClock } from '../../src/replay/virtual-clock.ts';
-import { CLUSTER, openWorld } from '../../src/replay/world.ts';
-import { DEFAULT_WORLD } from '../../src/replay/world-model/world-model.ts';
+} from '#api/objects';
+import { own } from '#lib';
+import type { Look } from '#process/server';
+import { CLUSTER, fitToAccount, openWorld, play, VirtualClock } from '#replay/testing';
+import type { TraceEvent } from '#replay/trace';
+import { DEFAULT_WORLD } from '#replay/world-model';
 
 const START_MS = Date.parse('2026-06-03T09:00:00Z');
 const MINUTE_MS = 60_000;

@@ -1,8 +1,8 @@
 /** Reference pages of the custom resources, generated from their declarations. */
 
-import { type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
-import type { ResourceDeclaration } from '../../src/api/schema/resource.ts';
-import { isObject } from '../../src/lib/json-object.ts';
+import type { OpenApiSchema } from '#api/schema';
+import { type ResourceDeclaration, valuesOf } from '#api/testing';
+import { isObject } from '#lib';
 import { code, heading, markdownTable } from './markdown.ts';
 
 /** Returns the page of a kind in Markdown. @param schema schema of the whole object */

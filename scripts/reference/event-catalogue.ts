@@ -8,14 +8,8 @@ import {
   nodePoolEvents,
   podEvents,
 } from '#observe/catalogues';
-import type { EventDeclaration } from '../../src/observe/events/declaration.ts';
-import {
-  CLOCK_SKEWED,
-  conditionChanged,
-  FINALIZED,
-  LEADER_ELECTION,
-  MEMORY_SHORT,
-} from '../../src/observe/events/objects.ts';
+import { CLOCK_SKEWED, conditionChanged, FINALIZED, LEADER_ELECTION, MEMORY_SHORT } from '#observe/events';
+import type { EventDeclaration } from '#observe/testing';
 
 interface EventArea {
   readonly title: string;

@@ -11,8 +11,8 @@ import {
   schedulerMetrics,
   traceMetrics,
 } from '#observe/catalogues';
-import type { MetricDeclaration } from '../../src/observe/metrics/declaration.ts';
-import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from '../../src/observe/metrics/status.ts';
+import { SHARED_STATUS_PREFIX, statusDeclarations, statusPrefix } from '#observe/metrics';
+import type { MetricDeclaration } from '#observe/testing';
 
 interface MetricArea {
   readonly title: string;

@@ -1,16 +1,17 @@
 /** Reference pages of metrics, events and settings, generated from their declarations. */
 
-import { EVENT_WINDOW_MS, type EventDeclaration, MINUTE } from '../../src/observe/events/declaration.ts';
+import { EVENT_WINDOW_MS } from '#observe/events';
 import {
   DURATION_BUCKETS,
+  type EventDeclaration,
   FEW_DURATION_BUCKETS,
   type MetricDeclaration,
-} from '../../src/observe/metrics/declaration.ts';
-import { NODE_LABELS } from '../../src/observe/metrics/nodes.ts';
-import { TRACING_VARIABLES } from '../../src/observe/traces/settings.ts';
-import { AWS_GATES, CORE_GATES, type FeatureGate } from '../../src/process/feature-gates.ts';
-import { environmentName } from '../../src/process/options.ts';
-import { OPTIONS, VARIABLES } from '../../src/process/settings.ts';
+  MINUTE,
+  NODE_LABELS,
+  TRACING_VARIABLES,
+} from '#observe/testing';
+import { CORE_GATES, OPTIONS } from '#process/settings';
+import { AWS_GATES, environmentName, type FeatureGate, VARIABLES } from '#process/testing';
 import { EVENT_AREAS } from './event-catalogue.ts';
 import { code, heading, markdownTable } from './markdown.ts';
 import { METRIC_AREAS } from './metric-catalogue.ts';

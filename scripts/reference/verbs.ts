@@ -1,6 +1,6 @@
 /** Reference pages of the verbs, generated from their declarations. */
 
-import type { CommandDescription, OptionDescription } from '../../src/cli/describe.ts';
+import type { CommandDescription, OptionDescription } from '#cli/testing';
 import { code, heading, markdownTable } from './markdown.ts';
 
 /** Format that a verb prints as JSON and YAML. */

@@ -3,7 +3,7 @@
  * replaced.
  */
 
-import { timeOf, timestamp } from '../lib/times.ts';
+import { timeOf, timestamp } from '#lib';
 import type { Condition, KubeObject } from './kubernetes.ts';
 
 /** Condition types of a kind. */

@@ -1,7 +1,6 @@
 /** CustomResourceDefinitions of all kinds that users write. */
 
-import { defined } from '../lib/defined.ts';
-import { isObject } from '../lib/json-object.ts';
+import { defined, isObject } from '#lib';
 import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
 import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';

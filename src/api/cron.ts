@@ -4,7 +4,7 @@
  * here at unexpected times.
  */
 import { Cron } from 'croner';
-import { quoted } from '../lib/quoted.ts';
+import { quoted } from '#lib';
 
 interface Field {
   readonly what: string;

@@ -1,6 +1,5 @@
 /** Durations in Go's syntax: `90s`, `1h30m`, `1.5h`, `300ms`. */
-import { quoted } from '../lib/quoted.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { quoted, tryRun } from '#lib';
 
 /** Value for no duration, in fields that allow it. */
 export const NEVER = 'Never';

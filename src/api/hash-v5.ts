@@ -14,8 +14,8 @@ import {
   hashText,
   ifSet,
   pair,
-} from '../lib/fnv.ts';
-import { tryRun } from '../lib/try-run.ts';
+  tryRun,
+} from '#lib';
 import { durationNanos } from './duration.ts';
 import { type EC2NodeClass, type EC2NodeClassSpec, resolvedAmiFamily } from './ec2-nodeclass.ts';
 import { specFields } from './hash.ts';

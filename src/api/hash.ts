@@ -14,7 +14,7 @@ import {
   hashText,
   ifNotZero,
   ifSet,
-} from '../lib/fnv.ts';
+} from '#lib';
 import { durationNanos, NEVER } from './duration.ts';
 import {
   type BlockDeviceMapping,

@@ -1,6 +1,5 @@
 /** Labels, annotations, taints and finalizers of the API, and the rules for keys that users may set. */
-import { parseInteger } from '../lib/integers.ts';
-import { own } from '../lib/own.ts';
+import { own, parseInteger } from '#lib';
 import type { NodeSelectorOperator, Taint } from './kubernetes.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 

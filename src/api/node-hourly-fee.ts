@@ -1,6 +1,6 @@
 /** Fee of nodes: costs of each node that the cloud provider does not charge. */
 
-import { own } from '../lib/own.ts';
+import { own } from '#lib';
 import { NODE_HOURLY_FEE_ANNOTATION } from './labels.ts';
 import type { NodePool } from './nodepool.ts';
 

@@ -1,6 +1,6 @@
 /** NodeOverlay: changes prices and adds extended resources of instance types (feature gate NodeOverlay). */
 
-import { messageOf } from '../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { KARPENTER_GROUP, OVERLAY_AWS_KEYS, requirementErrors } from './labels.ts';
 import { readQuantity } from './quantity.ts';
 import { type Declared, int32, object, optional, quantityMap, rule, text } from './schema/declare.ts';

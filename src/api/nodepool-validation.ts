@@ -1,6 +1,6 @@
 /** Validation of NodePools beyond the validation of the API server. The condition ValidationSucceeded reports the errors. */
 
-import { messageOf } from '../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { parseCron } from './cron.ts';
 import { durationOrNever } from './duration.ts';
 import type { QuantityList, Taint } from './kubernetes.ts';

@@ -1,6 +1,6 @@
 /** Optional fields of objects. Texts are empty if they are absent, for metric labels, keys and lookups. */
 
-import { own } from '../lib/own.ts';
+import { own } from '#lib';
 import type { KubeObject, OwnerReference, Pod } from './kubernetes.ts';
 import { NODEPOOL_LABEL } from './labels.ts';
 

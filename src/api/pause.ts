@@ -1,5 +1,5 @@
 /** Pause of the operator: a ConfigMap in the namespace of the operator. The format of the data is public. */
-import { timeOf, timestamp } from '../lib/times.ts';
+import { timeOf, timestamp } from '#lib';
 import type { ConfigMap } from './kubernetes.ts';
 
 export const PAUSE_NAME = 'karpenter-pause';

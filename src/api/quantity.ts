@@ -1,7 +1,6 @@
 /** Resource quantities, parsed, compared and formatted as in Kubernetes: exact to a billionth, at most 2^63 - 1. */
 
-import { quoted } from '../lib/quoted.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { quoted, tryRun } from '#lib';
 import type { Quantity } from './kubernetes.ts';
 
 /** Suffix family of a quantity, which formatting preserves. */

@@ -1,6 +1,6 @@
 /** Schemas that several kinds share. */
 import { Type } from 'typebox';
-import { defined } from '../lib/defined.ts';
+import { defined } from '#lib';
 import type { Condition } from './kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, NODEPOOL_LABEL } from './labels.ts';
 import { type CelRule, choice, int64, integer, list, object, optional, rule, text, time } from './schema/declare.ts';

@@ -1,8 +1,8 @@
 /** Constructs the parts of the provider and connects them. */
 
-import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '../api/conditions.ts';
-import { packingPolicy } from '../api/policy.ts';
-import type { Controller } from '../kube/reconciler.ts';
+import { EC2NODECLASS_CONDITIONS, EC2NODECLASS_RESERVED_CONDITIONS } from '#api/objects';
+import { packingPolicy } from '#api/values';
+import type { Controller } from '#kube/reconcilers';
 import { Amis, ssmInvalidation } from './amis/amis.ts';
 import type { Clients } from './clients.ts';
 import { ClusterCidr, type ClusterFacts, discoverCluster } from './cluster.ts';

@@ -1,10 +1,9 @@
 /** Facts about the cluster that nodes need to join it. */
 import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
-import { SERVICE } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { KubeReader } from '../kube/client.ts';
-import { messageOf } from '../lib/error-message.ts';
-import type { Logger } from '../observe/logger.ts';
+import { type KubeObject, SERVICE } from '#api/objects';
+import type { KubeReader } from '#kube/client';
+import { messageOf } from '#lib';
+import type { Logger } from '#observe/logger';
 
 export interface ClusterFacts {
   readonly name: string;

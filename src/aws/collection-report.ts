@@ -1,15 +1,15 @@
 /** Reports objects that garbage collection does not delete: in the log, as events about the cluster, and as a metric. */
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { EventRecorder } from '../kube/events.ts';
-import type { Clock } from '../lib/clock.ts';
-import { timestamp } from '../lib/times.ts';
+import type { KubeObject } from '#api/objects';
+import type { EventRecorder } from '#kube/reconcilers';
+import { timestamp } from '#lib';
+import type { Clock } from '#lib/clock';
 import {
+  eventOf,
   GARBAGE_COLLECTION_HELD,
   GARBAGE_COLLECTION_REFUSED,
   INSTANCES_OF_ANOTHER_CLUSTER,
-} from '../observe/events/aws.ts';
-import { eventOf } from '../observe/events/declaration.ts';
-import type { Logger } from '../observe/logger.ts';
+} from '#observe/events';
+import type { Logger } from '#observe/logger';
 import { lastingText } from './errors.ts';
 import type { AwsMetrics } from './metrics.ts';
 

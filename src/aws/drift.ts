@@ -2,17 +2,17 @@
  * Detects NodeClaims that no longer match their NodeClass. Only facts from AWS count: if a fact cannot be requested,
  * the check throws, and the drift status does not change.
  */
-import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
 import {
   EC2_NODECLASS_HASH_ANNOTATION,
   EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  type EC2NodeClass,
   INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
   PLACEMENT_GROUP_ID_LABEL,
-} from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { labelOf } from '../api/object-fields.ts';
-import type { DriftReason } from '../cloud/provider.ts';
-import type { InstanceType } from '../engine/model.ts';
+} from '#api/objects';
+import type { DriftReason } from '#cloud';
+import type { InstanceType } from '#engine/model';
 import { amiForType } from './amis/ami-for-type.ts';
 import type { Instance } from './instances/instance.ts';
 import type { PlacementGroup } from './placementgroups.ts';

@@ -1,7 +1,7 @@
 /** Classifies errors of AWS by their code, and explains failed launches to users. `error-codes.ts` has the codes of launches. */
 
-import { CreateFailed } from '../cloud/errors.ts';
-import { messageOf } from '../lib/error-message.ts';
+import { CreateFailed } from '#cloud';
+import { messageOf } from '#lib';
 import { isThrottle, UnusableAnswer } from './answers/unusable.ts';
 import { SPOT_ROLE_MISSING } from './error-codes.ts';
 

@@ -3,13 +3,10 @@
  * tags, but never the same UID. Every resource that the provider creates in AWS has the UID as a tag.
  */
 
-import { NAMESPACE } from '../api/kinds.ts';
-import type { KubeObject, StringMap } from '../api/kubernetes.ts';
-import { ApiError, isNotFound, type KubeClient } from '../kube/client.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { own } from '../lib/own.ts';
-import { quoted } from '../lib/quoted.ts';
-import type { Logger } from '../observe/logger.ts';
+import { type KubeObject, NAMESPACE, type StringMap } from '#api/objects';
+import { ApiError, isNotFound, type KubeClient } from '#kube/client';
+import { messageOf, own, quoted } from '#lib';
+import type { Logger } from '#observe/logger';
 import { CLUSTER_UID_TAG } from './tags.ts';
 
 const NAME = 'kube-system';

@@ -1,7 +1,7 @@
 /** The AWS provider: discovers the cluster, then provides the cloud interface and its controllers. */
 import { DescribeInstanceTypesCommand } from '@aws-sdk/client-ec2';
-import type { Fence } from '../kube/fence.ts';
-import { StartError } from '../process/start-error.ts';
+import type { Fence } from '#kube/client';
+import { StartError } from '#process/life';
 import { assemble } from './assembly.ts';
 import { type Clients, createClients } from './clients.ts';
 import { isDryRun } from './errors.ts';

@@ -5,8 +5,8 @@ import {
   AWS_SDK_GO_REQUEST_ATTEMPT_DURATION_SECONDS,
   AWS_SDK_GO_REQUEST_DURATION_SECONDS,
   AWS_SDK_GO_REQUEST_RETRY_COUNT,
-} from '../observe/metrics/aws.ts';
-import type { Metrics } from '../observe/metrics.ts';
+  type Metrics,
+} from '#observe/metrics';
 import { codeOf } from './errors.ts';
 
 type Next = (args: never) => Promise<{ readonly output: object }>;

@@ -1,11 +1,10 @@
 /** Metrics of the provider, and the measurement of its methods. */
 
-import type { NodePool } from '../api/nodepool.ts';
-import { causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
-import type { CloudProvider } from '../cloud/provider.ts';
-import { NO_CHARGES } from '../engine/node-extras.ts';
-import { defined } from '../lib/defined.ts';
-import { currentController } from '../observe/logger.ts';
+import type { NodePool } from '#api/objects';
+import { type CloudProvider, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '#cloud';
+import { NO_CHARGES } from '#engine/costs';
+import { defined } from '#lib';
+import { currentController } from '#observe/logger';
 import {
   CLOUDPROVIDER_BATCHER_BATCH_SIZE,
   CLOUDPROVIDER_BATCHER_BATCH_TIME_SECONDS,
@@ -21,15 +20,15 @@ import {
   CLOUDPROVIDER_INSTANCE_TYPE_PRICE_ESTIMATED,
   CLOUDPROVIDER_OFFERINGS_COUNT,
   EC2NODECLASSES_USERDATA_BYTES,
+  type GaugeDeclaration,
   INTERRUPTION_DELETED_MESSAGES,
   INTERRUPTION_INSTANCE_STATUS_UNHEALTHY,
   INTERRUPTION_MESSAGE_QUEUE_DURATION_SECONDS,
   INTERRUPTION_RECEIVED_MESSAGES,
-} from '../observe/metrics/aws.ts';
-import type { GaugeDeclaration } from '../observe/metrics/declaration.ts';
-import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import { OwnedSeries } from '../observe/owned-series.ts';
+  type Metrics,
+  NODECLAIMS_DISRUPTED,
+  OwnedSeries,
+} from '#observe/metrics';
 
 export type AwsMetrics = ReturnType<typeof awsMetrics>;
 

@@ -1,5 +1,5 @@
-import type { NodePool } from '../api/nodepool.ts';
-import { Requirements } from '../engine/requirements.ts';
+import type { NodePool } from '#api/objects';
+import { Requirements } from '#engine/model';
 
 /** Returns the requirements of a NodePool, including the labels of its template. */
 export const poolRequirements = ({ spec, metadata }: NodePool): Requirements =>

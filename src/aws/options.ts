@@ -1,16 +1,15 @@
 /** Options and interface of the AWS provider. */
 
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { PackingMode } from '../api/policy.ts';
-import type { CloudProvider } from '../cloud/provider.ts';
-import type { Informers, KubeClient } from '../kube/client.ts';
-import type { EventRecorder } from '../kube/events.ts';
-import type { Controller } from '../kube/reconciler.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../observe/logger.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import type { StepTraces } from '../observe/traces/tracer.ts';
-import type { Pressure } from '../process/memory-pressure.ts';
+import type { NodeClaim } from '#api/objects';
+import type { PackingMode } from '#api/values';
+import type { CloudProvider } from '#cloud';
+import type { Informers, KubeClient } from '#kube/client';
+import type { Controller, EventRecorder } from '#kube/reconcilers';
+import type { Clock } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
+import type { StepTraces } from '#observe/traces';
+import type { Pressure } from '#process/memory';
 import type { PoolOfferings } from './offerings/report.ts';
 import type { AwsStart } from './start/aws-start.ts';
 

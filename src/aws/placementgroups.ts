@@ -1,9 +1,8 @@
 /** Resolves the placement group of a NodeClass. */
 import { DescribePlacementGroupsCommand, type EC2Client } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
-import type { Clock } from '../lib/clock.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { LoadingCache, TtlCache } from '../lib/ttl-cache.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { messageOf } from '#lib';
+import { type Clock, LoadingCache, TtlCache } from '#lib/clock';
 import { isNotFound } from './errors.ts';
 
 export interface PlacementGroup {

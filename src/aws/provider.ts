@@ -1,39 +1,46 @@
 /** Implements the cloud interface with EC2. */
 
-import { getCondition } from '../api/conditions.ts';
-import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
-import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../api/hash.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
+import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '#api/hashes';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
+  EC2_NODE_CLASS,
   EC2_NODECLASS_HASH_ANNOTATION,
   EC2_NODECLASS_HASH_VERSION_ANNOTATION,
   EC2_NODECLASS_LABEL,
+  type EC2NodeClass,
+  getCondition,
   INSTANCE_PROFILE_ANNOTATION,
+  type KubeObject,
+  NODE_CLAIM,
+  NODE_POOL,
   NODEPOOL_LABEL,
+  type NodeClaim,
+  type NodePool,
   PLACEMENT_GROUP_ID_LABEL,
   PLACEMENT_GROUP_PARTITION_LABEL,
-} from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { poolNameOf } from '../api/object-fields.ts';
-import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../cloud/errors.ts';
-import type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from '../cloud/provider.ts';
-import type { TypeTerms } from '../engine/capacity-terms.ts';
-import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
-import type { DriverTemplate } from '../engine/dra/driver-template.ts';
-import type { InstanceType } from '../engine/model.ts';
-import { NO_CHARGES, type NodeCharges } from '../engine/node-extras.ts';
-import type { Commitment } from '../engine/price-book/commitment.ts';
-import type { Informers, StoreListener } from '../kube/client.ts';
-import type { EventRecorder } from '../kube/events.ts';
-import type { Clock } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { TtlCache } from '../lib/ttl-cache.ts';
-import { eventOf } from '../observe/events/declaration.ts';
-import { FAILED_RESOLVING_NODE_CLASS } from '../observe/events/nodepools.ts';
+  poolNameOf,
+} from '#api/objects';
+import {
+  type AdjustTypes,
+  type CloudProvider,
+  CreateFailed,
+  causeOf,
+  type DriftReason,
+  InsufficientCapacity,
+  NodeClaimNotFound,
+  NodeClassNotReady,
+  type RegistrationHook,
+  type RepairPolicy,
+} from '#cloud';
+import { type Commitment, NO_CHARGES, type NodeCharges } from '#engine/costs';
+import type { DriverTemplate } from '#engine/devices';
+import type { LaunchAnswer } from '#engine/explanations';
+import type { InstanceType, TypeTerms } from '#engine/model';
+import type { Informers, StoreListener } from '#kube/client';
+import type { EventRecorder } from '#kube/reconcilers';
+import { defined, messageOf } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
+import { eventOf, FAILED_RESOLVING_NODE_CLASS } from '#observe/events';
 import { familyOf } from './amis/families.ts';
 import type { ClusterFacts } from './cluster.ts';
 import {

@@ -1,5 +1,5 @@
 /** Batches concurrent calls into one AWS request, and isolates the IDs that make such a request fail. */
-import { type Clock, monotonicMs } from '../lib/clock.ts';
+import { type Clock, monotonicMs } from '#lib/clock';
 import { codeOf, isExpired, isThrottled } from './errors.ts';
 import type { AwsMetrics } from './metrics.ts';
 

@@ -3,7 +3,7 @@
  * call would seem to take minutes.
  */
 import type { EC2ClientConfig } from '@aws-sdk/client-ec2';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { AwsStart } from './start/aws-start.ts';
 
 /** Type of a client's `retryStrategy`. */

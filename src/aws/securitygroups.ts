@@ -1,8 +1,7 @@
 /** Resolves the security groups of a NodeClass. */
 import { type EC2Client, paginateDescribeSecurityGroups } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass, SecurityGroupSelectorTerm, SecurityGroupStatus } from '../api/ec2-nodeclass.ts';
-import type { Clock } from '../lib/clock.ts';
-import { type Freshness, LoadingCache } from '../lib/ttl-cache.ts';
+import type { EC2NodeClass, SecurityGroupSelectorTerm, SecurityGroupStatus } from '#api/objects';
+import { type Clock, type Freshness, LoadingCache } from '#lib/clock';
 import { pagesOf } from './pages.ts';
 import { tagFilters } from './tags.ts';
 

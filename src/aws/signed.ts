@@ -3,8 +3,7 @@
  * of an SDK client.
  */
 import type { EKSClient } from '@aws-sdk/client-eks';
-import { defined } from '../lib/defined.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { defined, tryRun } from '#lib';
 import { wholeBody } from './answers/body.ts';
 
 const TIMEOUT_MS = 10_000;

@@ -1,9 +1,8 @@
 /** Resolves image IDs in SSM parameters. */
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
-import type { Clock } from '../lib/clock.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { TtlCache } from '../lib/ttl-cache.ts';
-import type { Logger } from '../observe/logger.ts';
+import { messageOf } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { UnusableAnswer } from './answers/unusable.ts';
 
 export interface Parameter {

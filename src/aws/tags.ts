@@ -1,7 +1,5 @@
 /** Tags of all resources that the provider creates in AWS. */
-import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
-import type { StringMap } from '../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
+import { EC2_NODECLASS_LABEL, type EC2NodeClass, NODEPOOL_LABEL, type StringMap } from '#api/objects';
 
 export const NAME_TAG = 'Name';
 export const NODECLAIM_TAG = 'karpenter.sh/nodeclaim';

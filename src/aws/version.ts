@@ -1,9 +1,8 @@
 /** The Kubernetes version of the cluster, which determines the images of aliases. */
 import { DescribeClusterCommand, type EKSClient } from '@aws-sdk/client-eks';
-import { after, type Singleton } from '../kube/reconciler.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { quoted } from '../lib/quoted.ts';
-import type { Logger } from '../observe/logger.ts';
+import { after, type Singleton } from '#kube/reconcilers';
+import { messageOf, quoted } from '#lib';
+import type { Logger } from '#observe/logger';
 
 const PERIOD_MS = 5 * 60_000;
 const OLDEST_MINOR = 26;

@@ -3,11 +3,11 @@
  * start, and the cost of the wait.
  */
 import { Command } from 'commander';
-import type { KubeEvent } from '../api/kubernetes.ts';
-import type { Blocker, NodeBlockers } from '../engine/blockers/blocker.ts';
-import { calculationOf } from '../engine/disruption/move-worth.ts';
-import { timeOf } from '../lib/times.ts';
-import { blockersOf } from '../planner/passes.ts';
+import type { KubeEvent } from '#api/objects';
+import { calculationOf } from '#engine/disruption';
+import type { Blocker, NodeBlockers } from '#engine/drain';
+import { timeOf } from '#lib';
+import { blockersOf } from '#planner';
 import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { worldOf } from './objects/snapshot.ts';

@@ -3,10 +3,9 @@
  * time.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from '../api/duration.ts';
-import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
-import { timestamp } from '../lib/times.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { parseDuration } from '#api/values';
+import { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '#engine/disruption';
+import { timestamp, tryRun } from '#lib';
 import { type Example, withExamples } from './describe.ts';
 import { worldOf } from './objects/snapshot.ts';
 import { askLeader } from './operator-or-cluster.ts';

@@ -1,5 +1,5 @@
 /** Reads the objects of a live cluster as manifests. */
-import type { HttpKubeReader } from '../kube/http.ts';
+import type { HttpKubeReader } from '#kube/connection';
 import { refuseOldVersions } from './objects/old-versions.ts';
 import type { Manifest } from './objects/read.ts';
 import type { ReadKind } from './snapshot/kinds.ts';

@@ -1,7 +1,7 @@
 /** Connects a command to a live cluster. */
 import { type Command, Option } from 'commander';
-import type { HttpKubeReader } from '../kube/http.ts';
-import { realClock } from '../lib/clock.ts';
+import type { HttpKubeReader } from '#kube/connection';
+import { realClock } from '#lib/clock';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;
@@ -25,7 +25,7 @@ export async function reading<T>(
   read: (client: HttpKubeReader) => Promise<T>,
 ): Promise<T> {
   // loading the Kubernetes library uses a second of CPU time, and help and files do not need it
-  const { connectReader } = await import('../kube/http.ts');
+  const { connectReader } = await import('#kube/connection');
   const client = connectReader({ clock: realClock(), userAgent, kubeconfig, context });
   try {
     return await read(client);

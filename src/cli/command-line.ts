@@ -1,11 +1,10 @@
 /** The command line: `karpenter` and `kubectl karpenter`. Each verb loads on its use, so that every verb starts fast. */
 
 import { Command, CommanderError } from 'commander';
+import { own, VERSION } from '#lib';
+import { filterOutputs } from '#observe/logger';
 import { showExamples } from './describe.ts';
 import { endProgress, startProgress } from './progress.ts';
-import { own } from '../lib/own.ts';
-import { filterOutputs } from '../observe/control-characters.ts';
-import { VERSION } from '../lib/version.ts';
 
 /** Headings of `karpenter --help`, in its order. Each verb is listed below one question. */
 export const QUESTIONS = {

@@ -1,8 +1,8 @@
 /** Command `karpenter cost`. Shows the current costs of the nodes and their users, or past costs. */
 import { Command, Option } from 'commander';
-import type { CostReport } from '../engine/cost/report.ts';
-import type { HttpKubeReader } from '../kube/http.ts';
-import { type HistoryView, historySince } from '../process/history-view.ts';
+import type { CostReport } from '#engine/costs';
+import type { HttpKubeReader } from '#kube/connection';
+import { type HistoryView, historySince } from '#process/server';
 import { periodOption } from './budgets.ts';
 import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';

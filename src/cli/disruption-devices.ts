@@ -1,15 +1,21 @@
 /** Devices after a disruption command: slices of the replacements, and allocations of the claims whose pods have moved. */
-import type { Device, ResourceClaim, ResourceSlice } from '../api/dra/objects.ts';
-import { apiVersionOf, DEVICE_CLASS, type Kind, RESOURCE_CLAIM, RESOURCE_SLICE } from '../api/kinds.ts';
-import type { KubeObject, Pod } from '../api/kubernetes.ts';
-import { claimId } from '../engine/dra/claim-states.ts';
-import { deviceKey } from '../engine/dra/pool-device.ts';
-import type { DeviceTemplates } from '../engine/dra/template-types.ts';
-import type { Snapshot, StateNode } from '../engine/model.ts';
-import type { Ref } from '../kube/client.ts';
-import type { Caches } from '../local/cache.ts';
-import { allocationOf } from '../local/kubernetes/scheduler/devices/allocation-result.ts';
-import { DeviceCluster } from '../local/kubernetes/scheduler/devices/device-cluster.ts';
+import {
+  apiVersionOf,
+  DEVICE_CLASS,
+  type Device,
+  type Kind,
+  type KubeObject,
+  type Pod,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
+  type ResourceClaim,
+  type ResourceSlice,
+} from '#api/objects';
+import { claimId, type DeviceTemplates, deviceKey } from '#engine/devices';
+import type { Snapshot, StateNode } from '#engine/model';
+import type { Ref } from '#kube/client';
+import type { Caches } from '#local/api-server';
+import { allocationOf, DeviceCluster } from '#local/cluster';
 
 export interface MovedPods {
   /** Provider ids of the nodes that receive pods, with these pods. */

@@ -1,28 +1,39 @@
 /** Plays the commands of the disruption methods on a snapshot until no command is left, and compares the begin with the end. */
-import type { Pod } from '../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   HOSTNAME_LABEL,
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type NodeClaim,
+  type Pod,
   REGISTERED_LABEL,
   ZONE_LABEL,
-} from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { billedPriceOf } from '../engine/cost/account.ts';
-import { nodePrices } from '../engine/cost/node-prices.ts';
-import { bothSavings, type Command, type Decision, decisionOf } from '../engine/disruption/command.ts';
-import type { Method } from '../engine/disruption/method.ts';
-import type { PassInput } from '../engine/disruption/pass.ts';
-import { review } from '../engine/disruption/review.ts';
-import { allocatable, cheapestPrice, preferredOffering } from '../engine/instance-types.ts';
-import type { InstanceType, PlannedClaim, PoolInput, Snapshot, StateNode } from '../engine/model.ts';
-import { podKey } from '../engine/pods.ts';
-import { Requirements } from '../engine/requirements.ts';
-import { quantityList } from '../engine/resources.ts';
-import { own } from '../lib/own.ts';
-import { timestamp } from '../lib/times.ts';
+} from '#api/objects';
+import { billedPriceOf, nodePrices } from '#engine/costs';
+import {
+  bothSavings,
+  type Command,
+  type Decision,
+  decisionOf,
+  type Method,
+  type PassInput,
+  review,
+} from '#engine/disruption';
+import {
+  allocatable,
+  cheapestPrice,
+  type InstanceType,
+  type PlannedClaim,
+  type PoolInput,
+  podKey,
+  preferredOffering,
+  quantityList,
+  Requirements,
+  type Snapshot,
+  type StateNode,
+} from '#engine/model';
+import { own, timestamp } from '#lib';
 import { claimsAfter, slicesOfNode } from './disruption-devices.ts';
 
 /** Maximum number of commands. A large cluster can need thousands of them. */

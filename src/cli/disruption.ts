@@ -1,21 +1,20 @@
 /** Command `karpenter simulate --disruption`. Lists the nodes of manifests that would be removed or replaced. */
 
-import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import type { ConsolidationMode, PackingMode } from '../api/policy.ts';
-import { bufferOutcomes, isVirtual } from '../engine/capacity-buffers.ts';
-import { budgetErrors } from '../engine/disruption/budgets/budgets.ts';
-import { type PassInput, simulateOn } from '../engine/disruption/pass.ts';
-import { review } from '../engine/disruption/review.ts';
-import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import type { MethodReview } from '../engine/disruption/verdicts.ts';
-import type { PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
-import { podKey } from '../engine/pods.ts';
-import { solve } from '../engine/solve.ts';
-import { disruptionInput, simulationSnapshot } from '../planner/inputs.ts';
-import { nominateNode, placedPods } from '../planner/nominations.ts';
-import { launchOptions } from '../planner/options.ts';
-import { methodsFor, passOf } from '../planner/passes.ts';
-import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
+import type { TopologySpreadConstraint } from '#api/objects';
+import type { ConsolidationMode, PackingMode } from '#api/values';
+import { budgetErrors, type MethodReview, type PassInput, review, Simulator, simulateOn } from '#engine/disruption';
+import { type PoolInput, podKey, type Snapshot, type SolveOptions } from '#engine/model';
+import { bufferOutcomes, isVirtual, solve } from '#engine/solve';
+import {
+  disruptionInput,
+  launchOptions,
+  methodsFor,
+  nominateNode,
+  passOf,
+  placedPods,
+  simulationSnapshot,
+} from '#planner';
+import { CORE_GATES, parseGates, unknownGates } from '#process/settings';
 import { disruptionEnd, type Start } from './disruption-end.ts';
 import { holdsFor } from './holds.ts';
 import { fieldIn } from './objects/check.ts';

@@ -3,7 +3,7 @@
  * and their remedies.
  */
 import { Command, Option } from 'commander';
-import { examine } from '../aws/doctor/doctor.ts';
+import { examine } from '#aws/doctor';
 import { withExamples } from './describe.ts';
 import { findingsText } from './render/findings.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';

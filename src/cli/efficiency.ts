@@ -1,6 +1,6 @@
 /** Command `karpenter efficiency`. Compares requests with use, and shows the cost with requests that fit. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { EfficiencyDimension } from '../engine/cost/efficiency.ts';
+import type { EfficiencyDimension } from '#engine/costs';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { pricedNodes } from './cost/now.ts';

@@ -1,6 +1,6 @@
 /** Command `karpenter explain drain`. Shows the obstacles to the drain of a node, where its pods go, and the cost. */
 import { Command } from 'commander';
-import { type ChangeEffect, type DrainPlan, drainPlanOf } from '../engine/what-if/effect.ts';
+import { type ChangeEffect, type DrainPlan, drainPlanOf } from '#engine/what-if';
 import { reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { type Example, withExamples } from './describe.ts';

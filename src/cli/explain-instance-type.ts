@@ -1,8 +1,7 @@
 /** Command `karpenter explain instance-type`. Shows how many resources new nodes have for pods, line by line. */
 import { Command } from 'commander';
-import { explainInstanceType, type InstanceTypeExplanation } from '../engine/instance-type-explanation.ts';
-import type { InstanceTypeReport } from '../engine/instance-type-report.ts';
-import { sortByCloseness } from '../lib/nearest-name.ts';
+import { explainInstanceType, type InstanceTypeExplanation, type InstanceTypeReport } from '#engine/explanations';
+import { sortByCloseness } from '#lib';
 import { reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { withExamples } from './describe.ts';

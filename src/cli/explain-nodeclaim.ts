@@ -1,8 +1,8 @@
 /** Command `karpenter explain nodeclaim`. Shows the pods and the choice of an instance, and why it does not join. */
 import { Command } from 'commander';
-import { NODE_CLAIM } from '../api/kinds.ts';
-import type { NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
-import { explainClaim } from '../planner/nodeclaim-explanation.ts';
+import { NODE_CLAIM } from '#api/objects';
+import type { NodeClaimExplanation } from '#engine/explanations';
+import { explainClaim } from '#planner';
 import { reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { withExamples } from './describe.ts';

@@ -3,9 +3,9 @@
  * manifests.
  */
 import { Command } from 'commander';
-import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
-import { podKey } from '../engine/pods.ts';
-import { defined } from '../lib/defined.ts';
+import type { PodVerdict } from '#engine/explanations';
+import { podKey } from '#engine/model';
+import { defined } from '#lib';
 import { withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { liveVerdict, liveVerdicts, verdictAt, verdictsAt } from './live-pod.ts';

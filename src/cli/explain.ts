@@ -1,6 +1,6 @@
 /** Command `karpenter explain`. Shows whether nodes would be disrupted, or the reason why not. */
 import { Command } from 'commander';
-import { type Verdict, verdictsOf } from '../engine/disruption/verdicts.ts';
+import { type Verdict, verdictsOf } from '#engine/disruption';
 import { blockersCommand } from './blockers.ts';
 import { budgetsCommand } from './budgets.ts';
 import { withCluster } from './cluster.ts';

@@ -1,9 +1,9 @@
 /** Reads the history that the operator stores in its cluster. */
-import { CONFIG_MAP } from '../api/kinds.ts';
-import type { KubeReader } from '../kube/client.ts';
-import { textOf } from '../kube/config-map-document.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '../observe/history/document.ts';
+import { CONFIG_MAP } from '#api/objects';
+import type { KubeReader } from '#kube/client';
+import { textOf } from '#kube/reconcilers';
+import { messageOf } from '#lib';
+import { HISTORY_NAME, newHistory, type OperatorHistory, restoreHistory } from '#observe/history';
 
 /**
  * Reads the operator's stored history. This history is up to five minutes old.

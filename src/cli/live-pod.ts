@@ -1,8 +1,8 @@
 /** Explains a pod of a live cluster with the verdict of its operator, or with a verdict computed from the objects. */
-import { EVENT, POD } from '../api/kinds.ts';
-import { type PodVerdict, runningText } from '../engine/causes/pod-verdict.ts';
-import type { HttpKubeReader } from '../kube/http.ts';
-import { defined } from '../lib/defined.ts';
+import { EVENT, POD } from '#api/objects';
+import { type PodVerdict, runningText } from '#engine/explanations';
+import type { HttpKubeReader } from '#kube/connection';
+import { defined } from '#lib';
 import { reading } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { askOperator } from './operator.ts';

@@ -1,8 +1,7 @@
 /** Finds the cluster that `karpenter local --join` adds nodes to. */
 import { BlockList, isIP } from 'node:net';
-import { exportContext } from '../kube/kubeconfig.ts';
-import type { RunningCluster } from '../local/join.ts';
-import { connectRemotely } from '../local/remote-client.ts';
+import { exportContext } from '#kube/connection';
+import { connectRemotely, type RunningCluster } from '#local/world';
 
 const LOCAL_NAMES = new Set(['localhost', 'kubernetes.docker.internal', 'host.docker.internal']);
 const LOCAL_ADDRESSES = new BlockList();

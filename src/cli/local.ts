@@ -1,8 +1,8 @@
 /** Command `karpenter local`. Runs a cluster and a local AWS on loopback addresses until it is interrupted. */
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { FAULT_KINDS } from '../local/aws/fault-rules.ts';
-import type { Surroundings, WorldOptions } from '../local/world.ts';
+import { FAULT_KINDS } from '#local/aws';
+import type { Surroundings, WorldOptions } from '#local/world';
 import { withExamples } from './describe.ts';
 import { freePort } from './free-port.ts';
 import { writeLocalKubeconfig } from './local-kubeconfig.ts';
@@ -142,13 +142,13 @@ async function start(options: LocalOptions): Promise<Surroundings> {
   } satisfies WorldOptions;
   const machines = machinesAt(machineSpeed);
   if (join !== undefined) {
-    const { joinCluster } = await import('../local/join.ts');
+    const { joinCluster } = await import('#local/world');
     const { clusterToJoin } = await import('./local-join.ts');
     const { systemNodes = 0 } = options;
     const kubelets = { ...machines.kubelets, reportsAddresses: false };
     return joinCluster(clusterToJoin(join), { ...common, ...machines, kubelets, systemNodes });
   }
-  const { startWorld } = await import('../local/world.ts');
+  const { startWorld } = await import('#local/world');
   const { systemNodes = 1 } = options;
   return startWorld({
     ...common,

@@ -1,8 +1,8 @@
 /** Command `karpenter log`. Lists the decisions of the operator with their reasons, oldest first, and follows new ones. */
 import { Command, Option } from 'commander';
-import type { HttpKubeReader } from '../kube/http.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { type LogLine, logLines, NewLines } from '../observe/history/log-lines.ts';
+import type { HttpKubeReader } from '#kube/connection';
+import { messageOf } from '#lib';
+import { type LogLine, logLines, NewLines } from '#observe/history';
 import { periodOption } from './budgets.ts';
 import { reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';

@@ -1,6 +1,6 @@
 /** Option for the speed of the local world's machines. */
 import { Option } from 'commander';
-import type { WorldOptions } from '../local/world.ts';
+import type { WorldOptions } from '#local/world';
 import { positive } from './number-arguments.ts';
 
 export const machineSpeedOption = (byDefault: number): Option =>

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Command } from 'commander';
-import { messageOf } from '../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { withExamples } from './describe.ts';
 import { CHANGES_EXIT_CODE, instanceTypesOption, nowOption } from './scenario.ts';
 import { refuseTwoSources, type SourceFlags, withSource } from './source.ts';

@@ -3,8 +3,8 @@
  * the cluster.
  */
 import { Command, Option } from 'commander';
-import type { Node } from '../api/kubernetes.ts';
-import { messageOf } from '../lib/error-message.ts';
+import type { Node } from '#api/objects';
+import { messageOf } from '#lib';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
 import { type AccountFlags, accountItems, accountOfFile } from './migrate/account.ts';
@@ -93,7 +93,7 @@ interface PlanFlags extends ClusterFlags, AccountFlags {
 async function groupNames(facts: Facts): Promise<ReadonlyMap<string, string>> {
   const nodes = facts.of<Node>('Node').filter((node) => originOf(node).kind === 'auto-scaling-group');
   try {
-    const { autoScalingGroups } = await import('../aws/doctor/upgrade.ts');
+    const { autoScalingGroups } = await import('#aws/doctor');
     return await autoScalingGroups(nodes.flatMap((node) => instanceIdOfNode(node) ?? []));
   } catch (error) {
     writeNotes([`the Auto Scaling groups of ${nodes.length} nodes are unknown: ${messageOf(error)}`]);

@@ -1,7 +1,7 @@
 /** Parsers for numbers on the command line. Each parser throws an InvalidArgumentError with the expected value. */
 import { InvalidArgumentError } from 'commander';
-import { parseQuantity } from '../api/quantity.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { parseQuantity } from '#api/values';
+import { tryRun } from '#lib';
 
 /** Parses a factor greater than 0. */
 export function positive(text: string): number {

@@ -3,8 +3,7 @@
  * reason and the end of the time.
  */
 import { Command } from 'commander';
-import type { OutOffering, PoolOfferings } from '../aws/offerings/report.ts';
-import type { SpotPoolView } from '../aws/spot-risk/spot-risk.ts';
+import type { OutOffering, PoolOfferings, SpotPoolView } from '#aws/instance-types';
 import { withExamples } from './describe.ts';
 import { askLeader, type LeaderFlags } from './operator-or-cluster.ts';
 import { notAmong } from './render/known.ts';

@@ -2,9 +2,8 @@
  * Finds the ServiceAccounts that an administrator has given the rights of the operator. A user of one namespace can create a
  * Lease and a pod with the names of the operator there, but not a ClusterRoleBinding.
  */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { HttpKubeReader } from '../kube/http.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import type { HttpKubeReader } from '#kube/connection';
 
 interface ClusterRole extends KubeObject {
   readonly rules?: readonly {

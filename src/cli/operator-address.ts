@@ -1,6 +1,6 @@
 /** Keeps a connection to the operator of a cluster for commands that read its data again and again. */
-import type { HttpKubeReader } from '../kube/http.ts';
-import type { ForwardedPort } from '../kube/port-forward.ts';
+import type { HttpKubeReader } from '#kube/connection';
+import type { ForwardedPort } from '#kube/port-forward';
 import { forwardToOperator, type OperatorFlags } from './operator-pod.ts';
 
 /** Address of the operator's metrics port: the given one, or a port that is forwarded to the leader. */

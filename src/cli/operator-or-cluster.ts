@@ -1,6 +1,6 @@
 /** Reads data of the operator of a live cluster, or returns the reason why this is impossible. */
-import type { HttpKubeReader } from '../kube/http.ts';
-import { messageOf } from '../lib/error-message.ts';
+import type { HttpKubeReader } from '#kube/connection';
+import { messageOf } from '#lib';
 import { reading } from './cluster.ts';
 import { askOperator, DEFAULT_SERVER, pausedText } from './operator.ts';
 import { forwardToOperator, type OperatorFlags, SeveralOperators } from './operator-pod.ts';

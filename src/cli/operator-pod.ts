@@ -1,9 +1,8 @@
 /** Finds the leading operator in a cluster and opens a connection to its metrics port. */
-import { LEASE, POD } from '../api/kinds.ts';
-import type { Pod } from '../api/kubernetes.ts';
-import { ApiError } from '../kube/client.ts';
-import type { HttpKubeReader } from '../kube/http.ts';
-import type { ForwardedPort } from '../kube/port-forward.ts';
+import { LEASE, POD, type Pod } from '#api/objects';
+import { ApiError } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
+import type { ForwardedPort } from '#kube/port-forward';
 import type { ClusterFlags } from './cluster.ts';
 import { operatorAccounts, type ServiceAccountName } from './operator-accounts.ts';
 
@@ -114,6 +113,6 @@ export async function forwardToOperator(
   const pod = await leaderPod(client, operatorNamespace);
   if (typeof pod === 'string') return pod;
   const { name, namespace = 'default' } = pod.metadata;
-  const { forwardPort } = await import('../kube/port-forward.ts');
+  const { forwardPort } = await import('#kube/port-forward');
   return forwardPort({ kubeconfig, context }, { namespace, pod: name, port: metricsPortOf(pod) });
 }

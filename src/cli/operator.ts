@@ -1,5 +1,5 @@
 /** Reads debug data from a running operator. */
-import { messageOf } from '../lib/error-message.ts';
+import { messageOf } from '#lib';
 
 /** Default URL of the metrics port with `kubectl port-forward`. */
 export const DEFAULT_SERVER = 'http://127.0.0.1:8080';

@@ -1,12 +1,20 @@
 /** Commands `karpenter pause` and `karpenter resume`. They write the ConfigMap that the operator reads every three seconds. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { apiVersionOf, CONFIG_MAP } from '../api/kinds.ts';
-import type { ConfigMap } from '../api/kubernetes.ts';
-import { PAUSE_NAME, type Pause, type PauseScope, pauseData, pauseText, readPause } from '../api/pause.ts';
-import { ApiError, isConflict } from '../kube/client.ts';
-import type { HttpKubeClient } from '../kube/http.ts';
-import { realClock } from '../lib/clock.ts';
-import { messageOf } from '../lib/error-message.ts';
+import {
+  apiVersionOf,
+  CONFIG_MAP,
+  type ConfigMap,
+  PAUSE_NAME,
+  type Pause,
+  type PauseScope,
+  pauseData,
+  pauseText,
+  readPause,
+} from '#api/objects';
+import { ApiError, isConflict } from '#kube/client';
+import type { HttpKubeClient } from '#kube/connection';
+import { messageOf } from '#lib';
+import { realClock } from '#lib/clock';
 import { period } from './budgets.ts';
 import { withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
@@ -52,8 +60,8 @@ async function writing<T>(
   userAgent: string,
   write: (client: HttpKubeClient) => Promise<T>,
 ): Promise<T> {
-  const { connect } = await import('../kube/http.ts');
-  const { openFence } = await import('../kube/fence.ts');
+  const { connect } = await import('#kube/connection');
+  const { openFence } = await import('#kube/client');
   const client = connect({ clock: realClock(), userAgent, kubeconfig, context, fence: openFence() });
   try {
     return await write(client);

@@ -1,17 +1,17 @@
 /** Computes and renders verdicts on pods. */
 
-import { causeText } from '../engine/causes/cause.ts';
 import {
+  causeKey,
+  causeText,
   type PodVerdict,
+  type RemedyProof,
   refusedVerdict,
   runningText,
   type WaitingPod,
   waitingText,
-} from '../engine/causes/pod-verdict.ts';
-import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import { causeKey } from '../engine/causes/same-cause.ts';
-import { podKey } from '../engine/pods.ts';
-import { launchText, placedVerdict } from '../planner/pod-verdicts.ts';
+} from '#engine/explanations';
+import { podKey } from '#engine/model';
+import { launchText, placedVerdict } from '#planner';
 import { figuresOf } from './render/simulation.ts';
 import { counted, inShort, planningPart, table, usdPerHour } from './render/table.ts';
 import { indented, terminalWidth } from './render/wrap.ts';

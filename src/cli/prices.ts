@@ -2,8 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { Document, isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
-import { PRICE_BOOK_KIND, type SavingsPlanRate } from '../api/price-book/price-book.ts';
-import { readPriceBook } from '../api/price-book/read.ts';
+import { PRICE_BOOK_KIND, readPriceBook, type SavingsPlanRate } from '#api/price-book';
 import { type Example, withExamples } from './describe.ts';
 import { readStandardInput, readText } from './objects/text.ts';
 import { type Imported, importEntries } from './prices/aws-answers.ts';

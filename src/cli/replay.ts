@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { ReplayResult } from '../replay/result.ts';
+import type { ReplayResult } from '#replay/run';
 import { period } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { sizeFrom, wholeFrom } from './number-arguments.ts';

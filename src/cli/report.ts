@@ -3,11 +3,10 @@
  * highest idle cost.
  */
 import { Command, Option } from 'commander';
-import type { CostReport } from '../engine/cost/report.ts';
-import type { Verdict } from '../engine/disruption/verdicts.ts';
-import { nearestName } from '../lib/nearest-name.ts';
-import { own } from '../lib/own.ts';
-import type { HistoryView } from '../process/history-view.ts';
+import type { CostReport } from '#engine/costs';
+import type { Verdict } from '#engine/disruption';
+import { nearestName, own } from '#lib';
+import type { HistoryView } from '#process/server';
 import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { movesCommand } from './moves.ts';

@@ -2,17 +2,19 @@
 
 import { existsSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { cpuUtilizationError } from '../api/expected-cpu-utilization.ts';
-import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
-import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
-import { withCpuUtilization } from '../engine/expected-costs.ts';
-import type { InstanceType } from '../engine/model.ts';
-import type { DecisionSettings } from '../planner/options.ts';
-import type { PassSettings } from '../planner/passes.ts';
-import { CORE_GATES, openGates } from '../process/feature-gates.ts';
-import { parseSchedulerConfig } from '../process/scheduler-config.ts';
-import { DEFAULT_BATCH_MAX_MS, DEFAULT_EVICTION_PRICE, evictionPriceError } from '../process/settings.ts';
+import type { TopologySpreadConstraint } from '#api/objects';
+import { type ConsolidationMode, consolidationPolicy, cpuUtilizationError, nodeHourlyFeeError } from '#api/values';
+import { withCpuUtilization } from '#engine/costs';
+import type { InstanceType } from '#engine/model';
+import type { DecisionSettings, PassSettings } from '#planner';
+import {
+  CORE_GATES,
+  DEFAULT_BATCH_MAX_MS,
+  DEFAULT_EVICTION_PRICE,
+  evictionPriceError,
+  openGates,
+  parseSchedulerConfig,
+} from '#process/settings';
 import { isOperator } from './holds.ts';
 import { catalogueIn, readCatalogue } from './objects/catalogue.ts';
 import { DRA_DRIVERS } from './objects/devices.ts';

@@ -4,10 +4,10 @@
  */
 
 import { Command, Option } from 'commander';
-import type { Pod } from '../api/kubernetes.ts';
-import type { WaitingPod } from '../engine/causes/pod-verdict.ts';
-import type { Snapshot } from '../engine/model.ts';
-import { defined } from '../lib/defined.ts';
+import type { Pod } from '#api/objects';
+import type { WaitingPod } from '#engine/explanations';
+import type { Snapshot } from '#engine/model';
+import { defined } from '#lib';
 import { type Example, withExamples } from './describe.ts';
 import type { Manifest } from './objects/read.ts';
 import { type Format, outputOption, printAs } from './render/output.ts';

@@ -6,10 +6,9 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { Command, Option } from 'commander';
-import { DEVICE_TAINT_RULE } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { HttpKubeReader } from '../kube/http.ts';
-import { withoutManagedFields } from '../kube/trimmed-object.ts';
+import { DEVICE_TAINT_RULE, type KubeObject } from '#api/objects';
+import { withoutManagedFields } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { type Example, withExamples } from './describe.ts';
 import { type NotRead, SNAPSHOT_INFO, type SnapshotInfo } from './objects/snapshot-info.ts';

@@ -1,10 +1,9 @@
 /** Solves manifests, and compares the results with and without a change. */
 
-import type { VolumeAttachment } from '../api/kubernetes.ts';
-import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import type { Plan, SolveOptions } from '../engine/model.ts';
-import { checkRemedies, provePodRemedy } from '../engine/remedy-check.ts';
-import { solve } from '../engine/solve.ts';
+import type { VolumeAttachment } from '#api/objects';
+import type { RemedyProof } from '#engine/explanations';
+import type { Plan, SolveOptions } from '#engine/model';
+import { checkRemedies, provePodRemedy, solve } from '#engine/solve';
 import {
   type ChangeEffect,
   type ClusterTotals,
@@ -12,10 +11,10 @@ import {
   podsToSolve,
   type Situation,
   totalsOf,
-} from '../engine/what-if/effect.ts';
-import { defined } from '../lib/defined.ts';
-import { launchOptions } from '../planner/options.ts';
-import { CORE_GATES, parseGates, unknownGates } from '../process/feature-gates.ts';
+} from '#engine/what-if';
+import { defined } from '#lib';
+import { launchOptions } from '#planner';
+import { CORE_GATES, parseGates, unknownGates } from '#process/settings';
 import { holdsFor } from './holds.ts';
 import { InputError } from './objects/errors.ts';
 import type { Manifest } from './objects/read.ts';

@@ -1,9 +1,9 @@
 /** Command `karpenter top`. Shows nodes, pending pods and decisions of a live cluster in a terminal. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { StringMap } from '../api/kubernetes.ts';
-import { realClock } from '../lib/clock.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { labelSelector } from '../local/kubernetes/apiserver/selectors.ts';
+import type { StringMap } from '#api/objects';
+import { messageOf } from '#lib';
+import { realClock } from '#lib/clock';
+import { labelSelector } from '#local/api-conventions';
 import { reading, withCluster } from './cluster.ts';
 import { withExamples } from './describe.ts';
 import { OperatorAddress } from './operator-address.ts';

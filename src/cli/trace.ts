@@ -1,14 +1,20 @@
 /** Command `karpenter trace`. Creates traces for `karpenter replay`, and summarizes them. */
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { formatDuration } from '../api/duration.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { qualifiedNameErrors } from '../api/names.ts';
-import { timestamp } from '../lib/times.ts';
-import { DEFAULT_START, GENERATORS, type GeneratorKind, generateTrace } from '../replay/trace/generators/generate.ts';
-import { readTrace } from '../replay/trace/read.ts';
-import { summaryOf, type TraceSummary } from '../replay/trace/summary.ts';
-import type { Trace, TraceEvent } from '../replay/trace/trace.ts';
-import { writeTrace } from '../replay/trace/write.ts';
+import type { KubeObject } from '#api/objects';
+import { formatDuration, qualifiedNameErrors } from '#api/values';
+import { timestamp } from '#lib';
+import {
+  DEFAULT_START,
+  GENERATORS,
+  type GeneratorKind,
+  generateTrace,
+  readTrace,
+  summaryOf,
+  type Trace,
+  type TraceEvent,
+  type TraceSummary,
+  writeTrace,
+} from '#replay/trace';
 import { periodOption } from './budgets.ts';
 import { type Example, withExamples } from './describe.ts';
 import { numberFrom, wholeFrom } from './number-arguments.ts';

@@ -1,12 +1,9 @@
 /** Contract between the operator and a cloud provider. */
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import type { TypeTerms } from '../engine/capacity-terms.ts';
-import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
-import type { DriverTemplate } from '../engine/dra/driver-template.ts';
-import type { InstanceType } from '../engine/model.ts';
-import type { NodeCharges } from '../engine/node-extras.ts';
-import type { Commitment } from '../engine/price-book/commitment.ts';
+import type { NodeClaim, NodePool } from '#api/objects';
+import type { Commitment, NodeCharges } from '#engine/costs';
+import type { DriverTemplate } from '#engine/devices';
+import type { LaunchAnswer } from '#engine/explanations';
+import type { InstanceType, TypeTerms } from '#engine/model';
 
 /** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
 export type DriftReason = string;

@@ -1,27 +1,34 @@
 /** Creates NodeClaims for planned claims, exactly once over an unreliable connection. */
 import { randomInt } from 'node:crypto';
-import { formatDuration, readDurationOrNever } from '../api/duration.ts';
-import { apiVersionOf, type Kind, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { MIN_VALUES_RELAXED_ANNOTATION } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { uidOf } from '../api/object-fields.ts';
-import { billedUsdPerHour } from '../engine/billed-price.ts';
-import type { PlannedClaim, StateNode } from '../engine/model.ts';
-import { largestCapacity, NODES } from '../engine/pool-usage.ts';
-import { amountIn, quantityList, resourcesOf } from '../engine/resources.ts';
-import { backOffMs } from '../kube/backoff.ts';
-import { ApiError, type KubeClient } from '../kube/client.ts';
-import { NotPermitted } from '../kube/fence.ts';
-import type { ReconcileContext } from '../kube/reconciler.ts';
-import type { Clock } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { own } from '../lib/own.ts';
-import { timestamp } from '../lib/times.ts';
-import { namespacesOf } from '../observe/history/decision-log.ts';
-import { NODECLAIMS_CREATED } from '../observe/metrics/nodeclaims.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import {
+  apiVersionOf,
+  type Kind,
+  type KubeObject,
+  MIN_VALUES_RELAXED_ANNOTATION,
+  NODE_CLAIM,
+  NODE_POOL,
+  type NodeClaim,
+  type NodePool,
+  uidOf,
+} from '#api/objects';
+import { formatDuration, readDurationOrNever } from '#api/values';
+import { billedUsdPerHour } from '#engine/costs';
+import {
+  amountIn,
+  largestCapacity,
+  NODES,
+  type PlannedClaim,
+  quantityList,
+  resourcesOf,
+  type StateNode,
+} from '#engine/model';
+import { ApiError, type KubeClient, NotPermitted } from '#kube/client';
+import { backOffMs, type ReconcileContext } from '#kube/reconcilers';
+import { defined, own, timestamp } from '#lib';
+import type { Clock } from '#lib/clock';
+import { namespacesOf } from '#observe/history';
+import { NODECLAIMS_CREATED } from '#observe/metrics';
+import type { ClusterState } from '#state';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
 import type { TracedDecision } from './traces/decision.ts';

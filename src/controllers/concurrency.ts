@@ -1,6 +1,6 @@
 /** Computes the concurrency and rate limits of controllers from the CPU request of the operator. */
-import type { RateLimit } from '../kube/reconciler.ts';
-import type { Settings } from '../process/settings.ts';
+import type { RateLimit } from '#kube/reconcilers';
+import type { Settings } from '#process/settings';
 
 interface ConcurrencyRange {
   /** Concurrency with one CPU. */

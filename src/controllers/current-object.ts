@@ -1,7 +1,6 @@
 /** Reads objects from the API server if the cache may be outdated. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Informers, KubeReader, Ref } from '../kube/client.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import type { Informers, KubeReader, Ref } from '#kube/client';
 
 /** Maximum age of a watch whose store counts as current. A busy watch delivers every few milliseconds. */
 const CURRENT_MS = 5_000;

@@ -1,24 +1,19 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
-import { NODE_POOL } from '../api/kinds.ts';
-import { pauseText } from '../api/pause.ts';
-import type { NodeBlockers } from '../engine/blockers/blocker.ts';
-import type { NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
-import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
-import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import { type PoolBudgets, poolBudgets } from '../engine/disruption/budgets/calendar.ts';
-import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
-import { type InstanceTypeReport, instanceTypeReport } from '../engine/instance-type-report.ts';
-import type { InstanceType } from '../engine/model.ts';
-import { podKey } from '../engine/pods.ts';
-import { managedPools } from '../planner/node-pools.ts';
-import { explainClaim } from '../planner/nodeclaim-explanation.ts';
-import { blockersOf } from '../planner/passes.ts';
-import { pendingPods } from '../planner/pods.ts';
-import { type Look, Unavailable } from '../process/health.ts';
-import { historyView, logView } from '../process/history-view.ts';
-import { BadQuery } from '../process/http-server.ts';
-import { type HoldCode, type HoldOf, wallTimeOf } from '../state/pod-holds.ts';
+import { NODE_POOL, pauseText } from '#api/objects';
+import { type PoolBudgets, poolBudgets, type VerdictHistory } from '#engine/disruption';
+import type { NodeBlockers } from '#engine/drain';
+import {
+  type InstanceTypeReport,
+  instanceTypeReport,
+  type NodeClaimExplanation,
+  type PodVerdict,
+  type RemedyProof,
+} from '#engine/explanations';
+import { type InstanceType, podKey } from '#engine/model';
+import { blockersOf, explainClaim, managedPools, pendingPods } from '#planner';
+import { BadQuery, historyView, type Look, logView, Unavailable } from '#process/server';
+import { type HoldCode, type HoldOf, wallTimeOf } from '#state';
 import { type KeptHistory, readCost } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { currentVerdicts } from './disruption/current-verdicts.ts';

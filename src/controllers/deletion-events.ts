@@ -1,7 +1,6 @@
 /** Events for NodeClaims that the operator itself deletes, with the reason. */
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { uidOf } from '../api/object-fields.ts';
-import { eventOf, type KeyedEvent } from '../observe/events/declaration.ts';
+import { type NodeClaim, uidOf } from '#api/objects';
+import { eventOf, type KeyedEvent } from '#observe/events';
 import type { Deps } from './deps.ts';
 
 /** Publishes an event on a deleted NodeClaim and on its Nodes. */

@@ -1,15 +1,14 @@
 /** Dependencies of all controllers. */
-import type { CloudProvider } from '../cloud/provider.ts';
-import type { Informers, KubeClient } from '../kube/client.ts';
-import type { EventRecorder } from '../kube/events.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { DecisionLog } from '../observe/history/decision-log.ts';
-import type { Logger } from '../observe/logger.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import type { Pressure } from '../process/memory-pressure.ts';
-import type { Settings } from '../process/settings.ts';
-import type { ClusterState } from '../state/cluster.ts';
-import type { DeviceSources } from '../state/devices/sources.ts';
+import type { CloudProvider } from '#cloud';
+import type { Informers, KubeClient } from '#kube/client';
+import type { EventRecorder } from '#kube/reconcilers';
+import type { Clock } from '#lib/clock';
+import type { DecisionLog } from '#observe/history';
+import type { Logger } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
+import type { Pressure } from '#process/memory';
+import type { Settings } from '#process/settings';
+import type { ClusterState, DeviceSources } from '#state';
 import type { NodeTraces } from './traces/node-traces.ts';
 
 export interface Deps {

@@ -1,14 +1,18 @@
 /** Counts the NodeClaims that the operator disrupts, and the pods that must move because of it. */
-import { readDurationOrNever } from '../api/duration.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../api/object-fields.ts';
-import { isReschedulable, podKey } from '../engine/pods.ts';
-import { timestamp } from '../lib/times.ts';
-import { type Deleted, namespacesOf } from '../observe/history/decision-log.ts';
-import { NODECLAIMS_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
-import { PODS_DISRUPTION_INITIATED } from '../observe/metrics/pods.ts';
-import type { Metrics } from '../observe/metrics.ts';
+
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
+  poolNameOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import { readDurationOrNever } from '#api/values';
+import { isReschedulable, podKey } from '#engine/model';
+import { timestamp } from '#lib';
+import { type Deleted, namespacesOf } from '#observe/history';
+import { type Metrics, NODECLAIMS_DISRUPTED, PODS_DISRUPTION_INITIATED } from '#observe/metrics';
 import type { Deps } from './deps.ts';
 
 interface DisruptedCount {

@@ -1,13 +1,19 @@
 /** Controllers of the operator, except the controllers of the cloud provider. */
-import { NODECLAIM_CONDITIONS, NODEPOOL_CONDITIONS } from '../api/conditions.ts';
-import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
-import { INITIALIZED_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
-import type { VerdictHistory } from '../engine/disruption/verdicts.ts';
-import type { SimulationRunner } from '../engine-worker/simulation-runner.ts';
-import type { Solver } from '../engine-worker/solver.ts';
-import type { Controller } from '../kube/reconciler.ts';
-import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../observe/metrics/nodeclaims.ts';
-import { methodsFor } from '../planner/passes.ts';
+import {
+  CAPACITY_BUFFER,
+  INITIALIZED_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODECLAIM_CONDITIONS,
+  NODEPOOL_CONDITIONS,
+  NODEPOOL_LABEL,
+} from '#api/objects';
+import type { VerdictHistory } from '#engine/disruption';
+import type { SimulationRunner, Solver } from '#engine-worker';
+import type { Controller } from '#kube/reconcilers';
+import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '#observe/metrics';
+import { methodsFor } from '#planner';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';

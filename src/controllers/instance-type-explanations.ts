@@ -1,6 +1,6 @@
 /** Explains the resources of new nodes of an instance type, with the input of the next solve. */
-import { explainInstanceType, type InstanceTypeExplanation } from '../engine/instance-type-explanation.ts';
-import { takeSnapshot } from '../planner/snapshot.ts';
+import { explainInstanceType, type InstanceTypeExplanation } from '#engine/explanations';
+import { takeSnapshot } from '#planner';
 import type { Deps } from './deps.ts';
 import { viewedPoolInputs } from './pool-inputs.ts';
 

@@ -2,11 +2,8 @@
  * Reads the pods of a node from the API server instead of the cache. This is required before an act that cannot be undone,
  * because the cache of a silent watch is outdated without an error.
  */
-import { POD } from '../api/kinds.ts';
-import type { Pod } from '../api/kubernetes.ts';
-import type { KubeReader, ListOptions } from '../kube/client.ts';
-import { ConnectionError } from '../kube/transport.ts';
-import { trimmedObject } from '../kube/trimmed-object.ts';
+import { POD, type Pod } from '#api/objects';
+import { ConnectionError, type KubeReader, type ListOptions, trimmedObject } from '#kube/client';
 import type { Deps } from './deps.ts';
 
 /** Time for the list in milliseconds. The callers retry, and must not wait long for a server that does not respond. */

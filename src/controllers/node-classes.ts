@@ -1,9 +1,15 @@
 /** NodeClasses, as provider-neutral controllers use them. */
-import { type Conditioned, type ConditionSet, EC2NODECLASS_RESERVED_CONDITIONS, READY } from '../api/conditions.ts';
-import { EC2_NODE_CLASS, type Kind } from '../api/kinds.ts';
-import type { CloudProvider } from '../cloud/provider.ts';
-import type { Informers } from '../kube/client.ts';
-import type { NodeClassOf } from '../planner/node-pools.ts';
+import {
+  type Conditioned,
+  type ConditionSet,
+  EC2_NODE_CLASS,
+  EC2NODECLASS_RESERVED_CONDITIONS,
+  type Kind,
+  READY,
+} from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import type { Informers } from '#kube/client';
+import type { NodeClassOf } from '#planner';
 
 interface NodeClassReference {
   readonly group: string;

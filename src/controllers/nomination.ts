@@ -1,9 +1,7 @@
 /** Publishes the places that a decision has found for pods. */
-import type { KubeObject, Pod } from '../api/kubernetes.ts';
-import { uidOf } from '../api/object-fields.ts';
-import { eventOf } from '../observe/events/declaration.ts';
-import { NOMINATED } from '../observe/events/pods.ts';
-import { recordClaim } from '../planner/nominations.ts';
+import { type KubeObject, type Pod, uidOf } from '#api/objects';
+import { eventOf, NOMINATED } from '#observe/events';
+import { recordClaim } from '#planner';
 import type { Deps } from './deps.ts';
 
 /** Publishes the nominated node of a pod. */

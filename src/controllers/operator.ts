@@ -1,15 +1,13 @@
 /** Creates the state, the controllers and the views of an operator. Its users differ in their ports only. */
 
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { CloudProvider } from '../cloud/provider.ts';
-import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
-import { VerdictHistory } from '../engine/disruption/verdicts.ts';
-import { localSimulationRunner, type SimulationRunner } from '../engine-worker/simulation-runner.ts';
-import { localSolver, type Solver } from '../engine-worker/solver.ts';
-import type { Controller } from '../kube/reconciler.ts';
-import type { Look } from '../process/health.ts';
-import { ClusterState } from '../state/cluster.ts';
-import type { HoldOf } from '../state/pod-holds.ts';
+import type { NodeClaim } from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import { VerdictHistory } from '#engine/disruption';
+import type { PodVerdict } from '#engine/explanations';
+import { localSimulationRunner, localSolver, type SimulationRunner, type Solver } from '#engine-worker';
+import type { Controller } from '#kube/reconcilers';
+import type { Look } from '#process/server';
+import { ClusterState, type HoldOf } from '#state';
 import type { KeptHistory } from './cost/index.ts';
 import { debugViews, type Lead } from './debug-views.ts';
 import type { Deps } from './deps.ts';

@@ -2,7 +2,7 @@
  * Prevents a controller from acting on a version of an object that is older than its own last write. A reconcile with an
  * outdated cache ends without an action, because the event with the newer version triggers the next reconcile.
  */
-import type { KubeObject } from '../api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 
 export class OwnWrites {
   readonly #written = new Map<string, { readonly uid: string | undefined; readonly version: string }>();

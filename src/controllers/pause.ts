@@ -1,13 +1,10 @@
 /** Reads the pause of the operator every few seconds, and reports the start and the end of each pause. */
-import { apiVersionOf, CONFIG_MAP } from '../api/kinds.ts';
-import { PAUSE_NAME, PAUSED_PARTS, type Pause, pauseText, readPause } from '../api/pause.ts';
-import { ApiError } from '../kube/client.ts';
-import { after, type Outcome, type ReconcileContext, type Singleton } from '../kube/reconciler.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { timestamp } from '../lib/times.ts';
-import { eventOf } from '../observe/events/declaration.ts';
-import { OPERATOR_PAUSED, OPERATOR_RESUMED } from '../observe/events/objects.ts';
-import { PAUSED } from '../observe/metrics/process.ts';
+import { apiVersionOf, CONFIG_MAP, PAUSE_NAME, PAUSED_PARTS, type Pause, pauseText, readPause } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { after, type Outcome, type ReconcileContext, type Singleton } from '#kube/reconcilers';
+import { messageOf, timestamp } from '#lib';
+import { eventOf, OPERATOR_PAUSED, OPERATOR_RESUMED } from '#observe/events';
+import { PAUSED } from '#observe/metrics';
 import type { Deps } from './deps.ts';
 
 /** Time between two reads. RBAC restricts a watch by name only with a field selector. */

@@ -1,9 +1,8 @@
 /** Reads the templates of the controllers of resized pods, for the requests of the pods that replace them. */
-import type { KubeObject, PodTemplateSpec } from '../api/kubernetes.ts';
-import { uidOf } from '../api/object-fields.ts';
-import { resourceTemplateOf } from '../engine/successors.ts';
-import { ApiError } from '../kube/client.ts';
-import { after, type KeyedWorker, settled } from '../kube/reconciler.ts';
+import { type KubeObject, type PodTemplateSpec, uidOf } from '#api/objects';
+import { resourceTemplateOf } from '#engine/model';
+import { ApiError } from '#kube/client';
+import { after, type KeyedWorker, settled } from '#kube/reconcilers';
 import type { Deps } from './deps.ts';
 
 /** Time after which a template is read again, because its controller can be edited. */

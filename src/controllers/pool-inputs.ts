@@ -1,13 +1,11 @@
 /** Inputs of NodePools from the provider. Facts that cannot be read are logged. */
 
-import { isTrue, READY } from '../api/conditions.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { type CostPolicy, consolidationPolicy } from '../api/policy.ts';
-import type { PoolInput } from '../engine/model.ts';
-import type { NodeExtras } from '../engine/node-extras.ts';
-import { type Logger, silent } from '../observe/logger.ts';
-import { managedPools } from '../planner/node-pools.ts';
-import { nodeExtras, type PoolProblem, poolInputs } from '../planner/pool-inputs.ts';
+import { isTrue, type NodePool, READY } from '#api/objects';
+import { type CostPolicy, consolidationPolicy } from '#api/values';
+import type { NodeExtras } from '#engine/costs';
+import type { PoolInput } from '#engine/model';
+import { type Logger, silent } from '#observe/logger';
+import { managedPools, nodeExtras, type PoolProblem, poolInputs } from '#planner';
 import type { Deps } from './deps.ts';
 import { OverlaysNotEvaluated } from './nodeoverlay/overlays.ts';
 

@@ -1,5 +1,5 @@
 /** A few quick retries within one step, for writes that may conflict. */
-import { isNotFound } from '../kube/client.ts';
+import { isNotFound } from '#kube/client';
 import type { Deps } from './deps.ts';
 
 const ATTEMPTS = 4;

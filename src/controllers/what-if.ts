@@ -3,25 +3,34 @@
  * current state of the cluster. Changes copies of objects only. The results match `karpenter simulate --what-if`.
  */
 
-import { VOLUME_ATTACHMENT } from '../api/kinds.ts';
-import type { KubeObject, PersistentVolumeClaim, Pod, PodDisruptionBudget } from '../api/kubernetes.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import type { RemedyProof } from '../engine/causes/remedy-proof.ts';
-import { compareText } from '../engine/instance-types.ts';
-import type { Plan, StateNode } from '../engine/model.ts';
-import { isScheduled, podKey } from '../engine/pods.ts';
-import { checkRemedies, provePodRemedy } from '../engine/remedy-check.ts';
-import { applyChange, ChangeError, type ObjectChanges } from '../engine/what-if/apply.ts';
-import { CHANGE_FORMS, parseChange } from '../engine/what-if/change.ts';
-import { type ChangeEffect, effectOf, podsToSolve, type Situation, withFewerPods } from '../engine/what-if/effect.ts';
-import type { Solver } from '../engine-worker/solver.ts';
-import { monotonicMs } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { silent } from '../observe/logger.ts';
-import { launchSnapshot } from '../planner/inputs.ts';
-import { activePools } from '../planner/node-pools.ts';
-import { launchOptions } from '../planner/options.ts';
-import { workloadOf } from '../planner/pods.ts';
+import {
+  type KubeObject,
+  type NodePool,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodDisruptionBudget,
+  VOLUME_ATTACHMENT,
+} from '#api/objects';
+import type { RemedyProof } from '#engine/explanations';
+import { compareText, isScheduled, type Plan, podKey, type StateNode } from '#engine/model';
+import { checkRemedies, provePodRemedy } from '#engine/solve';
+import {
+  applyChange,
+  CHANGE_FORMS,
+  type ChangeEffect,
+  ChangeError,
+  effectOf,
+  type ObjectChanges,
+  parseChange,
+  podsToSolve,
+  type Situation,
+  withFewerPods,
+} from '#engine/what-if';
+import type { Solver } from '#engine-worker';
+import { defined } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import { silent } from '#observe/logger';
+import { activePools, launchOptions, launchSnapshot, workloadOf } from '#planner';
 import type { Deps } from './deps.ts';
 import { nodeClassesOf } from './node-classes.ts';
 import { viewedPoolInputs } from './pool-inputs.ts';

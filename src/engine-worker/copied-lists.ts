@@ -2,7 +2,7 @@
  * Lists of objects that a worker keeps copies of. The operator sends only changes, in small parts, because copying blocks the
  * thread.
  */
-import { yielding } from '../lib/yielding.ts';
+import { yielding } from '#lib/clock';
 
 export type ListMessage =
   | {

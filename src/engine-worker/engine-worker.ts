@@ -4,15 +4,20 @@
  * the main thread.
  */
 import { type ResourceLimits, type WorkerOptions as StartOptions, Worker } from 'node:worker_threads';
-import type { KubeObject, Pod } from '../api/kubernetes.ts';
-import type { InstanceType, Plan, PodRefusal, PoolInput, Snapshot, SolveOptions, StateNode } from '../engine/model.ts';
-import { podKey } from '../engine/pods.ts';
-import { type Clock, realClock } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { yielding } from '../lib/yielding.ts';
-import type { EngineThreadName } from '../process/gc-seconds.ts';
-import type { Returning } from '../process/memory-return.ts';
+import type { KubeObject, Pod } from '#api/objects';
+import {
+  type InstanceType,
+  type Plan,
+  type PodRefusal,
+  type PoolInput,
+  podKey,
+  type Snapshot,
+  type SolveOptions,
+  type StateNode,
+} from '#engine/model';
+import { defined, messageOf } from '#lib';
+import { type Clock, realClock, yielding } from '#lib/clock';
+import type { EngineThreadName, Returning } from '#process/memory';
 import { SentLists } from './copied-lists.ts';
 import { SentTypes } from './instance-type-lists.ts';
 import { weightOfDevices, weightOfPod } from './pod-weight.ts';

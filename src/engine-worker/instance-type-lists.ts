@@ -3,8 +3,8 @@
  * that the worker already has from another type, list or NodePool is not sent again. The worker has only one object for it. Lists
  * that no request needs are removed, with all parts that only they use.
  */
-import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from '../engine/model.ts';
-import { yielding } from '../lib/yielding.ts';
+import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from '#engine/model';
+import { yielding } from '#lib/clock';
 
 /** Form in which an offering is sent. */
 type OfferingForm = Omit<Offering, 'requirements'> & { readonly requirements: number };

@@ -2,8 +2,8 @@
  * Cost of copying a pod to a thread, in pods of the usual size. An API server accepts pods of up to 1.5 MB, so the work without a
  * pause must be limited by size instead of number. For a usual pod, only lengths are read.
  */
-import type { Pod, PodSpec } from '../api/kubernetes.ts';
-import { tryRun } from '../lib/try-run.ts';
+import type { Pod, PodSpec } from '#api/objects';
+import { tryRun } from '#lib';
 
 /** Approximate size of a usual pod. */
 const USUAL_BYTES = 4_096;

@@ -2,8 +2,8 @@
  * The pod that a thread is working on, in shared memory. Another thread can read it even if the working thread does not respond
  * because it is in an endless loop or dead.
  */
-import type { Pod } from '../api/kubernetes.ts';
-import { podKey } from '../engine/pods.ts';
+import type { Pod } from '#api/objects';
+import { podKey } from '#engine/model';
 
 /** Maximum length of a key: a namespace of 63 characters, a slash and a name of 253 characters. */
 const MOST_BYTES = 320;

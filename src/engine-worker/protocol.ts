@@ -1,13 +1,18 @@
 /** Messages between the operator and an engine worker. All values can be cloned. */
-import type { NodePool } from '../api/nodepool.ts';
-import type { Command } from '../engine/disruption/command.ts';
-import type { DisruptionEvent, MethodInput, MethodResult } from '../engine/disruption/method.ts';
-import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
-import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
-import type { Plan, PoolInput, Snapshot, SolveOptions } from '../engine/model.ts';
-import type { NodeExtras } from '../engine/node-extras.ts';
-import type { RankedNode } from '../engine/solver/emptiable.ts';
-import type { EngineThreadName } from '../process/gc-seconds.ts';
+import type { NodePool } from '#api/objects';
+import type { NodeExtras } from '#engine/costs';
+import type {
+  Command,
+  DisruptionEvent,
+  Evaluation,
+  MethodInput,
+  MethodResult,
+  Simulation,
+  SimulationOptions,
+} from '#engine/disruption';
+import type { Plan, PoolInput, Snapshot, SolveOptions } from '#engine/model';
+import type { RankedNode } from '#engine/solve';
+import type { EngineThreadName } from '#process/memory';
 import type { ListMessage } from './copied-lists.ts';
 import type { TypesMessage } from './instance-type-lists.ts';
 import type { SharedBoard } from './progress-board.ts';

@@ -1,10 +1,8 @@
 /** Input and result of a disruption method in the form that is sent to and from a worker. The worker's objects are copies. */
 
-import type { NodePool } from '../api/nodepool.ts';
-import type { Candidate } from '../engine/disruption/command.ts';
-import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
-import type { Evaluation } from '../engine/disruption/pricing/balance.ts';
-import { defined } from '../lib/defined.ts';
+import type { NodePool } from '#api/objects';
+import type { Candidate, Evaluation, Method, MethodInput, MethodResult } from '#engine/disruption';
+import { defined } from '#lib';
 import type { DecideRequest, NumberedPool, SerializedEvaluation, SerializedMethodResult } from './protocol.ts';
 
 export function decideRequest(method: Method, input: MethodInput, pools: readonly NumberedPool[]): DecideRequest {

@@ -1,11 +1,16 @@
 /** Interface of disruption's simulations. They run in this thread or in an engine worker (`worker-simulation-runner.ts`). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
-import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
-import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import { TriedSets } from '../engine/disruption/tried-sets.ts';
-import type { RankedNode } from '../engine/solver/emptiable.ts';
-import type { SimulationInput } from '../planner/inputs.ts';
+import {
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  type Simulation,
+  type SimulationOptions,
+  Simulator,
+  TriedSets,
+} from '#engine/disruption';
+import type { RankedNode } from '#engine/solve';
+import type { SimulationInput } from '#planner';
 import type { Reports } from './supervision.ts';
 
 export interface SimulationRunner {

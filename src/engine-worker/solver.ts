@@ -1,9 +1,9 @@
 /** Runs the engine's solver for controllers. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Plan, Snapshot, SolveOptions } from '../engine/model.ts';
-import { solve } from '../engine/solve.ts';
-import type { HoldOf } from '../state/pod-holds.ts';
+import type { Plan, Snapshot, SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
+import type { HoldOf } from '#state';
 import type { Reports } from './supervision.ts';
 
 export interface Solver {

@@ -2,15 +2,14 @@
  * Handles the unexpected end of an engine thread. The suspected pods are held for some time. The next thread starts after a
  * pause, which grows with each consecutive end. The end is reported.
  */
-import { formatDuration } from '../api/duration.ts';
-import type { Pod } from '../api/kubernetes.ts';
-import { isHeavy, measuresOf } from '../engine/pod-bounds.ts';
-import { podKey } from '../engine/pods.ts';
-import { type Clock, monotonicMs } from '../lib/clock.ts';
-import type { Logger } from '../observe/logger.ts';
-import { ENGINE_WORKER_RESTARTS } from '../observe/metrics/process.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import { type HoldOf, PodHolds } from '../state/pod-holds.ts';
+
+import type { Pod } from '#api/objects';
+import { formatDuration } from '#api/values';
+import { isHeavy, measuresOf, podKey } from '#engine/model';
+import { type Clock, monotonicMs } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import { ENGINE_WORKER_RESTARTS, type Metrics } from '#observe/metrics';
+import { type HoldOf, PodHolds } from '#state';
 import type { EngineWorkerEnd } from './watchdog.ts';
 
 const FIRST_PAUSE_MS = 1_000;

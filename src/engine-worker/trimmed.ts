@@ -2,23 +2,22 @@
  * Builds the engine's input from objects of the informers, and its form in messages. This makes a worker's copy of a cluster much
  * smaller.
  */
-import type { Node, Pod, PodStatus } from '../api/kubernetes.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { isRequestedByStatus, RESIZE_PENDING } from '../api/resize.ts';
+import { isRequestedByStatus, type Node, type NodeClaim, type Pod, type PodStatus, RESIZE_PENDING } from '#api/objects';
 import {
   CLAIM_CONDITION,
   CLAIM_METADATA,
   CLAIM_SPEC,
   type EngineClaim,
+  type EngineNode,
   type EngineNodeObject,
   type EnginePod,
   NODE_METADATA,
   POD_CONDITION,
   POD_METADATA,
-} from '../engine/input.ts';
-import type { EngineNode, Resources, StateNode } from '../engine/model.ts';
-import { defined } from '../lib/defined.ts';
-import { picked } from '../lib/picked.ts';
+  type Resources,
+  type StateNode,
+} from '#engine/model';
+import { defined, picked } from '#lib';
 import type { NumberOf, PartAt } from './copied-lists.ts';
 
 export function trimmedPod(pod: Pod & EnginePod): EnginePod {

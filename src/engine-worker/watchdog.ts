@@ -1,7 +1,7 @@
 /** Terminates an engine worker that does not respond in time, and reports its work at that time. */
 
-import type { Clock } from '../lib/clock.ts';
-import { messageOf } from '../lib/error-message.ts';
+import { messageOf } from '#lib';
+import type { Clock } from '#lib/clock';
 import { podOnBoard, type SharedBoard } from './progress-board.ts';
 
 /** Public codes: values of a metric's label. */

@@ -2,12 +2,11 @@
  * Runs disruption's simulations in an engine worker. Provisioning has a separate worker, so that pending pods never wait for a
  * long search. If the worker ends, the request and its disruption round fail, and the next round excludes the suspects.
  */
-import type { Pod } from '../api/kubernetes.ts';
-import type { Method, MethodInput, MethodResult } from '../engine/disruption/method.ts';
-import type { Simulation, SimulationOptions } from '../engine/disruption/simulations/simulation.ts';
-import type { RankedNode } from '../engine/solver/emptiable.ts';
-import { remembering } from '../lib/remembering.ts';
-import type { SimulationInput } from '../planner/inputs.ts';
+import type { Pod } from '#api/objects';
+import type { Method, MethodInput, MethodResult, Simulation, SimulationOptions } from '#engine/disruption';
+import type { RankedNode } from '#engine/solve';
+import { remembering } from '#lib';
+import type { SimulationInput } from '#planner';
 import { type EngineWorker, SupervisedWorker, type WorkerOptions } from './engine-worker.ts';
 import { decideRequest, deserializedResult } from './serialized-results.ts';
 import type { SimulationRunner } from './simulation-runner.ts';

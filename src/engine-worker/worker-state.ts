@@ -1,10 +1,9 @@
 /** State of an engine worker between requests: its copy of the cluster. */
 
-import { Simulator } from '../engine/disruption/simulations/simulator.ts';
-import type { EngineNode, EngineSnapshot, PoolInput, SolveOptions } from '../engine/model.ts';
-import { sharedFields, shareParts } from '../kube/shared-parts.ts';
-import { defined } from '../lib/defined.ts';
-import { internString, internStrings } from '../lib/interned-strings.ts';
+import { Simulator } from '#engine/disruption';
+import type { EngineNode, EngineSnapshot, PoolInput, SolveOptions } from '#engine/model';
+import { sharedFields, shareParts } from '#kube/client';
+import { defined, internString, internStrings } from '#lib';
 import { type Keeping, type PartAt, ReceivedLists } from './copied-lists.ts';
 import { ReceivedTypes } from './instance-type-lists.ts';
 import {

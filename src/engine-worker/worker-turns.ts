@@ -2,7 +2,7 @@
  * Lets one engine worker exist at a time if the memory limit has no room for two. A worker that starts ends the idle thread of
  * the other one, and the memory of this thread is released.
  */
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 
 /** Engine worker that takes turns. */
 export interface TurnTaker {

@@ -1,14 +1,10 @@
 /** Program of an engine worker's thread. It keeps a copy of the cluster and processes requests about it. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { MethodInput } from '../engine/disruption/method.ts';
-import { committedUse, described, simulateOn } from '../engine/disruption/pass.ts';
-import { methodsOf } from '../engine/disruption/review.ts';
-import { TriedSets } from '../engine/disruption/tried-sets.ts';
-import type { StateNode } from '../engine/model.ts';
-import { solve } from '../engine/solve.ts';
-import { collectFully } from '../process/full-collection.ts';
-import { countGc } from '../process/gc-seconds.ts';
-import { logWarnings } from '../process/stray-output.ts';
+import { committedUse, described, type MethodInput, methodsOf, simulateOn, TriedSets } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import { solve } from '#engine/solve';
+import { logWarnings } from '#process/life';
+import { collectFully, countGc } from '#process/memory';
 import { boardWriter } from './progress-board.ts';
 import type {
   DecideRequest,

@@ -1,7 +1,15 @@
 /** Determines the pods for which a capacity buffer reserves capacity: the object that defines them, and their template. */
-import type { CapacityBuffer } from '../api/capacity-buffer.ts';
-import { DEPLOYMENT, type Kind, POD_TEMPLATE, REPLICA_SET, STATEFUL_SET } from '../api/kinds.ts';
-import type { PodTemplate, PodTemplateSpec, Workload } from '../api/kubernetes.ts';
+import {
+  type CapacityBuffer,
+  DEPLOYMENT,
+  type Kind,
+  POD_TEMPLATE,
+  type PodTemplate,
+  type PodTemplateSpec,
+  REPLICA_SET,
+  STATEFUL_SET,
+  type Workload,
+} from '#api/objects';
 
 /** Reason why the pods of a buffer are unknown. `reason` is the reason of the buffer's condition ReadyForProvisioning. */
 export interface BufferProblem {

@@ -1,13 +1,16 @@
 /** Capacity buffers: the number of virtual pods, their specs, and the result of their placement. */
-import type { CapacityBuffer, CapacityBufferSpec } from '../api/capacity-buffer.ts';
-import { type ConditionUpdate, isTrue } from '../api/conditions.ts';
-import type { Pod, PodTemplateSpec } from '../api/kubernetes.ts';
 import {
   CAPACITY_BUFFER_FAKE_POD_ANNOTATION,
   CAPACITY_BUFFER_NAME_ANNOTATION,
   CAPACITY_BUFFER_NAMESPACE_ANNOTATION,
-} from '../api/labels.ts';
-import { timestamp } from '../lib/times.ts';
+  type CapacityBuffer,
+  type CapacityBufferSpec,
+  type ConditionUpdate,
+  isTrue,
+  type Pod,
+  type PodTemplateSpec,
+} from '#api/objects';
+import { timestamp } from '#lib';
 import { type CauseCode, causeText } from './causes/cause.ts';
 import type { EnginePod } from './input.ts';
 import type { Plan, PodRefusal } from './model.ts';

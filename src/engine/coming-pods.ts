@@ -2,8 +2,7 @@
  * Pods that StatefulSets are about to create. StatefulSets start their pods one after the other, and without
  * this knowledge each pod would get a small node of its own.
  */
-import { CAPACITY_TYPE_LABEL } from '../api/labels.ts';
-import { controllerOf } from '../api/object-fields.ts';
+import { CAPACITY_TYPE_LABEL, controllerOf } from '#api/objects';
 import type { EnginePod } from './input.ts';
 import type { EngineSnapshot, Plan } from './model.ts';
 import { isHeavy } from './pod-bounds.ts';

@@ -2,14 +2,14 @@
  * Topology spread constraints that the cluster's scheduler applies to pods without constraints. Their selector is derived from
  * the Services that select the pod and from the workload that controls the pod.
  */
-import type {
-  LabelSelector,
-  LabelSelectorRequirement,
-  PodSpec,
-  StringMap,
-  TopologySpreadConstraint,
-} from '../api/kubernetes.ts';
-import { controllerOf } from '../api/object-fields.ts';
+import {
+  controllerOf,
+  type LabelSelector,
+  type LabelSelectorRequirement,
+  type PodSpec,
+  type StringMap,
+  type TopologySpreadConstraint,
+} from '#api/objects';
 import type { EnginePod } from './input.ts';
 import { selects } from './selectors.ts';
 

@@ -1,20 +1,23 @@
 /** Detects that a NodeClaim has drifted from its NodePool, as far as the objects and the instance types show this. */
-import { clearCondition, getCondition, isTrue, NODECLAIM_CONDITIONS, setCondition } from '../api/conditions.ts';
-import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
+
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '#api/hashes';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
+  clearCondition,
+  getCondition,
   INSTANCE_TYPE_LABEL,
+  isTrue,
+  NODECLAIM_CONDITIONS,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
-} from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { remembering } from '../lib/remembering.ts';
-import { timeOf } from '../lib/times.ts';
-import { tryRun } from '../lib/try-run.ts';
+  type NodeClaim,
+  type NodePool,
+  setCondition,
+} from '#api/objects';
+import { remembering, timeOf, tryRun } from '#lib';
 import { requirementsOf } from './instance-types.ts';
 import { MAINTENANCE_PLANNED } from './maintenance.ts';
 import type { InstanceType } from './model.ts';

@@ -1,6 +1,6 @@
 /** Determines the only possible zone of pending pods from their requirements, their volumes and their spread. */
 
-import { ZONE_LABEL } from '../api/labels.ts';
+import { ZONE_LABEL } from '#api/objects';
 import type { EnginePod } from './input.ts';
 import { requirementsOf } from './instance-types.ts';
 import type { EngineSnapshot } from './model.ts';

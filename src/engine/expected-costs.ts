@@ -1,6 +1,6 @@
 /** Removes expected costs of instance types, for decisions that must be the same as in Karpenter. */
 
-import type { PackingPolicy } from '../api/policy.ts';
+import type { PackingPolicy } from '#api/values';
 import type { InstanceType, Offering } from './model.ts';
 import { sharedType, sharedTypeList } from './shared-types.ts';
 

@@ -1,7 +1,6 @@
 /** Detects NodePools that launch no nodes for pods. */
-import { type Conditioned, causesOf, isFalse, isTrue, READY } from '../api/conditions.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { unreadyText, VALIDATION_SUCCEEDED } from '../api/nodepool-readiness.ts';
+import { type Conditioned, causesOf, isFalse, isTrue, type NodePool, READY } from '#api/objects';
+import { unreadyText, VALIDATION_SUCCEEDED } from '#api/validation';
 import type { Misfit } from './model.ts';
 
 /**

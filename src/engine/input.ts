@@ -3,8 +3,7 @@
  * (`engine-worker/trimmed.ts`). Functions that run in workers, and disruption's decisions, take these types, so that code which
  * reads another field does not compile.
  */
-import type { Condition, KubeObject, ObjectMeta, Pod, PodStatus } from '../api/kubernetes.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
+import type { Condition, KubeObject, NodeClaim, ObjectMeta, Pod, PodStatus } from '#api/objects';
 
 export const POD_METADATA = [
   'name',

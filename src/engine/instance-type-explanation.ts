@@ -1,7 +1,6 @@
 /** Explains how many resources a new node of an instance type has for pods, line by line. */
-import type { NodePool } from '../api/nodepool.ts';
-import { defined } from '../lib/defined.ts';
-import { own } from '../lib/own.ts';
+import type { NodePool } from '#api/objects';
+import { defined, own } from '#lib';
 import { sumsOf, type Terms, type TypeTerms } from './capacity-terms.ts';
 import { allocatable, requirementsOf } from './instance-types.ts';
 import { LeftOuts } from './left-out.ts';

@@ -1,6 +1,5 @@
 /** Report of instance types in a file or an endpoint. `--instance-types` of the command line reads this format. */
-import { defined } from '../lib/defined.ts';
-import { timeOf, timestamp } from '../lib/times.ts';
+import { defined, timeOf, timestamp } from '#lib';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { InstanceType, Offering, Outage, Requirement } from './model.ts';
 import { quantityList, resourcesOf } from './resources.ts';

@@ -1,5 +1,5 @@
 /** Computes the capacity and the cost of an instance type under requirements. */
-import { CAPACITY_TYPE_LABEL, normalizeLabel, ZONE_LABEL } from '../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, normalizeLabel, ZONE_LABEL } from '#api/objects';
 import { surplusUsdPerHour } from './cpu-credits.ts';
 import type { InstanceType, Offering, Requirement, Resources } from './model.ts';
 import { LOOSE, Requirements } from './requirements.ts';

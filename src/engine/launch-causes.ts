@@ -1,5 +1,5 @@
 /** Causes of unproductive launches. */
-import type { Taint } from '../api/kubernetes.ts';
+import type { Taint } from '#api/objects';
 
 /** Codes are public: a metric label and part of the NodePool's condition. */
 export type LaunchCause =

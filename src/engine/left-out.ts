@@ -1,7 +1,7 @@
 /** Tracks objects that cannot be compiled. Only the object itself is omitted from a solve, and the plan lists it. */
 
-import type { ObjectMeta } from '../api/kubernetes.ts';
-import { messageOf } from '../lib/error-message.ts';
+import type { ObjectMeta } from '#api/objects';
+import { messageOf } from '#lib';
 import type { LeftOut } from './model.ts';
 
 export class LeftOuts {

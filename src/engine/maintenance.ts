@@ -1,6 +1,5 @@
 /** Maintenance of nodes, from the lifecycle conditions of Kubernetes (KEP-5683). Administrators and controllers write them. */
-import { isTrue } from '../api/conditions.ts';
-import type { Node, Taint } from '../api/kubernetes.ts';
+import { isTrue, type Node, type Taint } from '#api/objects';
 
 /** Conditions of a node whose pods should move before or during maintenance. */
 const MAINTENANCE = ['MaintenancePlanned', 'MaintenanceInProgress'] as const;

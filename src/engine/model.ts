@@ -5,28 +5,26 @@
  */
 
 import type {
+  CSINode,
   DeviceClass,
   DeviceTaintRule,
-  ResourceClaim,
-  ResourceClaimTemplate,
-  ResourceSlice,
-} from '../api/dra/objects.ts';
-import type {
-  CSINode,
   Namespace,
   Node,
+  NodeClaim,
+  NodePool,
   NodeSelectorRequirement,
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
   StorageClass,
   StringMap,
   Taint,
-} from '../api/kubernetes.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import type { PackingMode } from '../api/policy.ts';
+} from '#api/objects';
+import type { PackingMode } from '#api/values';
 import type { Cause, CauseCandidates, GangShortage } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';

@@ -1,9 +1,7 @@
 /** Progress of a NodeClaim towards an initialized node: elapsed time, deadline, obstacle, and checks if it does not join. */
-import { getCondition, isTrue } from '../api/conditions.ts';
-import { formatDuration } from '../api/duration.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { own } from '../lib/own.ts';
-import { timeOf, timestamp } from '../lib/times.ts';
+import { getCondition, isTrue, type NodeClaim } from '#api/objects';
+import { formatDuration } from '#api/values';
+import { own, timeOf, timestamp } from '#lib';
 
 /** Time within which the instance of a NodeClaim must launch. */
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;

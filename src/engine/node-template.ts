@@ -1,6 +1,5 @@
 /** Labels and requirements of the nodes of a NodePool. */
-import { INITIALIZED_LABEL, NODEPOOL_LABEL, REGISTERED_LABEL } from '../api/labels.ts';
-import type { NodePool } from '../api/nodepool.ts';
+import { INITIALIZED_LABEL, NODEPOOL_LABEL, type NodePool, REGISTERED_LABEL } from '#api/objects';
 import { Requirements } from './requirements.ts';
 
 /** Returns the labels that every node of a NodePool has, besides the labels of its instance type. */

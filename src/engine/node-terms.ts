@@ -1,6 +1,5 @@
 /** Alternatives of required node affinity. If a new node cannot satisfy one alternative, the rest still counts. */
-import type { NodeSelectorTerm, PodSpec } from '../api/kubernetes.ts';
-import { requirementErrors } from '../api/labels.ts';
+import { type NodeSelectorTerm, type PodSpec, requirementErrors } from '#api/objects';
 import type { EnginePod } from './input.ts';
 
 export const requiredTerms = ({ spec }: Pick<EnginePod, 'spec'>): readonly NodeSelectorTerm[] =>

@@ -2,9 +2,7 @@
  * Finds the offerings that NodeOverlays match. A requirement is compared once with each distinct value set of its key,
  * for all NodePools that share a list of instance types; the rest is bit arithmetic.
  */
-import { NODEPOOL_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels.ts';
-import type { NodeOverlay } from '../api/nodeoverlay.ts';
-import type { NodePool } from '../api/nodepool.ts';
+import { NODEPOOL_LABEL, type NodeOverlay, type NodePool, normalizeLabel, WELL_KNOWN_LABELS } from '#api/objects';
 import { requirementsOf } from './instance-types.ts';
 import type { InstanceType, Offering } from './model.ts';
 import { templateLabels } from './node-template.ts';

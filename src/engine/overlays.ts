@@ -1,9 +1,8 @@
 /** Applies NodeOverlays to instance types: other prices, and extended resources besides the known ones. */
 
-import { type NodeOverlay, nodeOverlayErrors } from '../api/nodeoverlay.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { own, put } from '../lib/own.ts';
+import type { NodeOverlay, NodePool } from '#api/objects';
+import { nodeOverlayErrors } from '#api/validation';
+import { messageOf, own, put } from '#lib';
 import { compareText } from './instance-types.ts';
 import type { InstanceType, Offering, PoolInput } from './model.ts';
 import {

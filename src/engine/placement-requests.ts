@@ -1,6 +1,6 @@
 /** Requests of pods that are placed on a node, cached by the part of the pod that determines them. */
-import { isRequestedByStatus } from '../api/resize.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { isRequestedByStatus } from '#api/objects';
+import { tryRun } from '#lib';
 import type { EnginePod } from './input.ts';
 import type { Resources } from './model.ts';
 import { podRequests } from './resources.ts';

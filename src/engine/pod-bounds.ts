@@ -3,8 +3,8 @@
  * The work of the solver grows with the square of their number, for this pod and partly for all other pods. Preferences beyond a
  * limit are dropped from the start. Pods with too many hard rules are refused.
  */
-import type { Affinity, NodeSelectorTerm, PodAffinityTerm, PodSpec } from '../api/kubernetes.ts';
-import { tryRun } from '../lib/try-run.ts';
+import type { Affinity, NodeSelectorTerm, PodAffinityTerm, PodSpec } from '#api/objects';
+import { tryRun } from '#lib';
 import { hostPortsOf } from './host-ports.ts';
 import type { EnginePod } from './input.ts';
 import type { PodRefusal } from './model.ts';

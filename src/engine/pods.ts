@@ -1,7 +1,8 @@
 /** Classifies pods and the operations that are possible on them. Times are milliseconds since the epoch. */
-import { parseDuration } from '../api/duration.ts';
-import { DELETION_COST_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../api/labels.ts';
-import { tryRun } from '../lib/try-run.ts';
+
+import { DELETION_COST_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
+import { parseDuration } from '#api/values';
+import { tryRun } from '#lib';
 import type { EnginePod } from './input.ts';
 import { tolerates } from './taints.ts';
 

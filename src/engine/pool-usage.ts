@@ -3,10 +3,8 @@
  * then. A NodeClaim without an instance counts with the largest instance type that it can get.
  */
 
-import { NODEPOOL_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { remembering } from '../lib/remembering.ts';
-import { timeOf } from '../lib/times.ts';
+import { NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
+import { remembering, timeOf } from '#lib';
 import { requirementsOf } from './instance-types.ts';
 import type { EngineNode, InstanceType, PlannedClaim, Resources } from './model.ts';
 import { Requirements } from './requirements.ts';

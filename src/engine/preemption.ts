@@ -1,7 +1,6 @@
 /** Preemption: kube-scheduler deletes pods with a lower priority to make room for a pod on its nominated node. */
-import { getCondition } from '../api/conditions.ts';
-import type { Pod } from '../api/kubernetes.ts';
-import { timeOf } from '../lib/times.ts';
+import { getCondition, type Pod } from '#api/objects';
+import { timeOf } from '#lib';
 import type { StateNode } from './model.ts';
 import { readableRequests } from './placement-requests.ts';
 import { isActive, isTerminal, isUnschedulable, STUCK_MS } from './pods.ts';

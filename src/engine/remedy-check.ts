@@ -1,6 +1,6 @@
 /** Checks remedies of refused pods by solves with the remedy applied. Callers choose the thread of the solves. */
 
-import { interleave } from '../lib/interleave.ts';
+import { interleave } from '#lib';
 import { withCheckedCause } from './causes/plan-causes.ts';
 import { proveRemedy, RemedyChecker, type RemedyProof } from './causes/remedy-proof.ts';
 import type { EngineSnapshot, Plan, PodRefusal, SolveOptions } from './model.ts';

@@ -1,6 +1,11 @@
 /** Requirements on node labels: one value set per label key. Immutable; every operation returns a new object. */
-import type { NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
-import { HOSTNAME_LABEL, normalizeLabel, WELL_KNOWN_LABELS } from '../api/labels.ts';
+import {
+  HOSTNAME_LABEL,
+  type NodeSelectorRequirement,
+  normalizeLabel,
+  type StringMap,
+  WELL_KNOWN_LABELS,
+} from '#api/objects';
 import type { EnginePod } from './input.ts';
 import type { Requirement } from './model.ts';
 import { ValueSet } from './value-set.ts';

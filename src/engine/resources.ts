@@ -1,9 +1,17 @@
 /** Arithmetic on amounts of resources, in the canonical units of `Resources` (millicores, bytes, counts). */
 
-import type { Container, ContainerStatus, PodSpec, Quantity, QuantityList } from '../api/kubernetes.ts';
-import { formatQuantity, milliValue, parseQuantity } from '../api/quantity.ts';
-import { isRequestedByStatus, isResizeInfeasible, isSidecar } from '../api/resize.ts';
-import { own } from '../lib/own.ts';
+import {
+  type Container,
+  type ContainerStatus,
+  isRequestedByStatus,
+  isResizeInfeasible,
+  isSidecar,
+  type PodSpec,
+  type Quantity,
+  type QuantityList,
+} from '#api/objects';
+import { formatQuantity, milliValue, parseQuantity } from '#api/values';
+import { own } from '#lib';
 import type { EnginePod } from './input.ts';
 import type { Resources } from './model.ts';
 

@@ -1,7 +1,7 @@
 /** Label selectors, by the rules of Kubernetes. */
 
-import type { LabelSelector, NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
-import { own } from '../lib/own.ts';
+import type { LabelSelector, NodeSelectorRequirement, StringMap } from '#api/objects';
+import { own } from '#lib';
 
 /** Returns true if a label with this value, or a missing label, satisfies the requirement. */
 export function holds(

@@ -3,8 +3,7 @@
  * unused objects alive.
  */
 
-import { ByText } from '../lib/by-text.ts';
-import { sameItems } from '../lib/same-items.ts';
+import { ByText, sameItems } from '#lib';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { InstanceType, InstanceTypeOverhead, Offering, Requirement, Resources } from './model.ts';
 

@@ -3,9 +3,8 @@
  * gives the same plan.
  */
 
-import { packingPolicy } from '../api/policy.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { interleave } from '../lib/interleave.ts';
+import { packingPolicy } from '#api/values';
+import { interleave, messageOf } from '#lib';
 import { withCauses } from './causes/plan-causes.ts';
 import { comingPods, withoutComing } from './coming-pods.ts';
 import type { ClaimVariation } from './dra/claim-states.ts';

@@ -1,8 +1,12 @@
 /** NodePools with `spec.replicas`, whose nodes exist independent of pods. */
-import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../api/hash.ts';
-import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '#api/hashes';
+import {
+  HOSTNAME_LABEL,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  type NodeClaim,
+  type NodePool,
+} from '#api/objects';
 import { disruptionCost } from './disruption/candidates/disruption-cost.ts';
 import { cheapestPrice, compareText, compatibleOfferings, requirementsOf } from './instance-types.ts';
 import type { InstanceType, PlannedClaim, PoolInput, StateNode } from './model.ts';

@@ -2,18 +2,18 @@
  * Predicts the requests of the pod that a controller creates in place of a pod. A resize changes only the pod, so its successor
  * has the requests of the template again.
  */
-import type {
-  Container,
-  Pod,
-  PodSpec,
-  PodTemplateSpec,
-  QuantityList,
-  ResourceRequirements,
-} from '../api/kubernetes.ts';
-import { VPA_CONTAINERS_ANNOTATION } from '../api/labels.ts';
-import { isResizeInfeasible, wasResized } from '../api/resize.ts';
-import { own } from '../lib/own.ts';
-import { remembering } from '../lib/remembering.ts';
+import {
+  type Container,
+  isResizeInfeasible,
+  type Pod,
+  type PodSpec,
+  type PodTemplateSpec,
+  type QuantityList,
+  type ResourceRequirements,
+  VPA_CONTAINERS_ANNOTATION,
+  wasResized,
+} from '#api/objects';
+import { own, remembering } from '#lib';
 import type { EnginePod } from './input.ts';
 import type { Resources } from './model.ts';
 import { defaultRequests, podRequests, sameResources } from './resources.ts';

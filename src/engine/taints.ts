@@ -1,7 +1,7 @@
 /** Taints and tolerations, by the rules of Kubernetes. */
 
-import type { Taint, Toleration } from '../api/kubernetes.ts';
-import { parseInteger } from '../lib/integers.ts';
+import type { Taint, Toleration } from '#api/objects';
+import { parseInteger } from '#lib';
 
 function comparesNumerically(toleration: Toleration, taint: Taint): boolean {
   const bound = parseInteger(toleration.value ?? '');

@@ -1,7 +1,7 @@
 /** Allowed values of one label: a set of values or its complement, optionally within integer bounds. */
 import { LRUCache } from 'lru-cache';
-import type { NodeSelectorOperator } from '../api/kubernetes.ts';
-import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '../lib/integers.ts';
+import type { NodeSelectorOperator } from '#api/objects';
+import { type Integer, larger, MAX_INT64, parseInteger, plus, smaller } from '#lib';
 
 /** Effective operator of a set. Bounded sets count as `Exists`. */
 type EffectiveOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';

@@ -2,10 +2,8 @@
  * Counts the volumes on nodes by the rules of kube-scheduler, and predicts how many volumes a new node can attach. The
  * prediction of the provider is lowered to the values that CSI drivers report on existing nodes of the same instance type.
  */
-import type { CSINode } from '../api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../api/labels.ts';
-import { own } from '../lib/own.ts';
-import { remembering } from '../lib/remembering.ts';
+import { type CSINode, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '#api/objects';
+import { own, remembering } from '#lib';
 import type { EngineNode, InstanceType, PoolInput } from './model.ts';
 import type { VolumeLimits, VolumesByDriver } from './volume-limits.ts';
 

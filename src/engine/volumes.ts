@@ -1,17 +1,16 @@
 /** Computes the requirements of pods' persistent volumes for nodes: the place of the volume, and a free slot to attach it. */
 
-import type {
-  NodeSelectorTerm,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  PersistentVolumeClaimSpec,
-  PodVolume,
-  StorageClass,
-} from '../api/kubernetes.ts';
-import { BIND_COMPLETED_ANNOTATION, HOSTNAME_LABEL } from '../api/labels.ts';
-import { own } from '../lib/own.ts';
-import { remembering } from '../lib/remembering.ts';
-import { sameItems } from '../lib/same-items.ts';
+import {
+  BIND_COMPLETED_ANNOTATION,
+  HOSTNAME_LABEL,
+  type NodeSelectorTerm,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type PersistentVolumeClaimSpec,
+  type PodVolume,
+  type StorageClass,
+} from '#api/objects';
+import { own, remembering, sameItems } from '#lib';
 import type { EnginePod } from './input.ts';
 import type { EngineSnapshot, Resources } from './model.ts';
 import { Requirements } from './requirements.ts';

@@ -1,5 +1,5 @@
 /** Finds the pods that the causes of unproductive launches affect. */
-import type { NodeSelectorRequirement, StringMap } from '../api/kubernetes.ts';
+import type { NodeSelectorRequirement, StringMap } from '#api/objects';
 import { hostPortsOf } from './host-ports.ts';
 import type { EnginePod } from './input.ts';
 import type { LaunchCause, WithheldLaunch } from './launch-causes.ts';

@@ -1,5 +1,5 @@
 /** Names the workloads that pods belong to. */
-import { controllerOf } from '../api/object-fields.ts';
+import { controllerOf } from '#api/objects';
 import type { EnginePod } from './input.ts';
 
 /**

@@ -2,11 +2,8 @@
  * Validates successful responses of the API server. Any other response, such as a proxy's page or a truncated response, is a
  * failure and does not show which objects exist. Error messages never contain the response body, because it may hold secrets.
  */
-import { apiVersionOf, type Kind } from '../api/kinds.ts';
-import type { KubeList, KubeObject } from '../api/kubernetes.ts';
-import { messageOf } from '../lib/error-message.ts';
-import { isObject } from '../lib/json-object.ts';
-import { parseJson } from '../lib/parse-json.ts';
+import { apiVersionOf, type Kind, type KubeList, type KubeObject } from '#api/objects';
+import { isObject, messageOf, parseJson } from '#lib';
 import { watchError } from './status.ts';
 
 /** Thrown if a response has a success status but does not come from the API server. */

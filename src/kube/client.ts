@@ -1,6 +1,5 @@
 /** Client interface of the operator for the Kubernetes API. The HTTP implementation is `connect` in http.ts. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeList, KubeObject, Pod } from '../api/kubernetes.ts';
+import type { Kind, KubeList, KubeObject, Pod } from '#api/objects';
 
 /** Response of the API server that is not a success, with its Status. */
 export class ApiError extends Error {

@@ -5,10 +5,8 @@
  */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { apiVersionOf, CONFIG_MAP } from '../api/kinds.ts';
-import type { ConfigMap } from '../api/kubernetes.ts';
-import { errorText } from '../observe/error-text.ts';
-import type { LogFields, Logger } from '../observe/logger.ts';
+import { apiVersionOf, CONFIG_MAP, type ConfigMap } from '#api/objects';
+import { errorText, type LogFields, type Logger } from '#observe/logger';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
 
 const zipped = promisify(gzip);

@@ -1,7 +1,7 @@
 /** Keeps data over restarts. Reads the stored text once, and writes changes every few minutes and before the process ends. */
 
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../observe/logger.ts';
+import type { Clock } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import type { ConfigMapDocument } from './config-map-document.ts';
 import { after, type Outcome, type Singleton } from './reconciler.ts';
 

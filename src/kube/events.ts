@@ -1,7 +1,7 @@
 /** Kubernetes events with de-duplication. The recorder that posts them is `eventRecorder`. */
-import type { EventNote } from '../observe/events/declaration.ts';
+import type { EventNote } from '#observe/events';
 
-export type { EventNote } from '../observe/events/declaration.ts';
+export type { EventNote } from '#observe/events';
 
 export interface EventRecorder {
   publish(...notes: readonly EventNote[]): void;

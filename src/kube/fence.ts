@@ -5,7 +5,7 @@
  *   closed ──lease acquired──▶ open ──renewed──▶ open ──not renewed within the deadline, or ended──▶ ended
  */
 import { setMaxListeners } from 'node:events';
-import { type Clock, type Elapsed, since } from '../lib/clock.ts';
+import { type Clock, type Elapsed, since } from '#lib/clock';
 
 export interface Fence {
   /** Aborts when the permission ends permanently. Waiting requests are dropped, and open requests are aborted. */

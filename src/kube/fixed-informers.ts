@@ -1,7 +1,6 @@
 /** Informers over a fixed set of objects, such as the objects of a snapshot file. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { type Logger, silent } from '../observe/logger.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { type Logger, silent } from '#observe/logger';
 import type { Indexes, Informers, Store } from './client.ts';
 import { ObjectStore } from './store.ts';
 

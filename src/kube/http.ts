@@ -3,14 +3,11 @@
  * retries a request if the server refuses it with a retry time, or if the connection breaks and a repetition is harmless.
  */
 import type { IncomingMessage } from 'node:http';
-import { type Kind, POD } from '../api/kinds.ts';
-import type { KubeList, KubeObject, Pod } from '../api/kubernetes.ts';
-import { type Clock, monotonicMs } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { type Limiter, limiter } from '../lib/limiter.ts';
-import type { Logger } from '../observe/logger.ts';
-import { silent } from '../observe/logger.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import { type Kind, type KubeList, type KubeObject, POD, type Pod } from '#api/objects';
+import { defined } from '#lib';
+import { type Clock, type Limiter, limiter, monotonicMs } from '#lib/clock';
+import { type Logger, silent } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
 import { acknowledgementIn, eventIn, jsonIn, listIn, objectIn, UnreadableAnswer } from './answers.ts';
 import { backOffMs } from './backoff.ts';
 import {

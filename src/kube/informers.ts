@@ -1,8 +1,7 @@
 /** Informers with one list and watch per kind for the whole process. Each informer starts at the first use of its kind. */
-import { apiVersionOf, type Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../observe/logger.ts';
+import { apiVersionOf, type Kind, type KubeObject } from '#api/objects';
+import type { Clock } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import type { Indexes, Informers, KubeReader, Store, StoreOptions } from './client.ts';
 import { Reflector, type WatchState } from './reflector.ts';
 import { ObjectStore } from './store.ts';

@@ -1,9 +1,8 @@
 /** Runs work under a lease. */
 
-import { NODE_CLAIM } from '../api/kinds.ts';
-import type { Clock } from '../lib/clock.ts';
-import { errorText } from '../observe/error-text.ts';
-import type { Logger } from '../observe/logger.ts';
+import { NODE_CLAIM } from '#api/objects';
+import type { Clock } from '#lib/clock';
+import { errorText, type Logger } from '#observe/logger';
 import type { Informers, KubeReader } from './client.ts';
 import { openFence } from './fence.ts';
 import { connect } from './http.ts';

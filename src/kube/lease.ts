@@ -12,15 +12,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { LEASE } from '../api/kinds.ts';
-import type { Lease } from '../api/kubernetes.ts';
-import { type Clock, type Elapsed, since } from '../lib/clock.ts';
-import { errorText } from '../observe/error-text.ts';
-import { eventOf } from '../observe/events/declaration.ts';
-import { LEADER_ELECTION } from '../observe/events/objects.ts';
-import type { Logger } from '../observe/logger.ts';
-import { LEADER_ELECTION_MASTER_STATUS } from '../observe/metrics/kube.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import { LEASE, type Lease } from '#api/objects';
+import { type Clock, type Elapsed, since } from '#lib/clock';
+import { eventOf, LEADER_ELECTION } from '#observe/events';
+import { errorText, type Logger } from '#observe/logger';
+import { LEADER_ELECTION_MASTER_STATUS, type Metrics } from '#observe/metrics';
 import { ApiError, isConflict, type KubeClient } from './client.ts';
 import type { EventRecorder } from './events.ts';
 import type { Leadership } from './fence.ts';

@@ -3,8 +3,8 @@
  * the number of failed requests. Also reports slow responses. These log lines explain the behavior of the operator during an
  * outage.
  */
-import { formatDuration } from '../api/duration.ts';
-import type { Logger } from '../observe/logger.ts';
+import { formatDuration } from '#api/values';
+import type { Logger } from '#observe/logger';
 import { ApiError } from './client.ts';
 import { ConnectionError } from './transport.ts';
 

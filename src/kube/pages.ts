@@ -1,6 +1,5 @@
 /** Limits the number of pages of a list. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeList, KubeObject } from '../api/kubernetes.ts';
+import type { Kind, KubeList, KubeObject } from '#api/objects';
 
 /** Maximum number of objects of one kind. */
 const MOST_OBJECTS = 1_000_000;

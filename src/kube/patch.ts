@@ -1,9 +1,7 @@
 /** Writes the changes of a reconcile to the API server, as JSON merge patches of the difference. */
 
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { isObject, type JsonObject, sameJson } from '../lib/json-object.ts';
-import { own, put } from '../lib/own.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { isObject, type JsonObject, own, put, sameJson } from '#lib';
 import { isConflict, isNotFound, type KubeClient } from './client.ts';
 import { Requeue } from './reconciler.ts';
 

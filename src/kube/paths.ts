@@ -1,6 +1,5 @@
 /** URL paths of the Kubernetes API. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
+import type { Kind, KubeObject } from '#api/objects';
 import type { Ref } from './client.ts';
 
 export function collectionPath(kind: Kind<KubeObject>, namespace?: string): string {

@@ -1,7 +1,8 @@
 /** The `workqueue_*` metrics, with the names and labels that dashboards of controllers use. */
 
-import { monotonicMs, type Timepiece } from '../lib/clock.ts';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import {
+  type Metrics,
   WORKQUEUE_ADDS,
   WORKQUEUE_DEPTH,
   WORKQUEUE_LONGEST_RUNNING_PROCESSOR_SECONDS,
@@ -9,8 +10,7 @@ import {
   WORKQUEUE_RETRIES,
   WORKQUEUE_UNFINISHED_WORK_SECONDS,
   WORKQUEUE_WORK_DURATION_SECONDS,
-} from '../observe/metrics/kube.ts';
-import type { Metrics } from '../observe/metrics.ts';
+} from '#observe/metrics';
 
 /** Receives the state changes of a queue. */
 export interface QueueMeter {

@@ -1,8 +1,7 @@
 /** Queue of keys for reconcilers. It stores that a key needs work, not how often the key was added. */
 
-import { type Clock, monotonicMs } from '../lib/clock.ts';
-import { EarliestFirst } from '../lib/earliest-first.ts';
-import type { Limiter } from '../lib/limiter.ts';
+import { EarliestFirst } from '#lib';
+import { type Clock, type Limiter, monotonicMs } from '#lib/clock';
 import { backOffMs } from './backoff.ts';
 import type { QueueMeter } from './queue-metrics.ts';
 import type { BackOff } from './reconciler.ts';

@@ -1,8 +1,6 @@
 /** Readiness of the process: its informers, the custom resources, and the provider. */
-import { errorText } from '../observe/error-text.ts';
-import type { Logger } from '../observe/logger.ts';
-import { type Check, sharedCheck } from '../process/shared-check.ts';
-import type { Start } from '../process/start.ts';
+import { errorText, type Logger } from '#observe/logger';
+import { type Check, type Start, sharedCheck } from '#process/life';
 import type { HttpKubeReader } from './http.ts';
 import type { ProcessInformers } from './informers.ts';
 import { crdsServed } from './server-facts.ts';

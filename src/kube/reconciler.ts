@@ -2,8 +2,7 @@
  * Contract of a controller. A reconciler receives the current object of a key and acts on the difference to the desired state. It
  * returns `settled`, or a time to run again, or it throws an error, which is retried with back-off.
  */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
+import type { Kind, KubeObject } from '#api/objects';
 
 export type Outcome = { readonly kind: 'settled' } | { readonly kind: 'after'; readonly waitMs: number };
 export const settled: Outcome = { kind: 'settled' };
@@ -80,7 +79,7 @@ export interface KeyedWorker extends Common {
   /** Receives the function that adds a key, before the first reconcile. */
   readonly bind: (add: (key: string) => void) => void;
   /** Returns log fields that describe a key. */
-  readonly describe?: (key: string) => import('../observe/logger.ts').LogFields;
+  readonly describe?: (key: string) => import('#observe/logger').LogFields;
   readonly reconcile: (key: string, context: ReconcileContext) => Promise<Outcome>;
 }
 
@@ -91,5 +90,5 @@ export interface ReconcileContext {
   /** Aborts when the process stops. A step in progress continues to its end, and waits end early. */
   readonly signal: AbortSignal;
   /** Logger with the fields controller, object and reconcileID. */
-  readonly log: import('../observe/logger.ts').Logger;
+  readonly log: import('#observe/logger').Logger;
 }

@@ -4,15 +4,11 @@
  */
 
 import { hash } from 'node:crypto';
-import { EVENT } from '../api/kinds.ts';
-import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
-import { type Clock, monotonicMs, type Timepiece } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { type Limiter, limiter } from '../lib/limiter.ts';
-import { timestamp } from '../lib/times.ts';
-import { TtlCache } from '../lib/ttl-cache.ts';
-import { EVENT_WINDOW_MS } from '../observe/events/declaration.ts';
-import type { Logger } from '../observe/logger.ts';
+import { EVENT, type KubeEvent, type KubeObject } from '#api/objects';
+import { defined, timestamp } from '#lib';
+import { type Clock, type Limiter, limiter, monotonicMs, type Timepiece, TtlCache } from '#lib/clock';
+import { EVENT_WINDOW_MS } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import { ApiError, isNotFound, type KubeClient, type Ref } from './client.ts';
 import type { EventNote, EventRecorder } from './events.ts';
 

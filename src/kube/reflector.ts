@@ -12,10 +12,10 @@
  * without a sign is replaced by a short one, and after that by a list.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { type Clock, monotonicMs } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import type { Logger } from '../observe/logger.ts';
+import type { KubeObject } from '#api/objects';
+import { defined } from '#lib';
+import { type Clock, monotonicMs } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { isEarlier } from './answers.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type KubeReader, type WatchEvent } from './client.ts';

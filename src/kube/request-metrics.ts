@@ -1,8 +1,6 @@
 /** The metrics of requests to the API server, with the names that dashboards use. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { CLIENT_GO_REQUEST, CLIENT_GO_REQUEST_DURATION_SECONDS } from '../observe/metrics/kube.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { CLIENT_GO_REQUEST, CLIENT_GO_REQUEST_DURATION_SECONDS, type Metrics } from '#observe/metrics';
 
 interface RequestFacts {
   readonly method: string;

@@ -8,8 +8,8 @@ import {
   CONTROLLER_RUNTIME_RECONCILE_TIME_SECONDS,
   CONTROLLER_RUNTIME_RECONCILE_TIMEOUTS,
   CONTROLLER_RUNTIME_TERMINAL_RECONCILE_ERRORS,
-} from '../observe/metrics/kube.ts';
-import type { Metrics } from '../observe/metrics.ts';
+  type Metrics,
+} from '#observe/metrics';
 
 type Result = 'success' | 'error' | 'requeue' | 'requeue_after';
 

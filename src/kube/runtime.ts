@@ -6,12 +6,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Clock } from '../lib/clock.ts';
-import { limiter } from '../lib/limiter.ts';
-import { inController, type LogFields, type Logger } from '../observe/logger.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { type Clock, limiter } from '#lib/clock';
+import { inController, type LogFields, type Logger } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
 import { UnreadableAnswer } from './answers.ts';
 import { backOffMs } from './backoff.ts';
 import { ApiError, type Informers, isConflict, type Store } from './client.ts';

@@ -8,14 +8,12 @@
  * The difference is kept as long as responses allow it, so time runs evenly, even when the machine's clock is set.
  */
 
-import { formatDuration } from '../api/duration.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { type Clock, type DatedResponse, monotonicMs } from '../lib/clock.ts';
-import { eventOf } from '../observe/events/declaration.ts';
-import { CLOCK_SKEWED } from '../observe/events/objects.ts';
-import type { Logger } from '../observe/logger.ts';
-import { API_SERVER_CLOCK_SKEW_SECONDS } from '../observe/metrics/kube.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import type { KubeObject } from '#api/objects';
+import { formatDuration } from '#api/values';
+import { type Clock, type DatedResponse, monotonicMs } from '#lib/clock';
+import { CLOCK_SKEWED, eventOf } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { API_SERVER_CLOCK_SKEW_SECONDS, type Metrics } from '#observe/metrics';
 import type { EventRecorder } from './events.ts';
 
 interface ServerClockOptions {

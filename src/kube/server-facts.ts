@@ -1,5 +1,5 @@
 /** Reads facts about the API server itself. */
-import { NODE_CLAIM, NODE_POOL } from '../api/kinds.ts';
+import { NODE_CLAIM, NODE_POOL } from '#api/objects';
 import { ApiError } from './client.ts';
 import type { HttpKubeReader } from './http.ts';
 

@@ -3,9 +3,8 @@
  * NodePool's claims. Each thread has its own shared objects.
  */
 
-import type { Pod, PodSpec, PodStatus } from '../api/kubernetes.ts';
-import { ByText } from '../lib/by-text.ts';
-import { internShared, internStrings } from '../lib/interned-strings.ts';
+import type { Pod, PodSpec, PodStatus } from '#api/objects';
+import { ByText, internShared, internStrings } from '#lib';
 
 /** Shared parts. A part is removed when no object uses it, because workloads come and go. */
 const parts = new ByText<object>();

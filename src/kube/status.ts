@@ -1,7 +1,5 @@
 /** Reads failure responses of the API server. */
-import { isObject, type JsonObject } from '../lib/json-object.ts';
-import { quoted } from '../lib/quoted.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { isObject, type JsonObject, quoted, tryRun } from '#lib';
 import { ApiError } from './client.ts';
 
 /**

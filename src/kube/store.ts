@@ -1,7 +1,6 @@
 /** Cache of the objects of one kind, with indexes and listeners. `reflector.ts` updates it. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Logger } from '../observe/logger.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import type { Logger } from '#observe/logger';
 import type { Indexes, Ref, Store, StoreListener } from './client.ts';
 
 export const keyOf = ({ namespace, name }: Ref): string => (namespace ? `${namespace}/${name}` : name);

@@ -2,7 +2,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import { defined } from '../lib/defined.ts';
+import { defined } from '#lib';
 import { type Fence, NotPermitted } from './fence.ts';
 import type { Connection } from './kubeconfig.ts';
 

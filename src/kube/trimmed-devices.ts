@@ -1,8 +1,16 @@
 /** Trims objects of dynamic resource allocation: parameters for drivers and reports of drivers can be large. */
-import type { DeviceClass, ResourceClaim, ResourceClaimSpec, ResourceClaimTemplate } from '../api/dra/objects.ts';
-import { DEVICE_CLASS, type Kind, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { picked } from '../lib/picked.ts';
+import {
+  DEVICE_CLASS,
+  type DeviceClass,
+  type Kind,
+  type KubeObject,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  type ResourceClaim,
+  type ResourceClaimSpec,
+  type ResourceClaimTemplate,
+} from '#api/objects';
+import { picked } from '#lib';
 
 /** Returns the object without parameters and reports of drivers. Returns objects of other kinds unchanged. */
 export function withoutDriverData<T extends KubeObject>(kind: Kind<T>, object: T): T {

@@ -7,30 +7,31 @@ import {
   CONDITION,
   CONTAINER,
   CONTAINER_STATUS,
+  type Condition,
+  type Container,
+  type ContainerStatus,
   type FieldsOf,
   KEPT_ANNOTATIONS,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
   NODE_FIELDS,
+  type Node,
+  type NodeClaim,
+  type ObjectMeta,
+  POD,
   POD_FIELDS,
+  type Pod,
+  type PodSpec,
+  type PodStatus,
+  type PodVolume,
+  RESIZE_PENDING,
+  reportsOtherRequests,
   VOLUME,
-} from '../api/kept-fields.ts';
-import { type Kind, NODE, NODE_CLAIM, POD } from '../api/kinds.ts';
-import type {
-  Condition,
-  Container,
-  ContainerStatus,
-  KubeObject,
-  Node,
-  ObjectMeta,
-  Pod,
-  PodSpec,
-  PodStatus,
-  PodVolume,
-} from '../api/kubernetes.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { RESIZE_PENDING, reportsOtherRequests, withResizeMark } from '../api/resize.ts';
-import { defined } from '../lib/defined.ts';
-import { internStrings } from '../lib/interned-strings.ts';
-import { picked } from '../lib/picked.ts';
+  withResizeMark,
+} from '#api/objects';
+import { defined, internStrings, picked } from '#lib';
 import { sharedFields, shareParts, withSharedParts } from './shared-parts.ts';
 import { withoutDriverData } from './trimmed-devices.ts';
 

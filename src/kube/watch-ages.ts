@@ -1,5 +1,5 @@
 /** Reports the ages of watches as a metric and as a debug view. */
-import type { Sample } from '../observe/samples.ts';
+import type { Sample } from '#observe/metrics';
 import type { Informers } from './client.ts';
 
 type Watches = Pick<Informers, 'watches'>;

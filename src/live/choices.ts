@@ -1,7 +1,8 @@
 /** Names that the fields of the form for changes suggest. */
-import { workloadKindOf } from '../engine/what-if/change.ts';
-import { workloadOf } from '../engine/workloads.ts';
-import type { ClusterState } from '../state/cluster.ts';
+
+import { workloadOf } from '#engine/model';
+import { workloadKindOf } from '#engine/what-if';
+import type { ClusterState } from '#state';
 
 /** Maximum number of names in a list. Other names can be typed. */
 const MOST_CHOICES = 1_000;

@@ -1,8 +1,6 @@
 /** Cost of the nodes, now and over the last hours. */
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { poolNameOf } from '../api/object-fields.ts';
-import type { Logger } from '../observe/logger.ts';
+import { type NodeClaim, type NodePool, poolNameOf } from '#api/objects';
+import type { Logger } from '#observe/logger';
 import type { CostSample } from './model.ts';
 
 /** Interval of the samples: two per minute, for twelve hours. */

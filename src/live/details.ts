@@ -1,10 +1,7 @@
 /** Details of one node and of one pod. */
-import type { Pod } from '../api/kubernetes.ts';
-import { nodeNameOf } from '../api/object-fields.ts';
-import type { Resources } from '../engine/model.ts';
-import { podKey } from '../engine/pods.ts';
-import { podRequests } from '../engine/resources.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import { nodeNameOf, type Pod } from '#api/objects';
+import { podKey, podRequests, type Resources } from '#engine/model';
+import type { ClusterState } from '#state';
 import type { LiveDecision, LiveNode } from './model.ts';
 import { type ShownCondition, shownConditions } from './pools.ts';
 import { nodeRow, waitsSince } from './rows.ts';

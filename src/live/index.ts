@@ -1,5 +1,5 @@
 /** The live page: a browser view of the operator's current decisions and costs. */
-import type { EventNote } from '../observe/events/declaration.ts';
+import type { EventNote } from '#observe/events';
 import { NodeLives } from './lives.ts';
 import { type LivePageOptions, serveLivePage } from './server.ts';
 import { type LiveSources, LiveView } from './view.ts';

@@ -1,16 +1,17 @@
 /** Lives of the nodes: launch, registration, initialization, disruption and end, with the reasons. */
-import { getCondition } from '../api/conditions.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../api/object-fields.ts';
-import type { Timepiece } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import { timeOf } from '../lib/times.ts';
-import { hoursIn } from '../observe/history/cost-hours.ts';
-import type { Bought } from '../observe/history/decision-log.ts';
-import type { OperatorHistory } from '../observe/history/document.ts';
-import { type LogLine, logLines } from '../observe/history/log-lines.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
+  poolNameOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import { defined, timeOf } from '#lib';
+import type { Timepiece } from '#lib/clock';
+import { type Bought, hoursIn, type LogLine, logLines, type OperatorHistory } from '#observe/history';
+import type { ClusterState } from '#state';
 
 /** Maximum number of ended lives that are kept, and of lives in a response. */
 const MOST_ENDED = 1_000;

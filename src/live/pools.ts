@@ -1,12 +1,8 @@
 /** NodePools and NodeClasses: lists, and the details of one object. */
-import { type Conditioned, causesOf, getCondition, READY } from '../api/conditions.ts';
-import type { EC2NodeClassStatus } from '../api/ec2-nodeclass.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { readableResources } from '../engine/resources.ts';
-import { own } from '../lib/own.ts';
-import { timeOf } from '../lib/times.ts';
-import type { ClusterState } from '../state/cluster.ts';
-import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../state/stores.ts';
+import { type Conditioned, causesOf, type EC2NodeClassStatus, getCondition, type NodePool, READY } from '#api/objects';
+import { readableResources } from '#engine/model';
+import { own, timeOf } from '#lib';
+import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL, type ClusterState } from '#state';
 import type { LiveDecision } from './model.ts';
 import type { LiveView } from './view.ts';
 

@@ -1,14 +1,17 @@
 /** Nodes and pods as rows of the live page. */
-import type { Pod } from '../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../api/labels.ts';
-import { idleShare } from '../engine/cost/account.ts';
-import { isEmptying } from '../engine/disruption/candidates/emptying.ts';
-import type { Verdict } from '../engine/disruption/verdicts.ts';
-import type { StateNode } from '../engine/model.ts';
-import { isOwnedByDaemonSet, isTerminal, isTerminating } from '../engine/pods.ts';
-import { addResources, amountIn, podRequests } from '../engine/resources.ts';
-import { own } from '../lib/own.ts';
-import { timeOf } from '../lib/times.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, type Pod, ZONE_LABEL } from '#api/objects';
+import { idleShare } from '#engine/costs';
+import { isEmptying, type Verdict } from '#engine/disruption';
+import {
+  addResources,
+  amountIn,
+  isOwnedByDaemonSet,
+  isTerminal,
+  isTerminating,
+  podRequests,
+  type StateNode,
+} from '#engine/model';
+import { own, timeOf } from '#lib';
 import type { NodePrice } from './costs.ts';
 import type { LiveNode, PodBlock, PodState, RequestedShare } from './model.ts';
 

@@ -2,9 +2,9 @@
  * Searches in batches. One pass over nodes and pods serves all waiting texts, and passes use only a share of the thread's time.
  */
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { nodeNameOf } from '../api/object-fields.ts';
-import { podKey } from '../engine/pods.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import { nodeNameOf } from '#api/objects';
+import { podKey } from '#engine/model';
+import type { ClusterState } from '#state';
 import { nodeRow } from './rows.ts';
 
 /** Maximum number of results of a search. Further results are omitted. */

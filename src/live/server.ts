@@ -3,16 +3,25 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Timepiece } from '../lib/clock.ts';
-import type { OperatorHistory } from '../observe/history/document.ts';
-import type { Logger } from '../observe/logger.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import { type Foreign, foreignnessOf, refuseForeign } from '../process/foreign-pages.ts';
-import { answer, boundedServer, listen, type RequestHandler, stop } from '../process/http-server.ts';
-import { send } from '../process/long-answer.ts';
-import { type Address, isLoopback } from '../process/loopback.ts';
-import { jsonInSteps } from '../process/rendered-answer.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import type { Timepiece } from '#lib/clock';
+import type { OperatorHistory } from '#observe/history';
+import type { Logger } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
+import {
+  type Address,
+  answer,
+  boundedServer,
+  type Foreign,
+  foreignnessOf,
+  isLoopback,
+  jsonInSteps,
+  listen,
+  type RequestHandler,
+  refuseForeign,
+  send,
+  stop,
+} from '#process/server';
+import type { ClusterState } from '#state';
 import { whatIfChoices } from './choices.ts';
 import { nodeDetails, podDetails } from './details.ts';
 import { costTimeline, logTab, type NodeLives } from './lives.ts';

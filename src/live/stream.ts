@@ -1,7 +1,7 @@
 /** Sends the state of the cluster to the open pages as server-sent events: first the whole state, then changes. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Logger } from '../observe/logger.ts';
+import type { Logger } from '#observe/logger';
 import type { LiveChange, LiveNode, LiveState } from './model.ts';
 import { pendingGroups } from './pending.ts';
 import type { LiveView } from './view.ts';

@@ -1,21 +1,22 @@
 /** State of the cluster for the live page. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../api/object-fields.ts';
-import { pauseText } from '../api/pause.ts';
-import { type PodVerdict, withoutCommand } from '../engine/causes/pod-verdict.ts';
-import { causeKey, withoutDetails } from '../engine/causes/same-cause.ts';
-import { HOURS_PER_MONTH } from '../engine/cost/report.ts';
-import type { Verdict } from '../engine/disruption/verdicts.ts';
-import type { StateNode } from '../engine/model.ts';
-import { isTerminal, isTerminating, podKey } from '../engine/pods.ts';
-import type { Clock } from '../lib/clock.ts';
-import { defined } from '../lib/defined.ts';
-import type { EventNote } from '../observe/events/declaration.ts';
-import { FAILED_SCHEDULING, NOMINATED } from '../observe/events/pods.ts';
-import type { Logger } from '../observe/logger.ts';
-import type { ClusterState } from '../state/cluster.ts';
-import { PODS_BY_NODE } from '../state/stores.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
+  pauseText,
+  poolNameOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import { HOURS_PER_MONTH } from '#engine/costs';
+import type { Verdict } from '#engine/disruption';
+import { causeKey, type PodVerdict, withoutCommand, withoutDetails } from '#engine/explanations';
+import { isTerminal, isTerminating, podKey, type StateNode } from '#engine/model';
+import { defined } from '#lib';
+import type { Clock } from '#lib/clock';
+import { type EventNote, FAILED_SCHEDULING, NOMINATED } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { type ClusterState, PODS_BY_NODE } from '#state';
 import { Costs, type NodePrice, type PricesOf } from './costs.ts';
 import type { CostSample, LiveDecision, LiveNode, LiveSummary, PendingPod } from './model.ts';
 import { nodeRow, waitsSince } from './rows.ts';

@@ -1,7 +1,6 @@
 /** Caches of API server objects for the parts of the local world. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Ref } from '../kube/client.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import type { Ref } from '#kube/client';
 import type { Filing, Listener } from './indexed-objects.ts';
 
 export interface Cache<T extends KubeObject> {

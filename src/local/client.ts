@@ -1,9 +1,8 @@
 /** API client of the parts of the local world. Missing and conflicting objects are detected by status only. */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { ApiError, type Ref } from '../kube/client.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { ApiError, type Ref } from '#kube/client';
 
-export { ApiError } from '../kube/client.ts';
+export { ApiError } from '#kube/client';
 
 interface PatchOptions {
   readonly subresource?: 'status';

@@ -1,6 +1,5 @@
 /** Objects of a new EKS cluster that the API server does not create itself. */
-import { STORAGE_CLASS } from '../api/kinds.ts';
-import type { StorageClass } from '../api/kubernetes.ts';
+import { STORAGE_CLASS, type StorageClass } from '#api/objects';
 import { isConflict, type ObjectClient } from './client.ts';
 
 const GP3: StorageClass & { readonly reclaimPolicy: string } = {

@@ -2,7 +2,7 @@
  * Conditions of built-in objects. In contrast, conditions in api/conditions.ts have a summary in Ready and an observed
  * generation, and an unchanged object keeps its identity.
  */
-import type { Condition } from '../api/kubernetes.ts';
+import type { Condition } from '#api/objects';
 
 type NewCondition = Omit<Condition, 'lastTransitionTime'>;
 

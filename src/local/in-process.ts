@@ -3,10 +3,8 @@
  * before its response is returned.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { apiVersionOf, type Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Ref } from '../kube/client.ts';
-import { keyOf } from '../kube/store.ts';
+import { apiVersionOf, type Kind, type KubeObject } from '#api/objects';
+import { keyOf, type Ref } from '#kube/client';
 import { type Cache, type Caches, cachesOf } from './cache.ts';
 import { ApiError, type ObjectClient } from './client.ts';
 import { IndexedObjects } from './indexed-objects.ts';

@@ -1,7 +1,6 @@
 /** Objects of a cache with indexes and listeners. Lists are built once per change. */
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Ref } from '../kube/client.ts';
-import { keyOf } from '../kube/store.ts';
+import type { KubeObject } from '#api/objects';
+import { keyOf, type Ref } from '#kube/client';
 
 /**
  * Called with the new and the old state. The new state is undefined after a deletion, the old state after a creation.

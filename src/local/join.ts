@@ -1,5 +1,5 @@
 /** The AWS and kubelets of the local world for a running cluster, such as a kind cluster. */
-import { steadyClock } from '../lib/clock.ts';
+import { steadyClock } from '#lib/clock';
 import type { RemoteClient } from './remote-client.ts';
 import { startCaches } from './watched-caches.ts';
 import { type ServerVersion, type Surroundings, surround, type WorldOptions } from './world.ts';

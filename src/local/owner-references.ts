@@ -1,5 +1,5 @@
 /** References from objects to the controllers that own them. */
-import type { KubeObject, OwnerReference } from '../api/kubernetes.ts';
+import type { KubeObject, OwnerReference } from '#api/objects';
 
 export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((reference) => reference.controller === true);

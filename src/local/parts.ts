@@ -1,8 +1,7 @@
 /** Dependencies of every part of the local control plane. */
-import { EVENT } from '../api/kinds.ts';
-import type { KubeEvent, KubeObject } from '../api/kubernetes.ts';
-import type { Clock } from '../lib/clock.ts';
-import { timestamp } from '../lib/times.ts';
+import { EVENT, type KubeEvent, type KubeObject } from '#api/objects';
+import { timestamp } from '#lib';
+import type { Clock } from '#lib/clock';
 import type { Caches } from './cache.ts';
 import { isGone, type ObjectClient } from './client.ts';
 

@@ -3,15 +3,18 @@
  * operator's requests, they have no rate limit and are not retried after an error response. A deletion returns the
  * remaining object.
  */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeList, KubeObject } from '../api/kubernetes.ts';
-import type { ListOptions, Ref, WatchEvent } from '../kube/client.ts';
-import { openFence } from '../kube/fence.ts';
-import { connect, type RawRequest } from '../kube/http.ts';
-import type { ConnectionOptions } from '../kube/kubeconfig.ts';
-import { objectPath } from '../kube/paths.ts';
-import { ConnectionError, type Exchange } from '../kube/transport.ts';
-import { realClock } from '../lib/clock.ts';
+import type { Kind, KubeList, KubeObject } from '#api/objects';
+import {
+  ConnectionError,
+  type Exchange,
+  type ListOptions,
+  objectPath,
+  openFence,
+  type Ref,
+  type WatchEvent,
+} from '#kube/client';
+import { type ConnectionOptions, connect, type RawRequest } from '#kube/connection';
+import { realClock } from '#lib/clock';
 import { type DeleteOptions, isGone, type ObjectClient } from './client.ts';
 
 export interface RemoteClient extends ObjectClient {

@@ -3,11 +3,9 @@
  * informers cannot be used: a part must see its own write at its next read, and neither an earlier event nor a pending
  * list may revert it.
  */
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import { ApiError } from '../kube/client.ts';
-import { keyOf } from '../kube/store.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { ApiError, keyOf } from '#kube/client';
+import type { Clock } from '#lib/clock';
 import { type Cache, type Caches, cachesOf } from './cache.ts';
 import { IndexedObjects } from './indexed-objects.ts';
 import type { RemoteClient } from './remote-client.ts';

@@ -2,8 +2,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { customResourceDefinitions } from '../api/crds.ts';
-import { type Clock, steadyClock } from '../lib/clock.ts';
+import { customResourceDefinitions } from '#api/schema';
+import { type Clock, steadyClock } from '#lib/clock';
 import { standardZones } from './aws/open-account.ts';
 import type { AwsOptions } from './aws/options.ts';
 import { type LocalAws, startAws } from './aws/server.ts';

@@ -1,8 +1,7 @@
 /** The operator's logger: one JSON object per line in the shape that Karpenter's users parse. */
 import { writeSync } from 'node:fs';
 import pino from 'pino';
-import { defined } from '../lib/defined.ts';
-import { own } from '../lib/own.ts';
+import { defined, own } from '#lib';
 import { escapeControls } from './control-characters.ts';
 import { awsFields, errorText, requestField } from './error-text.ts';
 import type { LogFields, Logger } from './logger.ts';

@@ -1,5 +1,5 @@
 /** Text of failures in the log: one text with all causes, and the codes of AWS failures. */
-import { defined } from '../lib/defined.ts';
+import { defined } from '#lib';
 import type { LogFields } from './logger.ts';
 
 /**

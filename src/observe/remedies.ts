@@ -2,7 +2,7 @@
  * Remedies for error lines, for the field `remedy`. For a denied call, the remedy is the missing permission. For other lines, it
  * depends on the message. A call with a more specific remedy passes its own.
  */
-import { own } from '../lib/own.ts';
+import { own } from '#lib';
 import type { LogFields } from './logger.ts';
 
 const LOOK_AT_CLAIM = 'kubectl describe nodeclaim shows the reason for the wait; it is retried';

@@ -1,19 +1,18 @@
 /** Pods for which a capacity buffer reserves room, and their number. */
 
-import type { CapacityBuffer } from '../api/capacity-buffer.ts';
-import type { Kind } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
+import type { CapacityBuffer, Kind, KubeObject } from '#api/objects';
 import {
   type BufferProblem,
   type BufferTarget,
   bufferSource,
+  desiredReplicas,
+  expectRoomBeside,
   isProblem,
   notFound,
   templateTarget,
   workloadTarget,
-} from '../engine/buffer-target.ts';
-import { desiredReplicas, expectRoomBeside } from '../engine/capacity-buffers.ts';
-import { messageOf } from '../lib/error-message.ts';
+} from '#engine/solve';
+import { messageOf } from '#lib';
 
 interface Ref {
   readonly name: string;

@@ -1,9 +1,8 @@
 /** Conditions that make a NodeClaim eligible for voluntary disruption: Drifted and Consolidatable. */
 
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { consolidatableIn, withConsolidatable } from '../engine/disruption/candidates/consolidate-after.ts';
-import { type DriftChecks, driftReason, withDrifted } from '../engine/drift.ts';
+import type { NodeClaim, NodePool } from '#api/objects';
+import { consolidatableIn, withConsolidatable } from '#engine/disruption';
+import { type DriftChecks, driftReason, withDrifted } from '#engine/model';
 
 export interface JudgedClaim {
   /** The NodeClaim with both conditions. NodeClaims of static NodePools have no condition Consolidatable. */

@@ -1,11 +1,9 @@
 /** Pods that StatefulSets have not created yet. */
 
-import { getCondition, READY } from '../api/conditions.ts';
-import type { Pod, Workload } from '../api/kubernetes.ts';
-import { uidOf } from '../api/object-fields.ts';
-import { MOST_COMING } from '../engine/coming-pods.ts';
-import { timeOf } from '../lib/times.ts';
-import type { Stores } from '../state/stores.ts';
+import { getCondition, type Pod, READY, uidOf, type Workload } from '#api/objects';
+import { MOST_COMING } from '#engine/model';
+import { timeOf } from '#lib';
+import type { Stores } from '#state';
 
 const MINUTE_MS = 60_000;
 /** The controller creates the next pod within seconds after the last one is ready, unless for example a quota refuses it. */

@@ -3,13 +3,13 @@
  * the command line from manifests.
  */
 
-import type { NodePool } from '../api/nodepool.ts';
-import { packingPolicy } from '../api/policy.ts';
-import { type PassInput, passCluster } from '../engine/disruption/pass.ts';
-import type { WithheldLaunch } from '../engine/launch-causes.ts';
-import type { PoolInput, Snapshot, SolveOptions, StateNode } from '../engine/model.ts';
-import type { Commitment } from '../engine/price-book/commitment.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import type { NodePool } from '#api/objects';
+import { packingPolicy } from '#api/values';
+import type { Commitment } from '#engine/costs';
+import { type PassInput, passCluster } from '#engine/disruption';
+import type { PoolInput, Snapshot, SolveOptions, StateNode } from '#engine/model';
+import type { WithheldLaunch } from '#engine/solve';
+import type { ClusterState } from '#state';
 import { comingReplicas } from './coming-replicas.ts';
 import { activeInputs, idleNodePools, idlePools, type NodeClassOf } from './node-pools.ts';
 import { type DecisionSettings, simulationOptions } from './options.ts';

@@ -1,10 +1,8 @@
 /** NodePools of a cluster: managed by the operator, active, or idle with the reason. */
 
-import type { Conditioned } from '../api/conditions.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { awaitsReadiness, idleMisfit } from '../engine/idle-pools.ts';
-import type { IdlePool, PoolInput } from '../engine/model.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import type { Conditioned, NodePool } from '#api/objects';
+import { awaitsReadiness, type IdlePool, idleMisfit, type PoolInput } from '#engine/model';
+import type { ClusterState } from '#state';
 
 type Pools = Pick<ClusterState, 'manages'> & { readonly stores: Pick<ClusterState['stores'], 'nodePools'> };
 

@@ -1,12 +1,9 @@
 /** Explanation of a NodeClaim, from the state of a cluster and the input of its NodePool. */
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { poolNameOf } from '../api/object-fields.ts';
-import type { LaunchAnswer } from '../engine/causes/launch-alternatives.ts';
-import { explainNodeClaim, type NodeClaimExplanation } from '../engine/causes/nodeclaim-explanation.ts';
-import type { PoolInput } from '../engine/model.ts';
-import { chargesUsdPerHour } from '../engine/node-extras.ts';
-import { isOwnedByDaemonSet, podKey } from '../engine/pods.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import { type NodeClaim, poolNameOf } from '#api/objects';
+import { chargesUsdPerHour } from '#engine/costs';
+import { explainNodeClaim, type LaunchAnswer, type NodeClaimExplanation } from '#engine/explanations';
+import { isOwnedByDaemonSet, type PoolInput, podKey } from '#engine/model';
+import type { ClusterState } from '#state';
 
 interface ExplanationParts {
   readonly nowMs: number;

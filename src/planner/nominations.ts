@@ -1,10 +1,9 @@
 /** Nominations: places that a decision has found for pods that are not bound yet. */
 
-import type { Pod } from '../api/kubernetes.ts';
-import { uidOf } from '../api/object-fields.ts';
-import { usesDevices } from '../engine/dra/pod-claims.ts';
-import type { Plan, StateNode } from '../engine/model.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import { type Pod, uidOf } from '#api/objects';
+import { usesDevices } from '#engine/devices';
+import type { Plan, StateNode } from '#engine/model';
+import type { ClusterState } from '#state';
 
 const LEAST_NOMINATION_MS = 10_000;
 

@@ -1,7 +1,7 @@
 /** Options of solves, from the settings of the operator or the options of the command line. */
 
-import { type ConsolidationMode, consolidationPolicy } from '../api/policy.ts';
-import type { SolveOptions } from '../engine/model.ts';
+import { type ConsolidationMode, consolidationPolicy } from '#api/values';
+import type { SolveOptions } from '#engine/model';
 
 /** Settings of the operator that decisions depend on. */
 export interface DecisionSettings

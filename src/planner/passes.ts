@@ -1,12 +1,8 @@
 /** Input of disruption methods and of blockers, from the state of a cluster and the settings of the operator. */
 
-import type { NodeBlockers } from '../engine/blockers/blocker.ts';
-import { type BlockerContext, blockersIn } from '../engine/blockers/report.ts';
-import type { Method } from '../engine/disruption/method.ts';
-import { type PassInput, passInput } from '../engine/disruption/pass.ts';
-import type { ForecastOptions } from '../engine/disruption/pricing/forecast.ts';
-import { enabledMethods } from '../engine/disruption/review.ts';
-import type { ClusterState } from '../state/cluster.ts';
+import { enabledMethods, type ForecastOptions, type Method, type PassInput, passInput } from '#engine/disruption';
+import { type BlockerContext, blockersIn, type NodeBlockers } from '#engine/drain';
+import type { ClusterState } from '#state';
 import type { DisruptionInput } from './inputs.ts';
 import type { DecisionSettings } from './options.ts';
 

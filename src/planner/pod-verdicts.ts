@@ -1,8 +1,7 @@
 /** Verdicts on pods with a place, for the operator and the command line. */
 
-import type { PodVerdict } from '../engine/causes/pod-verdict.ts';
-import type { StateNode } from '../engine/model.ts';
-import { joinProgress } from '../engine/node-join.ts';
+import type { PodVerdict } from '#engine/explanations';
+import { joinProgress, type StateNode } from '#engine/model';
 
 type Place = Pick<StateNode, 'name'> & Partial<Pick<StateNode, 'nodeClaim' | 'initialized'>>;
 

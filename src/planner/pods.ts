@@ -1,13 +1,9 @@
 /** Pods of a cluster that need a node. */
 
-import type { Pod } from '../api/kubernetes.ts';
-import { podsOfLeavingNodes } from '../engine/disruption/candidates/pod-blocks.ts';
-import type { StateNode } from '../engine/model.ts';
-import { podKey } from '../engine/pods.ts';
-import type { ClusterState } from '../state/cluster.ts';
-import { PODS_BY_NODE } from '../state/stores.ts';
-import type { OverdueClaim } from '../state/unlaunched.ts';
-import { untriedReplicas } from '../state/untried-replicas.ts';
+import type { Pod } from '#api/objects';
+import { podsOfLeavingNodes } from '#engine/disruption';
+import { podKey, type StateNode } from '#engine/model';
+import { type ClusterState, type OverdueClaim, PODS_BY_NODE, untriedReplicas } from '#state';
 
 const unscheduledPods = ({ stores }: ClusterState): readonly Pod[] => stores.pods.byIndex(PODS_BY_NODE, '');
 

@@ -1,12 +1,10 @@
 /** Input of decisions about NodePools: instance types, costs and devices of their nodes. */
 
-import { nodeHourlyFee } from '../api/node-hourly-fee.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import type { CostPolicy } from '../api/policy.ts';
-import { countedTypes } from '../engine/expected-costs.ts';
-import type { InstanceType, PoolInput } from '../engine/model.ts';
-import { NO_CHARGES, type NodeCharges, type NodeExtras } from '../engine/node-extras.ts';
-import type { DeviceSources } from '../state/devices/sources.ts';
+import type { NodePool } from '#api/objects';
+import { type CostPolicy, nodeHourlyFee } from '#api/values';
+import { countedTypes, NO_CHARGES, type NodeCharges, type NodeExtras } from '#engine/costs';
+import type { InstanceType, PoolInput } from '#engine/model';
+import type { DeviceSources } from '#state';
 
 /** Instance types of NodePools and charges of their nodes, from the provider or from files. */
 export interface Catalogue {

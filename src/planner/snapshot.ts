@@ -1,21 +1,33 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
-import type { DaemonSet, NodeAffinity, Pod } from '../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import type { WithheldLaunch } from '../engine/launch-causes.ts';
-import type { IdlePool, PoolInput, Resources, Snapshot, StateNode } from '../engine/model.ts';
-import { isActive, isScheduled, podKey } from '../engine/pods.ts';
-import { largestCapacity, unlaunchedProviderId } from '../engine/pool-usage.ts';
-import type { Commitment } from '../engine/price-book/commitment.ts';
-import { defaultRequests, readableResources } from '../engine/resources.ts';
-import { type ResourceTemplate, resourceTemplateOf, withSuccessor } from '../engine/successors.ts';
-import { remembering } from '../lib/remembering.ts';
-import { timeOf } from '../lib/times.ts';
-import type { ClusterState } from '../state/cluster.ts';
-import { deviceLists } from '../state/devices/device-stores.ts';
-import { PODS_BY_DAEMON_SET, type Stores } from '../state/stores.ts';
-import type { OverdueClaim } from '../state/unlaunched.ts';
+import {
+  type DaemonSet,
+  NODEPOOL_LABEL,
+  type NodeAffinity,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+} from '#api/objects';
+import type { Commitment } from '#engine/costs';
+import {
+  defaultRequests,
+  type IdlePool,
+  isActive,
+  isScheduled,
+  largestCapacity,
+  type PoolInput,
+  podKey,
+  type Resources,
+  type ResourceTemplate,
+  readableResources,
+  resourceTemplateOf,
+  type Snapshot,
+  type StateNode,
+  unlaunchedProviderId,
+  withSuccessor,
+} from '#engine/model';
+import type { WithheldLaunch } from '#engine/solve';
+import { remembering, timeOf } from '#lib';
+import { type ClusterState, deviceLists, type OverdueClaim, PODS_BY_DAEMON_SET, type Stores } from '#state';
 
 export interface SnapshotParts {
   readonly nowMs: number;

@@ -1,6 +1,5 @@
 /** Declares the feature gates and parses lists such as `Name=true,Other=false`. */
-import { nearestName } from '../lib/nearest-name.ts';
-import { quoted } from '../lib/quoted.ts';
+import { nearestName, quoted } from '#lib';
 import { parseLaxBoolean, SettingsError } from './options.ts';
 
 export interface FeatureGate {

@@ -1,6 +1,5 @@
 /** Reads command line flags like Go's flag package: one or two dashes, `--x=y` or `--x y`. */
-import { messageOf } from '../lib/error-message.ts';
-import { quoted } from '../lib/quoted.ts';
+import { messageOf, quoted } from '#lib';
 import { environmentName, type Option, SettingsError } from './options.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: options of different types share one table

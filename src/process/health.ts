@@ -1,7 +1,7 @@
 /** The operator's HTTP endpoints: metrics and debug pages on one port, health and readiness probes on another. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from '../observe/logger.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import type { Logger } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
 import { foreignnessOf, refuseForeign } from './foreign-pages.ts';
 import {
   answer,

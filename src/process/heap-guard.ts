@@ -5,7 +5,7 @@
  */
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
-import type { Logger } from '../observe/logger.ts';
+import type { Logger } from '#observe/logger';
 import { EXIT } from './exit-codes.ts';
 import { collectFully } from './full-collection.ts';
 

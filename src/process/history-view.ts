@@ -1,9 +1,13 @@
 /** Content of `/debug/history` and `/debug/log`: decisions and node costs since a time. The format is public. */
-import { timestamp } from '../lib/times.ts';
-import type { CostHour, PoolCost } from '../observe/history/cost-hours.ts';
-import type { LoggedDecision } from '../observe/history/decision-log.ts';
-import type { OperatorHistory } from '../observe/history/document.ts';
-import { type LogLine, logLines } from '../observe/history/log-lines.ts';
+import { timestamp } from '#lib';
+import {
+  type CostHour,
+  type LoggedDecision,
+  type LogLine,
+  logLines,
+  type OperatorHistory,
+  type PoolCost,
+} from '#observe/history';
 import { BadQuery } from './http-server.ts';
 
 export interface HistoryView {

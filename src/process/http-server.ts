@@ -4,11 +4,9 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { defined } from '../lib/defined.ts';
-import { errorText } from '../observe/error-text.ts';
-import type { Logger } from '../observe/logger.ts';
-import { HTTP_REFUSED } from '../observe/metrics/process.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import { defined } from '#lib';
+import { errorText, type Logger } from '#observe/logger';
+import { HTTP_REFUSED, type Metrics } from '#observe/metrics';
 
 export interface RequestTarget {
   readonly path: string;

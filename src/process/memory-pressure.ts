@@ -13,10 +13,9 @@
  * | voluntary disruption | | pauses |
  */
 
-import { MEMORY_SHORT } from '../observe/events/objects.ts';
-import type { Logger } from '../observe/logger.ts';
-import { MEMORY_PRESSURE } from '../observe/metrics/process.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import { MEMORY_SHORT } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { MEMORY_PRESSURE, type Metrics } from '#observe/metrics';
 import { FULL_SHARE, type HeapUse } from './heap-guard.ts';
 import { heapBytes, SHORT_SHARE } from './memory-capacity.ts';
 

@@ -3,8 +3,8 @@
  * a collection of the whole heap, or sooner if the thread allocates almost no memory. An operator that is always busy may
  * never reach this state, so its memory would only grow.
  */
-import { messageOf } from '../lib/error-message.ts';
-import type { Logger } from '../observe/logger.ts';
+import { messageOf } from '#lib';
+import type { Logger } from '#observe/logger';
 import { collectFully } from './full-collection.ts';
 
 /** Interval between two checks, and between the start and the first check. */

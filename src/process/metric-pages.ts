@@ -3,12 +3,8 @@
  * a time. It includes each single series that the default view of `/metrics` omits or sums up.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { nearestName } from '../lib/nearest-name.ts';
-import { quoted } from '../lib/quoted.ts';
-import type { Share } from '../observe/metrics/declaration.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import { type Labels, type Series, valueText } from '../observe/samples.ts';
-import type { MetricState } from '../observe/scrape.ts';
+import { nearestName, quoted } from '#lib';
+import { type Labels, type MetricState, type Metrics, type Series, type Share, valueText } from '#observe/metrics';
 import { BadQuery } from './http-server.ts';
 
 /** Maximum number of series on a page. */

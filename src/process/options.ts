@@ -1,7 +1,6 @@
 /** Name, parser and default of a process setting. `settings.ts` lists all settings. */
-import { formatDuration, parseDuration } from '../api/duration.ts';
-import { quoted } from '../lib/quoted.ts';
-import { tryRun } from '../lib/try-run.ts';
+import { formatDuration, parseDuration } from '#api/values';
+import { quoted, tryRun } from '#lib';
 
 /** Thrown if a setting is invalid. The process ends during its start with this message. */
 export class SettingsError extends Error {

@@ -2,19 +2,19 @@
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
-import type { Logger } from '../observe/logger.ts';
+import type { Logger } from '#observe/logger';
 import {
   BUILD_INFO,
   MEMORY_LIMIT_BYTES,
   MEMORY_NEAR_LIMIT,
+  type Metrics,
   NODEJS_THREAD_EVENT_LOOP_ACTIVE_SECONDS,
   NODEJS_THREAD_GC,
   NODEJS_THREAD_GC_SECONDS,
   NODEJS_THREAD_HEAP_LIMIT_BYTES,
   NODEJS_THREAD_HEAP_TOTAL_BYTES,
   NODEJS_THREAD_HEAP_USED_BYTES,
-} from '../observe/metrics/process.ts';
-import type { Metrics } from '../observe/metrics.ts';
+} from '#observe/metrics';
 import { collectFully } from './full-collection.ts';
 import { type GcCount, shareGcCounts } from './gc-seconds.ts';
 import { forgetHeapFlags } from './heap-flags.ts';

@@ -5,7 +5,7 @@ import { Session } from 'node:inspector/promises';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
-import { own } from '../lib/own.ts';
+import { own } from '#lib';
 import { answer, type RequestTarget } from './http-server.ts';
 
 const LONGEST_SECONDS = 300;

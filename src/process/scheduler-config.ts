@@ -1,7 +1,7 @@
 /** The scheduler-config setting: default topology spread constraints for pods that declare none. */
 import { parse } from 'yaml';
-import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { messageOf } from '../lib/error-message.ts';
+import type { TopologySpreadConstraint } from '#api/objects';
+import { messageOf } from '#lib';
 import { SettingsError } from './options.ts';
 
 interface SchedulerConfig {

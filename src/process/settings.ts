@@ -1,13 +1,19 @@
 /** The operator's process settings: command line flags, environment variables, defaults and their validation. */
 
-import { formatDuration } from '../api/duration.ts';
-import { cpuUtilizationError, DEFAULT_CPU_UTILIZATION } from '../api/expected-cpu-utilization.ts';
-import type { TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFeeError } from '../api/node-hourly-fee.ts';
-import { type ConsolidationMode, consolidationPolicy, type PackingMode } from '../api/policy.ts';
-import { quoted } from '../lib/quoted.ts';
-import type { MetricsView } from '../observe/metric-views.ts';
-import { parseTracing, type TracingSettings } from '../observe/traces/settings.ts';
+import type { TopologySpreadConstraint } from '#api/objects';
+import {
+  type ConsolidationMode,
+  consolidationPolicy,
+  cpuUtilizationError,
+  DEFAULT_CPU_UTILIZATION,
+  DEFAULT_NODE_HOURLY_FEE,
+  formatDuration,
+  nodeHourlyFeeError,
+  type PackingMode,
+} from '#api/values';
+import { quoted } from '#lib';
+import type { MetricsView } from '#observe/metrics';
+import { parseTracing, type TracingSettings } from '#observe/traces';
 import { AWS_GATES, CORE_GATES, type Open, openGates, parseGates, unknownGates } from './feature-gates.ts';
 import { readOptions, type Values } from './flags.ts';
 import { type Address, isLoopback, parseAddress } from './loopback.ts';

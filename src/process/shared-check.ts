@@ -1,5 +1,5 @@
 /** Shares the runs of a check between concurrent and frequent callers, so that they cost as much as one caller. */
-import { errorText } from '../observe/error-text.ts';
+import { errorText } from '#observe/logger';
 
 /** Resolves to pass and throws to fail. May wait for up to `longestMs`. The signal aborts when no caller waits any longer. */
 export type Check = (signal: AbortSignal) => Promise<void> | void;

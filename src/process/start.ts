@@ -1,6 +1,6 @@
 /** Limits the duration of the start of the process, ends it on an interrupt, and reports its progress. */
-import { formatDuration } from '../api/duration.ts';
-import type { Logger } from '../observe/logger.ts';
+import { formatDuration } from '#api/values';
+import type { Logger } from '#observe/logger';
 import { StartError } from './start-error.ts';
 
 /** Maximum duration of a start. A start that takes longer fails, and Kubernetes starts the container again. */

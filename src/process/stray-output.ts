@@ -1,5 +1,5 @@
 /** Writes the output of libraries and of Node.js itself to the log. */
-import type { Logger } from '../observe/logger.ts';
+import type { Logger } from '#observe/logger';
 
 /** Maximum length of a line, in characters. */
 const MOST_TEXT = 2_000;

@@ -1,5 +1,5 @@
 /** Options of a replay. */
-import type { KubeObject } from '../api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import type { Trace } from './trace/trace.ts';
 import type { WorldModel } from './world-model/world-model.ts';
 

@@ -1,7 +1,6 @@
 /** Applies the events of a trace to a cluster through any client of its API server. */
-import { apiVersionOf, type Kind } from '../api/kinds.ts';
-import type { KubeObject, Pod, PodSpec } from '../api/kubernetes.ts';
-import { isConflict, isGone, type ObjectClient } from '../local/client.ts';
+import { apiVersionOf, type Kind, type KubeObject, type Pod, type PodSpec } from '#api/objects';
+import { isConflict, isGone, type ObjectClient } from '#local/api-server';
 import { TRACE_KINDS } from './trace/kinds.ts';
 import type { Apply, Delete, ObjectRef, Scale, TraceEvent } from './trace/trace.ts';
 

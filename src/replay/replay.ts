@@ -1,7 +1,6 @@
 /** Plays a trace against the operator in virtual time, once or in several lives for each set of settings. */
 
-import { withBoundedConcurrency } from '../lib/bounded-concurrency.ts';
-import { defined } from '../lib/defined.ts';
+import { defined, withBoundedConcurrency } from '#lib';
 import { LifeRuns } from './lives/life-runs.ts';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import type { ReplayResult, ReplayRun } from './result.ts';

@@ -1,16 +1,11 @@
 /** One run of a trace in a world, with an operator and its settings. */
 
-import type { EC2NodeClass } from '../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS } from '../api/kinds.ts';
-import type { KubeObject } from '../api/kubernetes.ts';
-import type { Deps } from '../controllers/deps.ts';
-import { viewedPoolInputs } from '../controllers/pool-inputs.ts';
-import { billedPriceOf } from '../engine/cost/account.ts';
-import { nodePrices } from '../engine/cost/node-prices.ts';
-import { chargesUsdPerHour } from '../engine/node-extras.ts';
-import { chance } from '../local/aws/random.ts';
-import type { ObjectClient } from '../local/client.ts';
-import type { TieBreak } from '../local/kubernetes/scheduler/scores/index.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, type KubeObject } from '#api/objects';
+import { type Deps, viewedPoolInputs } from '#controllers';
+import { billedPriceOf, chargesUsdPerHour, nodePrices } from '#engine/costs';
+import type { ObjectClient } from '#local/api-server';
+import { chance } from '#local/aws';
+import type { TieBreak } from '#local/cluster';
 import type { ReplayOptions, SettingsSet } from './options.ts';
 import { play, Refused } from './player.ts';
 import type { ReplayRun } from './result.ts';

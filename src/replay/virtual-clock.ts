@@ -1,6 +1,6 @@
 /** Clock of a replay. The time stands still while work remains, and then jumps to the next timer. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 
 interface Timer {
   readonly dueMs: number;

@@ -1,28 +1,30 @@
 /** Cluster with its AWS and its operator, all in this process and in virtual time. */
 
-import { customResourceDefinitions } from '../api/crds.ts';
-import { NODEPOOL_LABEL } from '../api/labels.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { cpuCreditsOf } from '../aws/instancetypes/cpu-credits.ts';
-import type { CloudProvider } from '../cloud/provider.ts';
-import { chargesUsdPerHour, NO_CHARGES } from '../engine/node-extras.ts';
-import { tryRun } from '../lib/try-run.ts';
-import { openAws } from '../local/aws/open-aws.ts';
-import type { OpenAws } from '../local/aws/options.ts';
-import { randomStream } from '../local/aws/random.ts';
-import type { LocalInstance } from '../local/aws/types.ts';
-import type { Caches } from '../local/cache.ts';
-import type { ObjectClient } from '../local/client.ts';
-import { createClusterObjects } from '../local/cluster-objects.ts';
-import { cachesInProcess, connectInProcess } from '../local/in-process.ts';
-import { type Api, openApi } from '../local/kubernetes/apiserver/api.ts';
-import type { Randomness } from '../local/kubernetes/apiserver/core.ts';
-import { startWorkloads } from '../local/kubernetes/controllers/index.ts';
-import { startKubelets } from '../local/kubernetes/kubelets/index.ts';
-import type { KubeletOptions } from '../local/kubernetes/kubelets/options.ts';
-import { startScheduler } from '../local/kubernetes/scheduler/index.ts';
-import type { TieBreak } from '../local/kubernetes/scheduler/scores/index.ts';
-import type { Parts } from '../local/parts.ts';
+import { NODEPOOL_LABEL, type NodePool } from '#api/objects';
+import { customResourceDefinitions } from '#api/schema';
+import { cpuCreditsOf } from '#aws/instance-types';
+import type { CloudProvider } from '#cloud';
+import { chargesUsdPerHour, NO_CHARGES } from '#engine/costs';
+import { tryRun } from '#lib';
+import {
+  type Api,
+  type Caches,
+  cachesInProcess,
+  connectInProcess,
+  type ObjectClient,
+  openApi,
+  type Randomness,
+} from '#local/api-server';
+import { type LocalInstance, type OpenAws, openAws, randomStream } from '#local/aws';
+import {
+  createClusterObjects,
+  type KubeletOptions,
+  type Parts,
+  startKubelets,
+  startScheduler,
+  startWorkloads,
+  type TieBreak,
+} from '#local/cluster';
 import { inProcessClients } from './aws/in-process-clients.ts';
 import { Measure } from './measure/measure.ts';
 import type { Rate } from './measure/spending.ts';

@@ -5,23 +5,40 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { isTrue, READY } from '../api/conditions.ts';
-import type { Node, Pod, TopologySpreadConstraint } from '../api/kubernetes.ts';
-import { NODEPOOL_LABEL, TERMINATION_FINALIZER } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { nodeNameOf } from '../api/object-fields.ts';
-import type { DefaultSpread } from '../engine/default-spread.ts';
-import type { InstanceType, Resources, StateNode } from '../engine/model.ts';
-import { readableRequests } from '../engine/placement-requests.ts';
-import { isUnschedulable, podKey } from '../engine/pods.ts';
-import { countsTowardLimits, largestCapacity, nodeCapacities } from '../engine/pool-usage.ts';
-import { type Preemption, preemptionFor } from '../engine/preemption.ts';
-import { addResources, sameResources } from '../engine/resources.ts';
-import { hasOtherSuccessor, type ResourceTemplate, withSuccessor } from '../engine/successors.ts';
-import type { Informers, Store } from '../kube/client.ts';
-import { monotonicMs, type Timepiece } from '../lib/clock.ts';
-import { sameItems } from '../lib/same-items.ts';
+import {
+  isTrue,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  nodeNameOf,
+  type Pod,
+  READY,
+  TERMINATION_FINALIZER,
+  type TopologySpreadConstraint,
+} from '#api/objects';
+import {
+  addResources,
+  countsTowardLimits,
+  type DefaultSpread,
+  hasOtherSuccessor,
+  type InstanceType,
+  isUnschedulable,
+  largestCapacity,
+  nodeCapacities,
+  type Preemption,
+  podKey,
+  preemptionFor,
+  type Resources,
+  type ResourceTemplate,
+  readableRequests,
+  type StateNode,
+  sameResources,
+  withSuccessor,
+} from '#engine/model';
+import type { Informers, Store } from '#kube/client';
+import { sameItems } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import { watchDefaultSpread } from './default-spread.ts';
 import { type DeviceStores, openDeviceStores } from './devices/device-stores.ts';
 import { JobFailures } from './job-failures.ts';

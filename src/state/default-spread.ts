@@ -1,8 +1,17 @@
 /** Collects the Services and workloads that default topology spread constraints need. */
-import { type Kind, REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../api/kinds.ts';
-import type { KubeObject, ReplicationController, TopologySpreadConstraint, Workload } from '../api/kubernetes.ts';
-import type { DefaultSpread, SpreadWorkload } from '../engine/default-spread.ts';
-import type { Informers, Store } from '../kube/client.ts';
+import {
+  type Kind,
+  type KubeObject,
+  REPLICA_SET,
+  REPLICATION_CONTROLLER,
+  type ReplicationController,
+  SERVICE,
+  STATEFUL_SET,
+  type TopologySpreadConstraint,
+  type Workload,
+} from '#api/objects';
+import type { DefaultSpread, SpreadWorkload } from '#engine/model';
+import type { Informers, Store } from '#kube/client';
 
 /** The operator's default role cannot read Services. Without Services, selectors are derived only from workloads. */
 const OPTIONAL = { optional: true } as const;

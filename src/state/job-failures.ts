@@ -3,8 +3,8 @@
  * succeeded. Failures before the start of this process are unknown, except those of pods that still exist.
  */
 import { LRUCache } from 'lru-cache';
-import type { Pod } from '../api/kubernetes.ts';
-import { jobOf } from '../engine/workloads.ts';
+import type { Pod } from '#api/objects';
+import { jobOf } from '#engine/model';
 
 /** Maximum number of Jobs. Beyond this number, the failures of the Job without a change for the longest time are forgotten. */
 const MOST_JOBS = 10_000;

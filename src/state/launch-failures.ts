@@ -1,7 +1,7 @@
 /** Last failure to launch each NodeClaim, for explanations. Failures of NodeClaims that were deleted stay for some time. */
 import { LRUCache } from 'lru-cache';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { LaunchFailure } from '../engine/node-join.ts';
+import type { NodeClaim } from '#api/objects';
+import type { LaunchFailure } from '#engine/model';
 
 const MOST = 2_000;
 

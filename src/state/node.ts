@@ -1,22 +1,31 @@
 /** Joins a Node and a NodeClaim into the engine's view of one node. */
 
-import { isTrue } from '../api/conditions.ts';
-import type { CSINode, Node, Pod, QuantityList, Taint, VolumeAttachment } from '../api/kubernetes.ts';
 import {
+  type CSINode,
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
+  isTrue,
   NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type Pod,
+  type QuantityList,
   REGISTERED_LABEL,
+  type Taint,
   UNREGISTERED_TAINT,
-} from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { MAINTENANCE_TAINT, refusesPods } from '../engine/maintenance.ts';
-import type { Resources, StateNode } from '../engine/model.ts';
-import { amountIn, readableResources } from '../engine/resources.ts';
-import { sameTaint } from '../engine/taints.ts';
-import type { AttachedVolume } from '../engine/volume-limits.ts';
-import { own } from '../lib/own.ts';
-import { remembering } from '../lib/remembering.ts';
+  type VolumeAttachment,
+} from '#api/objects';
+import {
+  type AttachedVolume,
+  amountIn,
+  MAINTENANCE_TAINT,
+  type Resources,
+  readableResources,
+  refusesPods,
+  type StateNode,
+  sameTaint,
+} from '#engine/model';
+import { own, remembering } from '#lib';
 
 export interface Halves {
   readonly providerId: string;

@@ -1,6 +1,6 @@
 /** The pause that the operator has to honour, from its ConfigMap. */
-import { NEVER_MS, PAUSE_NAME, type Pause, type PausedPart, pauses } from '../api/pause.ts';
-import type { Timepiece } from '../lib/clock.ts';
+import { NEVER_MS, PAUSE_NAME, type Pause, type PausedPart, pauses } from '#api/objects';
+import type { Timepiece } from '#lib/clock';
 
 /** Pause before the ConfigMap is read, because a leader must not act against the pause of its predecessor. */
 const UNREAD: Pause = {

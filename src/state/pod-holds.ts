@@ -4,9 +4,9 @@
  * end the hold.
  */
 import { LRUCache } from 'lru-cache';
-import type { Pod } from '../api/kubernetes.ts';
-import { monotonicMs, type Timepiece } from '../lib/clock.ts';
-import { timestamp } from '../lib/times.ts';
+import type { Pod } from '#api/objects';
+import { timestamp } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import { likenessOf } from './pod-likeness.ts';
 
 export const FIRST_HOLD_MS = 5 * 60_000;

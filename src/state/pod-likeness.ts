@@ -3,8 +3,8 @@
  * under other names, and the pods of each run of a CronJob. If placing one of them fails, placing the next would fail too.
  */
 import { createHash } from 'node:crypto';
-import type { Pod } from '../api/kubernetes.ts';
-import { internString } from '../lib/interned-strings.ts';
+import type { Pod } from '#api/objects';
+import { internString } from '#lib';
 
 /** Likeness by pod object. Specs never change within an object, and some specs are large. */
 const known = new WeakMap<Pod, string>();

@@ -2,12 +2,21 @@
  * Templates of the controllers of resized pods. Only the owners of such pods are read, because a watch of all ReplicaSets would
  * need much memory.
  */
-import { apiVersionOf, JOB, type Kind, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET } from '../api/kinds.ts';
-import type { OwnerReference, Pod } from '../api/kubernetes.ts';
-import { controllerOf, nodeNameOf, uidOf } from '../api/object-fields.ts';
-import { wasResized } from '../api/resize.ts';
-import { isTerminal } from '../engine/pods.ts';
-import { hasOtherSuccessor, type ResourceTemplate } from '../engine/successors.ts';
+import {
+  apiVersionOf,
+  controllerOf,
+  JOB,
+  type Kind,
+  nodeNameOf,
+  type OwnerReference,
+  type Pod,
+  REPLICA_SET,
+  REPLICATION_CONTROLLER,
+  STATEFUL_SET,
+  uidOf,
+  wasResized,
+} from '#api/objects';
+import { hasOtherSuccessor, isTerminal, type ResourceTemplate } from '#engine/model';
 
 /** Controllers with a pod template. DaemonSets are missing, because their pods are not moved. */
 const KINDS: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, JOB, REPLICATION_CONTROLLER];

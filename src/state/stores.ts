@@ -1,37 +1,35 @@
 /** Stores that the cluster state reads, with the indexes that the cluster state and the controllers use. */
 import {
   CSI_NODE,
+  type CSINode,
   DAEMON_SET,
+  type DaemonSet,
   NAMESPACE,
+  type Namespace,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  nodeNameOf,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
   POD,
   POD_DISRUPTION_BUDGET,
+  type Pod,
+  type PodDisruptionBudget,
   STATEFUL_SET,
   STORAGE_CLASS,
+  type StorageClass,
   VOLUME_ATTACHMENT,
-} from '../api/kinds.ts';
-import type {
-  CSINode,
-  DaemonSet,
-  Namespace,
-  Node,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  PodDisruptionBudget,
-  StorageClass,
-  VolumeAttachment,
-  Workload,
-} from '../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../api/labels.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import type { NodePool } from '../api/nodepool.ts';
-import { nodeNameOf } from '../api/object-fields.ts';
-import type { Informers, Store } from '../kube/client.ts';
+  type VolumeAttachment,
+  type Workload,
+} from '#api/objects';
+import type { Informers, Store } from '#kube/client';
 
 /** Pods by `spec.nodeName`. Pods that are not bound have the empty string. */
 export const PODS_BY_NODE = 'nodeName';

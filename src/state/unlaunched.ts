@@ -3,9 +3,8 @@
  * yet. Decisions do not wait for a launch that failed and is retried, or that takes long. In this case, the claim counts with its
  * current data. The pods of the claim stay assigned to it until it has an instance or is deleted.
  */
-import { getCondition } from '../api/conditions.ts';
-import type { NodeClaim } from '../api/nodeclaim.ts';
-import { monotonicMs, type Timepiece } from '../lib/clock.ts';
+import { getCondition, type NodeClaim } from '#api/objects';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 
 /** Maximum wait of decisions for one launch. */
 export const LONGEST_WAIT_MS = 60_000;

@@ -1,8 +1,7 @@
 /** Replicas of unschedulable pods that kube-scheduler has not tried yet (docs/decisions/0031). */
-import type { Pod } from '../api/kubernetes.ts';
-import { controllerOf } from '../api/object-fields.ts';
-import { isActive, isScheduled, isUnschedulable } from '../engine/pods.ts';
-import type { Store } from '../kube/client.ts';
+import { controllerOf, type Pod } from '#api/objects';
+import { isActive, isScheduled, isUnschedulable } from '#engine/model';
+import type { Store } from '#kube/client';
 import { likenessOf } from './pod-likeness.ts';
 
 /**

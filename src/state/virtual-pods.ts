@@ -1,5 +1,5 @@
 /** Virtual pods that reserve room, by their capacity buffer. */
-import type { Pod } from '../api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 
 export class VirtualPods {
   /** Returns false from the start of the process until every buffer was processed. No decisions should be made before. */

@@ -1,10 +1,15 @@
 /** Lower bound of the price of a plan if nodes could be launched in fractions: a linear programme. */
 import highsModule from 'highs';
-import { allocatable, cheapestPrice, requirementsOf } from '../../src/engine/instance-types.ts';
-import type { Resources, Snapshot } from '../../src/engine/model.ts';
-import { templateRequirements } from '../../src/engine/node-template.ts';
-import { LOOSE } from '../../src/engine/requirements.ts';
-import { podRequests } from '../../src/engine/resources.ts';
+import {
+  allocatable,
+  cheapestPrice,
+  LOOSE,
+  podRequests,
+  type Resources,
+  requirementsOf,
+  type Snapshot,
+  templateRequirements,
+} from '#engine/model';
 
 /** Equal pods. */
 interface Sort {

@@ -3,7 +3,7 @@
  * test/bench/burst.ts` prints one JSON line for the launches and one for the terminations. CPU time includes both
  * sides.
  */
-import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import { Account, only } from '../unit/aws/support/account.ts';
 import { launchAll, terminateAll } from '../unit/aws/support/burst.ts';
 

@@ -2,14 +2,12 @@
  * Clusters in which the smallest burstable types look cheapest: one unrestricted on-demand NodePool, 1,025 ordinary
  * pods of 30 Deployments, and the AWS catalogue.
  */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import { builtInTypes } from '../../src/cli/objects/builtin.ts';
-import { worldOf } from '../../src/cli/objects/snapshot.ts';
-import { withCpuUtilization } from '../../src/engine/expected-costs.ts';
-import type { InstanceType, Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
-import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { KubeObject } from '#api/objects';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import { builtInTypes, worldOf } from '#cli/testing';
+import { withCpuUtilization } from '#engine/costs';
+import { type InstanceType, type Plan, pseudoRandom, type Snapshot, type SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { partial } from '../support/partial.ts';
 
 const PODS = 1_025;

@@ -1,8 +1,8 @@
 /**
  * Instance types of the scheduling benchmark: `fake-it-0` has 1 CPU and 2 GiB, and each next type has that much more.
  */
-import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
-import type { InstanceType, Offering, Requirement } from '../../src/engine/model.ts';
+import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL } from '#api/objects';
+import type { InstanceType, Offering, Requirement } from '#engine/model';
 
 const GIB = 2 ** 30;
 const MIB = 2 ** 20;

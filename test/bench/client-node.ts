@@ -6,11 +6,11 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { POD } from '../../src/api/kinds.ts';
-import { connectReader } from '../../src/kube/http.ts';
-import { startInformers } from '../../src/kube/informers.ts';
-import { realClock } from '../../src/lib/clock.ts';
-import { silent } from '../../src/observe/logger.ts';
+import { POD } from '#api/objects';
+import { connectReader } from '#kube/connection';
+import { startInformers } from '#kube/informers';
+import { realClock } from '#lib/clock';
+import { silent } from '#observe/logger';
 import type { Report } from './servecluster.ts';
 import { cpuMs } from './watched.ts';
 

@@ -1,10 +1,8 @@
 /** Pods with claims for devices. CPU time includes the compilation of the snapshot and of the templates. */
-import type { Device, ResourceClaim, ResourceSlice } from '../../src/api/dra/objects.ts';
-import type { Pod } from '../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import type { DeviceTemplates } from '../../src/engine/dra/template-types.ts';
-import type { Snapshot, SolveOptions } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import { type Device, INSTANCE_TYPE_LABEL, type Pod, type ResourceClaim, type ResourceSlice } from '#api/objects';
+import type { DeviceTemplates } from '#engine/devices';
+import type { Snapshot, SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { benchmarkSnapshot } from './scheduling.ts';
 
 const DRIVER = 'gpu.example.com';

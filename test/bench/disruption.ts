@@ -6,30 +6,24 @@
 import { pathToFileURL } from 'node:url';
 import {
   DAEMON_SET,
+  type DaemonSet,
   EC2_NODE_CLASS,
+  type KubeObject,
   NAMESPACE,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../src/api/kinds.ts';
-import type { DaemonSet, KubeObject } from '../../src/api/kubernetes.ts';
-import type { Deps } from '../../src/controllers/deps.ts';
-import { publishEvents } from '../../src/controllers/disruption/disruption-events.ts';
-import { DisruptionLoop } from '../../src/controllers/disruption/loop.ts';
-import { DisruptionQueue } from '../../src/controllers/disruption/queue.ts';
-import { Snapshots } from '../../src/controllers/disruption/snapshots.ts';
-import { createOperator } from '../../src/controllers/operator.ts';
-import type { Command } from '../../src/engine/disruption/command.ts';
-import type { Method } from '../../src/engine/disruption/method.ts';
-import { methodsOf } from '../../src/engine/disruption/review.ts';
-import { VerdictHistory } from '../../src/engine/disruption/verdicts.ts';
-import { WorkerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
-import { trimmedObject } from '../../src/kube/trimmed-object.ts';
-import { silent } from '../../src/observe/logger.ts';
-import { createMetrics } from '../../src/observe/metrics.ts';
-import { parseSettings } from '../../src/process/settings.ts';
+} from '#api/objects';
+import { createOperator, type Deps } from '#controllers';
+import { DisruptionLoop, DisruptionQueue, publishEvents, Snapshots } from '#controllers/testing';
+import { type Command, type Method, methodsOf, VerdictHistory } from '#engine/disruption';
+import { WorkerSimulationRunner } from '#engine-worker';
+import { trimmedObject } from '#kube/client';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
 import { costOf, untilAtRest } from '../support/cluster-course.ts';
 import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';

@@ -1,8 +1,7 @@
 /** Few of many gangs find room, next to ordinary pods. CPU time includes the compilation of the snapshot. */
-import type { Pod } from '../../src/api/kubernetes.ts';
-import { GANG_ANNOTATION, GANG_MIN_ANNOTATION } from '../../src/api/labels.ts';
-import type { Snapshot, SolveOptions } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, type Pod } from '#api/objects';
+import type { Snapshot, SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { benchmarkSnapshot } from './scheduling.ts';
 
 const RUNS = 3;

@@ -1,6 +1,5 @@
 /** Objects of a large cluster as an API server returns them, with all fields of kubelets and controllers. */
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import type { NodeClaim, NodePool } from '#api/objects';
 
 export interface ClusterSize {
   readonly nodes: number;

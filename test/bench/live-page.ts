@@ -7,10 +7,10 @@ import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { realClock } from '../../src/lib/clock.ts';
-import { openLive } from '../../src/live/index.ts';
-import { silent } from '../../src/observe/logger.ts';
-import { createMetrics } from '../../src/observe/metrics.ts';
+import { realClock } from '#lib/clock';
+import { openLive } from '#live/page';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { LiveCluster } from '../unit/live/live-cluster.ts';
 
 const [nodes = 5_000, podsPerNode = 20, clients = 19, seconds = 15] = process.argv.slice(2).map(Number);

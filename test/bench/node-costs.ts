@@ -2,13 +2,11 @@
  * Price and number of nodes relative to Karpenter's packing, for a fee of 0 and for the default fee: for the recorded
  * scheduling cases, and for the local catalogue, whose prices are nearly linear in size.
  */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import { builtInTypes } from '../../src/cli/objects/builtin.ts';
-import { worldOf } from '../../src/cli/objects/snapshot.ts';
-import type { Snapshot, SolveOptions } from '../../src/engine/model.ts';
-import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { KubeObject } from '#api/objects';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import { builtInTypes, worldOf } from '#cli/testing';
+import { pseudoRandom, type Snapshot, type SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { lowerBound } from './bound.ts';
 import { type BurstableLine, burstableLines } from './burstable.ts';
 import { priceOf, recordedScenarios, type Scenario } from './recorded.ts';

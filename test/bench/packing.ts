@@ -1,6 +1,6 @@
 /** Prices of the conformance suite's plain cases with both packings, relative to the linear-programming bound. */
-import type { SolveOptions } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { lowerBound } from './bound.ts';
 import { priceOf, recordedScenarios } from './recorded.ts';
 

@@ -2,8 +2,14 @@
  * Pods of the scheduling benchmark, generated in a fixed order so that every run and every implementation has the same
  * pods.
  */
-import type { Affinity, LabelSelector, Pod, TopologySpreadConstraint } from '../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
+import {
+  type Affinity,
+  HOSTNAME_LABEL,
+  type LabelSelector,
+  type Pod,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
 
 export type Draw = (n: number) => number;
 

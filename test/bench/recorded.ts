@@ -3,10 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { readCatalogue } from '../../src/cli/objects/catalogue.ts';
-import { readManifests } from '../../src/cli/objects/read.ts';
-import { worldOf } from '../../src/cli/objects/snapshot.ts';
-import type { InstanceType, Plan, Snapshot } from '../../src/engine/model.ts';
+import { readCatalogue, readManifests, worldOf } from '#cli/testing';
+import type { InstanceType, Plan, Snapshot } from '#engine/model';
 
 const CASES = join(import.meta.dirname, '../conformance/cases');
 

@@ -8,29 +8,26 @@
  * search. The set may have any number of nodes, regardless of budgets. Its pods move to the remaining nodes and to new nodes.
  */
 import { parseArgs } from 'node:util';
-import { PARTS } from '../../src/cli/replay/play.ts';
-import { Snapshots } from '../../src/controllers/disruption/snapshots.ts';
-import { type Candidate, type Command, savingsOf } from '../../src/engine/disruption/command.ts';
-import type { Method, MethodInput } from '../../src/engine/disruption/method.ts';
-import { costOf } from '../../src/engine/disruption/methods/candidate-groups.ts';
-import { multiNode } from '../../src/engine/disruption/methods/multi-node.ts';
-import { singleNode } from '../../src/engine/disruption/methods/single-node.ts';
-import { swap } from '../../src/engine/disruption/methods/swap.ts';
-import { described, passInput, prepare, simulateOn } from '../../src/engine/disruption/pass.ts';
-import { withWorth } from '../../src/engine/disruption/pricing/move-price.ts';
-import { byWaste } from '../../src/engine/disruption/pricing/worth.ts';
-import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
-import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
-import { nodeUsdPerHour } from '../../src/engine/purchase.ts';
-import { silent } from '../../src/observe/logger.ts';
-import { DEFAULT_EVICTION_PRICE } from '../../src/process/settings.ts';
-import type { ReplayOperator } from '../../src/replay/operator/operator.ts';
-import { play } from '../../src/replay/player.ts';
-import { fitToAccount } from '../../src/replay/run.ts';
-import type { Trace } from '../../src/replay/trace/trace.ts';
-import { VirtualClock } from '../../src/replay/virtual-clock.ts';
-import { CLUSTER, openWorld } from '../../src/replay/world.ts';
-import { DEFAULT_WORLD } from '../../src/replay/world-model/world-model.ts';
+import { PARTS } from '#cli/testing';
+import { Snapshots } from '#controllers/testing';
+import {
+  type Candidate,
+  type Command,
+  described,
+  type Method,
+  type MethodInput,
+  passInput,
+  prepare,
+  Simulator,
+  simulateOn,
+} from '#engine/disruption';
+import { pseudoRandom } from '#engine/model';
+import { byWaste, costOf, multiNode, nodeUsdPerHour, savingsOf, singleNode, swap, withWorth } from '#engine/testing';
+import { silent } from '#observe/logger';
+import { DEFAULT_EVICTION_PRICE } from '#process/settings';
+import { CLUSTER, fitToAccount, openWorld, play, type ReplayOperator, VirtualClock } from '#replay/testing';
+import type { Trace } from '#replay/trace';
+import { DEFAULT_WORLD } from '#replay/world-model';
 import { setsFor } from './life/settings.ts';
 import { sourcesOf } from './life/traces.ts';
 

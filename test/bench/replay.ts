@@ -1,8 +1,8 @@
 /** Replays with required durations: a week of 500 nodes, and a month of 50 nodes. */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { replay } from '../../src/replay/replay.ts';
-import type { Trace } from '../../src/replay/trace/trace.ts';
-import { DEFAULT_WORLD } from '../../src/replay/world-model/world-model.ts';
+import type { KubeObject } from '#api/objects';
+import { replay } from '#replay/run';
+import type { Trace } from '#replay/trace';
+import { DEFAULT_WORLD } from '#replay/world-model';
 import { nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
 import { benchmarkWeek, month50 } from '../support/benchmark-traces.ts';
 

@@ -11,7 +11,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { inSteps } from '../../src/process/rendered-answer.ts';
+import { inSteps } from '#process/testing';
 import { imageOptions } from '../support/image.ts';
 import { measuredCluster } from '../unit/controllers/metrics/large-cluster.ts';
 import { quietPassLines } from './disruption.ts';

@@ -2,12 +2,11 @@
  * The reference's scheduling benchmark, and larger clusters. Each line has the best time of a few solves with new
  * input, including the compilation of the snapshot. CPU time includes the garbage collector's threads.
  */
-import type { Pod } from '../../src/api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import type { Plan, Snapshot, SolveOptions, StateNode } from '../../src/engine/model.ts';
-import { NO_CHARGES } from '../../src/engine/node-extras.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { NodePool, Pod } from '#api/objects';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import { NO_CHARGES } from '#engine/costs';
+import type { Plan, Snapshot, SolveOptions, StateNode } from '#engine/model';
+import { solve } from '#engine/solve';
 import { benchmarkTypes } from './catalogue.ts';
 import { goRandom } from './gorand.ts';
 import { type Draw, diversePods, genericPods, preferencePods } from './pods.ts';

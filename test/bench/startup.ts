@@ -9,8 +9,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../src/api/kinds.ts';
-import { startWorld, type World } from '../../src/local/world.ts';
+import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '#api/objects';
+import { startWorld, type World } from '#local/world';
 import { freePort } from '../support/free-port.ts';
 import { collectionPath, connect } from '../support/kube-api.ts';
 

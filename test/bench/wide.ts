@@ -2,13 +2,11 @@
  * Price of the default packing relative to `compatible` for clusters with many different rules or many NodePools, on
  * the AWS catalogue: Deployments with host anti-affinity, Deployments with distinct node affinity, and many NodePools.
  */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import { builtInTypes } from '../../src/cli/objects/builtin.ts';
-import { worldOf } from '../../src/cli/objects/snapshot.ts';
-import type { Plan, Snapshot, SolveOptions } from '../../src/engine/model.ts';
-import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { KubeObject } from '#api/objects';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import { builtInTypes, worldOf } from '#cli/testing';
+import { type Plan, pseudoRandom, type Snapshot, type SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { goRandom } from './gorand.ts';
 import { diversePods } from './pods.ts';
 import { priceOf } from './recorded.ts';

@@ -1,11 +1,11 @@
 /** The live page in a browser: display, keyboard use, accessibility, and a large cluster. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
-import { timestamp } from '../../src/lib/times.ts';
-import { type LivePage, openLive } from '../../src/live/index.ts';
-import { silent } from '../../src/observe/logger.ts';
-import { createMetrics } from '../../src/observe/metrics.ts';
+import { NODE, NODE_CLAIM } from '#api/objects';
+import { timestamp } from '#lib';
+import { type LivePage, openLive } from '#live/page';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { present } from '../support/present.ts';
 import { LiveCluster, NOW_MS } from '../unit/live/live-cluster.ts';
 import { axeViolations } from './axe.ts';

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '#api/objects';
+import { VERSION } from '#lib';
 import { packageCharts } from '../../scripts/release/artifacts.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { VERSION } from '../../src/lib/version.ts';
 import {
   applyText,
   CLUSTER_NAME,

@@ -1,7 +1,7 @@
 /** Lists, pages and watches from resource versions that are expired or in the future. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
+import { steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { askEtcd, base64 } from './harness/etcd.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';

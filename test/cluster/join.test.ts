@@ -6,7 +6,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
-import { NODE } from '../../src/api/kinds.ts';
+import { NODE } from '#api/objects';
 import { freePort } from '../support/free-port.ts';
 import { shellCommands } from '../support/readme-commands.ts';
 import { chartEnv, NAMESPACE, ROOT } from './harness/cluster.ts';

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { steadyClock } from '../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
+import { customResourceDefinitions } from '#api/schema';
+import { steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { CHANGES, KINDS, NAMED, SHOWS, TABLED, TABLED_NAMES } from './parity/kubectl.ts';
 

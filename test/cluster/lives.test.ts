@@ -1,7 +1,7 @@
 /** Deletions of objects by the controllers of a real control plane and by the local server. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
+import { steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';

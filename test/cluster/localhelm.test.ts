@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CONFIG_MAP, DEPLOYMENT } from '../../src/api/kinds.ts';
-import { startWorld, type World } from '../../src/local/world.ts';
+import { CONFIG_MAP, DEPLOYMENT } from '#api/objects';
+import { startWorld, type World } from '#local/world';
 import { type Shell, startShell } from './harness/shell.ts';
 
 const VALUES = '--set settings.clusterName=local --set controller.image.repository=registry.example.com/karpenter';

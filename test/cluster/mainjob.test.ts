@@ -3,11 +3,20 @@
  * requests that the chart does not allow.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { DEPLOYMENT, EVENT, NODE, NODE_CLAIM, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
-import type { LocalInstance } from '../../src/local/aws/types.ts';
+import {
+  DEPLOYMENT,
+  EVENT,
+  isTrue,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODEPOOL_LABEL,
+  type Node,
+  POD,
+  POD_DISRUPTION_BUDGET,
+  type Pod,
+} from '#api/objects';
+import type { LocalInstance } from '#local/aws';
 import { applyText, type Cluster, exampleText, startSharedCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { forbidden, grantedRules, unusedGrants } from './harness/rbac.ts';

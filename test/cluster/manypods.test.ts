@@ -2,9 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { Node, Pod } from '../../src/api/kubernetes.ts';
+import { isTrue, NODE, NODE_CLAIM, NODE_POOL, type Node, POD, type Pod } from '#api/objects';
 import { freePort } from '../support/free-port.ts';
 import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
 import { storeInEtcd } from './harness/etcd.ts';

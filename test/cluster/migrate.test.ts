@@ -5,12 +5,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { Item } from '../../src/cli/migrate/items.ts';
-import type { Status } from '../../src/cli/migrate/status.ts';
-import { parseManifests } from '../../src/cli/objects/read.ts';
-import type { SnapshotInfo } from '../../src/cli/objects/snapshot-info.ts';
-import { READ_KINDS } from '../../src/cli/snapshot/kinds.ts';
+import type { KubeObject } from '#api/objects';
+import { type Item, parseManifests, READ_KINDS, type SnapshotInfo, type Status } from '#cli/testing';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { kubeconfigText } from './harness/kubeconfig.ts';
 import { eventually } from './harness/processes.ts';

@@ -7,8 +7,7 @@
  * ```
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EVENT, POD } from '../../src/api/kinds.ts';
-import type { Pod } from '../../src/api/kubernetes.ts';
+import { EVENT, POD, type Pod } from '#api/objects';
 import { pool } from '../operator/pools.ts';
 import { dice } from '../operator/random.ts';
 import { applyText, type Cluster, exampleText, startSharedCluster, until } from './harness/cluster.ts';

@@ -3,9 +3,9 @@
  * Status codes and bodies must be equal except for IDs, times and versions.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { steadyClock } from '../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
+import { customResourceDefinitions } from '#api/schema';
+import { steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { type Answer, type Server, serverAt } from './harness/http.ts';
 import { eventually } from './harness/processes.ts';

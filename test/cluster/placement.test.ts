@@ -1,7 +1,6 @@
 /** kube-scheduler confirms the engine's placements: pods with every kind of constraint, planned in one solve. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import { type KubeObject, NODE, NODE_CLAIM, POD, type Pod } from '#api/objects';
 import { deployment } from '../operator/harness.ts';
 import { apart, pool } from '../operator/pools.ts';
 import { applyText, type Cluster, exampleText, startSharedCluster, until } from './harness/cluster.ts';

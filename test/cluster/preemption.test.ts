@@ -1,9 +1,8 @@
 /** Compares preemptions and retries of the local scheduler with kube-scheduler, on which the results of replays depend. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from '../../src/api/kinds.ts';
-import type { Pod } from '../../src/api/kubernetes.ts';
-import type { ObjectClient } from '../../src/local/client.ts';
-import { PREEMPTED } from '../../src/local/kubernetes/scheduler/preemption.ts';
+import { NODE, POD, POD_DISRUPTION_BUDGET, type Pod, PRIORITY_CLASS } from '#api/objects';
+import type { ObjectClient } from '#local/api-server';
+import { PREEMPTED } from '#local/testing';
 import type { KubeApi } from '../support/kube-api.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { caseFrom, nodesOf, PRIORITY_CLASSES, type PreemptionCase } from './preemption/cases.ts';

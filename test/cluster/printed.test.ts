@@ -11,11 +11,12 @@ import {
   EC2_NODE_CLASS,
   EVENT,
   type Kind,
+  type KubeEvent,
+  type KubeObject,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
-} from '../../src/api/kinds.ts';
-import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
+} from '#api/objects';
 import { collectionPath } from '../support/kube-api.ts';
 import { misjudged, readCrdCases } from '../unit/api/crdcases.ts';
 import { collections, outcomeAt } from './harness/crdcases.ts';

@@ -6,7 +6,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT } from '../../src/api/kinds.ts';
+import { DEPLOYMENT } from '#api/objects';
 import { commandsUnder, shellCommands } from '../support/readme-commands.ts';
 import { templateParameters } from '../unit/examples/iam.ts';
 import { CLUSTER_NAME, type Cluster, NAMESPACE, ROOT, startCluster, until } from './harness/cluster.ts';

@@ -1,6 +1,6 @@
 /** Two replicas of the operator with the chart's Role for their lease: one leads, the other takes over. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EVENT, LEASE, NODE_CLAIM } from '../../src/api/kinds.ts';
+import { EVENT, LEASE, NODE_CLAIM } from '#api/objects';
 import { applyText, type Cluster, exampleText, NAMESPACE, startSharedCluster, until } from './harness/cluster.ts';
 import { type OperatorProcess, startOperatorProcess } from './harness/operators.ts';
 import { forbidden } from './harness/rbac.ts';

@@ -1,22 +1,25 @@
 /** The local scheduler places pods as kube-scheduler does, so that the results of replays hold for real clusters. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AllocationResult, ResourceClaim } from '../../src/api/dra/objects.ts';
 import {
+  type AllocationResult,
   DEVICE_CLASS,
   type Kind,
+  type KubeObject,
   NAMESPACE,
   NODE,
+  type Node,
   POD,
+  type Pod,
   REPLICA_SET,
   REPLICATION_CONTROLLER,
   RESOURCE_CLAIM,
   RESOURCE_SLICE,
+  type ResourceClaim,
   SERVICE,
   STATEFUL_SET,
-} from '../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
-import type { ObjectClient } from '../../src/local/client.ts';
+} from '#api/objects';
+import type { ObjectClient } from '#local/api-server';
 import type { KubeApi } from '../support/kube-api.ts';
 import { type ControlPlane, startControlPlane } from './harness/controlplane.ts';
 import { Draws, NAMESPACES, nodeFrom, SOFT_TAINT, type Workload, workloadsFrom } from './scheduling/cases.ts';

@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../src/api/kinds.ts';
-import { steadyClock } from '../../src/lib/clock.ts';
+import { NODE_CLAIM } from '#api/objects';
+import { steadyClock } from '#lib/clock';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { ApiError, connect } from '../support/kube-api.ts';
 import { type Cluster, startCluster, until } from './harness/cluster.ts';

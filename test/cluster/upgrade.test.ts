@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { VERSION } from '../../src/lib/version.ts';
+import { VERSION } from '#lib';
 import { applyText, type Cluster, exampleText, startCluster, until } from './harness/cluster.ts';
 import { type Shell, startShell } from './harness/shell.ts';
 

@@ -3,8 +3,8 @@
  * CPU credits.
  */
 import { describe, expect, it } from '@jest/globals';
-import type { SolveOptions } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { burstableCluster, priceAt } from '../bench/burstable.ts';
 
 const OPTIONS: SolveOptions = {

@@ -4,14 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../../src/cli/disruption.ts';
-import { readCatalogue } from '../../src/cli/objects/catalogue.ts';
-import type { DisruptionAnswer } from '../../src/cli/render/commands.ts';
-import { disruptionCost } from '../../src/engine/disruption/candidates/disruption-cost.ts';
-import { type Candidate, isEmpty } from '../../src/engine/disruption/command.ts';
-import { candidateOf, isBlock } from '../../src/engine/disruption/pass.ts';
-import { poolTotals } from '../../src/engine/disruption/pricing/balance.ts';
-import type { InstanceType } from '../../src/engine/model.ts';
+import {
+  type DisruptionAnswer,
+  readCatalogue,
+  type SceneOptions,
+  sceneOf,
+  sceneOptions,
+  simulateDisruption,
+} from '#cli/testing';
+import type { Candidate } from '#engine/disruption';
+import type { InstanceType } from '#engine/model';
+import { candidateOf, disruptionCost, isBlock, isEmpty, poolTotals } from '#engine/testing';
 import { decidingSavings, type Expected, type ExpectedNode, outcomeText, problemOf, purchaseOf } from './outcomes.ts';
 
 const CASES = join(import.meta.dirname, 'disruption-cases');

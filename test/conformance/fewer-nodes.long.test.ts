@@ -1,8 +1,8 @@
 /** Cost of fewer nodes in the recorded scheduling cases: the default fee compared with a fee of 0. */
 import { describe, expect, it } from '@jest/globals';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import type { Plan, SolveOptions } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import type { Plan, SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { priceOf, recordedScenarios } from '../bench/recorded.ts';
 
 const OPTIONS: SolveOptions = {

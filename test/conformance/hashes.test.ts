@@ -6,10 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
-import { ec2NodeClassHash, nodePoolHash } from '../../src/api/hash.ts';
-import { matchesV5Hash } from '../../src/api/hash-v5.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import { ec2NodeClassHash, matchesV5Hash, nodePoolHash } from '#api/hashes';
+import type { EC2NodeClass, NodePool } from '#api/objects';
 import type { Json } from '../unit/aws/support/json.ts';
 import { recordings } from '../unit/aws/support/recordings.ts';
 

@@ -1,12 +1,9 @@
 /** Changes of the input that must not change the default plan, or its price, on random clusters with many rules. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, PodSpec } from '../../src/api/kubernetes.ts';
-import { CAPACITY_RESERVATION_ID_LABEL, HOSTNAME_LABEL } from '../../src/api/labels.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import type { InstanceType, Plan, PoolInput, Snapshot } from '../../src/engine/model.ts';
-import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
-import { solve } from '../../src/engine/solve.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, HOSTNAME_LABEL, type NodePool, type Pod, type PodSpec } from '#api/objects';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import { type InstanceType, type Plan, type PoolInput, pseudoRandom, type Snapshot } from '#engine/model';
+import { solve } from '#engine/solve';
 import { type DrawnCluster, drawnCluster } from './reference/clusters.ts';
 
 /** Clusters for each law. The laws about order, unused NodePools, twice the pods and constraints have 2,000 together. */

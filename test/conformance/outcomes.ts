@@ -1,6 +1,6 @@
 /** Compares disruption outcomes with those of the reference. */
-import type { DisruptionAnswer, SimulatedCommand } from '../../src/cli/render/commands.ts';
-import type { Requirement } from '../../src/engine/model.ts';
+import type { DisruptionAnswer, SimulatedCommand } from '#cli/testing';
+import type { Requirement } from '#engine/model';
 
 interface ExpectedReplacement {
   readonly nodePool: string;

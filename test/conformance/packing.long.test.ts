@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../src/api/node-hourly-fee.ts';
-import type { SimulationAnswer } from '../../src/cli/render/plan.ts';
-import { simulate } from '../../src/cli/simulate.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
+import { type SimulationAnswer, simulate } from '#cli/testing';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';

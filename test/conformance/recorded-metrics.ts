@@ -1,7 +1,7 @@
 /** Metrics of Karpenter 1.14.1, from its scrapes and its documentation. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { WELL_KNOWN_LABELS } from '../../src/api/labels.ts';
+import { WELL_KNOWN_LABELS } from '#api/objects';
 
 export interface RecordedMetric {
   readonly name: string;

@@ -3,8 +3,8 @@
  * for random clusters with many rules. `reference/scheduler.ts` lists the code that they share.
  */
 import { describe, expect, it } from '@jest/globals';
-import type { Plan } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { Plan } from '#engine/model';
+import { solve } from '#engine/solve';
 import { type DrawnCluster, drawnCluster } from './reference/clusters.ts';
 import { keyOf } from './reference/pods.ts';
 import { type Requirements, requirementsOf, textOf } from './reference/requirements.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { simulate } from '../../src/cli/simulate.ts';
+import { simulate } from '#cli/testing';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
 
 const CASES = join(import.meta.dirname, 'cases');

@@ -1,6 +1,6 @@
 /** The judge of simulations must detect invalid results. */
 import { describe, expect, it } from '@jest/globals';
-import type { SimulatedClaim, SimulationAnswer } from '../../src/cli/render/plan.ts';
+import type { SimulatedClaim, SimulationAnswer } from '#cli/testing';
 import { problemsOf, type ScenarioObject, type TypeEntry } from './validity.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';

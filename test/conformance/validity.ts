@@ -1,5 +1,5 @@
 /** Checks that a cluster would accept the result of a simulation, with every rule over the whole result. */
-import type { SimulatedClaim, SimulationAnswer } from '../../src/cli/render/plan.ts';
+import type { SimulatedClaim, SimulationAnswer } from '#cli/testing';
 import {
   type Amounts,
   addTo,

@@ -1,7 +1,7 @@
 /** Price of the default packing relative to `compatible` for clusters with many rules, NodePools or kinds of pods. */
 import { describe, expect, it } from '@jest/globals';
-import type { Snapshot } from '../../src/engine/model.ts';
-import { solve } from '../../src/engine/solve.ts';
+import type { Snapshot } from '#engine/model';
+import { solve } from '#engine/solve';
 import { priceOf } from '../bench/recorded.ts';
 import { benchmarkSnapshot, OPTIONS, WORKLOADS } from '../bench/scheduling.ts';
 import { snapshotOf, WIDE_CLUSTERS } from '../bench/wide.ts';

@@ -1,6 +1,7 @@
 /** A back end of the contract suite: an account with a cluster, reached by unmodified SDK clients. */
-import { type Clients, createClients } from '../../src/aws/clients.ts';
-import { openFence } from '../../src/kube/fence.ts';
+import type { Clients } from '#aws/clients';
+import { createClients } from '#aws/testing';
+import { openFence } from '#kube/client';
 
 export const CLUSTER = 'test';
 export const NODE_ROLE = `KarpenterNodeRole-${CLUSTER}`;

@@ -1,7 +1,7 @@
 /** Compares the instance types of the local AWS with those of a server that has a copy of the real list. */
 import { EC2Client, type InstanceTypeInfo, paginateDescribeInstanceTypes } from '@aws-sdk/client-ec2';
-import { realClock } from '../../src/lib/clock.ts';
-import { startAws } from '../../src/local/aws/server.ts';
+import { realClock } from '#lib/clock';
+import { startAws } from '#local/testing';
 import { CLUSTER, REGION } from './backend.ts';
 
 /**

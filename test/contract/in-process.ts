@@ -1,7 +1,7 @@
 /** The local AWS without HTTP as a back end. */
-import { realClock } from '../../src/lib/clock.ts';
-import { openAws } from '../../src/local/aws/open-aws.ts';
-import { inProcessClients } from '../../src/replay/aws/in-process-clients.ts';
+import { realClock } from '#lib/clock';
+import { openAws } from '#local/aws';
+import { inProcessClients } from '#replay/testing';
 import { type Backend, CLUSTER, REGION, recording } from './backend.ts';
 
 export async function openInProcess(): Promise<Backend> {

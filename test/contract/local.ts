@@ -1,6 +1,6 @@
 /** The local AWS as a back end. */
-import { realClock } from '../../src/lib/clock.ts';
-import { startAws } from '../../src/local/aws/server.ts';
+import { realClock } from '#lib/clock';
+import { startAws } from '#local/testing';
 import { type Backend, CLUSTER, REGION, recordingClients } from './backend.ts';
 
 export async function openLocal(): Promise<Backend> {

@@ -1,13 +1,13 @@
 /** The provider on a back end, with Kubernetes objects in memory. */
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../src/api/kinds.ts';
-import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
-import { assemble } from '../../src/aws/assembly.ts';
-import type { AwsProvider } from '../../src/aws/options.ts';
-import type { Controller, Outcome } from '../../src/kube/reconciler.ts';
-import { realClock } from '../../src/lib/clock.ts';
-import { silent } from '../../src/observe/logger.ts';
-import { createMetrics } from '../../src/observe/metrics.ts';
-import { parseSettings } from '../../src/process/settings.ts';
+import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
+import { assemble } from '#aws/provider';
+import type { AwsProvider } from '#aws/testing';
+import type { Controller, Outcome } from '#kube/reconcilers';
+import { realClock } from '#lib/clock';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
 import { FakeKube } from '../unit/aws/support/kube.ts';
 import { type Backend, CLUSTER, NODE_ROLE } from './backend.ts';

@@ -6,12 +6,10 @@ import {
   paginateDescribeInstanceTypes,
 } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../src/api/kinds.ts';
-import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
-import { instanceIdOfClaim } from '../../src/aws/instances/instance.ts';
-import { fetchTypes } from '../../src/aws/instancetypes/discovery.ts';
-import { NodeClaimNotFound } from '../../src/cloud/errors.ts';
+import { EC2_NODE_CLASS, getCondition, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
+import { fetchTypes, instanceIdOfClaim } from '#aws/testing';
+import { NodeClaimNotFound } from '#cloud';
 import { present } from '../support/present.ts';
 import { type Backend, CLUSTER, type Input, NODE_ROLE, REGION } from './backend.ts';
 import { Session } from './session.ts';

@@ -1,8 +1,6 @@
 /** Corrupted AWS responses, a different corruption for each call, with all features of the operator enabled. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, isTrue, NODE_CLAIM, POD } from '#api/objects';
 import { healthyNodeClass, smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';

@@ -3,7 +3,7 @@
  * again.
  */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NODE_POOL, POD } from '#api/objects';
 import { healthyNodeClass, healthyPool, smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';

@@ -3,8 +3,7 @@
  * again.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { type KubeObject, NODE, NODE_CLAIM, POD } from '#api/objects';
 import { DISTURBANCES, type Disturbance } from './api-disturbances.ts';
 import { type BehindProxy, startBehindProxy } from './behind-proxy.ts';
 import { smallPod } from './healthy.ts';

@@ -1,5 +1,5 @@
 /** Unexpected responses of an API server, or of a proxy in front of it. */
-import { EVENT, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
+import { EVENT, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '#api/objects';
 import type { ProxiedRequest, Spoiled } from './rewriting-proxy.ts';
 
 export interface Disturbance {

@@ -1,7 +1,7 @@
 /**
  * Valid objects of the custom kinds with as many fields as possible. Tests replace single fields with extreme values.
  */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { healthyNodeClass, healthyPool } from './healthy.ts';
 
 const NODE_CLASS_REF = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'healthy' };

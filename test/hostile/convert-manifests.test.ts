@@ -3,9 +3,7 @@
  * and no stack trace.
  */
 import { describe, expect, it } from '@jest/globals';
-import { parseFile } from '../../src/cli/convert/documents.ts';
-import { convertFiles } from '../../src/cli/convert/manifests.ts';
-import { InputError } from '../../src/cli/objects/errors.ts';
+import { convertFiles, InputError, parseFile } from '#cli/testing';
 import { withinCpuTime } from '../support/cpu-time.ts';
 
 /** Limit of CPU time, far more than any input needs. */

@@ -1,5 +1,5 @@
 /** Inputs with extreme values of the custom kinds: one input for each field, with one object for each value. */
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import type { KubeObject, Pod } from '#api/objects';
 import { bufferBase, nodeClaimBase, nodeClassBase, nodePoolBase, overlayBase } from './bases.ts';
 import { smallPod } from './healthy.ts';
 import type { ObjectsInput } from './play.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { readManifests } from '../../src/cli/objects/read.ts';
+import { readManifests } from '#cli/testing';
 import { withinCpuTime } from '../support/cpu-time.ts';
 
 const CLI = fileURLToPath(new URL('../../bin/karpenter.js', import.meta.url));

@@ -1,7 +1,5 @@
 /** Healthy objects that must keep working regardless of other objects in the cluster. */
-import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
-import type { Pod } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import type { EC2NodeClass, NodePool, Pod } from '#api/objects';
 
 /** Each healthy pod selects its own value of this label, so that each needs a separate node. */
 const NODE_LABEL = 'example.com/node';

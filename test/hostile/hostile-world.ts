@@ -4,11 +4,21 @@
  * healthy pod, respond to its probes and lead.
  */
 
-import { isTrue } from '../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, EVENT, type Kind, LEASE, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeEvent, KubeObject } from '../../src/api/kubernetes.ts';
-import { cachesInProcess } from '../../src/local/in-process.ts';
-import { startWorld, type World, type WorldOptions } from '../../src/local/world.ts';
+import {
+  EC2_NODE_CLASS,
+  EVENT,
+  isTrue,
+  type Kind,
+  type KubeEvent,
+  type KubeObject,
+  LEASE,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+} from '#api/objects';
+import { cachesInProcess } from '#local/api-server';
+import { startWorld, type World, type WorldOptions } from '#local/world';
 import type { LogLine } from '../operator/harness.ts';
 import { catalogueOf } from '../support/catalogue.ts';
 import { connectForPolls, type KubeApi } from '../support/kube-api.ts';

@@ -1,5 +1,5 @@
 /** Extreme objects of the built-in kinds that the operator reads. A real API server accepts all of them. */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { smallPod } from './healthy.ts';
 import { QUANTITIES } from './odd-values.ts';
 import type { ObjectsInput } from './play.ts';

@@ -1,7 +1,6 @@
 /** Extreme built-in objects other than pods, and Nodes with the identity of another Node. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EVENT, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeEvent, Node } from '../../src/api/kubernetes.ts';
+import { EVENT, type KubeEvent, NODE, NODE_CLAIM, NODE_POOL, type Node, POD } from '#api/objects';
 import { openPool, smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { KIND_INPUTS } from './kind-inputs.ts';

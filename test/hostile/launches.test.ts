@@ -1,14 +1,6 @@
 /** Unproductive launches for pods of leaving nodes and for capacity buffers: an agent taints new nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  CAPACITY_BUFFER,
-  NODE,
-  NODE_CLAIM,
-  NODE_POOL,
-  POD,
-  POD_DISRUPTION_BUDGET,
-  POD_TEMPLATE,
-} from '../../src/api/kinds.ts';
+import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET, POD_TEMPLATE } from '#api/objects';
 import { openPool, smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';

@@ -1,6 +1,6 @@
 /** Unexpected messages in the interruption queue. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { NODE_CLAIM, POD } from '#api/objects';
 import { smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';

@@ -7,6 +7,7 @@ import {
   EC2_NODE_CLASS,
   EVENT,
   type Kind,
+  type KubeObject,
   LEASE,
   NAMESPACE,
   NODE,
@@ -25,9 +26,8 @@ import {
   STATEFUL_SET,
   STORAGE_CLASS,
   VOLUME_ATTACHMENT,
-} from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { World } from '../../src/local/world.ts';
+} from '#api/objects';
+import type { World } from '#local/world';
 import { collectionPath, connect, isConflict, isGone, type KubeApi } from '../support/kube-api.ts';
 
 const PRIORITY_CLASS: Kind = {

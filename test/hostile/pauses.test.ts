@@ -1,6 +1,6 @@
 /** Pauses of the operator's process, as by a debugger, a snapshot of its machine, or a node without CPU. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { NODE_CLAIM, POD } from '#api/objects';
 import { healthyPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 

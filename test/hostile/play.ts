@@ -1,9 +1,15 @@
 /** Plays inputs: creates their objects, waits until each is handled, and removes them. */
-import type { CapacityBuffer } from '../../src/api/capacity-buffer.ts';
-import { getCondition } from '../../src/api/conditions.ts';
-import { EVENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
-import type { Condition, KubeObject, Pod } from '../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import {
+  type CapacityBuffer,
+  type Condition,
+  EVENT,
+  getCondition,
+  type KubeObject,
+  NODE_CLAIM,
+  type NodeClaim,
+  POD,
+  type Pod,
+} from '#api/objects';
 import type { KubeApi } from '../support/kube-api.ts';
 import type { HostileWorld } from './hostile-world.ts';
 import { KINDS, kindOf, removeOne } from './objects-away.ts';

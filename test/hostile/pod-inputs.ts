@@ -1,5 +1,5 @@
 /** Extreme pods that a real API server accepts. */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import type { ObjectsInput } from './play.ts';
 
 type Json = Readonly<Record<string, unknown>>;

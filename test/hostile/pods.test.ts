@@ -1,6 +1,6 @@
 /** Pods with extreme specs. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { NODE_POOL } from '../../src/api/kinds.ts';
+import { NODE_POOL } from '#api/objects';
 import { openPool } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { expectBounded } from './memory.ts';

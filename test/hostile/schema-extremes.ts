@@ -3,10 +3,8 @@
  * which has an unusual value that the schema allows.
  */
 import fc from 'fast-check';
-import { customResourceDefinitions } from '../../src/api/crds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { OpenApiSchema } from '../../src/api/schema/openapi.ts';
-import { type StructuralSchema, structuralSchema } from '../../src/api/schema/structural.ts';
+import type { KubeObject } from '#api/objects';
+import { customResourceDefinitions, type OpenApiSchema, type StructuralSchema, structuralSchema } from '#api/schema';
 import { NUMBERS, ODD_KEYS, QUANTITIES, TEXTS } from './odd-values.ts';
 
 /** A field, and an object for each unusual value. */

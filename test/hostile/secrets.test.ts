@@ -6,9 +6,17 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, EVENT, type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import {
+  EC2_NODE_CLASS,
+  EVENT,
+  getCondition,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+} from '#api/objects';
 import { healthyNodeClass, healthyPool, smallPod } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
 import { kindOf } from './objects-away.ts';

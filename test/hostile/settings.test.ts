@@ -1,6 +1,6 @@
 /** Invalid settings: each must result in a sensible value, or in an error with its name. */
 import { describe, expect, it } from '@jest/globals';
-import { HelpRequested, parseSettings, type Settings, SettingsError } from '../../src/process/settings.ts';
+import { HelpRequested, parseSettings, type Settings, SettingsError } from '#process/settings';
 import { withinCpuTime } from '../support/cpu-time.ts';
 
 const HUGE = 'x'.repeat(100_000);

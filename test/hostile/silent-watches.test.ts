@@ -3,8 +3,15 @@
  * pod must cause one launch, and voluntary disruption must pause.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
-import type { Pod, PodDisruptionBudget } from '../../src/api/kubernetes.ts';
+import {
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  POD_DISRUPTION_BUDGET,
+  type Pod,
+  type PodDisruptionBudget,
+} from '#api/objects';
 import { type BehindProxy, startBehindProxy } from './behind-proxy.ts';
 import { smallPod } from './healthy.ts';
 import { type HostileWorld, NODE_MS } from './hostile-world.ts';

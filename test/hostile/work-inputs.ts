@@ -1,5 +1,5 @@
 /** Objects with texts, rules or numbers that are expensive to evaluate. The API server accepts all of them. */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { nodeClassBase, nodePoolBase, overlayBase } from './bases.ts';
 import { smallPod } from './healthy.ts';
 import type { ObjectsInput } from './play.ts';

@@ -1,6 +1,6 @@
 /** The operator keeps its lease and launches nodes in time despite expensive objects. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
-import { NODE_POOL } from '../../src/api/kinds.ts';
+import { NODE_POOL } from '#api/objects';
 import { wholeCatalogue } from '../support/catalogue.ts';
 import { openPool } from './healthy.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
+import { DEPLOYMENT, NODE_CLAIM, POD } from '#api/objects';
 import { CLUSTER_NAME, NAMESPACE, ROOT, until, type Values } from '../cluster/harness/cluster.ts';
 import { imageOptions } from '../support/image.ts';
 import { commandsUnder } from '../support/readme-commands.ts';

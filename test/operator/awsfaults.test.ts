@@ -1,8 +1,8 @@
 /** AWS faults: launches happen exactly once, instances do not leak, and the operator recovers afterwards. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import type { FaultRule } from '../../src/local/aws/fault-rules.ts';
+import { getCondition } from '#api/objects';
+import type { FaultRule } from '#local/aws';
 import { ec2RateLimiter } from '../support/ec2-rate-limits.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, leaks, pool } from './pools.ts';

@@ -1,7 +1,6 @@
 /** EC2 health signals for running instances: failed status checks and interrupted capacity reservations. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, type KubeObject } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, leaks, pool } from './pools.ts';
 

@@ -1,6 +1,6 @@
 /** The Balanced policy: a node is disrupted if the savings justify the pods that must move. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
+import { isTrue } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';
 

@@ -1,8 +1,6 @@
 /** Capacity buffers: room for future pods, so that they start immediately. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { CapacityBufferSpec } from '../../src/api/capacity-buffer.ts';
-import { getCondition } from '../../src/api/conditions.ts';
-import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../src/api/kinds.ts';
+import { CAPACITY_BUFFER, type CapacityBufferSpec, getCondition, POD_TEMPLATE } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, pool } from './pools.ts';
 

@@ -1,8 +1,8 @@
 /** Launches for which EC2 has no capacity. */
 import type { CreateFleetCommandInput } from '@aws-sdk/client-ec2';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import type { RecordedCall } from '../../src/local/aws/types.ts';
+import { INSTANCE_TYPE_LABEL } from '#api/objects';
+import type { RecordedCall } from '#local/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart } from './pools.ts';
 

@@ -1,6 +1,6 @@
 /** Consolidation of nodes that became too large because pods were deleted: deletion or replacement by cheaper nodes. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import { present } from '../support/present.ts';
 import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, type PoolShape } from './pools.ts';

@@ -3,9 +3,19 @@
  * them.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS } from '../../src/api/kinds.ts';
-import type { KubeObject, Node, StorageClass } from '../../src/api/kubernetes.ts';
-import { ARCH_LABEL, CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
+import {
+  ARCH_LABEL,
+  CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  type KubeObject,
+  NODEPOOL_LABEL,
+  type Node,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  STORAGE_CLASS,
+  type StorageClass,
+  ZONE_LABEL,
+} from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, type PoolShape, pool } from './pools.ts';
 

@@ -1,11 +1,8 @@
 /** Converted manifests of the alpha API: the NodePool becomes Ready and launches nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
-import { isTrue } from '../../src/api/conditions.ts';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { parseFile, renderFile } from '../../src/cli/convert/documents.ts';
-import { convertFiles } from '../../src/cli/convert/manifests.ts';
+import { isTrue, type KubeObject, NODE_POOL } from '#api/objects';
+import { convertFiles, parseFile, renderFile } from '#cli/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
 const ALPHA = `

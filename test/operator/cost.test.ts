@@ -4,34 +4,36 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Command } from 'commander';
-import { COST, COST_HISTORY, REPORT } from '../../scripts/reference/outputs/cost.ts';
-import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
 import {
   apiVersionOf,
   CONFIG_MAP,
   EC2_NODE_CLASS,
+  type EC2NodeClass,
   type Kind,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
-} from '../../src/api/kinds.ts';
-import { blockersCommand } from '../../src/cli/blockers.ts';
-import type { CostHistory } from '../../src/cli/cost/history.ts';
-import type { CostNow } from '../../src/cli/cost/now.ts';
-import { costCommand } from '../../src/cli/cost.ts';
-import { Bills } from '../../src/cli/demo/bills.ts';
-import { explainNodeClaimCommand } from '../../src/cli/explain-nodeclaim.ts';
-import type { DisruptionAnswer } from '../../src/cli/render/commands.ts';
-import type { SimulationAnswer } from '../../src/cli/render/plan.ts';
-import type { SupportReport } from '../../src/cli/render/support-report.ts';
-import { reportCommand } from '../../src/cli/report.ts';
-import { simulateCommand } from '../../src/cli/simulate.ts';
-import type { NodeBlockers } from '../../src/engine/blockers/blocker.ts';
-import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
-import type { CostReport } from '../../src/engine/cost/report.ts';
-import { DOCUMENT_LABEL } from '../../src/kube/config-map-document.ts';
-import type { LiveNode } from '../../src/live/model.ts';
-import type { HistoryView } from '../../src/process/history-view.ts';
+} from '#api/objects';
+import {
+  Bills,
+  blockersCommand,
+  type CostHistory,
+  type CostNow,
+  costCommand,
+  type DisruptionAnswer,
+  explainNodeClaimCommand,
+  reportCommand,
+  type SimulationAnswer,
+  type SupportReport,
+  simulateCommand,
+} from '#cli/testing';
+import type { CostReport } from '#engine/costs';
+import type { NodeBlockers } from '#engine/drain';
+import type { NodeClaimExplanation } from '#engine/explanations';
+import { DOCUMENT_LABEL } from '#kube/testing';
+import type { LiveNode } from '#live/view';
+import type { HistoryView } from '#process/server';
+import { COST, COST_HISTORY, REPORT } from '../../scripts/reference/outputs/cost.ts';
 import { strictly } from '../unit/scripts/strictly.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, budgetFor, outgrow, pool } from './pools.ts';

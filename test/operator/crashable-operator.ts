@@ -2,8 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getCondition, isTrue } from '../../src/api/conditions.ts';
-import { DISRUPTED_TAINT, INITIALIZED_LABEL } from '../../src/api/labels.ts';
+import { DISRUPTED_TAINT, getCondition, INITIALIZED_LABEL, isTrue } from '#api/objects';
 import type { Operator } from '../../src/main.ts';
 import { type Moment, type SeenRequest, startCuttableProxy } from './cuttable-proxy.ts';
 import type { Scenario } from './harness.ts';

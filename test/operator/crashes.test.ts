@@ -1,8 +1,6 @@
 /** The operator is killed and restarted at each step of replacing a node: nothing is lost, duplicated or leaked. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { NODE_CLAIM } from '../../src/api/kinds.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
+import { getCondition, NODE_CLAIM, type NodeClaim } from '#api/objects';
 import {
   at,
   creates,

@@ -1,10 +1,15 @@
 /** Devices for resource claims, from the claim template to the running pod. Drivers are pods that publish devices of nodes. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { ResourceClaim } from '../../src/api/dra/objects.ts';
-import { DAEMON_SET, DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import {
+  DAEMON_SET,
+  DEVICE_CLASS,
+  INSTANCE_TYPE_LABEL,
+  type KubeObject,
+  type NodePool,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
+  type ResourceClaim,
+} from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, leaks, pool } from './pools.ts';
 

@@ -1,8 +1,6 @@
 /** Replacement of nodes that drifted from their NodePool or node class, or that expired. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue } from '../../src/api/conditions.ts';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import type { Budget } from '../../src/api/nodepool.ts';
+import { type Budget, getCondition, isTrue, NODE_POOL } from '#api/objects';
 import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool, taintedNodes } from './pools.ts';
 

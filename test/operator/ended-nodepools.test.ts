@@ -1,6 +1,6 @@
 /** NodePools that are created and deleted. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE_POOL } from '../../src/api/kinds.ts';
+import { NODE_POOL } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

@@ -1,14 +1,21 @@
 /** Explanations over HTTP: why a pod is pending, why a node was launched, and why it does not join. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import type { Condition, KubeObject } from '../../src/api/kubernetes.ts';
-import { INSTANCE_CATEGORY_LABEL, INSTANCE_FAMILY_LABEL } from '../../src/api/labels.ts';
-import { explainCommand } from '../../src/cli/explain.ts';
-import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
-import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
-import type { ExplainedResource, InstanceTypeExplanation } from '../../src/engine/instance-type-explanation.ts';
-import type { ReportedInstanceType } from '../../src/engine/instance-type-report.ts';
+import {
+  type Condition,
+  getCondition,
+  INSTANCE_CATEGORY_LABEL,
+  INSTANCE_FAMILY_LABEL,
+  type KubeObject,
+  NODE_POOL,
+} from '#api/objects';
+import { explainCommand } from '#cli/testing';
+import type {
+  ExplainedResource,
+  InstanceTypeExplanation,
+  NodeClaimExplanation,
+  PodVerdict,
+} from '#engine/explanations';
+import type { ReportedInstanceType } from '#engine/testing';
 import type { Operator } from '../../src/main.ts';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

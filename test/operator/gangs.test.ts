@@ -1,9 +1,6 @@
 /** Gangs are launched as a whole or not at all. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { POD } from '../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
-import { GANG_ANNOTATION, GANG_MIN_ANNOTATION } from '../../src/api/labels.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, type KubeObject, type NodePool, POD, type Pod } from '#api/objects';
 import { type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { BRISK, leaks, pool } from './pools.ts';
 

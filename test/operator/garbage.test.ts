@@ -3,10 +3,8 @@
  */
 import { CreateTagsCommand, DeleteTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Kind, NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
-import type { Node, ObjectMeta } from '../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
+import { type Kind, NODE, NODE_CLAIM, type Node, type NodeClaim, type ObjectMeta } from '#api/objects';
+import { CLUSTER_UID_TAG } from '#aws/testing';
 import { isGone } from '../support/kube-api.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, pool } from './pools.ts';

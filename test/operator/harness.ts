@@ -6,7 +6,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { isTrue } from '../../src/api/conditions.ts';
 import {
   CAPACITY_BUFFER,
   CONFIG_MAP,
@@ -15,35 +14,37 @@ import {
   DEVICE_CLASS,
   EC2_NODE_CLASS,
   EVENT,
+  isTrue,
   JOB,
   type Kind,
+  type KubeEvent,
+  type KubeObject,
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
   POD_DISRUPTION_BUDGET,
   POD_TEMPLATE,
+  type Pod,
   PRIORITY_CLASS,
   REPLICA_SET,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
   STATEFUL_SET,
   STORAGE_CLASS,
-} from '../../src/api/kinds.ts';
-import type { KubeEvent, KubeObject, Node, Pod } from '../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { SimulationRunner } from '../../src/engine-worker/simulation-runner.ts';
-import type { Solver } from '../../src/engine-worker/solver.ts';
-import type { Catalogue } from '../../src/local/aws/options.ts';
-import type { LocalInstance } from '../../src/local/aws/types.ts';
-import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
-import { type Surroundings, startWorld, type WorldOptions } from '../../src/local/world.ts';
+} from '#api/objects';
+import type { SimulationRunner, Solver } from '#engine-worker';
+import type { Catalogue, LocalInstance } from '#local/aws';
+import type { LocalApiServer } from '#local/testing';
+import { type Surroundings, startWorld, type WorldOptions } from '#local/world';
+import type { Pressure } from '#process/memory';
 import { type Operator, startOperator } from '../../src/main.ts';
-import type { Pressure } from '../../src/process/memory-pressure.ts';
 import { catalogueOf } from '../support/catalogue.ts';
 import { collectionPath, connectForPolls, type KubeApi } from '../support/kube-api.ts';
 import { type PacedClock, pacedClock } from '../support/paced-clock.ts';

@@ -1,11 +1,8 @@
 /** Explanations of a registered node that is not initialized: the same sentence for its pods, its NodeClaim and the node. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { NODE } from '../../src/api/kinds.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
-import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
-import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
+import { isTrue, NODE, type NodePool } from '#api/objects';
+import type { Verdict } from '#engine/disruption';
+import type { NodeClaimExplanation, PodVerdict } from '#engine/explanations';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { pool } from './pools.ts';
 

@@ -1,9 +1,6 @@
 /** Pods of one namespace are deleted as soon as their launches appear. Launches must be few, and other pods must get nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue } from '../../src/api/conditions.ts';
-import { NAMESPACE, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { Pod } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import { getCondition, isTrue, NAMESPACE, NODE_POOL, type NodePool, POD, type Pod } from '#api/objects';
 import { type Scenario, startScenario } from './harness.ts';
 import { pool } from './pools.ts';
 

@@ -3,9 +3,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { isTrue } from '../../src/api/conditions.ts';
-import { EC2_NODE_CLASS } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { EC2_NODE_CLASS, isTrue, type KubeObject } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 
 const NAME = 'my-cluster.example.com';

@@ -1,11 +1,7 @@
 /** Every error of EC2 leads to another attempt, and the explanations show the error and the time of the next attempt. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import type { NodeClaimExplanation } from '../../src/engine/causes/nodeclaim-explanation.ts';
-import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, isTrue, type KubeObject, NODE_POOL } from '#api/objects';
+import type { NodeClaimExplanation, PodVerdict } from '#engine/explanations';
 import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 
 const MINUTE = 60_000;

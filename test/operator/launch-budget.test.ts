@@ -3,11 +3,21 @@
  * must be launched, the NodePool must report the cause, and unaffected pods must get nodes.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue } from '../../src/api/conditions.ts';
-import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL, POD, POD_TEMPLATE } from '../../src/api/kinds.ts';
-import type { Condition, KubeObject, Pod } from '../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../src/api/labels.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import {
+  CAPACITY_BUFFER,
+  type Condition,
+  getCondition,
+  isTrue,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODEPOOL_LABEL,
+  type NodePool,
+  POD,
+  POD_TEMPLATE,
+  type Pod,
+} from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { budgetFor, pool } from './pools.ts';
 

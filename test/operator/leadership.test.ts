@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Clock } from '../../src/lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import { type Operator, startOperator } from '../../src/main.ts';
 import { bundled } from '../support/operator/bundle.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

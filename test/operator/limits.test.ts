@@ -1,8 +1,6 @@
 /** Limits of NodePools hold while pods arrive faster than nodes are launched. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import { type KubeObject, NODE_POOL, type NodePool, POD, type Pod } from '#api/objects';
 import { type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

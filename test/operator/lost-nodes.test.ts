@@ -1,6 +1,6 @@
 /** A user removes a Node together with its finalizer, so no drain ends its instance. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { NODE } from '../../src/api/kinds.ts';
+import { NODE } from '#api/objects';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';

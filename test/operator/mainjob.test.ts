@@ -1,8 +1,6 @@
 /** The main job: nodes are launched for pending pods, and removed again. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL } from '../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, isTrue, NODE_POOL } from '#api/objects';
 import { allowedActions } from '../unit/examples/iam.ts';
 import { type Scenario, startScenario } from './harness.ts';
 

@@ -1,6 +1,6 @@
 /** Effects of memory pressure on the Lease and on nodes. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { MemoryPressure } from '../../src/process/memory-pressure.ts';
+import { MemoryPressure } from '#process/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, pool } from './pools.ts';
 

@@ -1,6 +1,6 @@
 /** Responses of the metrics endpoint over real HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type RecordedMetric, recordedMetrics } from '../conformance/recorded-metrics.ts';
 import { wholeCatalogue } from '../support/catalogue.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

@@ -1,6 +1,6 @@
 /** The main job in a cluster with IPv6 addresses, and in a local zone. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ZONE_LABEL } from '../../src/api/labels.ts';
+import { ZONE_LABEL } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { pool } from './pools.ts';
 

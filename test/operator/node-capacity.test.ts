@@ -1,12 +1,10 @@
 /** New nodes are planned with the capacity that earlier nodes of the same type reported. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { CONFIG_MAP, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import { parseQuantity } from '../../src/api/quantity.ts';
-import { NODE_CAPACITIES_NAME } from '../../src/aws/instancetypes/capacity-keeper.ts';
-import { explainCommand } from '../../src/cli/explain.ts';
-import type { InstanceTypeExplanation } from '../../src/engine/instance-type-explanation.ts';
+import { CONFIG_MAP, INSTANCE_TYPE_LABEL, type KubeObject, NODE_CLAIM, POD } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import { NODE_CAPACITIES_NAME } from '#aws/testing';
+import { explainCommand } from '#cli/testing';
+import type { InstanceTypeExplanation } from '#engine/explanations';
 import { catalogueOf } from '../support/catalogue.ts';
 import { type Scenario, startScenario } from './harness.ts';
 import { BRISK } from './pools.ts';

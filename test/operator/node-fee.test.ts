@@ -1,7 +1,6 @@
 /** The hourly fee of a node affects the number of nodes that the operator launches. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import { NODE_HOURLY_FEE_ANNOTATION } from '../../src/api/labels.ts';
+import { NODE_HOURLY_FEE_ANNOTATION, NODE_POOL } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

@@ -1,10 +1,8 @@
 /** With POD_NOMINATION, kube-scheduler binds pods to the nodes that were planned for them. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import { ApiError } from '../../src/kube/client.ts';
-import { StatusError } from '../../src/local/kubernetes/apiserver/status.ts';
+import { type KubeObject, NODE, NODE_CLAIM, type NodePool } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { StatusError } from '#local/testing';
 import { deployment, type Scenario, type ScenarioOptions, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

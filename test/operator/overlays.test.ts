@@ -1,9 +1,7 @@
 /** NodeOverlays affect launches by prices and by resources that only the user can define. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { NODE, NODE_OVERLAY } from '../../src/api/kinds.ts';
-import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import type { NodeOverlaySpec } from '../../src/api/nodeoverlay.ts';
+import { getCondition, INSTANCE_TYPE_LABEL, NODE, NODE_OVERLAY } from '#api/objects';
+import type { NodeOverlaySpec } from '#api/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

@@ -4,13 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Command } from 'commander';
-import { isTrue } from '../../src/api/conditions.ts';
-import { CONFIG_MAP, NODE_POOL } from '../../src/api/kinds.ts';
-import { PAUSE_NAME } from '../../src/api/pause.ts';
-import { explainCommand } from '../../src/cli/explain.ts';
-import { logCommand } from '../../src/cli/log.ts';
-import { pauseCommand, resumeCommand } from '../../src/cli/pause.ts';
-import { topCommand } from '../../src/cli/top.ts';
+import { CONFIG_MAP, isTrue, NODE_POOL, PAUSE_NAME } from '#api/objects';
+import { explainCommand, logCommand, pauseCommand, resumeCommand, topCommand } from '#cli/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

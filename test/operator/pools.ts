@@ -1,8 +1,5 @@
 /** NodePools with predictable launches: on demand, one architecture, few sizes, and no wait before consolidation. */
-import { isTrue } from '../../src/api/conditions.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { DISRUPTED_TAINT } from '../../src/api/labels.ts';
-import type { Budget, NodePool } from '../../src/api/nodepool.ts';
+import { type Budget, DISRUPTED_TAINT, isTrue, type KubeObject, type NodePool } from '#api/objects';
 import { deployment, type LogLine, type Scenario } from './harness.ts';
 
 export interface PoolShape {

@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODE_CLAIM } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, pool } from './pools.ts';
 

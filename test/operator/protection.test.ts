@@ -2,7 +2,7 @@
  * Protection of nodes against disruption by PodDisruptionBudgets and do-not-disrupt, and the end of that protection.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
+import { NODE, NODE_CLAIM } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, budgetFor, commands, leaks, type PoolShape, pool, taintedNodes } from './pools.ts';
 

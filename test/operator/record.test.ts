@@ -10,21 +10,20 @@ import {
   CONFIG_MAP,
   DEPLOYMENT,
   DEVICE_CLASS,
+  INSTANCE_TYPE_LABEL,
   JOB,
   type Kind,
+  type KubeObject,
   NODE,
+  NODEPOOL_LABEL,
   POD,
   RESOURCE_CLAIM_TEMPLATE,
   RESOURCE_SLICE,
-} from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../src/api/labels.ts';
-import { record } from '../../src/cli/trace/record.ts';
-import { connectReader } from '../../src/kube/http.ts';
-import { run } from '../../src/replay/run.ts';
-import { readTrace } from '../../src/replay/trace/read.ts';
-import { summaryOf } from '../../src/replay/trace/summary.ts';
-import type { TraceEvent } from '../../src/replay/trace/trace.ts';
+} from '#api/objects';
+import { record } from '#cli/testing';
+import { connectReader } from '#kube/connection';
+import { run } from '#replay/testing';
+import { readTrace, summaryOf, type TraceEvent } from '#replay/trace';
 import { partial } from '../support/partial.ts';
 import { NEUTRAL_WORLD } from '../support/short-life.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

@@ -3,7 +3,7 @@
  * healthy.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
+import { getCondition } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, budgetFor, leaks, pool } from './pools.ts';
 

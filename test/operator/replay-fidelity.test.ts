@@ -1,12 +1,8 @@
 /** A replay matches the operator: the same trace leads to the same nodes over HTTP and in virtual time. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { startCaches } from '../../src/local/watched-caches.ts';
-import { Measure } from '../../src/replay/measure/measure.ts';
-import { play } from '../../src/replay/player.ts';
-import type { NodeEvent } from '../../src/replay/result.ts';
-import { run } from '../../src/replay/run.ts';
-import { kubeletsOf } from '../../src/replay/world-model/boot-times.ts';
-import { awsOf } from '../../src/replay/world-model/start-world-model.ts';
+import { startCaches } from '#local/testing';
+import type { NodeEvent } from '#replay/run';
+import { awsOf, kubeletsOf, Measure, play, run } from '#replay/testing';
 import { NEUTRAL_WORLD, SHORT_LIFE, SHORT_LIFE_OBJECTS } from '../support/short-life.ts';
 import { type Scenario, startScenario } from './harness.ts';
 

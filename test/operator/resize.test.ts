@@ -1,8 +1,6 @@
 /** Pods that are resized in place: the room that they use, and the room that their successors need. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { POD } from '../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
+import { getCondition, type KubeObject, POD, type Pod } from '#api/objects';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, pool } from './pools.ts';

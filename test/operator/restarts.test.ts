@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { LEASE } from '../../src/api/kinds.ts';
+import { LEASE } from '#api/objects';
 import { failRequests } from '../support/api-server-faults.ts';
 import { bundled } from '../support/operator/bundle.ts';
 import { crashableOperator } from './crashable-operator.ts';

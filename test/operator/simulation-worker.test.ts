@@ -1,7 +1,7 @@
 /** Disruption simulations in a separate thread, as in production. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { WorkerSimulationRunner } from '../../src/engine-worker/worker-simulation-runner.ts';
+import { WorkerSimulationRunner } from '#engine-worker';
 import { type LogLine, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, pool } from './pools.ts';
 

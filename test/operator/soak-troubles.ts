@@ -1,7 +1,6 @@
 /** Random faults and actions during hours of cluster life: in instances, in AWS, in the API server, and by users. */
 
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
+import { EC2_NODE_CLASS, type KubeObject, NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, POD } from '#api/objects';
 import { failRequests } from '../support/api-server-faults.ts';
 import type { CrashableOperator } from './crashable-operator.ts';
 import type { Scenario } from './harness.ts';

@@ -12,8 +12,7 @@
 import { writeFileSync } from 'node:fs';
 import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, isTrue, NODE_POOL } from '#api/objects';
 import { type CrashableOperator, crashableOperator, marks } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, budgetFor, leaks, type PoolShape, pool } from './pools.ts';

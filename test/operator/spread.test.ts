@@ -1,6 +1,6 @@
 /** Default topology spread, which the operator applies because the cluster's scheduler does. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ZONE_LABEL } from '../../src/api/labels.ts';
+import { ZONE_LABEL } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

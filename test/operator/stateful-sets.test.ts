@@ -1,6 +1,6 @@
 /** StatefulSets start their pods one after the other. Their first node has room for the pods that follow. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { KubeObject, PodSpec } from '../../src/api/kubernetes.ts';
+import type { KubeObject, PodSpec } from '#api/objects';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

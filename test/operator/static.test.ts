@@ -1,9 +1,7 @@
 /** NodePools with a fixed number of nodes, which a user scales. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE_POOL } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
+import { type KubeObject, NODE_POOL, type NodePool } from '#api/objects';
+import type { Verdict } from '#engine/disruption';
 import { collectionPath } from '../support/kube-api.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';

@@ -1,9 +1,7 @@
 /** Nodes that can become empty are marked, so that they become empty without evictions where possible. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE } from '../../src/api/kinds.ts';
-import type { Pod } from '../../src/api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION, EMPTYING_TAINT } from '../../src/api/labels.ts';
-import type { NodeBlockers } from '../../src/engine/blockers/blocker.ts';
+import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION, EMPTYING_TAINT, NODE, type Pod } from '#api/objects';
+import type { NodeBlockers } from '#engine/drain';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, outgrow, pool } from './pools.ts';
 

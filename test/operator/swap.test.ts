@@ -1,6 +1,6 @@
 /** Swap of several nodes for others with a lower total cost, which consolidation of single nodes cannot achieve. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
+import { isTrue } from '#api/objects';
 import { type CrashableOperator, type CrashPoint, crashableOperator } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, commands, leaks, type PoolShape, pool } from './pools.ts';

@@ -4,12 +4,21 @@
  */
 import { DescribeLaunchTemplatesCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../src/api/conditions.ts';
-import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NAMESPACE, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { Lease, Node, QuantityList } from '../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import { parseQuantity } from '../../src/api/quantity.ts';
-import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
+import {
+  DEPLOYMENT,
+  EC2_NODE_CLASS,
+  getCondition,
+  LEASE,
+  type Lease,
+  NAMESPACE,
+  NODE_POOL,
+  type Node,
+  type NodeClaim,
+  POD,
+  type QuantityList,
+} from '#api/objects';
+import { parseQuantity } from '#api/values';
+import { CLUSTER_UID_TAG } from '#aws/testing';
 import { partial } from '../support/partial.ts';
 import type { Json } from '../unit/aws/support/json.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

@@ -12,9 +12,8 @@ import {
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../src/api/kinds.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import { CLUSTER_UID_TAG } from '../../src/aws/tags.ts';
+import { NODE, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { CLUSTER_UID_TAG } from '#aws/testing';
 import { at, launches } from './crash-points.ts';
 import { type CrashableOperator, crashableOperator, untilDead } from './crashable-operator.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

@@ -4,10 +4,8 @@
  */
 import { CreateFleetCommand, CreateLaunchTemplateCommand, CreateTagsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { AddRoleToInstanceProfileCommand, CreateInstanceProfileCommand, IAMClient } from '@aws-sdk/client-iam';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { Node, Pod } from '../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { AwsOptions, LocalAws } from '../../src/local/aws/server.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, type Node, type NodeClaim, POD, type Pod } from '#api/objects';
+import type { AwsOptions, LocalAws } from '#local/testing';
 import type { Json } from '../unit/aws/support/json.ts';
 import { recordings } from '../unit/aws/support/recordings.ts';
 import type { Scenario, ScenarioOptions } from './harness.ts';

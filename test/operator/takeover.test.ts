@@ -1,10 +1,16 @@
 /** Takeover of a cluster from Karpenter 1.14.1: its nodes remain unchanged, despite faults during the takeover. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue } from '../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { Node, ObjectMeta } from '../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { FaultRule } from '../../src/local/aws/fault-rules.ts';
+import {
+  EC2_NODE_CLASS,
+  getCondition,
+  isTrue,
+  NODE_POOL,
+  type Node,
+  type NodeClaim,
+  type ObjectMeta,
+  POD,
+} from '#api/objects';
+import type { FaultRule } from '#local/aws';
 import { type Scenario, startScenario } from './harness.ts';
 import { leaveBehind, podOf, recordedAccount, type TakenNode, takenOver } from './takeover-world.ts';
 

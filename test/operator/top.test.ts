@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { topCommand } from '../../src/cli/top.ts';
-import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
+import { topCommand } from '#cli/testing';
+import type { Verdict } from '#engine/disruption';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 

@@ -1,7 +1,6 @@
 /** Traces of launched and removed nodes, as received by a collector over HTTP. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../src/api/conditions.ts';
-import { NODE_POOL } from '../../src/api/kinds.ts';
+import { isTrue, NODE_POOL } from '#api/objects';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 

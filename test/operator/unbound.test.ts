@@ -3,9 +3,7 @@
  * recovery.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL, POD } from '../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import { type KubeObject, NODE, NODE_POOL, type NodePool, POD, type Pod } from '#api/objects';
 import { type Scenario, startScenario } from './harness.ts';
 import { pool } from './pools.ts';
 

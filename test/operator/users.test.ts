@@ -1,7 +1,6 @@
 /** Manual actions of users: deletions of NodeClaims and nodes, protection of pods, mistakes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../src/api/kinds.ts';
-import type { PodDisruptionBudget } from '../../src/api/kubernetes.ts';
+import { NODE, NODE_CLAIM, NODE_POOL, POD, POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from '#api/objects';
 import { partial } from '../support/partial.ts';
 import { present } from '../support/present.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';

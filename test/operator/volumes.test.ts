@@ -1,9 +1,8 @@
 /** Pods with volumes get all their nodes in one solve, and no node has more volumes than its instance attaches. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { CSI_NODE, VOLUME_ATTACHMENT } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { explainCommand } from '../../src/cli/explain.ts';
-import type { PodVerdict } from '../../src/engine/causes/pod-verdict.ts';
+import { CSI_NODE, type KubeObject, VOLUME_ATTACHMENT } from '#api/objects';
+import { explainCommand } from '#cli/testing';
+import type { PodVerdict } from '#engine/explanations';
 import type { Operator } from '../../src/main.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';

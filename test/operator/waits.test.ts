@@ -4,25 +4,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Command } from 'commander';
-import { isTrue } from '../../src/api/conditions.ts';
 import {
   apiVersionOf,
   DAEMON_SET,
   EC2_NODE_CLASS,
   EVENT,
+  INSTANCE_TYPE_LABEL,
+  isTrue,
   type Kind,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../src/api/kinds.ts';
-import { INSTANCE_TYPE_LABEL } from '../../src/api/labels.ts';
-import { blockersCommand } from '../../src/cli/blockers.ts';
-import { type BudgetCalendar, budgetsCommand } from '../../src/cli/budgets.ts';
-import type { SimulationAnswer } from '../../src/cli/render/plan.ts';
-import { simulateCommand } from '../../src/cli/simulate.ts';
-import type { NodeBlockers } from '../../src/engine/blockers/blocker.ts';
+} from '#api/objects';
+import {
+  type BudgetCalendar,
+  blockersCommand,
+  budgetsCommand,
+  type SimulationAnswer,
+  simulateCommand,
+} from '#cli/testing';
+import type { NodeBlockers } from '#engine/drain';
 import type { Operator } from '../../src/main.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, budgetFor, pool } from './pools.ts';

@@ -13,10 +13,10 @@ import {
   NODE_POOL,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../src/api/kinds.ts';
-import { explainCommand } from '../../src/cli/explain.ts';
-import type { MoveView } from '../../src/controllers/disruption/moves.ts';
-import type { Verdict } from '../../src/engine/disruption/verdicts.ts';
+} from '#api/objects';
+import { explainCommand } from '#cli/testing';
+import type { MoveView } from '#controllers/testing';
+import type { Verdict } from '#engine/disruption';
 import type { Operator } from '../../src/main.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, budgetFor, leaks, outgrow, pool } from './pools.ts';

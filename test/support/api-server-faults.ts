@@ -1,6 +1,5 @@
 /** Faults of the local API server, to observe the reaction of clients. */
-import type { LocalApiServer, RequestView } from '../../src/local/kubernetes/apiserver/server.ts';
-import { StatusError } from '../../src/local/kubernetes/apiserver/status.ts';
+import { type LocalApiServer, type RequestView, StatusError } from '#local/testing';
 
 interface FailureOptions {
   /** A regular expression is matched against `METHOD /path?query`. */

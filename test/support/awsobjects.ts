@@ -1,7 +1,6 @@
 /** The objects that a cluster on AWS needs to launch nodes. */
-import type { EC2NodeClass } from '../../src/api/ec2-nodeclass.ts';
-import type { NodeClaim, NodeClaimRequirement } from '../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
+import type { EC2NodeClass, NodeClaim, NodePool } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
 
 const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' };
 

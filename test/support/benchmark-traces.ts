@@ -1,10 +1,6 @@
 /** Traces of the benchmarks. Their services change less often: for each running pod, ten pods start in a week. */
-import { batch } from '../../src/replay/trace/generators/batch.ts';
-import { DEFAULT_START, type GeneratorOptions, share, traceOf } from '../../src/replay/trace/generators/generate.ts';
-import type { Streams } from '../../src/replay/trace/generators/options.ts';
-import { pipeline } from '../../src/replay/trace/generators/pipeline.ts';
-import { type WebTuning, webService } from '../../src/replay/trace/generators/web-service.ts';
-import type { Trace } from '../../src/replay/trace/trace.ts';
+import { batch, pipeline, type Streams, share, traceOf, type WebTuning, webService } from '#replay/testing';
+import { DEFAULT_START, type GeneratorOptions, type Trace } from '#replay/trace';
 
 const DAY_SECONDS = 86_400;
 const STEADY_WEB: WebTuning = { noise: 0.03, burstsPerDay: 0.05, rolloutsPerWeek: 1.5 };

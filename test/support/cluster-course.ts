@@ -1,14 +1,17 @@
 /** The course of a cluster under the disruption methods until no command is found. */
-import type { Pod } from '../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../src/api/labels.ts';
-import type { Command } from '../../src/engine/disruption/command.ts';
-import { type PassInput, passCluster, passInput, simulateOn } from '../../src/engine/disruption/pass.ts';
-import { methodsOf, review } from '../../src/engine/disruption/review.ts';
-import { Simulator } from '../../src/engine/disruption/simulations/simulator.ts';
-import { cheapestOffering } from '../../src/engine/instance-types.ts';
-import type { PlannedClaim, StateNode } from '../../src/engine/model.ts';
-import { podKey } from '../../src/engine/pods.ts';
-import { Requirements } from '../../src/engine/requirements.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, type Pod, ZONE_LABEL } from '#api/objects';
+import {
+  type Command,
+  methodsOf,
+  type PassInput,
+  passCluster,
+  passInput,
+  review,
+  Simulator,
+  simulateOn,
+} from '#engine/disruption';
+import { type PlannedClaim, podKey, Requirements, type StateNode } from '#engine/model';
+import { cheapestOffering } from '#engine/testing';
 import { daemonPod, nodeNameOf, nodeOf, priceOf } from './cluster-objects.ts';
 import type { Cluster } from './clusters.ts';
 

@@ -1,5 +1,4 @@
 /** NodePools, workloads, pods and nodes of random clusters from a seed. */
-import type { Pod, PodDisruptionBudget, PodSpec } from '../../src/api/kubernetes.ts';
 import {
   ARCH_LABEL,
   CAPACITY_TYPE_LABEL,
@@ -8,14 +7,23 @@ import {
   INSTANCE_CATEGORY_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+  type PodDisruptionBudget,
+  type PodSpec,
   REGISTERED_LABEL,
   ZONE_LABEL,
-} from '../../src/api/labels.ts';
-import type { NodeClaim } from '../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import { allocatable } from '../../src/engine/instance-types.ts';
-import type { InstanceType, Requirement, Resources, StateNode } from '../../src/engine/model.ts';
-import { podRequests, quantityList } from '../../src/engine/resources.ts';
+} from '#api/objects';
+import {
+  allocatable,
+  type InstanceType,
+  podRequests,
+  quantityList,
+  type Requirement,
+  type Resources,
+  type StateNode,
+} from '#engine/model';
 
 export const NOW_MS = Date.UTC(2026, 5, 3, 10, 0, 0);
 const MINUTE = 60_000;

@@ -2,14 +2,21 @@
  * Realistic random clusters from a seed: nodes launched over time for workloads that have since shrunk, grown or moved.
  * For benchmarks and property tests.
  */
-import type { Pod } from '../../src/api/kubernetes.ts';
-import type { NodePool } from '../../src/api/nodepool.ts';
-import { builtInTypes } from '../../src/cli/objects/builtin.ts';
-import { allocatable, requirementsOf } from '../../src/engine/instance-types.ts';
-import type { InstanceType, PoolInput, Resources, Snapshot, StateNode } from '../../src/engine/model.ts';
-import { pseudoRandom } from '../../src/engine/pseudo-random.ts';
-import { Requirements } from '../../src/engine/requirements.ts';
-import { addResources, fits } from '../../src/engine/resources.ts';
+import type { NodePool, Pod } from '#api/objects';
+import { builtInTypes } from '#cli/testing';
+import {
+  addResources,
+  allocatable,
+  fits,
+  type InstanceType,
+  type PoolInput,
+  pseudoRandom,
+  Requirements,
+  type Resources,
+  requirementsOf,
+  type Snapshot,
+  type StateNode,
+} from '#engine/model';
 import {
   DAEMON_REQUESTS,
   daemonPod,

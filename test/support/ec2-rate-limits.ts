@@ -5,9 +5,9 @@
  * @see https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html
  */
 
-import type { Clock } from '../../src/lib/clock.ts';
-import { own } from '../../src/lib/own.ts';
-import type { RateLimiter } from '../../src/local/aws/options.ts';
+import { own } from '#lib';
+import type { Clock } from '#lib/clock';
+import type { RateLimiter } from '#local/testing';
 
 export interface TokenBucket {
   /** Capacity of this bucket. */

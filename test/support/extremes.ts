@@ -1,10 +1,9 @@
 /** Valid objects with one field at an extreme, generated from the schema of the kind. */
-import { customResourceDefinitions } from '../../src/api/crds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import { checkSchema } from '../../src/api/schema/check.ts';
-import { type OpenApiSchema, valuesOf } from '../../src/api/schema/openapi.ts';
-import { structuralSchema } from '../../src/api/schema/structural.ts';
-import { isObject } from '../../src/lib/json-object.ts';
+
+import type { KubeObject } from '#api/objects';
+import { checkSchema, customResourceDefinitions, type OpenApiSchema, structuralSchema } from '#api/schema';
+import { valuesOf } from '#api/testing';
+import { isObject } from '#lib';
 
 const TEXTS: readonly string[] = [
   ...['', ' ', '0', '-1', '+1', '00', '1e1.5', '.5', '1e400', '-1e-400', '9'.repeat(25), '9'.repeat(400)],

@@ -3,15 +3,12 @@
  *
  *   node --expose-gc heap-of-cluster.ts NODES BOUND-PODS PENDING-PODS
  */
-import { type Kind, NODE, NODE_CLAIM, POD } from '../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../src/api/kubernetes.ts';
-import { podKey } from '../../src/engine/pods.ts';
-import type { Informers } from '../../src/kube/client.ts';
-import { ObjectStore } from '../../src/kube/store.ts';
-import { trimmedObject } from '../../src/kube/trimmed-object.ts';
-import { realClock } from '../../src/lib/clock.ts';
-import { silent } from '../../src/observe/logger.ts';
-import { ClusterState } from '../../src/state/cluster.ts';
+import { type Kind, type KubeObject, NODE, NODE_CLAIM, POD, type Pod } from '#api/objects';
+import { podKey } from '#engine/model';
+import { type Informers, ObjectStore, trimmedObject } from '#kube/client';
+import { realClock } from '#lib/clock';
+import { silent } from '#observe/logger';
+import { ClusterState } from '#state';
 import { claimAt, nodeAt, podAt } from '../bench/largecluster.ts';
 
 const UNSCHEDULABLE = {

@@ -1,7 +1,7 @@
 /** The AWS and kubelets of the local world for a control plane of a test. */
-import { createClusterObjects } from '../../src/local/cluster-objects.ts';
-import { type JoinOptions, joinCluster as join } from '../../src/local/join.ts';
-import type { Surroundings } from '../../src/local/world.ts';
+import { createClusterObjects } from '#local/cluster';
+import type { JoinOptions } from '#local/testing';
+import { joinCluster as join, type Surroundings } from '#local/world';
 import { type Credentials, connect, type KubeApi } from './kube-api.ts';
 
 /** A running cluster with an API server, a scheduler and controllers. */

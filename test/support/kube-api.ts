@@ -1,14 +1,13 @@
 /** Requests of tests to an API server. */
-import type { Kind } from '../../src/api/kinds.ts';
-import type { KubeList, KubeObject } from '../../src/api/kubernetes.ts';
-import type { ListOptions, Ref } from '../../src/kube/client.ts';
-import { nameOf, refOf } from '../../src/local/in-process.ts';
-import type { LocalApiServer } from '../../src/local/kubernetes/apiserver/server.ts';
-import { connectRemotely, type RemoteClient } from '../../src/local/remote-client.ts';
+import type { Kind, KubeList, KubeObject } from '#api/objects';
+import type { ListOptions, Ref } from '#kube/client';
+import { nameOf, refOf } from '#local/api-server';
+import type { LocalApiServer, RemoteClient } from '#local/testing';
+import { connectRemotely } from '#local/world';
 
-export { ApiError } from '../../src/kube/client.ts';
-export { collectionPath } from '../../src/kube/paths.ts';
-export { isConflict, isGone } from '../../src/local/client.ts';
+export { ApiError } from '#kube/client';
+export { collectionPath } from '#kube/testing';
+export { isConflict, isGone } from '#local/api-server';
 
 export type KubeApi = RemoteClient;
 

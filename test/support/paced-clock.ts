@@ -5,7 +5,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Clock } from '../../src/lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import { timeline } from './timeline.ts';
 
 export interface PacedClock extends Clock {

@@ -1,8 +1,16 @@
 /** The same cluster with other units of size, of money and of time. */
-import { formatDuration, readDurationOrNever } from '../../src/api/duration.ts';
-import type { PodSpec } from '../../src/api/kubernetes.ts';
-import type { InstanceType, InstanceTypeOverhead, Resources, StateNode } from '../../src/engine/model.ts';
-import { amountOf, quantityList, quantityOf } from '../../src/engine/resources.ts';
+
+import type { PodSpec } from '#api/objects';
+import { formatDuration, readDurationOrNever } from '#api/values';
+import {
+  amountOf,
+  type InstanceType,
+  type InstanceTypeOverhead,
+  quantityList,
+  quantityOf,
+  type Resources,
+  type StateNode,
+} from '#engine/model';
 import type { Cluster } from './clusters.ts';
 
 interface Factors {

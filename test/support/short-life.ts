@@ -1,7 +1,7 @@
 /** A short cluster life with every kind of event: pods that are created, scaled, deleted, or end by themselves. */
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { ObjectRef, Trace, TraceEvent } from '../../src/replay/trace/trace.ts';
-import { DEFAULT_WORLD, type WorldModel } from '../../src/replay/world-model/world-model.ts';
+import type { KubeObject } from '#api/objects';
+import type { ObjectRef, Trace, TraceEvent } from '#replay/trace';
+import { DEFAULT_WORLD, type WorldModel } from '#replay/world-model';
 
 /** Instances, pods and prices of the local world without a world model. */
 export const NEUTRAL_WORLD: WorldModel = {

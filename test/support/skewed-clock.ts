@@ -1,5 +1,5 @@
 /** The clock of a machine that differs from the rest of the world. */
-import type { Clock } from '../../src/lib/clock.ts';
+import type { Clock } from '#lib/clock';
 
 export const skewedClock = (clock: Clock, skewMs = 0): Clock =>
   skewMs === 0

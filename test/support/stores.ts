@@ -1,9 +1,7 @@
 /** Informers with fixed objects. */
-import type { Kind } from '../../src/api/kinds.ts';
-import type { KubeObject } from '../../src/api/kubernetes.ts';
-import type { Informers, Store } from '../../src/kube/client.ts';
-import { ObjectStore } from '../../src/kube/store.ts';
-import { silent } from '../../src/observe/logger.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { type Informers, ObjectStore, type Store } from '#kube/client';
+import { silent } from '#observe/logger';
 
 /** Objects by the plural of their kind. Other kinds have no objects. */
 export function storesWith(given: Readonly<Record<string, readonly KubeObject[]>>): Informers {

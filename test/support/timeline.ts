@@ -1,5 +1,5 @@
 /** Time that stands still until a test advances it, the base of all test clocks. */
-import type { Clock } from '../../src/lib/clock.ts';
+import type { Clock } from '#lib/clock';
 
 export interface Timeline extends Clock {
   /**

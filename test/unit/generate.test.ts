@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } from '#api/objects';
+import { customResourceDefinitions } from '#api/schema';
 import { generatedFiles, staleFiles } from '../../generate.ts';
-import { customResourceDefinitions } from '../../src/api/crds.ts';
-import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } from '../../src/api/kinds.ts';
 
 const files = generatedFiles();
 

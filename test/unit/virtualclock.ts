@@ -1,6 +1,6 @@
 /** A clock that advances only when a test advances it. */
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { Clock } from '../../src/lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import { timeline } from '../support/timeline.ts';
 
 export interface VirtualClock extends Clock {

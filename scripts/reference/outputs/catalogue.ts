@@ -1,26 +1,27 @@
 /** JSON Schemas of the JSON and YAML output of verbs. The output formats are public. */
 import type { TSchema } from 'typebox';
-import type { Declared } from '../../../src/api/schema/declare.ts';
-import type { Finding } from '../../../src/aws/doctor/doctor.ts';
-import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
-import type { BudgetCalendar } from '../../../src/cli/budgets.ts';
-import type { CostHistory } from '../../../src/cli/cost/history.ts';
-import type { CostNow } from '../../../src/cli/cost/now.ts';
-import type { Efficiency } from '../../../src/cli/efficiency/report.ts';
-import type { ExplainedVerdict } from '../../../src/cli/explain.ts';
-import type { MigrationPlan } from '../../../src/cli/migrate/plan/step.ts';
-import type { Status } from '../../../src/cli/migrate/status.ts';
-import type { ShownVerdict } from '../../../src/cli/pod-verdict.ts';
-import type { DisruptionAnswer } from '../../../src/cli/render/commands.ts';
-import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
-import type { SupportReport } from '../../../src/cli/render/support-report.ts';
-import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
-import type { NodeClaimExplanation } from '../../../src/engine/causes/nodeclaim-explanation.ts';
-import type { InstanceTypeExplanation } from '../../../src/engine/instance-type-explanation.ts';
-import type { DrainPlan } from '../../../src/engine/what-if/effect.ts';
-import type { LogLine } from '../../../src/observe/history/log-lines.ts';
-import type { ReplayResult } from '../../../src/replay/result.ts';
-import type { TraceSummary } from '../../../src/replay/trace/summary.ts';
+import type { Declared } from '#api/schema';
+import type { Finding } from '#aws/doctor';
+import type { PoolOfferings } from '#aws/instance-types';
+import type {
+  BudgetCalendar,
+  CostHistory,
+  CostNow,
+  DisruptionAnswer,
+  Efficiency,
+  ExplainedVerdict,
+  MigrationPlan,
+  ShownVerdict,
+  SimulationAnswer,
+  Status,
+  SupportReport,
+} from '#cli/testing';
+import type { NodeBlockers } from '#engine/drain';
+import type { InstanceTypeExplanation, NodeClaimExplanation } from '#engine/explanations';
+import type { DrainPlan } from '#engine/what-if';
+import type { LogLine } from '#observe/history';
+import type { ReplayResult } from '#replay/run';
+import type { TraceSummary } from '#replay/trace';
 import type { DescribedOutput } from '../verbs.ts';
 import { COST, COST_HISTORY, EFFICIENCY, LOG, REPORT } from './cost.ts';
 import { INSTANCE_TYPE } from './instance-types.ts';

@@ -1,6 +1,6 @@
 /** Schemas of output about costs. */
 import { Type } from 'typebox';
-import { LOG_KINDS } from '../../../src/observe/history/log-lines.ts';
+import { LOG_KINDS } from '#observe/history';
 import { count, text, texts, time, UNKNOWN, usd } from './parts.ts';
 
 const sums = {

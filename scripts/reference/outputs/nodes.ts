@@ -1,6 +1,6 @@
 /** Schemas of output about existing nodes. */
 import { Type } from 'typebox';
-import { BLOCKER_ENDS } from '../../../src/engine/blockers/blocker.ts';
+import { BLOCKER_ENDS } from '#engine/testing';
 import { count, OBJECT_NAME, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 
 const reason = {

@@ -1,6 +1,6 @@
 /** Schemas of output about planned launches and disruption. */
 import { Type } from 'typebox';
-import { CAUSE_CODES } from '../../../src/engine/causes/cause.ts';
+import { CAUSE_CODES } from '#engine/testing';
 import { EFFECT } from './nodes.ts';
 import { count, REQUIREMENT, text, texts, time, UNKNOWN, usd, WORTH } from './parts.ts';
 

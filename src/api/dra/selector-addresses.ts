@@ -1,6 +1,6 @@
 /** Functions of Kubernetes' CEL environment for IP addresses, CIDR ranges and URLs. */
 import type { Environment } from '@marcbachmann/cel-js';
-import { tryRun } from '../../lib/try-run.ts';
+import { tryRun } from '#lib';
 import { chargeText } from '../schema/cel-cost.ts';
 
 /** IP address as a value of an expression. */

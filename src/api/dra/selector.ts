@@ -4,7 +4,7 @@
  */
 import { type ASTNode, Environment, EvaluationError, type ParseResult, serialize } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { CostError, countingCompiler, withinCost } from '../schema/cel-cost.ts';
 import { isNode, nodesOf } from '../schema/cel-nodes.ts';
 import { matchesInserts, withInserts } from '../schema/celfunctions.ts';

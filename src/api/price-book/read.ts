@@ -1,10 +1,6 @@
 /** Parses a price book. Invalid entries are left out and reported. */
 import { parse } from 'yaml';
-import { messageOf } from '../../lib/error-message.ts';
-import { InputError } from '../../lib/input-error.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { timeOf } from '../../lib/times.ts';
+import { InputError, isObject, type JsonObject, messageOf, quoted, timeOf } from '#lib';
 import { checkSchema } from '../schema/check.ts';
 import { formatValue, infinite, unknownFields } from '../schema/file-faults.ts';
 import type { OpenApiSchema } from '../schema/openapi.ts';

@@ -1,6 +1,6 @@
 /** Common Expression Language with the functions of Kubernetes, for values typed by their schema. */
 import { type ASTNode, Environment, EvaluationError, Optional } from '@marcbachmann/cel-js';
-import { isObject } from '../../lib/json-object.ts';
+import { isObject } from '#lib';
 import { nodesOf } from './cel-nodes.ts';
 import { type Insert, matchesInserts, registerKubernetesFunctions, withInserts } from './celfunctions.ts';
 import { type OpenApiSchema, valuesOf } from './openapi.ts';

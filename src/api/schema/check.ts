@@ -1,7 +1,6 @@
 /** Validates values with the OpenAPI keywords of a schema. Ignores errors that an update does not change. */
 
-import { isObject, type JsonObject, sameJson } from '../../lib/json-object.ts';
-import { own } from '../../lib/own.ts';
+import { isObject, type JsonObject, own, sameJson } from '#lib';
 import { type Cause, invalid, NO_FIELD, notSupported, requiredValue, tooLong, tooMany, typeInvalid } from './cause.ts';
 import { counterpartIn, fieldOf, type OpenApiSchema } from './openapi.ts';
 import { regularExpression } from './regexp.ts';

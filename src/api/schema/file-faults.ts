@@ -1,8 +1,6 @@
 /** Checks of files beyond the validation with a schema. */
 
-import { isObject } from '../../lib/json-object.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { isObject, nearestName, quoted } from '#lib';
 import { fieldOf, type OpenApiSchema } from './openapi.ts';
 
 /** Returns errors for unknown fields at any depth, with the most similar known name. */

@@ -1,5 +1,5 @@
 /** Part of OpenAPI v3 that schemas of custom resources use. */
-import { isObject } from '../../lib/json-object.ts';
+import { isObject } from '#lib';
 import type { CelRule } from './declare.ts';
 
 export interface OpenApiSchema {

@@ -4,7 +4,7 @@
  * a text of a few kilobytes.
  */
 import { RE2JS } from 're2js';
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 
 const MAX_REMEMBERED = 1_000;
 const compiled = new Map<string, Pattern>();

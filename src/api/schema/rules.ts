@@ -1,7 +1,6 @@
 /** Evaluates the rules (`x-kubernetes-validations`) of a schema on an object and all its parts. */
 
-import { isObject, sameJson } from '../../lib/json-object.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { isObject, sameJson, tryRun } from '#lib';
 import { type Cause, duplicate, invalid, invalidWhole, requiredValue, show } from './cause.ts';
 import { absent, CelError, celValue, compile, type Program, present } from './cel.ts';
 import type { CelRule } from './declare.ts';

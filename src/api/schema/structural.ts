@@ -2,8 +2,7 @@
  * Processes objects of any CustomResourceDefinition as the API server does before it stores them: removes unknown fields, adds
  * defaults, and checks the schema, list types and rules.
  */
-import { cloneJson, isObject, type JsonObject } from '../../lib/json-object.ts';
-import { own, put } from '../../lib/own.ts';
+import { cloneJson, isObject, type JsonObject, own, put } from '#lib';
 import { blocksRules, type Cause, duplicate, invalid, RULES_NOT_CHECKED, show } from './cause.ts';
 import { checkSchema } from './check.ts';
 import { fieldOf, mapKey, type OpenApiSchema, valuesOf } from './openapi.ts';

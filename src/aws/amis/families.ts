@@ -1,5 +1,5 @@
 /** AMI families with their bootstrap method, image lookup and kubelet defaults. */
-import type { AmiFamily as AmiFamilyName, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import type { AmiFamily as AmiFamilyName, EC2NodeClass } from '#api/objects';
 
 export interface AmiFamily {
   readonly name: AmiFamilyName;

@@ -1,17 +1,17 @@
 /** DescribeImages queries for the AMI terms of a NodeClass. */
 import type { Image } from '@aws-sdk/client-ec2';
-import type { AmiSelectorTerm, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
 import {
+  type AmiSelectorTerm,
   ARCH_LABEL,
+  type EC2NodeClass,
   INSTANCE_ACCELERATOR_COUNT_LABEL,
   INSTANCE_GPU_COUNT_LABEL,
   OS_LABEL,
   WINDOWS_BUILD_LABEL,
-} from '../../api/labels.ts';
-import type { Requirement } from '../../engine/model.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { rejections } from '../../lib/rejections.ts';
-import type { Logger } from '../../observe/logger.ts';
+} from '#api/objects';
+import type { Requirement } from '#engine/model';
+import { messageOf, rejections } from '#lib';
+import type { Logger } from '#observe/logger';
 import { combineErrors, isDenied, isNotFound } from '../errors.ts';
 import { setFingerprint } from '../fingerprint.ts';
 import type { Parameter, SsmParameters } from '../ssm.ts';

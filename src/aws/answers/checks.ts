@@ -1,5 +1,5 @@
 /** Checks of the response values that the operator reads. */
-import { Field, FieldFault, type Wording } from '../../lib/field.ts';
+import { Field, FieldFault, type Wording } from '#lib';
 
 /** Check of one value. Throws FieldFault if the value is unusable. */
 export type Check = (field: Field) => unknown;

@@ -1,7 +1,7 @@
 /** Leftovers of Karpenter versions before 1.1 in a cluster. */
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { isNotFound } from '../../kube/client.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
+import type { KubeObject } from '#api/objects';
+import { isNotFound } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
 import { type Finding, problem, warning } from './finding.ts';
 
 const COMPATIBILITY = /^compatibility\.karpenter\.(?:sh|k8s\.aws)\/v1beta1-/;

@@ -1,12 +1,10 @@
 /** Checks of the cluster: its CRDs and the controllers that run in it. */
 
-import { customResourceDefinitions } from '../../api/crds.ts';
-import { CONFIG_MAP, DEPLOYMENT } from '../../api/kinds.ts';
-import type { Workload } from '../../api/kubernetes.ts';
-import { PAUSE_NAME, pauseText, readPause } from '../../api/pause.ts';
-import { isNotFound } from '../../kube/client.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
-import { isObject } from '../../lib/json-object.ts';
+import { CONFIG_MAP, DEPLOYMENT, PAUSE_NAME, pauseText, readPause, type Workload } from '#api/objects';
+import { customResourceDefinitions } from '#api/schema';
+import { isNotFound } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
+import { isObject } from '#lib';
 import { type StoredDefinition, storage } from './beta.ts';
 import { type Finding, fine, problem, unknownFinding, warning } from './finding.ts';
 

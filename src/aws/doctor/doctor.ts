@@ -2,9 +2,9 @@
  * Preflight check of an account and a cluster. Reports every known problem that prevents the operator from launching
  * nodes, with a remedy. Performs only reads and dry runs.
  */
-import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
-import { connectReader, type HttpKubeReader } from '../../kube/http.ts';
-import { realClock } from '../../lib/clock.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '#api/objects';
+import { connectReader, type HttpKubeReader } from '#kube/connection';
+import { realClock } from '#lib/clock';
 import { createClients } from '../clients.ts';
 import { account } from './account.ts';
 import { findEarlierVersions } from './beta.ts';

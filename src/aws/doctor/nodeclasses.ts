@@ -2,10 +2,9 @@
 
 import { type _InstanceType, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { GetRoleCommand } from '@aws-sdk/client-iam';
-import { causesOf, getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { silent } from '../../observe/logger.ts';
+import { causesOf, type EC2NodeClass, getCondition } from '#api/objects';
+import type { Clock } from '#lib/clock';
+import { silent } from '#observe/logger';
 import { Amis, amiStatus } from '../amis/amis.ts';
 import type { Clients } from '../clients.ts';
 import { describeError, isDryRun, isNotFound } from '../errors.ts';

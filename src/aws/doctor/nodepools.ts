@@ -1,14 +1,10 @@
 /** Checks of each NodePool: whether it is valid and ready, and whether instances can be launched for it. */
-import { causesOf, getCondition, READY } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { nodePoolErrors } from '../../api/nodepool-validation.ts';
-import { compareQuantities } from '../../api/quantity.ts';
-import { requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
-import { LOOSE } from '../../engine/requirements.ts';
-import { silent } from '../../observe/logger.ts';
-import { createMetrics } from '../../observe/metrics.ts';
+import { causesOf, EC2_NODE_CLASS, type EC2NodeClass, getCondition, type NodePool, READY } from '#api/objects';
+import { nodePoolErrors } from '#api/validation';
+import { compareQuantities } from '#api/values';
+import { LOOSE, requirementsOf, satisfiesMinValues } from '#engine/model';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { describeError } from '../errors.ts';
 import { InstanceTypes } from '../instancetypes/instancetypes.ts';
 import { awsMetrics } from '../metrics.ts';

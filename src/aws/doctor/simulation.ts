@@ -1,8 +1,8 @@
 /** Simulates IAM policies for actions of a role that cannot be tried without performing them. */
 import { type ContextEntry, type EvaluationResult, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
+import { EC2_NODECLASS_LABEL, REGION_LABEL } from '#api/objects';
+import type { HttpKubeReader } from '#kube/connection';
 import type { Clients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { clusterPath } from '../instanceprofiles/names.ts';

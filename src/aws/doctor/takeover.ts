@@ -3,24 +3,29 @@
  * annotations of objects and the causes of drift. Reports no finding if the cluster has no NodeClaims and no Karpenter
  * controller.
  */
-import { isTrue } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
-import { LEASE, NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { KubeObject, Lease, Node } from '../../api/kubernetes.ts';
+
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '#api/hashes';
 import {
   EC2_NODECLASS_HASH_ANNOTATION,
   EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  type EC2NodeClass,
+  isTrue,
+  type KubeObject,
+  LEASE,
+  type Lease,
+  NODE,
+  NODE_CLAIM,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
   NODEPOOL_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { nodePoolErrors } from '../../api/nodepool-validation.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { own } from '../../lib/own.ts';
+  type Node,
+  type NodeClaim,
+  type NodePool,
+} from '#api/objects';
+import { nodePoolErrors } from '#api/validation';
+import type { HttpKubeReader } from '#kube/connection';
+import { own } from '#lib';
+import type { Clock } from '#lib/clock';
 import { leftovers } from './beta.ts';
 import type { FoundController } from './cluster.ts';
 import { type Finding, fine, problem, warning } from './finding.ts';

@@ -3,7 +3,7 @@
  * alpha versions and Auto Scaling groups.
  */
 import { DescribeInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
-import type { HttpKubeReader } from '../../kube/http.ts';
+import type { HttpKubeReader } from '#kube/connection';
 import { type Clients, createClients } from '../clients.ts';
 import { describeError } from '../errors.ts';
 import { account } from './account.ts';

@@ -9,7 +9,7 @@ import {
   DescribeLaunchTemplatesCommand,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
 import type { Clients } from '../clients.ts';
 import { isNotFound } from '../errors.ts';
 import { CLUSTER_NAME_TAG, launchTags, NAME_TAG, NODECLAIM_TAG, tagList } from '../tags.ts';

@@ -2,10 +2,9 @@
  * Neuron devices of instance types, as the DRA driver `neuron.aws.com` publishes them. EC2 reports the number of devices, so this
  * number cannot become outdated.
  */
-import type { Device } from '../../api/dra/objects.ts';
-import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { amountIn } from '../../engine/resources.ts';
+import type { Device } from '#api/objects';
+import type { DriverTemplate, RuntimeValues } from '#engine/devices';
+import { amountIn, type InstanceType } from '#engine/model';
 import { NEURON_RESOURCE } from '../instancetypes/capacity.ts';
 
 export const NEURON_DRIVER = 'neuron.aws.com';

@@ -3,18 +3,10 @@
  * confirms that nodes run the driver.
  */
 
-import {
-  type EfaModel,
-  efaRoot,
-  GPU_LAYOUTS,
-  type GpuLayout,
-  type GpuModel,
-  gpuRoot,
-} from '../../api/dra/gpu-tables.ts';
-import type { Device } from '../../api/dra/objects.ts';
-import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { amountIn } from '../../engine/resources.ts';
+import { type EfaModel, efaRoot, GPU_LAYOUTS, type GpuLayout, type GpuModel, gpuRoot } from '#api/devices';
+import type { Device } from '#api/objects';
+import type { DriverTemplate, RuntimeValues } from '#engine/devices';
+import { amountIn, type InstanceType } from '#engine/model';
 import { EFA_DRIVER, EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import { neuronTemplate } from './neuron-templates.ts';
 

@@ -9,14 +9,11 @@ import {
   type EC2Client,
   type FleetLaunchTemplateConfigRequest,
 } from '@aws-sdk/client-ec2';
-import type { StringMap } from '../../api/kubernetes.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
-import type { Logger } from '../../observe/logger.ts';
-import type { FinishedSpan, StepTraces } from '../../observe/traces/tracer.ts';
+import type { StringMap } from '#api/objects';
+import { defined, messageOf, remembering } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import type { FinishedSpan, StepTraces } from '#observe/traces';
 import { classOf, TOO_FEW_INSTANCES } from '../error-codes.ts';
 import { codeOf, isThrottled } from '../errors.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';

@@ -1,6 +1,6 @@
 /** Records errors of EC2 as shortages of offerings, and converts them to the error of a launch. */
 import type { CreateFleetError } from '@aws-sdk/client-ec2';
-import { CreateFailed, InsufficientCapacity } from '../../cloud/errors.ts';
+import { CreateFailed, InsufficientCapacity } from '#cloud';
 import { classOf, effectOf } from '../error-codes.ts';
 import { explainLaunchFailure } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';

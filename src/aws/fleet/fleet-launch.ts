@@ -2,27 +2,25 @@
 
 import type { FleetLaunchTemplateConfigRequest } from '@aws-sdk/client-ec2';
 import { LRUCache } from 'lru-cache';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { StringMap } from '../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
+  type EC2NodeClass,
   INSTANCE_TENANCY_LABEL,
   MIN_VALUES_RELAXED_ANNOTATION,
+  type NodeClaim,
   PRICE_OVERLAY_ANNOTATION,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
-import type { LaunchAnswer } from '../../engine/causes/launch-alternatives.ts';
-import { minValuesText, satisfiesMinValues } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { SPOT_SLR_CREATION_FAILED } from '../../observe/events/aws.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import type { Logger } from '../../observe/logger.ts';
-import type { Pressure } from '../../process/memory-pressure.ts';
+  poolNameOf,
+  type StringMap,
+} from '#api/objects';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '#cloud';
+import type { LaunchAnswer } from '#engine/explanations';
+import { type InstanceType, minValuesText, satisfiesMinValues } from '#engine/model';
+import type { EventRecorder } from '#kube/reconcilers';
+import { messageOf } from '#lib';
+import type { Clock } from '#lib/clock';
+import { eventOf, SPOT_SLR_CREATION_FAILED } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import type { Pressure } from '#process/memory';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { LAUNCH_TEMPLATE_NOT_FOUND } from '../error-codes.ts';

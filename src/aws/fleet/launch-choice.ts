@@ -10,22 +10,27 @@ import {
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
   INSTANCE_SIZE_LABEL,
+  type NodeClaim,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { surplusUsdPerHour } from '../../engine/cpu-credits.ts';
+} from '#api/objects';
+import { surplusUsdPerHour } from '#engine/costs';
 import {
   allocatable,
+  amountIn,
   compatibleOfferings,
+  fits,
+  type InstanceType,
+  LOOSE,
+  type Offering,
   orderByPrice,
+  Requirements,
+  type Resources,
   requirementsOf,
+  resourcesOf,
+  ValueSet,
   weighedUsdPerHour,
-} from '../../engine/instance-types.ts';
-import type { InstanceType, Offering, Resources } from '../../engine/model.ts';
-import { LOOSE, Requirements } from '../../engine/requirements.ts';
-import { amountIn, fits, resourcesOf } from '../../engine/resources.ts';
-import { ValueSet } from '../../engine/value-set.ts';
-import { remembering } from '../../lib/remembering.ts';
+} from '#engine/model';
+import { remembering } from '#lib';
 import { EXOTIC_RESOURCES } from '../instancetypes/capacity.ts';
 import type { TemplateReservation } from '../launchtemplates/content.ts';
 import type { TemplateConfig } from '../launchtemplates/launchtemplates.ts';

@@ -1,13 +1,14 @@
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
-import { INSTANCE_PROFILE_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { Informers, KubeClient } from '../../kube/client.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { CollectionBrake } from '../../lib/collection-brake.ts';
-import { own } from '../../lib/own.ts';
+import {
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  INSTANCE_PROFILE_ANNOTATION,
+  NODE_CLAIM,
+  type NodeClaim,
+} from '#api/objects';
+import type { Informers, KubeClient } from '#kube/client';
+import { after, type Singleton } from '#kube/reconcilers';
+import { own, withBoundedConcurrency } from '#lib';
+import { type Clock, CollectionBrake } from '#lib/clock';
 import type { CollectionReport } from '../collection-report.ts';
 import { isOfAnotherCluster } from '../identity.ts';
 import type { Instances } from '../instances/instances.ts';

@@ -8,10 +8,9 @@ import {
   paginateListInstanceProfiles,
   RemoveRoleFromInstanceProfileCommand,
 } from '@aws-sdk/client-iam';
-import type { StringMap } from '../../api/kubernetes.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
+import type { StringMap } from '#api/objects';
+import { messageOf } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
 import { codeOf, isNotFound } from '../errors.ts';
 import { isOfAnotherCluster } from '../identity.ts';
 import { pagesOf } from '../pages.ts';

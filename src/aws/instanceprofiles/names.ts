@@ -1,8 +1,6 @@
 /** Names, paths and tags of the instance profiles that the provider creates. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { StringMap } from '../../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, REGION_LABEL } from '../../api/labels.ts';
-import { hashText } from '../../lib/fnv.ts';
+import { EC2_NODECLASS_LABEL, type EC2NodeClass, REGION_LABEL, type StringMap } from '#api/objects';
+import { hashText } from '#lib';
 import { CLUSTER_NAME_TAG, clusterOwnerTag, identityTags } from '../tags.ts';
 
 export interface Scope {

@@ -4,15 +4,16 @@
  * instance without an owner if its own launch could have returned that instance.
  */
 
-import { CAPACITY_TYPE_LABEL, EC2_NODECLASS_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { LOOSE, Requirements } from '../../engine/requirements.ts';
-import { fits, resourcesOf } from '../../engine/resources.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { timeOf } from '../../lib/times.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  EC2_NODECLASS_LABEL,
+  NODEPOOL_LABEL,
+  type NodeClaim,
+  poolNameOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import { allocatable, fits, type InstanceType, LOOSE, Requirements, requirementsOf, resourcesOf } from '#engine/model';
+import { messageOf, timeOf } from '#lib';
 import { type Instance, isTerminating } from './instance.ts';
 
 export const creationMsOf = (claim: NodeClaim): number => timeOf(claim.metadata.creationTimestamp) || 0;

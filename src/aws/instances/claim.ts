@@ -9,17 +9,14 @@ import {
   INSTANCE_TENANCY_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type NodeClaim,
   PLACEMENT_GROUP_ID_LABEL,
   PLACEMENT_GROUP_PARTITION_LABEL,
   ZONE_ID_LABEL,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { allocatable, requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType, Resources } from '../../engine/model.ts';
-import { quantityList } from '../../engine/resources.ts';
-import { put } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
+} from '#api/objects';
+import { allocatable, type InstanceType, quantityList, type Resources, requirementsOf } from '#engine/model';
+import { put, remembering } from '#lib';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';
 import type { PlacementGroup } from '../placementgroups.ts';
 import { type Instance, isTerminating, providerId } from './instance.ts';

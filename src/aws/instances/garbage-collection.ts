@@ -1,15 +1,11 @@
 /** Terminates instances that no NodeClaim owns. */
 
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import type { Informers, KubeClient } from '../../kube/client.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { CollectionBrake, shareOf } from '../../lib/collection-brake.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { EC2_NODECLASS_LABEL, NODE, NODE_CLAIM, NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import { deleteExactly, type Informers, type KubeClient } from '#kube/client';
+import { after, type Singleton } from '#kube/reconcilers';
+import { type Clock, CollectionBrake, shareOf } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import type { CollectionReport } from '../collection-report.ts';
 import { combineErrors } from '../errors.ts';
 import { creationMsOf } from './adoption.ts';

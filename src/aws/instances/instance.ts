@@ -1,9 +1,7 @@
 /** An EC2 instance with the properties that the provider reads. */
 import type { Instance as Described } from '@aws-sdk/client-ec2';
-import type { Node } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { Node, NodeClaim } from '#api/objects';
+import { quoted, remembering } from '#lib';
 import { tagMap } from '../tags.ts';
 
 export interface Instance {

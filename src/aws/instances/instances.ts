@@ -7,13 +7,10 @@ import {
   paginateDescribeInstances,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
-import type { StringMap } from '../../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { NodeClaimNotFound } from '../../cloud/errors.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { own } from '../../lib/own.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
+import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL, type StringMap } from '#api/objects';
+import { NodeClaimNotFound } from '#cloud';
+import { messageOf, own } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
 import { UnusableAnswer } from '../answers/unusable.ts';
 import { isNotFound } from '../errors.ts';
 import { isOfAnotherCluster } from '../identity.ts';

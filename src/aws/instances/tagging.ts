@@ -1,13 +1,11 @@
 /** Tags instances with the names of their Node and NodeClaim when both names are known. */
 
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import { CLUSTER_NAME_TAGGED_ANNOTATION, TAGGED_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { isNotFound, type KubeClient } from '../../kube/client.ts';
-import { type Reconciler, settled } from '../../kube/reconciler.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { own } from '../../lib/own.ts';
+import { CLUSTER_NAME_TAGGED_ANNOTATION, NODE_CLAIM, type NodeClaim, TAGGED_ANNOTATION } from '#api/objects';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import { isNotFound, type KubeClient } from '#kube/client';
+import { type Reconciler, settled } from '#kube/reconcilers';
+import { own } from '#lib';
+import type { Clock } from '#lib/clock';
 import { CLUSTER_NAME_TAG, NAME_TAG, NODECLAIM_TAG } from '../tags.ts';
 import { instanceIdOf } from './instance.ts';
 import type { Instances } from './instances.ts';

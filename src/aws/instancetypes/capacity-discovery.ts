@@ -1,12 +1,17 @@
 /** Records the capacity that registered nodes report for their instance types. */
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, INSTANCE_TYPE_LABEL, REGISTERED_LABEL } from '../../api/labels.ts';
-import { labelOf } from '../../api/object-fields.ts';
-import type { InstanceType, Resources } from '../../engine/model.ts';
-import { addResources, amountIn, readableResources } from '../../engine/resources.ts';
-import type { Informers } from '../../kube/client.ts';
-import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import {
+  EC2_NODE_CLASS,
+  EC2_NODECLASS_LABEL,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  NODE,
+  NODE_CLAIM,
+  type Node,
+  REGISTERED_LABEL,
+} from '#api/objects';
+import { addResources, amountIn, type InstanceType, type Resources, readableResources } from '#engine/model';
+import type { Informers } from '#kube/client';
+import { type Reconciler, settled } from '#kube/reconcilers';
 import { amiForType } from '../amis/ami-for-type.ts';
 import type { InstanceTypes } from './instancetypes.ts';
 

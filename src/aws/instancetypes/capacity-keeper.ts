@@ -1,6 +1,5 @@
 /** Keeps the capacities that nodes reported over restarts, also if no such node exists any more. */
-import { ConfigMapDocument, type DocumentOptions } from '../../kube/config-map-document.ts';
-import { DocumentKeeper } from '../../kube/document-keeper.ts';
+import { ConfigMapDocument, DocumentKeeper, type DocumentOptions } from '#kube/reconcilers';
 import type { NodeCapacities } from './node-capacities.ts';
 
 /** Name of the ConfigMap, in the namespace of the operator. */

@@ -1,10 +1,8 @@
 /** Capacity of instance types, in canonical units: milli-cores, bytes and counts. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import type { Term, Terms } from '../../engine/capacity-terms.ts';
+import { type EC2NodeClass, type NodeClaim, REQUESTED_DRA_DRIVERS_ANNOTATION } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import type { Term, Terms } from '#engine/model';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
 import { BRANCH_INTERFACES } from './branchinterfacetable.ts';
 import { architectureOf } from './labels.ts';

@@ -1,6 +1,6 @@
 /** Cache keys for the fields of a NodeClass on which its instance types depend. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { remembering } from '#lib';
 import { familyOf } from '../amis/families.ts';
 import { fingerprint, setFingerprint } from '../fingerprint.ts';
 import { zonesOf } from '../subnets/zones.ts';

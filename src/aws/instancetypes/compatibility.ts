@@ -1,6 +1,6 @@
 /** Checks if nodes of a NodeClass can be launched on an instance type. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
 import type { PlacementGroup } from '../placementgroups.ts';
 import { architectureOf } from './labels.ts';

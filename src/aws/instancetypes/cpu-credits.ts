@@ -1,6 +1,6 @@
 /** CPU credits of burstable instance types. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { CpuCredits } from '../../engine/cpu-credits.ts';
+import type { CpuCredits } from '#engine/costs';
 import { EARNED_CREDITS } from './cpu-credit-table.ts';
 import { architectureOf } from './labels.ts';
 

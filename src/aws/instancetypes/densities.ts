@@ -1,10 +1,9 @@
 /** Computes the pod limit of nodes and the resources that their kubelets reserve. Both settings may be expressions. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { sumOf, type Term } from '../../engine/capacity-terms.ts';
-import type { Timepiece } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { inSlices } from '../../lib/yielding.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { sumOf, type Term } from '#engine/model';
+import { messageOf } from '#lib';
+import { inSlices, type Timepiece } from '#lib/clock';
 import { familyOf } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import { factsOf, hasExpressions, type Reserved, resolveReserved, withMaxPods } from '../kubelet/expressions.ts';

@@ -1,17 +1,12 @@
 /** Instance types of the region, resolved for each NodeClass. */
 import { isDeepStrictEqual } from 'node:util';
 import type { EC2Client, InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
-import { amountsOf, type TypeTerms } from '../../engine/capacity-terms.ts';
-import type { InstanceType, Requirement } from '../../engine/model.ts';
-import { sharedType } from '../../engine/shared-types.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { type Clock, monotonicMs } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
-import { inSlices } from '../../lib/yielding.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { type EC2NodeClass, PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '#api/objects';
+import { amountsOf, type InstanceType, type Requirement, sharedType, type TypeTerms } from '#engine/model';
+import { after, type Singleton } from '#kube/reconcilers';
+import { defined } from '#lib';
+import { type Clock, inSlices, monotonicMs, TtlCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { familyOf, isWindows } from '../amis/families.ts';
 import { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 import type { Reserved } from '../kubelet/expressions.ts';

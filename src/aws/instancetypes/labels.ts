@@ -35,8 +35,8 @@ import {
   WINDOWS_BUILD_LABEL,
   ZONE_ID_LABEL,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { Requirement } from '../../engine/model.ts';
+} from '#api/objects';
+import type { Requirement } from '#engine/model';
 import { type AmiFamily, isWindows } from '../amis/families.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
 import type { Zone } from '../subnets/zones.ts';

@@ -8,11 +8,10 @@
  * - resources that a node does not report do not count, because its device plugin may not have started.
  */
 
-import { sumOf, type Term, type Terms } from '../../engine/capacity-terms.ts';
-import { amountIn } from '../../engine/resources.ts';
-import type { Kept } from '../../kube/document-keeper.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
+import { amountIn, sumOf, type Term, type Terms } from '#engine/model';
+import type { Kept } from '#kube/reconcilers';
+import { timeOf, timestamp } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import { type CapacityReport, readStored, storedText } from './stored-capacities.ts';
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,8 +1,7 @@
 /** Resources of a node that pods cannot use: kube-reserved, system-reserved and the hard eviction threshold. */
-import type { StringMap } from '../../api/kubernetes.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import type { Term, Terms, TypeTerms } from '../../engine/capacity-terms.ts';
-import { amountOf } from '../../engine/resources.ts';
+import type { StringMap } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import { amountOf, type Term, type Terms, type TypeTerms } from '#engine/model';
 import type { Kubelet } from '../kubelet/block.ts';
 import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 

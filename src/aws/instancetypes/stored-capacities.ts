@@ -1,5 +1,5 @@
 /** Text form of the capacities that nodes reported, version 1. */
-import type { Resources } from '../../engine/model.ts';
+import type { Resources } from '#engine/model';
 
 export interface CapacityReport {
   /** UID of the node. */

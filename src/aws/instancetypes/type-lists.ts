@@ -1,10 +1,8 @@
 /**
  * Caches the lists of instance types of NodeClasses. Equal lists and equal types are represented by the same object.
  */
-import type { InstanceType } from '../../engine/model.ts';
-import { sharedTypeList } from '../../engine/shared-types.ts';
-import type { Timepiece } from '../../lib/clock.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
+import { type InstanceType, sharedTypeList } from '#engine/model';
+import { type Timepiece, TtlCache } from '#lib/clock';
 
 /** Time after which an unused list is removed, because its NodeClass has changed or no longer exists. */
 export const UNUSED_MS = 5 * 60_000;

@@ -1,7 +1,7 @@
 /** Computes the capacity, the overhead and the volumes of an instance type for a NodeClass. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { sumOf, type Term, type Terms, type TypeTerms } from '../../engine/capacity-terms.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { sumOf, type Term, type Terms, type TypeTerms } from '#engine/model';
 import type { AmiFamily } from '../amis/families.ts';
 import type { Kubelet } from '../kubelet/block.ts';
 import type { Reserved } from '../kubelet/expressions.ts';

@@ -3,9 +3,8 @@
  * volumes of the launch, and without the network interfaces if they share the limit.
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { sumOf, type Term, type Terms } from '../../engine/capacity-terms.ts';
-import { EBS_DRIVER } from '../../engine/volume-limits.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { EBS_DRIVER, sumOf, type Term, type Terms } from '#engine/model';
 import type { AmiFamily } from '../amis/families.ts';
 import { defaultCardInterfaces } from '../kubelet/pod-limit.ts';
 

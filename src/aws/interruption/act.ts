@@ -1,33 +1,35 @@
 /** Handles NodeClaims with an instance that is unhealthy or about to terminate. */
 
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { KubeObject, Node } from '../../api/kubernetes.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_TYPE_LABEL,
   INSTANCE_TYPE_LABEL,
+  type KubeObject,
+  labelOf,
+  NODE,
+  NODE_CLAIM,
+  type Node,
+  type NodeClaim,
+  poolNameOf,
   TERMINATION_TIMESTAMP_ANNOTATION,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../../api/object-fields.ts';
-import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
-import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { rejections } from '../../lib/rejections.ts';
-import { timestamp } from '../../lib/times.ts';
+} from '#api/objects';
+import { type Informers, isNotFound, type KubeClient } from '#kube/client';
+import type { EventNote, EventRecorder } from '#kube/reconcilers';
+import { defined, rejections, timestamp } from '#lib';
+import type { Clock } from '#lib/clock';
 import {
   CAPACITY_RESERVATION_INSTANCE_INTERRUPTED,
+  eventOf,
   INSTANCE_STOPPING,
   INSTANCE_TERMINATING,
   INSTANCE_UNHEALTHY,
+  type KeyedEvent,
   SPOT_INTERRUPTED,
   SPOT_REBALANCE_RECOMMENDATION,
   TERMINATING_ON_INTERRUPTION,
-} from '../../observe/events/aws.ts';
-import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
-import type { Logger } from '../../observe/logger.ts';
+} from '#observe/events';
+import type { Logger } from '#observe/logger';
 import { combineErrors } from '../errors.ts';
 import { instanceIdOfClaim, instanceIdOfNode } from '../instances/instance.ts';
 import type { AwsMetrics } from '../metrics.ts';

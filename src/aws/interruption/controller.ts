@@ -6,9 +6,9 @@ import {
   type SQSClient,
   type Message as SqsMessage,
 } from '@aws-sdk/client-sqs';
-import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
-import { rejections } from '../../lib/rejections.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { type Outcome, type ReconcileContext, type Singleton, settled } from '#kube/reconcilers';
+import { rejections } from '#lib';
+import type { Logger } from '#observe/logger';
 import { combineErrors } from '../errors.ts';
 import { type ActOptions, act } from './act.ts';
 import { type Message, parseMessage } from './messages.ts';

@@ -5,10 +5,10 @@ import {
   type InstanceStatusSummary,
   paginateDescribeInstanceStatus,
 } from '@aws-sdk/client-ec2';
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { NODE_CLAIM } from '#api/objects';
+import { after, type Singleton } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
+import type { Logger } from '#observe/logger';
 import { isDenied } from '../errors.ts';
 import { instanceIdOfClaim } from '../instances/instance.ts';
 import { pagesOf } from '../pages.ts';

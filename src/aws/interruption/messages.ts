@@ -1,6 +1,5 @@
 /** EventBridge events about instances, as the queue delivers them. */
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { isObject, type JsonObject, parseJson } from '#lib';
 
 export type MessageKind =
   | 'spot_interrupted'

@@ -3,11 +3,8 @@
  * Kubernetes decoder.
  */
 
-import { parseDuration } from '../../api/duration.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { Field, FieldFault, type Wording } from '../../lib/field.ts';
-import { isObject } from '../../lib/json-object.ts';
-import { own } from '../../lib/own.ts';
+import { parseDuration } from '#api/values';
+import { Field, FieldFault, isObject, messageOf, own, type Wording } from '#lib';
 
 type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'float64' | 'Duration' | 'Quantity' | 'any';
 /** A list has one member, a map has one member named `*`, and a struct has all of its fields. */

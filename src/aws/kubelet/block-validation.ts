@@ -1,8 +1,8 @@
 /** Checks of the kubelet block that the API server cannot perform, because the block has an open schema. */
-import { parseDuration } from '../../api/duration.ts';
-import type { StringMap } from '../../api/kubernetes.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import { tryRun } from '../../lib/try-run.ts';
+
+import type { StringMap } from '#api/objects';
+import { parseDuration, parseQuantity } from '#api/values';
+import { tryRun } from '#lib';
 import type { AmiFamily } from '../amis/families.ts';
 import { type Kubelet, MANAGED_FIELDS, type RawKubelet } from './block.ts';
 import { decodeErrors, wellTyped } from './block-schema.ts';

@@ -1,6 +1,6 @@
 /** The kubelet block of a NodeClass: an open object with twelve fields that the provider interprets. */
-import type { StringMap } from '../../api/kubernetes.ts';
-import { isObject } from '../../lib/json-object.ts';
+import type { StringMap } from '#api/objects';
+import { isObject } from '#lib';
 
 export interface Kubelet {
   readonly clusterDNS?: readonly string[];

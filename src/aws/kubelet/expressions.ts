@@ -5,13 +5,18 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { LRUCache } from 'lru-cache';
-import type { StringMap } from '../../api/kubernetes.ts';
-import { isQuantity } from '../../api/quantity.ts';
-import { CostError, countingCompiler, withinCost } from '../../api/schema/cel-cost.ts';
-import { nodesOf } from '../../api/schema/cel-nodes.ts';
-import { matchesInserts, registerMatches, withInserts } from '../../api/schema/celfunctions.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { put } from '../../lib/own.ts';
+import type { StringMap } from '#api/objects';
+import {
+  CostError,
+  countingCompiler,
+  matchesInserts,
+  nodesOf,
+  registerMatches,
+  withInserts,
+  withinCost,
+} from '#api/schema';
+import { isQuantity } from '#api/values';
+import { messageOf, put } from '#lib';
 import type { Kubelet } from './block.ts';
 import { defaultCardInterfaces } from './pod-limit.ts';
 

@@ -1,7 +1,7 @@
 /** Maximum number of pods on nodes of an instance type. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { sumOf, type Term } from '../../engine/capacity-terms.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { sumOf, type Term } from '#engine/model';
 import type { AmiFamily } from '../amis/families.ts';
 import type { Kubelet } from './block.ts';
 

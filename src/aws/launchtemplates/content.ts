@@ -5,10 +5,9 @@ import type {
   MarketType,
   RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
-import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { StringMap } from '../../api/kubernetes.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import { defined } from '../../lib/defined.ts';
+import type { BlockDeviceMapping, EC2NodeClass, StringMap } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import { defined } from '#lib';
 import type { AmiFamily } from '../amis/families.ts';
 import { isIpv6 } from '../cluster.ts';
 import { tagList } from '../tags.ts';

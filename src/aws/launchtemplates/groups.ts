@@ -1,13 +1,12 @@
 /** Groups of instance types that can share a launch template. */
-import type { AmiStatus } from '../../api/ec2-nodeclass.ts';
 import {
+  type AmiStatus,
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
-} from '../../api/labels.ts';
-import { requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
+} from '#api/objects';
+import { type InstanceType, requirementsOf } from '#engine/model';
 import { amiForType } from '../amis/ami-for-type.ts';
 import { canonicalJson } from '../fingerprint.ts';
 import { EFA_RESOURCE } from '../instancetypes/capacity.ts';

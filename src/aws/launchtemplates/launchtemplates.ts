@@ -11,18 +11,18 @@ import {
   type RequestLaunchTemplateData,
 } from '@aws-sdk/client-ec2';
 import { LRUCache } from 'lru-cache';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { StringMap } from '../../api/kubernetes.ts';
-import { EC2_NODECLASS_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { Requirements } from '../../engine/requirements.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
-import type { Logger } from '../../observe/logger.ts';
+import {
+  EC2_NODECLASS_LABEL,
+  type EC2NodeClass,
+  type NodeClaim,
+  PLACEMENT_GROUP_PARTITION_LABEL,
+  type StringMap,
+} from '#api/objects';
+import { type InstanceType, Requirements } from '#engine/model';
+import { after, type Singleton } from '#kube/reconcilers';
+import { messageOf, remembering } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
 import { codeOf, combineErrors, isNotFound } from '../errors.ts';

@@ -1,9 +1,8 @@
 /** Reconcile steps that resolve the selectors of a NodeClass. */
-import { type ConditionUpdate, getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { causeOf } from '../../cloud/errors.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import { type ConditionUpdate, type EC2NodeClass, getCondition } from '#api/objects';
+import { causeOf } from '#cloud';
+import { messageOf } from '#lib';
+import type { Clock } from '#lib/clock';
 import { type Amis, amiStatus } from '../amis/amis.ts';
 import type { Alias } from '../amis/families.ts';
 import { AliasWithoutImages, UnsupportedAlias } from '../amis/queries.ts';

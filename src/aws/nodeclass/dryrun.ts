@@ -3,20 +3,18 @@
  * RunInstances.
  */
 import { CreateFleetCommand, type EC2Client, RunInstancesCommand, type TagSpecification } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { StringMap } from '../../api/kubernetes.ts';
 import {
   ARCH_LABEL,
+  type EC2NodeClass,
   INSTANCE_TENANCY_LABEL,
   INSTANCE_TYPE_LABEL,
+  type NodeClaim,
+  type NodePool,
   OS_LABEL,
+  type StringMap,
   WINDOWS_BUILD_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { Requirements } from '../../engine/requirements.ts';
+} from '#api/objects';
+import { type InstanceType, Requirements, requirementsOf } from '#engine/model';
 import { amiForType } from '../amis/ami-for-type.ts';
 import { familyOf, isWindows } from '../amis/families.ts';
 import { STANDARD } from '../amis/queries.ts';

@@ -1,8 +1,7 @@
 /** First step of a NodeClass: rejects values that the API server accepts although they are not usable. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { labelValueErrors } from '../../api/names.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { labelValueErrors, parseQuantity } from '#api/values';
+import { tryRun } from '#lib';
 import type { NodeClassStep, StepTools } from './step.ts';
 
 const TYPE = 'ValidationSucceeded';

@@ -1,13 +1,17 @@
 /** Maintains the hashes for the detection of NodeClass drift. */
-import { getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash } from '../../api/hash.ts';
-import { EC2_NODECLASS_HASH_V5, matchesV5Hash } from '../../api/hash-v5.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
-import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { type Informers, isNotFound, type KubeClient } from '../../kube/client.ts';
-import { type Reconciler, settled } from '../../kube/reconciler.ts';
+
+import { EC2_NODECLASS_HASH_V5, EC2_NODECLASS_HASH_VERSION, ec2NodeClassHash, matchesV5Hash } from '#api/hashes';
+import {
+  EC2_NODE_CLASS,
+  EC2_NODECLASS_HASH_ANNOTATION,
+  EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  type EC2NodeClass,
+  getCondition,
+  NODE_CLAIM,
+  type NodeClaim,
+} from '#api/objects';
+import { type Informers, isNotFound, type KubeClient } from '#kube/client';
+import { type Reconciler, settled } from '#kube/reconcilers';
 import { fieldErrors } from './fields.ts';
 
 export const claimsOf = (informers: Informers, nodeClass: EC2NodeClass): readonly NodeClaim[] =>

@@ -1,12 +1,9 @@
 /** Resolves the instance profile of a NodeClass: the profile of the spec, or a profile that is created for its role. */
 import { randomUUID } from 'node:crypto';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { causeOf } from '../../cloud/errors.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
+import { type EC2NodeClass, uidOf } from '#api/objects';
+import { causeOf } from '#cloud';
+import { messageOf, quoted } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
 import { type InstanceProfiles, RoleNotFound } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, profileName, profileTags, roleName, type Scope } from '../instanceprofiles/names.ts';
 import { type NodeClassStep, type StepTools, unresolvedResult, withStatus } from './step.ts';

@@ -1,14 +1,8 @@
 /** Deletes the AWS resources of a deleted NodeClass when no NodeClaim uses it. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { Informers, KubeClient } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Outcome, settled } from '../../kube/reconciler.ts';
-import { WAITING_ON_NODECLAIM_TERMINATION } from '../../observe/events/aws.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
+import { EC2_NODE_CLASS, EC2_NODECLASS_FINALIZER, type EC2NodeClass, uidOf } from '#api/objects';
+import { type Informers, type KubeClient, writeChanges } from '#kube/client';
+import { after, type EventRecorder, type Outcome, settled } from '#kube/reconcilers';
+import { eventOf, WAITING_ON_NODECLAIM_TERMINATION } from '#observe/events';
 import type { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
 import { classPath, isValidProfileName, profileName, type Scope } from '../instanceprofiles/names.ts';
 import type { LaunchTemplates } from '../launchtemplates/launchtemplates.ts';

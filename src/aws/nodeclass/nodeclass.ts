@@ -1,17 +1,17 @@
 /** Resolves EC2NodeClasses against AWS and sets their conditions. */
-import { causesOf, initConditions } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../api/kinds.ts';
-import { EC2_NODECLASS_FINALIZER } from '../../api/labels.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { NODE_CLASS_UNRESOLVED } from '../../observe/events/aws.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { INVALID_GPU_SHARING } from '../../observe/events/devices.ts';
-import type { Logger } from '../../observe/logger.ts';
+import {
+  causesOf,
+  EC2_NODE_CLASS,
+  EC2_NODECLASS_FINALIZER,
+  type EC2NodeClass,
+  initConditions,
+  NODE_CLAIM,
+} from '#api/objects';
+import { type KubeClient, writeChanges } from '#kube/client';
+import { after, type EventRecorder, type Outcome, type Reconciler, settled } from '#kube/reconcilers';
+import { quoted } from '#lib';
+import { eventOf, INVALID_GPU_SHARING, NODE_CLASS_UNRESOLVED } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import { CONSUMABLE_CAPACITY_ANNOTATION, gpuSharing } from '../dra/static-templates.ts';
 import type { NodeClassStep, NodeClassStepResult } from './step.ts';
 

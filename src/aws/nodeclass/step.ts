@@ -3,11 +3,12 @@ import {
   type ConditionUpdate,
   EC2NODECLASS_CONDITIONS,
   EC2NODECLASS_RESERVED_CONDITIONS,
+  type EC2NodeClass,
+  type EC2NodeClassStatus,
   isTrue,
   setCondition,
-} from '../../api/conditions.ts';
-import type { EC2NodeClass, EC2NodeClassStatus } from '../../api/ec2-nodeclass.ts';
-import type { Logger } from '../../observe/logger.ts';
+} from '#api/objects';
+import type { Logger } from '#observe/logger';
 import { lastingText, mayPass } from '../errors.ts';
 
 export interface NodeClassStepResult {

@@ -1,17 +1,19 @@
 /** Last step of a NodeClass: validates its settings and the controller's permission to launch it. */
 import type { EC2Client } from '@aws-sdk/client-ec2';
-import { getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
-import { EC2_NODECLASS_HASH_ANNOTATION, EC2_NODECLASS_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { causeOf } from '../../cloud/errors.ts';
-import type { Informers } from '../../kube/client.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
-import type { Logger } from '../../observe/logger.ts';
+import {
+  EC2_NODE_CLASS,
+  EC2_NODECLASS_HASH_ANNOTATION,
+  EC2_NODECLASS_HASH_VERSION_ANNOTATION,
+  type EC2NodeClass,
+  getCondition,
+  NODE_POOL,
+  type NodePool,
+} from '#api/objects';
+import { causeOf } from '#cloud';
+import type { Informers } from '#kube/client';
+import { defined, messageOf } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { familyOf } from '../amis/families.ts';
 import type { ClusterCidr, ClusterFacts } from '../cluster.ts';
 import { isExpired, isServerFault, isUnanswered } from '../errors.ts';

@@ -1,17 +1,21 @@
 /** Publishes the offerings that NodePools can launch, with their prices. */
-import { isTrue } from '../../api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import type { CloudProvider } from '../../cloud/provider.ts';
-import { requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import type { Informers } from '../../kube/client.ts';
-import { after, type KeyedWorker } from '../../kube/reconciler.ts';
-import { own } from '../../lib/own.ts';
-import { sameItems } from '../../lib/same-items.ts';
-import type { Sample } from '../../observe/samples.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  INSTANCE_TYPE_LABEL,
+  isTrue,
+  type KubeObject,
+  NODE_CLAIM,
+  NODE_POOL,
+  type NodePool,
+  ZONE_LABEL,
+} from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import { type InstanceType, requirementsOf } from '#engine/model';
+import type { Informers } from '#kube/client';
+import { after, type KeyedWorker } from '#kube/reconcilers';
+import { own, sameItems } from '#lib';
+import type { Sample } from '#observe/metrics';
 import { combineErrors } from '../errors.ts';
 import type { AwsMetrics } from '../metrics.ts';
 import type { Pricing } from '../pricing/pricing.ts';

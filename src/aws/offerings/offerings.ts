@@ -8,11 +8,10 @@ import {
   PLACEMENT_GROUP_PARTITION_LABEL,
   ZONE_ID_LABEL,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { InstanceType, Offering, Requirement } from '../../engine/model.ts';
-import { type DiscountedPrice, offeringPrices } from '../../engine/price-book/book-entries.ts';
-import { sharedRequirements } from '../../engine/shared-types.ts';
-import { defined } from '../../lib/defined.ts';
+} from '#api/objects';
+import { type DiscountedPrice, offeringPrices } from '#engine/costs';
+import { type InstanceType, type Offering, type Requirement, sharedRequirements } from '#engine/model';
+import { defined } from '#lib';
 import type { PlacementGroup } from '../placementgroups.ts';
 import type { CapacityReservation } from '../reservations/reservations.ts';
 import type { Zone } from '../subnets/zones.ts';

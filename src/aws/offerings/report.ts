@@ -3,18 +3,29 @@
  * serves it.
  */
 import { setImmediate } from 'node:timers/promises';
-import { getCondition, isTrue, READY } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
-import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { unreadyText } from '../../api/nodepool-readiness.ts';
-import { offeringOf, requirementsOf, satisfiesMinValues } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { LOOSE, type Requirements } from '../../engine/requirements.ts';
-import type { Informers } from '../../kube/client.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  getCondition,
+  isTrue,
+  NODE_POOL,
+  type NodePool,
+  READY,
+  ZONE_LABEL,
+} from '#api/objects';
+import { unreadyText } from '#api/validation';
+import {
+  type InstanceType,
+  LOOSE,
+  offeringOf,
+  type Requirements,
+  requirementsOf,
+  satisfiesMinValues,
+} from '#engine/model';
+import type { Informers } from '#kube/client';
+import { defined, messageOf } from '#lib';
 import { poolRequirements } from '../nodepools.ts';
 import type { SpotPoolView, SpotRisk } from '../spot-risk/spot-risk.ts';
 import { isLasting, type Obstacle, type ObstacleCode, type OfferingEntry, type Surveyed } from './offerings.ts';

@@ -1,9 +1,8 @@
 /** Offerings that recently had no capacity, or could not be launched for another reason. */
-import { formatDuration } from '../../api/duration.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { formatDuration } from '#api/values';
+import { defined } from '#lib';
+import { type Clock, TtlCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 
 /** Time for which a shortage is recorded, and longest pause after a failure. */
 export const SHORTAGE_TTL_MS = 3 * 60_000;

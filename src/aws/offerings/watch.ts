@@ -2,13 +2,11 @@
  * Reports unavailable offerings of NodePools as events, and logs an error if a NodePool has no available offering.
  * Causes are recorded shortages, missing prices and zonal shifts, not the requirements of the NodePool.
  */
-import { NODE_POOL } from '../../api/kinds.ts';
-import type { Informers } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
-import { OFFERINGS_AVAILABLE, OFFERINGS_SHORT, OFFERINGS_UNAVAILABLE } from '../../observe/events/nodepools.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { NODE_POOL } from '#api/objects';
+import type { Informers } from '#kube/client';
+import { after, type EventRecorder, type Singleton } from '#kube/reconcilers';
+import { eventOf, type KeyedEvent, OFFERINGS_AVAILABLE, OFFERINGS_SHORT, OFFERINGS_UNAVAILABLE } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import type { ObstacleCode } from './offerings.ts';
 import type { OutOffering, PoolOfferings } from './report.ts';
 

@@ -3,7 +3,7 @@
  * generation and one letter per trait (`m8gd`: m, 8, g, d). Prices of a family are proportional to the size. A trait
  * changes the price by a similar factor in every family.
  */
-import { unitsOf } from '../../engine/instance-sizes.ts';
+import { unitsOf } from '#engine/model';
 
 interface Family {
   readonly name: string;

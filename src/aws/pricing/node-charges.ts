@@ -4,9 +4,9 @@
  * prices for a NodeClass in one request. Other regions charge up to twice as much for volumes, a few cents a day for
  * usual sizes. Sources: aws.amazon.com/ebs/pricing, aws.amazon.com/vpc/pricing.
  */
-import type { BlockDeviceMapping, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import type { NodeCharges } from '../../engine/node-extras.ts';
+import type { BlockDeviceMapping, EC2NodeClass } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import type { NodeCharges } from '#engine/costs';
 import type { AmiFamily } from '../amis/families.ts';
 
 const GIB = 2 ** 30;

@@ -1,10 +1,7 @@
 /** Prices that NodeOverlays set for instance types by name. They apply to types without an AWS price. */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE_OVERLAY } from '../../api/kinds.ts';
-import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import type { NodeOverlay } from '../../api/nodeoverlay.ts';
-import type { Informers, Store } from '../../kube/client.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { INSTANCE_TYPE_LABEL, isTrue, NODE_OVERLAY, type NodeOverlay } from '#api/objects';
+import type { Informers, Store } from '#kube/client';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 
 const TTL_MS = 5 * 60_000;
 

@@ -4,16 +4,12 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
-import { EMPTY_BOOK, MOST_BYTES, type PriceBook } from '../../api/price-book/price-book.ts';
-import { entryName, readPriceBook } from '../../api/price-book/read.ts';
-import { bookInForce, type DiscountedPrice, isExpired } from '../../engine/price-book/book-entries.ts';
-import type { Commitment } from '../../engine/price-book/commitment.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Timepiece } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { InputError } from '../../lib/input-error.ts';
-import { timeOf } from '../../lib/times.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { EMPTY_BOOK, entryName, MOST_BYTES, type PriceBook, readPriceBook } from '#api/price-book';
+import { bookInForce, type Commitment, type DiscountedPrice, isExpired } from '#engine/costs';
+import { after, type Singleton } from '#kube/reconcilers';
+import { InputError, messageOf, timeOf } from '#lib';
+import type { Timepiece } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 
 const POLL_MS = 60_000;
 /** Time between the warning about an entry and its end. */

@@ -1,11 +1,10 @@
 /** Current prices of instances. Lookups never wait, because a background controller refreshes the prices. */
 import { type EC2Client, paginateDescribeSpotPriceHistory, type SpotPrice } from '@aws-sdk/client-ec2';
 import { type Filter, type PricingClient, paginateGetProducts } from '@aws-sdk/client-pricing';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { rejections } from '../../lib/rejections.ts';
-import { tryRun } from '../../lib/try-run.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { after, type Singleton } from '#kube/reconcilers';
+import { rejections, tryRun } from '#lib';
+import type { Clock } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { type Check, moment, problemOf, structure, text } from '../answers/checks.ts';
 import { type ReportUnusable, usableItems } from '../answers/unusable.ts';
 import { combineErrors } from '../errors.ts';

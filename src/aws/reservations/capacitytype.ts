@@ -4,19 +4,20 @@
  * for correct prices and consolidation. The reverse change is never made: an instance that uses an open reservation
  * keeps its label.
  */
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
   REGISTERED_LABEL,
-} from '../../api/labels.ts';
-import type { Informers, KubeClient } from '../../kube/client.ts';
-import { deleteExactly, writeChanges } from '../../kube/patch.ts';
-import { after, Requeue, type Singleton } from '../../kube/reconciler.ts';
-import { rejections } from '../../lib/rejections.ts';
+} from '#api/objects';
+import { deleteExactly, type Informers, type KubeClient, writeChanges } from '#kube/client';
+import { after, Requeue, type Singleton } from '#kube/reconcilers';
+import { rejections } from '#lib';
 import { combineErrors } from '../errors.ts';
 import { providerId } from '../instances/instance.ts';
 import type { Instances } from '../instances/instances.ts';

@@ -6,11 +6,10 @@ import {
   type EC2Client,
   paginateDescribeCapacityReservations,
 } from '@aws-sdk/client-ec2';
-import type { CapacityReservationStatus, EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { type Freshness, LoadingCache } from '../../lib/ttl-cache.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { CapacityReservationStatus, EC2NodeClass } from '#api/objects';
+import { defined } from '#lib';
+import { type Clock, type Freshness, LoadingCache } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { isNotFound } from '../errors.ts';
 import { fingerprint } from '../fingerprint.ts';
 import { pagesOf } from '../pages.ts';

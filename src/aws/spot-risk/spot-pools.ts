@@ -1,5 +1,5 @@
 /** History of spot pools: decaying counts for a limited number of pools, with a text form that survives restarts. */
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import { interruptionsPerHour, type PoolCounts } from './rate.ts';
 
 /** Instance type in a zone. */

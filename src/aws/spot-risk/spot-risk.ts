@@ -1,10 +1,7 @@
 /** Spot risk: the additional cost of spot pools with recent interruptions, and the storage of their history. */
 
-import { ConfigMapDocument, type DocumentOptions } from '../../kube/config-map-document.ts';
-import type { Kept } from '../../kube/document-keeper.ts';
-import { DocumentKeeper } from '../../kube/document-keeper.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { TtlCache } from '../../lib/ttl-cache.ts';
+import { ConfigMapDocument, DocumentKeeper, type DocumentOptions, type Kept } from '#kube/reconcilers';
+import { type Clock, TtlCache } from '#lib/clock';
 import { expectedPart, interruptionsPerHour, type PoolCounts, steppedPart } from './rate.ts';
 import { poolKey, type SpotPool, SpotPools } from './spot-pools.ts';
 

@@ -1,11 +1,15 @@
 /** Measures the running time of instances in each spot pool every minute, and refreshes the decaying history. */
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf } from '../../api/object-fields.ts';
-import type { Informers } from '../../kube/client.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  NODE_CLAIM,
+  type NodeClaim,
+  ZONE_LABEL,
+} from '#api/objects';
+import type { Informers } from '#kube/client';
+import { after, type Singleton } from '#kube/reconcilers';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import { poolKey, type SpotPool } from './spot-pools.ts';
 import type { SpotRisk } from './spot-risk.ts';
 

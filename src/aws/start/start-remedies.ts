@@ -1,5 +1,5 @@
 /** Remedies for the first failures that users see: credentials, permissions, region, cluster name, network. */
-import { StartError } from '../../process/start-error.ts';
+import { StartError } from '#process/life';
 import { codeOf, isDenied, isExpired, mayPass } from '../errors.ts';
 
 interface StartFacts {

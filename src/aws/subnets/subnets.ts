@@ -1,13 +1,15 @@
 /** Subnets that a NodeClass selects, with the number of free addresses. */
 import { type EC2Client, paginateDescribeSubnets, type Subnet } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass, SubnetSelectorTerm, SubnetStatus } from '../../api/ec2-nodeclass.ts';
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { compatibleOfferings } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { Requirements } from '../../engine/requirements.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { type Freshness, LoadingCache, TtlCache } from '../../lib/ttl-cache.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  type EC2NodeClass,
+  type SubnetSelectorTerm,
+  type SubnetStatus,
+  ZONE_LABEL,
+} from '#api/objects';
+import { compatibleOfferings, type InstanceType, Requirements } from '#engine/model';
+import { defined } from '#lib';
+import { type Clock, type Freshness, LoadingCache, TtlCache } from '#lib/clock';
 import { pagesOf } from '../pages.ts';
 import { tagFilters } from '../tags.ts';
 

@@ -1,4 +1,4 @@
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
 
 /** A zone in which a NodeClass has subnets. */
 export interface Zone {

@@ -1,5 +1,5 @@
 /** User data of AL2: EKS's bootstrap script, after the custom scripts. */
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { isIpv6 } from '../cluster.ts';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { kubeletArguments } from './kubeletargs.ts';

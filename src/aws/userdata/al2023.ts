@@ -4,8 +4,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import { Document, isMap, isScalar, parseAllDocuments, parseDocument, type Scalar, visit } from 'yaml';
-import { NodeClassNotReady } from '../../cloud/errors.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import { NodeClassNotReady } from '#cloud';
+import { messageOf } from '#lib';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 import { labelArgument } from './kubeletargs.ts';
 import { contentType, isMime, type MimePart, parseMime, writeMime } from './mime.ts';

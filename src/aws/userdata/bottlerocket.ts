@@ -1,9 +1,8 @@
 /** User data of Bottlerocket: TOML settings, merged from the custom settings and the settings of the provider. */
 import { LRUCache } from 'lru-cache';
 import { parse, stringify, TomlError, type TomlTable } from 'smol-toml';
-import { defined } from '../../lib/defined.ts';
-import { own } from '../../lib/own.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { defined, own } from '#lib';
+import type { Logger } from '#observe/logger';
 import { type Bootstrap, InvalidUserData } from './input.ts';
 
 /** Valid settings under `settings.kubernetes`. Bottlerocket does not boot with other settings. */

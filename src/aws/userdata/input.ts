@@ -1,7 +1,11 @@
 /** Settings that a node of any AMI family needs to join the cluster. */
-import type { Taint } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, DO_NOT_SYNC_TAINTS_LABEL, UNREGISTERED_TAINT } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  DO_NOT_SYNC_TAINTS_LABEL,
+  type NodeClaim,
+  type Taint,
+  UNREGISTERED_TAINT,
+} from '#api/objects';
 import type { AmiFamily } from '../amis/families.ts';
 import type { ClusterFacts } from '../cluster.ts';
 import type { Kubelet, RawKubelet } from '../kubelet/block.ts';

@@ -1,6 +1,6 @@
 /** Kubelet settings in a launch template. */
 
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { type Kubelet, parseKubelet, type RawKubelet } from '../kubelet/block.ts';
 import { type Reserved, resolveReserved } from '../kubelet/expressions.ts';
 import { canonicalDurations } from './kubeletargs.ts';

@@ -1,7 +1,7 @@
 /** Kubelet settings as command-line arguments, for AMI families with a bootstrap script. */
 
-import { formatDuration, parseDuration } from '../../api/duration.ts';
-import type { StringMap, Taint } from '../../api/kubernetes.ts';
+import type { StringMap, Taint } from '#api/objects';
+import { formatDuration, parseDuration } from '#api/values';
 import type { Kubelet } from '../kubelet/block.ts';
 
 const quote = (text: string): string => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;

@@ -1,6 +1,6 @@
 /** Multipart archives, with which cloud-init and nodeadm receive several documents. */
 
-import { put } from '../../lib/own.ts';
+import { put } from '#lib';
 
 export interface MimePart {
   readonly headers: Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 /** Renders the user data that a node runs at its first boot. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { EC2NodeClass } from '#api/objects';
+import type { Logger } from '#observe/logger';
 import { type AmiFamily, aliasOf } from '../amis/families.ts';
 import { al2UserData } from './al2.ts';
 import { al2023UserData } from './al2023.ts';

@@ -1,6 +1,6 @@
 /** Reads the zonal shifts of a cluster from Application Recovery Controller. */
 import type { EKSClient } from '@aws-sdk/client-eks';
-import { tryRun } from '../../lib/try-run.ts';
+import { tryRun } from '#lib';
 import { amount, list, problemOf, structure, text } from '../answers/checks.ts';
 import { UnusableAnswer } from '../answers/unusable.ts';
 import { signedRequest } from '../signed.ts';

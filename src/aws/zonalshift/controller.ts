@@ -1,15 +1,10 @@
 /** Reads the zonal shifts of the cluster at the start, then polls them and publishes events on the affected NodePools. */
 
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../api/kinds.ts';
-import { ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import type { Informers } from '../../kube/client.ts';
-import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { ZONAL_SHIFT_ACTIVE, ZONAL_SHIFT_CLEARED } from '../../observe/events/nodepools.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, NODE_POOL, type NodePool, ZONE_ID_LABEL, ZONE_LABEL } from '#api/objects';
+import type { Informers } from '#kube/client';
+import { after, type EventNote, type EventRecorder, type Singleton } from '#kube/reconcilers';
+import { messageOf } from '#lib';
+import { eventOf, ZONAL_SHIFT_ACTIVE, ZONAL_SHIFT_CLEARED } from '#observe/events';
 import type { Clients } from '../clients.ts';
 import { clusterArn } from '../cluster.ts';
 import { poolRequirements } from '../nodepools.ts';

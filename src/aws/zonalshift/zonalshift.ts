@@ -1,5 +1,5 @@
 /** Zones that the operator must not use, because the cluster's traffic is shifted away from them. */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { Shift, ShiftSource } from './client.ts';
 
 /** Current zonal shifts. */

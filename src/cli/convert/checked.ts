@@ -1,5 +1,5 @@
 /** Validates converted objects against the CustomResourceDefinitions of v1. */
-import type { KubeObject } from '../../api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { InputError } from '../objects/errors.ts';
 import { reviewOf } from '../objects/stored.ts';
 import { hasTemplate, type ObjectEdit } from './edit.ts';

@@ -1,6 +1,6 @@
 /** Edits an object of a document by the paths of its fields. Keeps comments and the order of unchanged fields. */
 import { isMap, isScalar, isSeq, Pair, type YAMLMap, type YAMLSeq } from 'yaml';
-import { quoted } from '../../lib/quoted.ts';
+import { quoted } from '#lib';
 import { InputError } from '../objects/errors.ts';
 import { emptyMap, isMissing, keyOf, nodeOf, pairOf, plain } from './nodes.ts';
 import { fieldText, type NoteLevel, type Path, type TakeNote } from './notes.ts';

@@ -1,8 +1,6 @@
 /** Converts values of Karpenter's chart, of any release, to values of this chart. */
 import { isMap, isScalar, type Pair, Scalar, YAMLMap } from 'yaml';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { own } from '../../lib/own.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { nearestName, own, quoted } from '#lib';
 import { KNOWN_VALUES } from './chart-values.ts';
 import {
   DROPPED_VALUES,

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import { isAlias, isMap, isScalar, isSeq, type Document as YamlDocument } from 'yaml';
-import { isObject } from '../../lib/json-object.ts';
+import { isObject } from '#lib';
 import { type Example, withExamples } from '../describe.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';

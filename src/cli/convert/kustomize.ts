@@ -2,8 +2,7 @@
 
 import { basename, dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { isObject, type JsonObject, tryRun } from '#lib';
 import type { SourceFile } from './documents.ts';
 import type { Notes, Path, TakeNote } from './notes.ts';
 

@@ -3,7 +3,7 @@
  * together.
  */
 import { isMap, Pair, type YAMLMap } from 'yaml';
-import { AWS_GROUP, KARPENTER_GROUP, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { AWS_GROUP, KARPENTER_GROUP, NODEPOOL_LABEL } from '#api/objects';
 import { InputError } from '../objects/errors.ts';
 import { checkConverted, faultsOf } from './checked.ts';
 import type { SourceFile } from './documents.ts';

@@ -1,6 +1,6 @@
 /** Converts an AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 or an EC2NodeClass of v1beta1 to an EC2NodeClass of v1. */
-import { parseQuantity } from '../../api/quantity.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { parseQuantity } from '#api/values';
+import { tryRun } from '#lib';
 import { hasTemplate, type ObjectEdit } from './edit.ts';
 import { cleanMetadata } from './metadata.ts';
 import type { Path } from './notes.ts';

@@ -1,8 +1,7 @@
 /** Converts a NodePool of karpenter.sh/v1beta1 to v1, and removes leftovers of conversion webhooks from v1 objects. */
 import { Pair } from 'yaml';
-import { AWS_GROUP } from '../../api/labels.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { AWS_GROUP } from '#api/objects';
+import { messageOf, parseJson } from '#lib';
 import type { ObjectEdit } from './edit.ts';
 import { cleanMetadata, renameAnnotations } from './metadata.ts';
 import { isMissing, nodeOf } from './nodes.ts';

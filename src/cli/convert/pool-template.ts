@@ -9,7 +9,7 @@ import {
   NODEPOOL_LABEL,
   normalizeLabel,
   OS_LABEL,
-} from '../../api/labels.ts';
+} from '#api/objects';
 import type { ObjectEdit } from './edit.ts';
 import type { Path } from './notes.ts';
 import { GONE_LABELS, LEGACY_TAINT, OLD_POOL_LABEL } from './renames.ts';

@@ -1,5 +1,5 @@
 /** Names of Karpenter's alpha and beta APIs, and their names in v1. */
-import { DO_NOT_DISRUPT_ANNOTATION, NODEPOOL_HASH_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, NODEPOOL_HASH_ANNOTATION, NODEPOOL_LABEL } from '#api/objects';
 
 export const OLD_POOL_LABEL = 'karpenter.sh/provisioner-name';
 

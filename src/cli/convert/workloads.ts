@@ -1,6 +1,6 @@
 /** Renames labels, annotations and taints of old Karpenter APIs in pods and in objects with a pod template. */
 import { type Document, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
 import { entriesOf, keyOf, nodeOf, plain, resolveAlias } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
 import type { FoundObject } from './objects.ts';

@@ -1,7 +1,7 @@
 /** Computes the costs of past hours or days. */
-import { timeOf, timestamp } from '../../lib/times.ts';
-import { hoursIn } from '../../observe/history/cost-hours.ts';
-import type { HistoryView, HourView } from '../../process/history-view.ts';
+import { timeOf, timestamp } from '#lib';
+import { hoursIn } from '#observe/history';
+import type { HistoryView, HourView } from '#process/server';
 
 export type Per = 'hour' | 'day';
 

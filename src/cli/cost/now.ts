@@ -1,15 +1,16 @@
 /** Computes current costs, grouped by one dimension. */
 
-import { CostAccount, type NodePrice } from '../../engine/cost/account.ts';
-import { nodePrices } from '../../engine/cost/node-prices.ts';
 import {
+  CostAccount,
   type CostDimension,
   type CostGroup,
   type CostReport,
   type CostSums,
   HOURS_PER_MONTH,
-} from '../../engine/cost/report.ts';
-import type { StateNode } from '../../engine/model.ts';
+  type NodePrice,
+  nodePrices,
+} from '#engine/costs';
+import type { StateNode } from '#engine/model';
 import type { Manifest } from '../objects/read.ts';
 import { worldOf } from '../objects/snapshot.ts';
 import type { TypesFor } from '../scenario.ts';

@@ -1,10 +1,9 @@
 /** Prices of the demo's nodes as AWS bills them: instances of the local AWS, their volumes and their public IPv4 addresses. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { familyOf } from '../../aws/amis/families.ts';
-import { nodeCharges } from '../../aws/pricing/node-charges.ts';
-import { billedUsdPerHour } from '../../engine/billed-price.ts';
-import { chargesUsdPerHour } from '../../engine/node-extras.ts';
-import type { LocalInstance, LocalInstances, Spending } from '../../local/aws/types.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { nodeCharges } from '#aws/instance-types';
+import { familyOf } from '#aws/node-classes';
+import { billedUsdPerHour, chargesUsdPerHour } from '#engine/costs';
+import type { LocalInstance, LocalInstances, Spending } from '#local/aws';
 
 export interface BillSources {
   readonly instances: Pick<LocalInstances, 'list'>;

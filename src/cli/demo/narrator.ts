@@ -1,9 +1,6 @@
 /** Prints each step in the life of NodeClaims and nodes once, when it is observed. */
-import { isTrue } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { World } from '../../local/world.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, isTrue, type NodeClaim, type Pod, ZONE_LABEL } from '#api/objects';
+import type { World } from '#local/world';
 import type { Bills } from './bills.ts';
 import { type Screen, usd } from './screen.ts';
 import type { View } from './view.ts';

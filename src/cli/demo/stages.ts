@@ -3,10 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import type { LocalInstance } from '../../local/aws/types.ts';
-import type { World } from '../../local/world.ts';
+import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, type KubeObject, NODE_POOL } from '#api/objects';
+import type { LocalInstance } from '#local/aws';
+import type { World } from '#local/world';
 import type { Bills } from './bills.ts';
 import type { Narrator } from './narrator.ts';
 import { type Screen, usd } from './screen.ts';

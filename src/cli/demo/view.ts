@@ -1,13 +1,19 @@
 /** Watches the objects of the cluster, the same objects that `kubectl get -w` shows. */
-import { isTrue } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, EVENT, type Kind, NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { Cache } from '../../local/cache.ts';
-import { cachesInProcess } from '../../local/in-process.ts';
-import type { World } from '../../local/world.ts';
+import {
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  EVENT,
+  isTrue,
+  type Kind,
+  NODE,
+  NODE_CLAIM,
+  NODEPOOL_LABEL,
+  type NodeClaim,
+  POD,
+  type Pod,
+} from '#api/objects';
+import { type Cache, cachesInProcess } from '#local/api-server';
+import type { World } from '#local/world';
 
 export interface View {
   readonly pods: Cache<Pod>;

@@ -1,11 +1,16 @@
 /** Manifests in which all pods of NodePools are pending, so that the planner packs them on new nodes. */
-import type { KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { RightRequests } from '../../engine/cost/efficiency.ts';
-import { isOwnedByDaemonSet, isTerminal, isTerminating } from '../../engine/pods.ts';
-import { amountIn, podRequests, quantityOf } from '../../engine/resources.ts';
-import { workloadOf } from '../../engine/workloads.ts';
-import { own } from '../../lib/own.ts';
+import { type KubeObject, NODEPOOL_LABEL, type Pod, type PodSpec } from '#api/objects';
+import type { RightRequests } from '#engine/costs';
+import {
+  amountIn,
+  isOwnedByDaemonSet,
+  isTerminal,
+  isTerminating,
+  podRequests,
+  quantityOf,
+  workloadOf,
+} from '#engine/model';
+import { own } from '#lib';
 import type { Manifest } from '../objects/read.ts';
 
 /** Objects that describe the present nodes and the present places of pods. */

@@ -1,18 +1,17 @@
 /** Efficiency of a cluster in a public format. */
-import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { billedPriceOf, idleShare } from '../../engine/cost/account.ts';
+import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL } from '#api/objects';
 import {
+  billedPriceOf,
   type EfficiencyDimension,
   type EfficiencyGroup,
   efficiencyGroups,
+  HOURS_PER_MONTH,
+  idleShare,
   rightRequests,
-} from '../../engine/cost/efficiency.ts';
-import { HOURS_PER_MONTH } from '../../engine/cost/report.ts';
-import type { StateNode } from '../../engine/model.ts';
-import type { ClusterTotals } from '../../engine/what-if/effect.ts';
-import { defined } from '../../lib/defined.ts';
-import { own } from '../../lib/own.ts';
-import { timestamp } from '../../lib/times.ts';
+} from '#engine/costs';
+import type { StateNode } from '#engine/model';
+import type { ClusterTotals } from '#engine/what-if';
+import { defined, own, timestamp } from '#lib';
 import type { PricedNodes } from '../cost/now.ts';
 import type { Manifest } from '../objects/read.ts';
 import { type ManifestSolveOptions, solveManifests, totalsAfter } from '../solve-manifests.ts';

@@ -1,9 +1,8 @@
 /** Reads the use of pods from the metrics API of the cluster or from Prometheus. */
-import type { PodUse, Use } from '../../engine/cost/efficiency.ts';
-import { amountOf } from '../../engine/resources.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { own } from '../../lib/own.ts';
+import type { PodUse, Use } from '#engine/costs';
+import { amountOf } from '#engine/model';
+import type { HttpKubeReader } from '#kube/connection';
+import { messageOf, own } from '#lib';
 import { textOf } from '../operator.ts';
 
 export interface UseReport {

@@ -1,9 +1,8 @@
 /** Converts the findings of `karpenter doctor` that concern a migration. */
 
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import type { EC2NodeClass, Node } from '#api/objects';
+import type { HttpKubeReader } from '#kube/connection';
+import { messageOf } from '#lib';
 import type { Facts } from './facts.ts';
 import { type Item, itemsIn } from './items.ts';
 import { instanceIdOfNode } from './origins.ts';
@@ -34,7 +33,7 @@ export async function accountItems(
       unknown('AWS account', 'the name of the cluster is unknown', 'karpenter migrate status --cluster-name NAME'),
     ];
   const roles = facts.of<EC2NodeClass>('EC2NodeClass').flatMap(({ spec }) => spec?.role ?? []);
-  const { examineForUpgrade } = await import('../../aws/doctor/upgrade.ts');
+  const { examineForUpgrade } = await import('#aws/doctor');
   try {
     const findings = await examineForUpgrade(client, {
       clusterName,

@@ -1,8 +1,8 @@
 /** Facts that `migrate` reads from a cluster or from a file. Secrets are redacted when they are read. */
-import type { KubeObject, Workload } from '../../api/kubernetes.ts';
-import { controllerOf, type FoundController } from '../../aws/doctor/cluster.ts';
-import { isNotFound } from '../../kube/client.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
+import type { KubeObject, Workload } from '#api/objects';
+import { controllerOf, type FoundController } from '#aws/leftovers';
+import { isNotFound } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
 import { InputError, messageOf } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { snapshotInfos } from '../objects/snapshot-info.ts';

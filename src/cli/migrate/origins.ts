@@ -1,7 +1,6 @@
 /** Determines the controllers or groups that created the nodes of a cluster. */
-import type { Node } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
+import { NODEPOOL_LABEL, type Node } from '#api/objects';
+import { own } from '#lib';
 
 /** Label of alpha versions. */
 export const PROVISIONER_LABEL = 'karpenter.sh/provisioner-name';

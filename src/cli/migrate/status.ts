@@ -1,5 +1,5 @@
 /** Reports the progress of a cluster's migration to Karpenter v1 and this operator. */
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { commandOrText } from '../render/shell.ts';
 import { counted } from '../render/table.ts';
 import { indented, terminalWidth } from '../render/wrap.ts';

@@ -3,25 +3,21 @@
  * NodeClasses in the same way as the EC2 provider.
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
-import { ARCH_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { type AmiFamily, familyOf, isWindows } from '../../aws/amis/families.ts';
-import { canLaunch } from '../../aws/instancetypes/compatibility.ts';
-import { cpuCreditsOf } from '../../aws/instancetypes/cpu-credits.ts';
-import { typeRequirements } from '../../aws/instancetypes/labels.ts';
-import { typeTerms } from '../../aws/instancetypes/type-terms.ts';
-import { type Kubelet, parseKubelet } from '../../aws/kubelet/block.ts';
-import { podTerms } from '../../aws/kubelet/pod-limit.ts';
-import { baseOfferings } from '../../aws/offerings/offerings.ts';
-import type { Zone as OfferedZone } from '../../aws/subnets/zones.ts';
-import { amountsOf, type TypeTerms } from '../../engine/capacity-terms.ts';
-import { requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { defined } from '../../lib/defined.ts';
-import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
-import type { Catalogue } from '../../local/aws/options.ts';
+import { ARCH_LABEL, type EC2NodeClass, type NodePool } from '#api/objects';
+import { DEFAULT_CPU_UTILIZATION } from '#api/values';
+import {
+  baseOfferings,
+  canLaunch,
+  cpuCreditsOf,
+  type Zone as OfferedZone,
+  typeRequirements,
+  typeTerms,
+} from '#aws/instance-types';
+import { type AmiFamily, familyOf, isWindows, type Kubelet, parseKubelet, podTerms } from '#aws/node-classes';
+import { amountsOf, type InstanceType, requirementsOf, type TypeTerms } from '#engine/model';
+import { defined } from '#lib';
+import type { Catalogue } from '#local/aws';
+import { ruleBuiltCatalogue } from '#local/machines';
 import { InputError, messageOf } from './errors.ts';
 import { imageArchitectures } from './images.ts';
 import { DEFAULT_REGION, placesOf, type Zone, zonesOfClass } from './places.ts';

@@ -2,9 +2,9 @@
  * Reads instance types from the file of `--instance-types`, or from the operator, in the format of
  * `engine/instance-type-report.ts`.
  */
-import { type InstanceTypeEntry, instanceTypeOf } from '../../engine/instance-type-report.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import type { Field } from '../../lib/field.ts';
+import { type InstanceTypeEntry, instanceTypeOf } from '#engine/explanations';
+import type { InstanceType } from '#engine/model';
+import type { Field } from '#lib';
 import { checkExpressions, checkQuantities, fieldIn } from './check.ts';
 import { readJson } from './text.ts';
 

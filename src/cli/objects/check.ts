@@ -1,6 +1,6 @@
 /** Checks the fields of built-in objects that the engine relies on. */
-import { isQuantity } from '../../api/quantity.ts';
-import { Field, type Wording } from '../../lib/field.ts';
+import { isQuantity } from '#api/values';
+import { Field, type Wording } from '#lib';
 import { InputError } from './errors.ts';
 
 /** Types with error messages that omit the value, because the value may be large. */

@@ -1,17 +1,15 @@
 /** Dynamic resources in manifests: claims that the claim controller would create, and the devices of new nodes. */
-import type { ResourceClaim, ResourceClaimTemplate } from '../../api/dra/objects.ts';
-import { CONFIG_MAP, RESOURCE_CLAIM } from '../../api/kinds.ts';
-import type { ConfigMap, Pod } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
 import {
-  CONSUMABLE_CAPACITY_ANNOTATION,
-  gpuSharing,
-  type StaticDrivers,
-  staticTemplates,
-} from '../../aws/dra/static-templates.ts';
-import type { ClusterState } from '../../state/cluster.ts';
-import { DEVICE_TEMPLATES_LABEL, readDeclarations } from '../../state/devices/declared.ts';
-import { DeviceSources } from '../../state/devices/sources.ts';
+  CONFIG_MAP,
+  type ConfigMap,
+  type NodePool,
+  type Pod,
+  RESOURCE_CLAIM,
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+} from '#api/objects';
+import { CONSUMABLE_CAPACITY_ANNOTATION, gpuSharing, type StaticDrivers, staticTemplates } from '#aws/node-classes';
+import { type ClusterState, DEVICE_TEMPLATES_LABEL, DeviceSources, readDeclarations } from '#state';
 import type { NodeClasses } from './node-classes.ts';
 import type { Manifest } from './read.ts';
 

@@ -1,14 +1,17 @@
 /** Computes the conditions Drifted and Consolidatable of NodeClaims, as the operator would set them for the given objects. */
-import { getCondition } from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { CAPACITY_RESERVATION_ID_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { isPlacementGroupDrifted, nodeClassDrift } from '../../aws/drift.ts';
-import { adopted, lostItsType } from '../../engine/drift.ts';
-import { awaitsMaintenance, MAINTENANCE_PLANNED } from '../../engine/maintenance.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { judgeClaim } from '../../planner/claim-conditions.ts';
+import {
+  CAPACITY_RESERVATION_ID_LABEL,
+  type EC2NodeClass,
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  ZONE_LABEL,
+} from '#api/objects';
+import { isPlacementGroupDrifted, nodeClassDrift } from '#aws/node-classes';
+import { adopted, awaitsMaintenance, type InstanceType, lostItsType, MAINTENANCE_PLANNED } from '#engine/model';
+import { judgeClaim } from '#planner';
 import type { NodeClasses } from './node-classes.ts';
 import type { ReadPool } from './pools.ts';
 

@@ -1,2 +1,1 @@
-export { messageOf } from '../../lib/error-message.ts';
-export { InputError } from '../../lib/input-error.ts';
+export { InputError, messageOf } from '#lib';

@@ -1,13 +1,8 @@
 /** Kinds that the operator reads only if the feature gate of the same name is open: NodeOverlays and CapacityBuffers. */
-import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
-import type { Kind } from '../../api/kinds.ts';
-import type { KubeObject, Pod } from '../../api/kubernetes.ts';
-import type { NodeOverlay } from '../../api/nodeoverlay.ts';
-import { type BufferProblem, isProblem } from '../../engine/buffer-target.ts';
-import { isActive, virtualPods } from '../../engine/capacity-buffers.ts';
-import type { PoolInput } from '../../engine/model.ts';
-import { evaluateOverlays, overlaid } from '../../engine/overlays.ts';
-import { bufferReplicas, findTarget } from '../../planner/capacity-buffers.ts';
+import type { CapacityBuffer, Kind, KubeObject, NodeOverlay, Pod } from '#api/objects';
+import type { PoolInput } from '#engine/model';
+import { type BufferProblem, evaluateOverlays, isActive, isProblem, overlaid, virtualPods } from '#engine/solve';
+import { bufferReplicas, findTarget } from '#planner';
 import type { Manifest } from './read.ts';
 import { validateStored } from './stored.ts';
 

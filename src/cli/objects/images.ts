@@ -1,7 +1,5 @@
 /** Architectures of the images that EC2NodeClasses of manifests select, as far as their terms state them. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { ARCH_LABEL, normalizeLabel } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
+import { ARCH_LABEL, type EC2NodeClass, type NodePool, normalizeLabel } from '#api/objects';
 import { isFromCluster, type Manifest } from './read.ts';
 
 type Architecture = 'amd64' | 'arm64';

@@ -1,17 +1,18 @@
 /** EC2NodeClasses of manifests, evaluated without an AWS account. */
+
+import { ec2NodeClassHash } from '#api/hashes';
 import {
   type Conditioned,
+  EC2_NODECLASS_HASH_ANNOTATION,
   EC2NODECLASS_CONDITIONS,
+  type EC2NodeClass,
   getCondition,
   NODEPOOL_CONDITIONS,
+  type NodePool,
   setCondition,
-} from '../../api/conditions.ts';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { ec2NodeClassHash } from '../../api/hash.ts';
-import { EC2_NODECLASS_HASH_ANNOTATION } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { NODE_CLASS_READY, withNodeClassReadiness } from '../../api/nodepool-readiness.ts';
-import { tryRun } from '../../lib/try-run.ts';
+} from '#api/objects';
+import { NODE_CLASS_READY, withNodeClassReadiness } from '#api/validation';
+import { tryRun } from '#lib';
 import { isFromCluster, type Manifest } from './read.ts';
 
 /** Fields that only AWS can evaluate, and the things that they select. */

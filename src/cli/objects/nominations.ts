@@ -1,10 +1,10 @@
 /** NodeClaims that were launched for pods, from the events of the operator. The objects of a cluster do not name them. */
-import type { KubeEvent, Pod } from '../../api/kubernetes.ts';
-import { podKey } from '../../engine/pods.ts';
-import { timeOf } from '../../lib/times.ts';
-import { NOMINATED } from '../../observe/events/pods.ts';
-import { recordClaim } from '../../planner/nominations.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import type { KubeEvent, Pod } from '#api/objects';
+import { podKey } from '#engine/model';
+import { timeOf } from '#lib';
+import { NOMINATED } from '#observe/events';
+import { recordClaim } from '#planner';
+import type { ClusterState } from '#state';
 import type { Manifest } from './read.ts';
 
 const CLAIM = /\bnodeclaim\/([a-z0-9.-]+)/;

@@ -1,5 +1,5 @@
 /** Rejects objects of Karpenter's alpha and beta APIs, and names their replacements in v1. */
-import type { KubeObject } from '../../api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 

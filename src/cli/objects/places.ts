@@ -1,6 +1,5 @@
 /** Finds the region and the zones of a cluster from its manifests. */
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { REGION_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { type EC2NodeClass, REGION_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '#api/objects';
 import type { Manifest } from './read.ts';
 
 export interface Zone {

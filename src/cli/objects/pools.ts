@@ -1,9 +1,7 @@
 /** Reads NodePools from manifests and adds the hashes and conditions that the operator would set. */
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { withValidation } from '../../api/nodepool-readiness.ts';
-import { withHash } from '../../engine/drift.ts';
-import type { IdlePool } from '../../engine/model.ts';
+import { EC2_NODE_CLASS, type NodePool } from '#api/objects';
+import { withValidation } from '#api/validation';
+import { type IdlePool, withHash } from '#engine/model';
 import { checkQuantities, fieldIn } from './check.ts';
 import { InputError, messageOf } from './errors.ts';
 import type { NodeClasses } from './node-classes.ts';

@@ -1,17 +1,12 @@
 /** Instance types, prices and charges of manifests, which take the place of the operator's provider. */
 
-import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { EMPTY_BOOK } from '../../api/price-book/price-book.ts';
-import { readPriceBook } from '../../api/price-book/read.ts';
-import { familyOf } from '../../aws/amis/families.ts';
-import { nodeCharges } from '../../aws/pricing/node-charges.ts';
-import { requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType, Offering } from '../../engine/model.ts';
-import { NO_CHARGES } from '../../engine/node-extras.ts';
-import { bookInForce, type DiscountedPrice, offeringPrices } from '../../engine/price-book/book-entries.ts';
-import type { Commitment } from '../../engine/price-book/commitment.ts';
-import type { Catalogue } from '../../planner/pool-inputs.ts';
+import { CAPACITY_TYPE_LABEL, type NodePool } from '#api/objects';
+import { EMPTY_BOOK, readPriceBook } from '#api/price-book';
+import { nodeCharges } from '#aws/instance-types';
+import { familyOf } from '#aws/node-classes';
+import { bookInForce, type Commitment, type DiscountedPrice, NO_CHARGES, offeringPrices } from '#engine/costs';
+import { type InstanceType, type Offering, requirementsOf } from '#engine/model';
+import type { Catalogue } from '#planner';
 import { InputError } from './errors.ts';
 import { underOverlays } from './gated-kinds.ts';
 import type { NodeClasses } from './node-classes.ts';

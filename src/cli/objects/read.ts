@@ -3,8 +3,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { isObject } from '../../lib/json-object.ts';
+import type { KubeObject } from '#api/objects';
+import { isObject } from '#lib';
 import { InputError, messageOf } from './errors.ts';
 import { redactAlike } from './redaction.ts';
 import { readStandardInput, readText } from './text.ts';

@@ -1,9 +1,7 @@
 /** Replacements for redacted texts of a snapshot, and their comparison with complete texts. */
 import { createHash } from 'node:crypto';
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import type { KubeObject, StringMap } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { defined } from '../../lib/defined.ts';
+import type { EC2NodeClass, KubeObject, NodePool, StringMap } from '#api/objects';
+import { defined } from '#lib';
 
 /** Number of hash digits. Enough to detect an edit, and too few to confirm one of many guesses. */
 const DIGITS = 8;

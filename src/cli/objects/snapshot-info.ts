@@ -1,5 +1,5 @@
 /** Object of a snapshot that describes the snapshot: its time, and the kinds that may be missing from it. */
-import type { KubeObject } from '../../api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { pluralOf } from '../render/table.ts';
 import type { Manifest } from './read.ts';
 

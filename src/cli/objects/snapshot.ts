@@ -1,25 +1,48 @@
 /** Builds the snapshot of a cluster from manifests, as the operator would see it. */
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import type { KubeObject, LabelSelector, Node, Pod, TopologySpreadConstraint, Workload } from '../../api/kubernetes.ts';
-import { INITIALIZED_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { DEFAULT_NODE_HOURLY_FEE } from '../../api/node-hourly-fee.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { type ConsolidationMode, consolidationPolicy, type PackingMode, packingPolicy } from '../../api/policy.ts';
-import type { StaticDrivers } from '../../aws/dra/static-templates.ts';
-import type { WaitingPod } from '../../engine/causes/pod-verdict.ts';
-import { compareText } from '../../engine/instance-types.ts';
-import type { IdlePool, PoolInput, Snapshot, StateNode } from '../../engine/model.ts';
-import { isUnschedulable, podKey } from '../../engine/pods.ts';
-import { selects } from '../../engine/selectors.ts';
-import { fixedInformers } from '../../kube/fixed-informers.ts';
-import { launchSnapshot, type PlannerInput } from '../../planner/inputs.ts';
-import { activeInputs, managedPools } from '../../planner/node-pools.ts';
-import { workloadOf } from '../../planner/pods.ts';
-import { type Catalogue, poolInputs } from '../../planner/pool-inputs.ts';
-import { ClusterState } from '../../state/cluster.ts';
-import type { DeviceSources } from '../../state/devices/sources.ts';
-import { providerIdOf } from '../../state/node.ts';
+import {
+  EC2_NODE_CLASS,
+  INITIALIZED_LABEL,
+  INSTANCE_TYPE_LABEL,
+  type KubeObject,
+  type LabelSelector,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+  type TopologySpreadConstraint,
+  type Workload,
+} from '#api/objects';
+import {
+  type ConsolidationMode,
+  consolidationPolicy,
+  DEFAULT_NODE_HOURLY_FEE,
+  type PackingMode,
+  packingPolicy,
+} from '#api/values';
+import type { StaticDrivers } from '#aws/node-classes';
+import type { WaitingPod } from '#engine/explanations';
+import {
+  compareText,
+  type IdlePool,
+  isUnschedulable,
+  type PoolInput,
+  podKey,
+  type Snapshot,
+  type StateNode,
+  selects,
+} from '#engine/model';
+import { fixedInformers } from '#kube/client';
+import {
+  activeInputs,
+  type Catalogue,
+  launchSnapshot,
+  managedPools,
+  type PlannerInput,
+  poolInputs,
+  workloadOf,
+} from '#planner';
+import { ClusterState, type DeviceSources, providerIdOf } from '#state';
 import { checkNode, checkPodSpec, checkPodStatus, checkQuantities, checkWorkload, fieldIn } from './check.ts';
 import { devicesIn, isDeclaration, withCreatedClaims } from './devices.ts';
 import { withDisruptionConditions } from './disruption-conditions.ts';

@@ -1,18 +1,20 @@
 /** NodeClaims that the operator would create for static NodePools of manifests. */
-import { EC2_NODE_CLASS } from '../../api/kinds.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import { idleMisfit } from '../../engine/idle-pools.ts';
-import { allocatable, orderByPrice, preferredOffering, requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { templateRequirements } from '../../engine/node-template.ts';
-import { LOOSE, type Requirements } from '../../engine/requirements.ts';
-import { quantityList } from '../../engine/resources.ts';
-import { templateClaim } from '../../engine/static-pools.ts';
-import { timestamp } from '../../lib/times.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { EC2_NODE_CLASS, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, type NodeClaim, type NodePool } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import {
+  allocatable,
+  type InstanceType,
+  idleMisfit,
+  LOOSE,
+  orderByPrice,
+  preferredOffering,
+  quantityList,
+  type Requirements,
+  requirementsOf,
+  templateRequirements,
+} from '#engine/model';
+import { templateClaim } from '#engine/solve';
+import { timestamp, tryRun } from '#lib';
 import { counted } from '../render/table.ts';
 import type { KnownGates } from './gated-kinds.ts';
 import type { Manifest } from './read.ts';

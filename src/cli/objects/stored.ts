@@ -1,8 +1,13 @@
 /** Validates and defaults custom resources of manifests in the same way as the API server. */
-import { customResourceDefinition } from '../../api/crds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { type Cause, RULES_NOT_CHECKED } from '../../api/schema/cause.ts';
-import { type StructuralSchema, structuralSchema } from '../../api/schema/structural.ts';
+
+import type { KubeObject } from '#api/objects';
+import {
+  type Cause,
+  customResourceDefinition,
+  RULES_NOT_CHECKED,
+  type StructuralSchema,
+  structuralSchema,
+} from '#api/schema';
 import { InputError } from './errors.ts';
 import type { Manifest } from './read.ts';
 

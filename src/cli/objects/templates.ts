@@ -1,9 +1,7 @@
 /** Finds the templates of the controllers of pods in manifests. */
-import type { Pod, PodTemplateSpec } from '../../api/kubernetes.ts';
-import { controllerOf } from '../../api/object-fields.ts';
-import { type ResourceTemplate, resourceTemplateOf } from '../../engine/successors.ts';
-import { workloadOf } from '../../engine/workloads.ts';
-import { remembering } from '../../lib/remembering.ts';
+import { controllerOf, type Pod, type PodTemplateSpec } from '#api/objects';
+import { type ResourceTemplate, resourceTemplateOf, workloadOf } from '#engine/model';
+import { remembering } from '#lib';
 import type { Manifest } from './read.ts';
 
 const KINDS: ReadonlySet<string> = new Set(['Deployment', 'ReplicaSet', 'StatefulSet', 'Job', 'ReplicationController']);

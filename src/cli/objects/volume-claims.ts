@@ -1,15 +1,15 @@
 /** Claims of volumes that controllers of the cluster would create for new pods: of StatefulSets and of ephemeral volumes. */
-import type {
-  ObjectMeta,
-  PersistentVolumeClaim,
-  PersistentVolumeClaimSpec,
-  Pod,
-  PodVolume,
-  StorageClass,
-  Workload,
-} from '../../api/kubernetes.ts';
-import { DEFAULT_STORAGE_CLASS_ANNOTATION } from '../../api/labels.ts';
-import { EBS_DRIVER } from '../../engine/volume-limits.ts';
+import {
+  DEFAULT_STORAGE_CLASS_ANNOTATION,
+  type ObjectMeta,
+  type PersistentVolumeClaim,
+  type PersistentVolumeClaimSpec,
+  type Pod,
+  type PodVolume,
+  type StorageClass,
+  type Workload,
+} from '#api/objects';
+import { EBS_DRIVER } from '#engine/model';
 import type { Manifest } from './read.ts';
 
 interface Created {

@@ -1,9 +1,8 @@
 /** Creates the pods of workloads, as their controllers would. */
 
-import { JOB_CONTROLLER } from '../../api/kinds.ts';
-import type { OwnerReference, Pod, PodTemplateSpec, Workload } from '../../api/kubernetes.ts';
-import { defaultRequests } from '../../engine/resources.ts';
-import { own } from '../../lib/own.ts';
+import { JOB_CONTROLLER, type OwnerReference, type Pod, type PodTemplateSpec, type Workload } from '#api/objects';
+import { defaultRequests } from '#engine/model';
+import { own } from '#lib';
 import { withClaimTemplates } from './volume-claims.ts';
 
 /** Generates UIDs in ascending order. */

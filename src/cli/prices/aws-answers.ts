@@ -1,7 +1,6 @@
 /** Converts the output of AWS's command line for Savings Plans and reserved instances to entries of a price book. */
-import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '../../api/price-book/price-book.ts';
-import type { Field } from '../../lib/field.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
+import type { ReservedInstances, SavingsPlan, SavingsPlanRate } from '#api/price-book';
+import { type Field, isObject, type JsonObject } from '#lib';
 import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 

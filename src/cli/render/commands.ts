@@ -1,13 +1,20 @@
 /** Renders disruption commands as text, and in the public format of `karpenter simulate --disruption -o json`. */
-import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import { billedUsdPerHour } from '../../engine/billed-price.ts';
-import { UNLIMITED } from '../../engine/disruption/budgets/budgets.ts';
-import { bothSavings, type Command, type Decision, decisionOf } from '../../engine/disruption/command.ts';
-import type { Method } from '../../engine/disruption/method.ts';
-import { calculationOf, type MoveWorth, roundWorth } from '../../engine/disruption/move-worth.ts';
-import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
-import type { MethodReview } from '../../engine/disruption/verdicts.ts';
-import type { PlannedClaim, Requirement } from '../../engine/model.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
+import { billedUsdPerHour } from '#engine/costs';
+import {
+  bothSavings,
+  type Command,
+  calculationOf,
+  type Decision,
+  type DisruptionReason,
+  decisionOf,
+  type Method,
+  type MethodReview,
+  type MoveWorth,
+  roundWorth,
+  UNLIMITED,
+} from '#engine/disruption';
+import type { PlannedClaim, Requirement } from '#engine/model';
 import type { DisruptionEnd } from '../disruption-end.ts';
 import { type PlanningFigures, planningOf, rounded } from './plan.ts';
 import { figuresOf, totalPlanning } from './simulation.ts';

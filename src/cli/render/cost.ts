@@ -1,5 +1,5 @@
 /** Renders costs as text. */
-import { IDLE } from '../../engine/cost/account.ts';
+import { IDLE } from '#engine/costs';
 import { type CostHistory, STEPS_MS } from '../cost/history.ts';
 import type { By, CostNow } from '../cost/now.ts';
 import { counted, planningText, table, tableOfEssentials, unknownText, usdPerHour } from './table.ts';

@@ -1,6 +1,6 @@
 /** Renders the effect of a change, and the prediction of a drain. */
-import type { Blocker } from '../../engine/blockers/blocker.ts';
-import type { ChangeEffect, DrainPlan, NewNode, NodeDrain } from '../../engine/what-if/effect.ts';
+import type { Blocker } from '#engine/drain';
+import type { ChangeEffect, DrainPlan, NewNode, NodeDrain } from '#engine/what-if';
 import { counted, inShort, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 

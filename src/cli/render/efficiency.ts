@@ -1,5 +1,5 @@
 /** Renders the efficiency of a cluster for a terminal, as Markdown and as HTML. */
-import type { EfficiencyGroup } from '../../engine/cost/efficiency.ts';
+import type { EfficiencyGroup } from '#engine/costs';
 import type { Efficiency } from '../efficiency/report.ts';
 import { usd } from './cost.ts';
 import { type Document, html, markdown, type Section, sectionsText } from './sections.ts';

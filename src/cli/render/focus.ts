@@ -1,9 +1,8 @@
 /** Renders the cost of nodes in columns of the FinOps Open Cost and Usage Specification (FOCUS 1.0), as CSV. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodePrice } from '../../engine/cost/account.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { own } from '../../lib/own.ts';
-import { timestamp } from '../../lib/times.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
+import type { NodePrice } from '#engine/costs';
+import type { StateNode } from '#engine/model';
+import { own, timestamp } from '#lib';
 
 const REGION_LABEL = 'topology.kubernetes.io/region';
 const HOUR_MS = 3_600_000;

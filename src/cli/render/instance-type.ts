@@ -1,11 +1,7 @@
 /** Renders the explanation of an instance type as text. */
-import { parseQuantity } from '../../api/quantity.ts';
-import type {
-  ExplainedResource,
-  ExplainedStep,
-  InstanceTypeExplanation,
-} from '../../engine/instance-type-explanation.ts';
-import { isBytes } from '../../engine/resources.ts';
+import { parseQuantity } from '#api/values';
+import type { ExplainedResource, ExplainedStep, InstanceTypeExplanation } from '#engine/explanations';
+import { isBytes } from '#engine/model';
 import { pluralOf, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 

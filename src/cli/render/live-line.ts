@@ -1,5 +1,5 @@
 /** Writes a line of a terminal that is overwritten in place. */
-import { escapeControls, writeControl } from '../../observe/control-characters.ts';
+import { escapeControls, writeControl } from '#observe/logger';
 
 const CLEAR_LINE = '\r\u001b[2K';
 

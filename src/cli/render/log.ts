@@ -1,5 +1,5 @@
 /** Renders the log of decisions: one line for each, or two in a narrow terminal. */
-import type { LogLine } from '../../observe/history/log-lines.ts';
+import type { LogLine } from '#observe/history';
 import { indented, terminalWidth } from './wrap.ts';
 
 /** Minimum width for the texts in the same line as the other columns. */

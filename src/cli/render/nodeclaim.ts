@@ -1,7 +1,6 @@
 /** Renders the explanation of a NodeClaim as text. */
-import { formatDuration } from '../../api/duration.ts';
-import type { OfferingPrice } from '../../engine/causes/launch-alternatives.ts';
-import type { NodeClaimExplanation } from '../../engine/causes/nodeclaim-explanation.ts';
+import { formatDuration } from '#api/values';
+import type { NodeClaimExplanation, OfferingPrice } from '#engine/explanations';
 import { planningPart, table, usdPerHour } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 

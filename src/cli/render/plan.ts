@@ -1,13 +1,17 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
-import { INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import { billedUsdPerHour } from '../../engine/billed-price.ts';
-import type { Cause } from '../../engine/causes/cause.ts';
-import { type WaitingPod, waitingText } from '../../engine/causes/pod-verdict.ts';
-import { compareText } from '../../engine/instance-types.ts';
-import type { Plan, PlannedClaim, PodRefusal, Requirement } from '../../engine/model.ts';
-import { podKey } from '../../engine/pods.ts';
-import { quantityList } from '../../engine/resources.ts';
-import type { ChangeEffect } from '../../engine/what-if/effect.ts';
+import { INSTANCE_TYPE_LABEL } from '#api/objects';
+import { billedUsdPerHour } from '#engine/costs';
+import { type Cause, type WaitingPod, waitingText } from '#engine/explanations';
+import {
+  compareText,
+  type Plan,
+  type PlannedClaim,
+  type PodRefusal,
+  podKey,
+  quantityList,
+  type Requirement,
+} from '#engine/model';
+import type { ChangeEffect } from '#engine/what-if';
 
 export interface SimulatedClaim {
   readonly nodePool: string;

@@ -1,10 +1,9 @@
 /** Renders a simulation as text. */
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { withDetails } from '../../engine/causes/cause.ts';
-import { withoutRequests } from '../../engine/causes/same-cause.ts';
-import type { PodRefusal } from '../../engine/model.ts';
-import { misfitText } from '../../engine/solver/misfits.ts';
-import { own } from '../../lib/own.ts';
+import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
+import { withDetails, withoutRequests } from '#engine/explanations';
+import type { PodRefusal } from '#engine/model';
+import { misfitText } from '#engine/solve';
+import { own } from '#lib';
 import { effectSummary, effectText } from './effect.ts';
 import type { PlanningFigures, SimulatedClaim, SimulationAnswer } from './plan.ts';
 import { counted, planningPart, planningText, table, unknownText, usdPerHour } from './table.ts';

@@ -1,11 +1,10 @@
 /** Report of the operator's actions and their savings in a period. */
 
-import type { CostReport, CostSums, NodeCost } from '../../engine/cost/report.ts';
-import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import { timestamp } from '../../lib/times.ts';
-import type { Bought, Deleted, Disrupted, Interrupted } from '../../observe/history/decision-log.ts';
-import { FAILED_LAUNCHES } from '../../observe/history/log-lines.ts';
-import type { HistoryView } from '../../process/history-view.ts';
+import type { CostReport, CostSums, NodeCost } from '#engine/costs';
+import type { Verdict } from '#engine/disruption';
+import { timestamp } from '#lib';
+import { type Bought, type Deleted, type Disrupted, FAILED_LAUNCHES, type Interrupted } from '#observe/history';
+import type { HistoryView } from '#process/server';
 import { type CostHistory, costHistory } from '../cost/history.ts';
 
 /** Report in a public format. All amounts are in USD. */

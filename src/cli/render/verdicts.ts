@@ -1,9 +1,6 @@
 /** Renders verdicts on nodes as text. */
-import { calculationOf } from '../../engine/disruption/move-worth.ts';
-import type { ObjectName } from '../../engine/disruption/reasons.ts';
-import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import { humanDuration } from '../../lib/human-duration.ts';
-import { timeOf } from '../../lib/times.ts';
+import { calculationOf, type ObjectName, type Verdict } from '#engine/disruption';
+import { humanDuration, timeOf } from '#lib';
 import { inShort, savingsText, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
 

@@ -1,6 +1,6 @@
 /** Renders YAML whose value does not change if its control characters are escaped. */
 import { type CreateNodeOptions, Document, type DocumentOptions, isScalar, type ToStringOptions, visit } from 'yaml';
-import { escapeControls } from '../../observe/control-characters.ts';
+import { escapeControls } from '#observe/logger';
 
 /** Renders YAML without anchors, which some readers and tools do not support. */
 export function yamlText(value: unknown, options: ToStringOptions & DocumentOptions & CreateNodeOptions = {}): string {

@@ -1,5 +1,5 @@
 /** Compares the runs of a replay in numbers and in sentences. */
-import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
+import type { ReplayResult, ReplayRun } from '#replay/run';
 import { livesSentences, missingLives } from './lives.ts';
 import { amount, spanText } from './units.ts';
 

@@ -1,5 +1,5 @@
 /** Figures of a run, in the order of the summary and the page. */
-import type { ReplayRun, WaitingSummary } from '../../replay/result.ts';
+import type { ReplayRun, WaitingSummary } from '#replay/run';
 import { costDifference } from './compare.ts';
 import { amount, dollars, percent, signedPercent, spanText } from './units.ts';
 

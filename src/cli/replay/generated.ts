@@ -1,16 +1,14 @@
 /** Generates the trace of an argument such as `--trace generate:web-service?pods=500&duration=7d`. */
-import { parseDuration } from '../../api/duration.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { parseDuration } from '#api/values';
+import { nearestName, quoted, tryRun } from '#lib';
 import {
   DEFAULT_START,
   GENERATORS,
   type GeneratorKind,
   type GeneratorOptions,
   generateTrace,
-} from '../../replay/trace/generators/generate.ts';
-import type { Trace } from '../../replay/trace/trace.ts';
+  type Trace,
+} from '#replay/trace';
 import { InputError } from '../objects/errors.ts';
 
 const SCHEME = 'generate:';

@@ -1,11 +1,5 @@
 /** Formats the comparison of several lives for the summary and the page. */
-import type {
-  LifeAmount,
-  LifeAmounts,
-  LivesOfSet,
-  LivesSummary,
-  PairedDifference,
-} from '../../replay/lives/lives-result.ts';
+import type { LifeAmount, LifeAmounts, LivesOfSet, LivesSummary, PairedDifference } from '#replay/run';
 import { amount, dollars, signedPercent, spanText } from './units.ts';
 
 interface LifeFigure {

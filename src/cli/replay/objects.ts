@@ -1,6 +1,5 @@
 /** Reads the objects that exist before a trace starts from manifests. */
-import type { KubeObject, ObjectMeta, Pod } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
+import type { KubeObject, NodePool, ObjectMeta, Pod } from '#api/objects';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 import { validateStored } from '../objects/stored.ts';

@@ -1,13 +1,10 @@
 /** Reads and validates the complete input of a replay before it starts. */
 import { availableParallelism } from 'node:os';
-import { readPriceBook } from '../../api/price-book/read.ts';
-import { defined } from '../../lib/defined.ts';
-import type { Progress, Replay, SettingsSet } from '../../replay/replay.ts';
-import type { ReplayResult } from '../../replay/result.ts';
-import { readTrace } from '../../replay/trace/read.ts';
-import type { Trace, TraceEvent, TraceHeader } from '../../replay/trace/trace.ts';
-import { readWorld } from '../../replay/world-model/read-world.ts';
-import { DEFAULT_WORLD, type WorldModel } from '../../replay/world-model/world-model.ts';
+import { readPriceBook } from '#api/price-book';
+import { defined } from '#lib';
+import type { Progress, Replay, ReplayResult, SettingsSet } from '#replay/run';
+import { readTrace, type Trace, type TraceEvent, type TraceHeader } from '#replay/trace';
+import { DEFAULT_WORLD, readWorld, type WorldModel } from '#replay/world-model';
 import { refuseOldVersions } from '../objects/old-versions.ts';
 import { readManifests } from '../objects/read.ts';
 import { unknownFields } from '../objects/stored.ts';
@@ -144,5 +141,5 @@ export const PARTS: ReplayParts = {
   openTrace: async (source) => (isGenerated(source) ? generateFrom(source) : readTrace(source)),
   openWorld: async (file, header) => (file === undefined ? DEFAULT_WORLD : readWorld(file, header)),
   // loaded last, so that errors in the input are reported without delay
-  replay: async (options) => (await import('../../replay/replay.ts')).replay(options),
+  replay: async (options) => (await import('#replay/run')).replay(options),
 };

@@ -1,5 +1,5 @@
 /** Shows the progress of a replay: a live line in a terminal, or one line per tenth in a pipe. */
-import type { Progress } from '../../replay/replay.ts';
+import type { Progress } from '#replay/run';
 import { usd } from '../render/cost.ts';
 import { clearLine, type LineOutput, showLine } from '../render/live-line.ts';
 import { counted } from '../render/table.ts';

@@ -1,9 +1,7 @@
 /** Reads the file of `--sets`, a list of sets of settings. See docs/replay-sets.md. */
 import { isAbsolute, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { Field } from '../../lib/field.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { type Field, nearestName, quoted } from '#lib';
 import { fieldIn } from '../objects/check.ts';
 import { InputError, messageOf } from '../objects/errors.ts';
 

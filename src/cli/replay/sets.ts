@@ -3,15 +3,11 @@
  * common to all sets.
  */
 
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { own } from '../../lib/own.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { shellWords } from '../../lib/shell-words.ts';
-import { mergePatch } from '../../local/kubernetes/apiserver/patch/merge.ts';
-import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '../../process/settings.ts';
-import type { SettingsSet } from '../../replay/replay.ts';
+import type { KubeObject } from '#api/objects';
+import { isObject, type JsonObject, nearestName, own, quoted, shellWords } from '#lib';
+import { mergePatch } from '#local/api-conventions';
+import { HelpRequested, OPTIONS, parseSettings, SettingsError } from '#process/settings';
+import type { SettingsSet } from '#replay/run';
 import { InputError } from '../objects/errors.ts';
 import { applyManifests, identityOf, type Manifest, readManifests, readText } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';

@@ -1,8 +1,7 @@
 /**
  * Renders the summary of a replay for a terminal: sentences, figures side by side, and sparklines of cost and nodes.
  */
-import type { LivesSummary } from '../../replay/lives/lives-result.ts';
-import type { ReplayResult, ReplayRun } from '../../replay/result.ts';
+import type { LivesSummary, ReplayResult, ReplayRun } from '#replay/run';
 import { sparkline } from '../render/cost.ts';
 import { indented } from '../render/wrap.ts';
 import { sentences } from './compare.ts';

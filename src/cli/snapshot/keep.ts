@@ -1,8 +1,7 @@
 /** Applies the rules of `api/kept-fields.ts` to redacted snapshots. An object has a rule for each field, and cannot be open. */
 
-import type { Keep } from '../../api/kept-fields.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { own, put } from '../../lib/own.ts';
+import type { Keep } from '#api/objects';
+import { isObject, type JsonObject, own, put } from '#lib';
 import { redactedAnnotation } from '../objects/redaction.ts';
 
 /** Returns the part of the value that is kept, or undefined. */

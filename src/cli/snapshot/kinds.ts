@@ -31,8 +31,8 @@ import {
   STATEFUL_SET,
   STORAGE_CLASS,
   VOLUME_ATTACHMENT,
-} from '../../api/kinds.ts';
-import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
+} from '#api/objects';
+import { DEVICE_TEMPLATES_LABEL } from '#state';
 
 /** Field selector of the events that the operator writes. */
 export const OPERATOR_EVENTS = 'source=karpenter';

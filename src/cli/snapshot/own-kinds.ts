@@ -2,18 +2,11 @@
  * Rules for custom resources in a redacted snapshot, derived from their schemas. Kinds and versions before v1 have no schema
  * here; this file lists their fields.
  */
-import { DECLARATIONS } from '../../api/crds.ts';
-import {
-  CONDITION,
-  type Keep,
-  OBJECT_REFERENCE,
-  RESOURCES,
-  SELECTOR_REQUIREMENT,
-  TAINT,
-} from '../../api/kept-fields.ts';
-import type { OpenApiSchema } from '../../api/schema/openapi.ts';
-import { kubeletFields } from '../../aws/kubelet/block-schema.ts';
-import { isObject } from '../../lib/json-object.ts';
+
+import { CONDITION, type Keep, OBJECT_REFERENCE, RESOURCES, SELECTOR_REQUIREMENT, TAINT } from '#api/objects';
+import { DECLARATIONS, type OpenApiSchema } from '#api/schema';
+import { kubeletFields } from '#aws/node-classes';
+import { isObject } from '#lib';
 import { merged } from './keep.ts';
 
 /** Kubelet fields that may contain a password: a URL, and the headers of its requests. */

@@ -2,12 +2,10 @@
  * Reads a cluster page by page, with GET requests only. Records kinds that are forbidden or not served, and
  * continues.
  */
-import { apiVersionOf, type Kind } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { ApiError, isNotFound, type ListOptions } from '../../kube/client.ts';
-import type { HttpKubeReader } from '../../kube/http.ts';
-import { pageCount } from '../../kube/pages.ts';
-import { defined } from '../../lib/defined.ts';
+import { apiVersionOf, type Kind, type KubeObject } from '#api/objects';
+import { ApiError, isNotFound, type ListOptions, pageCount } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
+import { defined } from '#lib';
 import type { NotRead } from '../objects/snapshot-info.ts';
 import { DEFINITIONS, OPTIONAL_GROUPS, READ_KINDS, type ReadKind } from './kinds.ts';
 

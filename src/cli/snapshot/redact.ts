@@ -3,22 +3,25 @@
  * Digests replace values that a drift hash covers. If a hash matched before, it is computed again, so that it still
  * matches.
  */
-import { KEPT_DEVICE_FIELDS } from '../../api/dra/kept-device-fields.ts';
-import { NODEPOOL_HASH_VERSION, nodePoolHash } from '../../api/hash.ts';
-import { KEPT_ANNOTATIONS, KEPT_FIELDS, METADATA } from '../../api/kept-fields.ts';
-import { CONFIG_MAP, EVENT } from '../../api/kinds.ts';
-import type { KubeEvent, KubeObject, StringMap } from '../../api/kubernetes.ts';
+import { KEPT_DEVICE_FIELDS } from '#api/devices';
+import { NODEPOOL_HASH_VERSION, nodePoolHash } from '#api/hashes';
 import {
   AWS_GROUP,
+  CONFIG_MAP,
+  EVENT,
   KARPENTER_GROUP,
+  KEPT_ANNOTATIONS,
+  KEPT_FIELDS,
+  type KubeEvent,
+  type KubeObject,
+  METADATA,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
   NODEPOOL_LABEL,
-} from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { own, put } from '../../lib/own.ts';
-import { tryRun } from '../../lib/try-run.ts';
+  type NodePool,
+  type StringMap,
+} from '#api/objects';
+import { isObject, type JsonObject, own, put, tryRun } from '#lib';
 import { nominatedClaim } from '../objects/nominations.ts';
 import { redactedAnnotation, redactedUserData } from '../objects/redaction.ts';
 import { kept } from './keep.ts';

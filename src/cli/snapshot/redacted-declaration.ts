@@ -3,12 +3,10 @@
  * text, and text that cannot be parsed.
  */
 import { type Document, parseAllDocuments, stringify } from 'yaml';
-import { KEPT_DECLARATION_FIELDS } from '../../api/dra/kept-device-fields.ts';
-import type { ConfigMap, KubeObject } from '../../api/kubernetes.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { own } from '../../lib/own.ts';
-import { tryRun } from '../../lib/try-run.ts';
-import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
+import { KEPT_DECLARATION_FIELDS } from '#api/devices';
+import type { ConfigMap, KubeObject } from '#api/objects';
+import { isObject, type JsonObject, own, tryRun } from '#lib';
+import { DEVICE_TEMPLATES_LABEL } from '#state';
 import { kept } from './keep.ts';
 
 /** Document in place of text that cannot be parsed. It is not valid either. */

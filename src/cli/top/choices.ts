@@ -1,9 +1,8 @@
 /** Choices of the user in `karpenter top`: sort order, groups, filter, and the selected row. */
-import { compareText } from '../../engine/instance-types.ts';
-import { own } from '../../lib/own.ts';
-import type { LiveNode, LiveState, PendingGroup, PendingPod } from '../../live/model.ts';
-import { pendingGroups } from '../../live/pending.ts';
-import type { LogLine } from '../../observe/history/log-lines.ts';
+import { compareText } from '#engine/model';
+import { own } from '#lib';
+import { type LiveNode, type LiveState, type PendingGroup, type PendingPod, pendingGroups } from '#live/view';
+import type { LogLine } from '#observe/history';
 
 /** Node with the labels that the view shows. */
 export interface TopNode extends LiveNode {

@@ -1,6 +1,6 @@
 /** Columns of the nodes in `karpenter top`: the most important ones that fit into the terminal, as wide as their content. */
-import { own } from '../../lib/own.ts';
-import type { LiveNode } from '../../live/model.ts';
+import { own } from '#lib';
+import type { LiveNode } from '#live/view';
 import { shareOf, type TopNode } from './choices.ts';
 import { ageText, bar, cell, firstLine, type Span } from './spans.ts';
 

@@ -1,7 +1,6 @@
 /** Details of the selected node or pod in `karpenter top`. */
-import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { LiveNode } from '../../live/model.ts';
-import { pendingGroups } from '../../live/pending.ts';
+import type { Verdict } from '#engine/disruption';
+import { type LiveNode, pendingGroups } from '#live/view';
 import { verdictText } from '../render/verdicts.ts';
 import { wrapped } from '../render/wrap.ts';
 import type { Choices, TopState } from './choices.ts';

@@ -1,7 +1,7 @@
 /** Renders one frame of `karpenter top` as lines of styled text. */
-import type { Verdict } from '../../engine/disruption/verdicts.ts';
-import type { LiveDecision, LiveNode, PendingGroup } from '../../live/model.ts';
-import { LOG_KINDS, type LogLine } from '../../observe/history/log-lines.ts';
+import type { Verdict } from '#engine/disruption';
+import type { LiveDecision, LiveNode, PendingGroup } from '#live/view';
+import { LOG_KINDS, type LogLine } from '#observe/history';
 import { sparkline } from '../render/cost.ts';
 import { counted } from '../render/table.ts';
 import { type Choices, INITIAL, type NodeGroup, priceOf, rowsOf, type TopState } from './choices.ts';

@@ -1,7 +1,7 @@
 /** Shows `karpenter top` in a terminal, with ink. */
 import { Box, render, Text, useApp, useInput, useWindowSize } from 'ink';
 import { createElement, type ReactElement, useEffect, useReducer, useState } from 'react';
-import { escapeControls, withoutFilter } from '../../observe/control-characters.ts';
+import { escapeControls, withoutFilter } from '#observe/logger';
 import { type Choices, INITIAL, type Key, press } from './choices.ts';
 import { frame } from './frame.ts';
 import type { Line } from './spans.ts';

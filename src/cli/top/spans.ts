@@ -1,5 +1,5 @@
 /** Styled text of `karpenter top`. */
-import { humanDuration } from '../../lib/human-duration.ts';
+import { humanDuration } from '#lib';
 
 export interface Span {
   readonly text: string;

@@ -1,29 +1,29 @@
 /** Watches a live cluster for `karpenter top`, with read requests only. */
 
-import type { EC2NodeClass } from '../../api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, EVENT, POD } from '../../api/kinds.ts';
-import type { KubeEvent, Pod, StringMap } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { familyOf } from '../../aws/amis/families.ts';
-import { nodeCharges } from '../../aws/pricing/node-charges.ts';
-import type { PodVerdict } from '../../engine/causes/pod-verdict.ts';
-import { billedPriceOf } from '../../engine/cost/account.ts';
-import { nodePrices } from '../../engine/cost/node-prices.ts';
-import type { Verdict, VerdictCode } from '../../engine/disruption/verdicts.ts';
-import type { InstanceType, PoolInput } from '../../engine/model.ts';
-import { NO_CHARGES, type NodeCharges } from '../../engine/node-extras.ts';
-import type { KubeReader, Store } from '../../kube/client.ts';
-import { startInformers } from '../../kube/informers.ts';
-import { type Clock, monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { timeOf } from '../../lib/times.ts';
-import { tryRun } from '../../lib/try-run.ts';
-import type { PricesOf } from '../../live/costs.ts';
-import { LiveView } from '../../live/view.ts';
-import type { LogLine } from '../../observe/history/log-lines.ts';
-import { type Logger, silent } from '../../observe/logger.ts';
-import { ClusterState } from '../../state/cluster.ts';
+import {
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  EVENT,
+  type KubeEvent,
+  type NodePool,
+  POD,
+  type Pod,
+  type StringMap,
+} from '#api/objects';
+import { nodeCharges } from '#aws/instance-types';
+import { familyOf } from '#aws/node-classes';
+import { billedPriceOf, NO_CHARGES, type NodeCharges, nodePrices } from '#engine/costs';
+import type { Verdict, VerdictCode } from '#engine/disruption';
+import type { PodVerdict } from '#engine/explanations';
+import type { InstanceType, PoolInput } from '#engine/model';
+import type { KubeReader, Store } from '#kube/client';
+import { startInformers } from '#kube/informers';
+import { defined, messageOf, timeOf, tryRun } from '#lib';
+import { type Clock, monotonicMs, type Timepiece } from '#lib/clock';
+import { LiveView, type PricesOf } from '#live/view';
+import type { LogLine } from '#observe/history';
+import { type Logger, silent } from '#observe/logger';
+import { ClusterState } from '#state';
 import type { Manifest } from '../objects/read.ts';
 import { askOperator, pausedText } from '../operator.ts';
 import type { TypesFor } from '../scenario.ts';

@@ -1,10 +1,17 @@
 /** DRA drivers and declared devices in an audit log. The log can contain a slice before the labels of its node. */
-import type { ResourceSlice } from '../../api/dra/objects.ts';
-import { CONFIG_MAP, type Kind, NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
-import type { ConfigMap, KubeObject, Node } from '../../api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { isObject } from '../../lib/json-object.ts';
-import { own } from '../../lib/own.ts';
+import {
+  CONFIG_MAP,
+  type ConfigMap,
+  INSTANCE_TYPE_LABEL,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODEPOOL_LABEL,
+  type Node,
+  RESOURCE_SLICE,
+  type ResourceSlice,
+} from '#api/objects';
+import { isObject, own } from '#lib';
 import { isDeclaration, ObservedDrivers, traceDeclaration } from './observed-drivers.ts';
 
 /** Kinds that describe devices. They are not objects of a trace. */

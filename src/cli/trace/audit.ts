@@ -4,14 +4,9 @@
  * object was written. Missing objects are counted by reason.
  */
 
-import { apiVersionOf, type Kind, RESOURCE_SLICE } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { InputError } from '../../lib/input-error.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { parseJson } from '../../lib/parse-json.ts';
-import { timeOf } from '../../lib/times.ts';
-import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
-import { openLines } from '../../replay/trace/source.ts';
+import { apiVersionOf, type Kind, type KubeObject, RESOURCE_SLICE } from '#api/objects';
+import { InputError, isObject, type JsonObject, parseJson, timeOf } from '#lib';
+import { openLines, TRACE_KINDS } from '#replay/trace';
 import { AuditedDevices, DEVICE_SOURCES } from './audit-devices.ts';
 import { AuditHistory } from './history.ts';
 

@@ -1,6 +1,5 @@
 /** Columns of a CSV file of tasks, and the cells of its lines. */
-import { InputError } from '../../lib/input-error.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { InputError, quoted } from '#lib';
 
 /** Columns, by name in the header or by number starting at 1. */
 export interface CsvColumns {

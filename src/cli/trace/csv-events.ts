@@ -2,9 +2,9 @@
  * Events of the tasks of a CSV file. Each row becomes a Job or pods. Rows of a Deployment, ReplicaSet or StatefulSet
  * become replicas of their workload, which grows and shrinks as tasks start and end.
  */
-import type { KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
-import { defined } from '../../lib/defined.ts';
-import type { ObjectRef, TraceEvent } from '../../replay/trace/trace.ts';
+import type { KubeObject, Pod, PodSpec } from '#api/objects';
+import { defined } from '#lib';
+import type { ObjectRef, TraceEvent } from '#replay/trace';
 import { type CsvKind, GPU, type Row, type Task } from './csv-rows.ts';
 import { gpuObjects, gpuTemplateName } from './driver-objects.ts';
 import { jobObject } from './job-object.ts';

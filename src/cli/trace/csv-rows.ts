@@ -1,8 +1,7 @@
 /** Reads the tasks of a CSV file. */
-import { labelValueErrors } from '../../api/names.ts';
-import { InputError } from '../../lib/input-error.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { MOST_PODS, MOST_SECONDS } from '../../replay/trace/events.ts';
+import { labelValueErrors } from '#api/values';
+import { InputError, quoted } from '#lib';
+import { MOST_PODS, MOST_SECONDS } from '#replay/trace';
 import type { Columns } from './csv-columns.ts';
 
 export const CSV_KINDS = ['Job', 'Pod', 'Deployment', 'ReplicaSet', 'StatefulSet'] as const;

@@ -1,8 +1,6 @@
 /** Creates a trace from a CSV file of tasks. */
-import { InputError } from '../../lib/input-error.ts';
-import { MOST_SECONDS } from '../../replay/trace/events.ts';
-import { type LineSource, openLines } from '../../replay/trace/source.ts';
-import type { Trace } from '../../replay/trace/trace.ts';
+import { InputError } from '#lib';
+import { type LineSource, MOST_SECONDS, openLines, type Trace } from '#replay/trace';
 import { type CsvColumns, cellsOf, columnsOf } from './csv-columns.ts';
 import { eventsOf } from './csv-events.ts';
 import { type CsvUnits, type Row, RowReader } from './csv-rows.ts';

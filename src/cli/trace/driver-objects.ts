@@ -1,15 +1,17 @@
 /** Objects of a trace that stand for DRA drivers, and for the classes and claim templates of their devices. */
 
-import type { DeviceClass, ResourceClaimTemplate } from '../../api/dra/objects.ts';
-import { apiVersionOf, DAEMON_SET, DEVICE_CLASS, RESOURCE_CLAIM_TEMPLATE } from '../../api/kinds.ts';
-import type { KubeObject, NodeSelectorRequirement } from '../../api/kubernetes.ts';
-import { NVIDIA_DRIVER } from '../../local/kubernetes/kubelets/dra/driver-devices.ts';
 import {
-  DRIVER_ANNOTATION,
-  type DriverPool,
-  POOLS_ANNOTATION,
-} from '../../local/kubernetes/kubelets/dra/driver-slices.ts';
-import { OPERATOR_NAMESPACE } from '../../replay/trace/kinds.ts';
+  apiVersionOf,
+  DAEMON_SET,
+  DEVICE_CLASS,
+  type DeviceClass,
+  type KubeObject,
+  type NodeSelectorRequirement,
+  RESOURCE_CLAIM_TEMPLATE,
+  type ResourceClaimTemplate,
+} from '#api/objects';
+import { DRIVER_ANNOTATION, type DriverPool, NVIDIA_DRIVER, POOLS_ANNOTATION } from '#local/machines';
+import { OPERATOR_NAMESPACE } from '#replay/trace';
 
 const APP = 'app';
 

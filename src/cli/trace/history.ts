@@ -4,13 +4,9 @@
  * creates their pods. A pod of a Job becomes a Job with one pod, and any other pod a single pod, both with their
  * duration.
  */
-import type { KubeObject, OwnerReference, Pod } from '../../api/kubernetes.ts';
-import { controllerOf, uidOf } from '../../api/object-fields.ts';
-import { FieldFault } from '../../lib/field.ts';
-import { objectField } from '../../replay/trace/fields.ts';
-import { SCALED_KINDS, TRACE_KINDS } from '../../replay/trace/kinds.ts';
-import { readObject } from '../../replay/trace/objects.ts';
-import type { ObjectRef, TraceEvent } from '../../replay/trace/trace.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Pod, uidOf } from '#api/objects';
+import { FieldFault } from '#lib';
+import { type ObjectRef, objectField, readObject, SCALED_KINDS, TRACE_KINDS, type TraceEvent } from '#replay/trace';
 import { jobObject } from './job-object.ts';
 import { InterruptedPods, isInterrupted, lifeOf, type PodLife } from './pod-life.ts';
 import { traceObject } from './redacted.ts';

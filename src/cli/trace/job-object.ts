@@ -1,7 +1,7 @@
 /** Jobs of a trace. A pod of a Job starts again after an eviction, unlike a single pod. */
-import type { KubeObject, ObjectMeta, PodSpec } from '../../api/kubernetes.ts';
-import { defined } from '../../lib/defined.ts';
-import { BACKOFF_LIMIT } from '../../replay/trace/objects.ts';
+import type { KubeObject, ObjectMeta, PodSpec } from '#api/objects';
+import { defined } from '#lib';
+import { BACKOFF_LIMIT } from '#replay/trace';
 
 /** The name of a Job is a label of its pods. */
 const LONGEST_NAME = 63;

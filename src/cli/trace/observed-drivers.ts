@@ -2,16 +2,23 @@
  * DRA drivers of a recorded cluster. DaemonSets stand for drivers in a replay. They publish the devices of the machine, or the
  * devices that were observed on nodes of the instance type.
  */
-import type { Device, ResourceSlice } from '../../api/dra/objects.ts';
-import { apiVersionOf, CONFIG_MAP } from '../../api/kinds.ts';
-import type { ConfigMap, KubeObject, Node, NodeSelectorRequirement } from '../../api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { type DeviceSample, learnedTemplate } from '../../engine/dra/learned-template.ts';
-import { own } from '../../lib/own.ts';
-import { MACHINE_DRIVERS } from '../../local/kubernetes/kubelets/dra/driver-devices.ts';
-import type { DriverPool } from '../../local/kubernetes/kubelets/dra/driver-slices.ts';
-import { OPERATOR_NAMESPACE } from '../../replay/trace/kinds.ts';
-import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
+import {
+  apiVersionOf,
+  CONFIG_MAP,
+  type ConfigMap,
+  type Device,
+  INSTANCE_TYPE_LABEL,
+  type KubeObject,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeSelectorRequirement,
+  type ResourceSlice,
+} from '#api/objects';
+import { type DeviceSample, learnedTemplate } from '#engine/devices';
+import { own } from '#lib';
+import { type DriverPool, MACHINE_DRIVERS } from '#local/machines';
+import { OPERATOR_NAMESPACE } from '#replay/trace';
+import { DEVICE_TEMPLATES_LABEL } from '#state';
 import { Redactor } from '../snapshot/redact.ts';
 import { driverDaemonSet } from './driver-objects.ts';
 import { traceObject } from './redacted.ts';

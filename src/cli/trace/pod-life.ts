@@ -1,9 +1,8 @@
 /** Times at which a pod was created, started and ended according to its status, in milliseconds since the epoch. */
 
-import { getCondition } from '../../api/conditions.ts';
-import type { KubeObject, Pod } from '../../api/kubernetes.ts';
-import { isTerminal } from '../../engine/pods.ts';
-import { timeOf } from '../../lib/times.ts';
+import { getCondition, type KubeObject, type Pod } from '#api/objects';
+import { isTerminal } from '#engine/model';
+import { timeOf } from '#lib';
 
 export interface PodLife {
   readonly createdMs: number;

@@ -1,17 +1,22 @@
 /** Records a live cluster: watches the kinds of a trace and writes their changes. */
 
-import type { ResourceSlice } from '../../api/dra/objects.ts';
-import { CONFIG_MAP, type Kind, NODE, NODE_CLAIM, RESOURCE_SLICE } from '../../api/kinds.ts';
-import type { ConfigMap, KubeObject } from '../../api/kubernetes.ts';
-import { ApiError, type KubeReader, type Store } from '../../kube/client.ts';
-import { startInformers } from '../../kube/informers.ts';
-import { type Clock, realClock } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import type { LogFields, Logger } from '../../observe/logger.ts';
-import { TRACE_KINDS } from '../../replay/trace/kinds.ts';
-import type { TraceEvent } from '../../replay/trace/trace.ts';
-import { writeTrace } from '../../replay/trace/write.ts';
-import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
+import {
+  CONFIG_MAP,
+  type ConfigMap,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  RESOURCE_SLICE,
+  type ResourceSlice,
+} from '#api/objects';
+import { ApiError, type KubeReader, type Store } from '#kube/client';
+import { startInformers } from '#kube/informers';
+import { messageOf } from '#lib';
+import { type Clock, realClock } from '#lib/clock';
+import type { LogFields, Logger } from '#observe/logger';
+import { TRACE_KINDS, type TraceEvent, writeTrace } from '#replay/trace';
+import { DEVICE_TEMPLATES_LABEL } from '#state';
 import { pluralOf } from '../render/table.ts';
 import { AuditHistory } from './history.ts';
 import { historyNotes } from './notes.ts';

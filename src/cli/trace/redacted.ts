@@ -3,16 +3,16 @@
  * sets, and fields that do not affect scheduling: images, scheduler names, scheduling gates.
  */
 
-import { type Keep, RESOURCES } from '../../api/kept-fields.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
 import {
   DEFAULT_STORAGE_CLASS_ANNOTATION,
   DELETION_COST_ANNOTATION,
   DO_NOT_DISRUPT_ANNOTATION,
+  type Keep,
+  type KubeObject,
   NODE_HOURLY_FEE_ANNOTATION,
-} from '../../api/labels.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { put } from '../../lib/own.ts';
+  RESOURCES,
+} from '#api/objects';
+import { isObject, type JsonObject, put } from '#lib';
 import { kept } from '../snapshot/keep.ts';
 import { Redactor } from '../snapshot/redact.ts';
 

@@ -1,8 +1,7 @@
 /** Label keys that selectors use. A trace omits all other labels, because they may contain confidential data. */
 
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { isObject, type JsonObject } from '../../lib/json-object.ts';
-import { own } from '../../lib/own.ts';
+import type { KubeObject } from '#api/objects';
+import { isObject, type JsonObject, own } from '#lib';
 
 export class SelectorKeys {
   readonly #keys = new Set<string>();

@@ -3,15 +3,23 @@ import { existsSync } from 'node:fs';
 import type {
   KubeObject,
   Node,
+  NodeClaim,
+  NodePool,
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
   Workload,
-} from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { applyChange, ChangeError, type ClusterObjects, type ObjectChanges } from '../../engine/what-if/apply.ts';
-import { CHANGE_FORMS, CHANGE_VERBS, type Change, parseChange } from '../../engine/what-if/change.ts';
+} from '#api/objects';
+import {
+  applyChange,
+  CHANGE_FORMS,
+  CHANGE_VERBS,
+  type Change,
+  ChangeError,
+  type ClusterObjects,
+  type ObjectChanges,
+  parseChange,
+} from '#engine/what-if';
 import { InputError } from '../objects/errors.ts';
 import { applyManifests, type Manifest, readManifests } from '../objects/read.ts';
 import { notAmong } from '../render/known.ts';

@@ -1,8 +1,7 @@
 /** Applies `--what-if "spot+30%"`: changes prices of a capacity type or of instance types. */
-import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import type { InstanceType, Offering } from '../../engine/model.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { CAPACITY_TYPE_LABEL, type NodePool } from '#api/objects';
+import type { InstanceType, Offering } from '#engine/model';
+import { tryRun } from '#lib';
 import { InputError } from '../objects/errors.ts';
 import type { Manifest } from '../objects/read.ts';
 

@@ -1,34 +1,38 @@
 /** Updates the virtual pods of each capacity buffer, and writes the requested capacity to its status. */
 
-import type { CapacityBuffer } from '../../api/capacity-buffer.ts';
-import { type ConditionUpdate, conditionMessage, getCondition } from '../../api/conditions.ts';
-import { CAPACITY_BUFFER, POD_TEMPLATE } from '../../api/kinds.ts';
-import type { Condition, Pod, PodTemplate } from '../../api/kubernetes.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { type BufferProblem, type BufferTarget, isProblem } from '../../engine/buffer-target.ts';
+import {
+  CAPACITY_BUFFER,
+  type CapacityBuffer,
+  type Condition,
+  type ConditionUpdate,
+  conditionMessage,
+  getCondition,
+  POD_TEMPLATE,
+  type Pod,
+  type PodTemplate,
+  uidOf,
+} from '#api/objects';
+import type { Plan } from '#engine/model';
 import {
   ACTIVE_CAPACITY,
   type BufferOutcome,
+  type BufferProblem,
+  type BufferTarget,
   bufferKey,
   bufferOutcomes,
   INFEASIBLE,
   isActive,
+  isProblem,
   provisioningCondition,
   READY_FOR_PROVISIONING,
   virtualPods,
-} from '../../engine/capacity-buffers.ts';
-import type { Plan } from '../../engine/model.ts';
-import type { Store } from '../../kube/client.ts';
-import { unlessGone, writeChanges } from '../../kube/patch.ts';
-import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
-import { keyOf } from '../../kube/store.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { timestamp } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { BUFFER_INFEASIBLE } from '../../observe/events/objects.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { bufferReplicas, findTarget } from '../../planner/capacity-buffers.ts';
+} from '#engine/solve';
+import { keyOf, type Store, unlessGone, writeChanges } from '#kube/client';
+import { after, type Key, type Outcome, type Reconciler, settled, type Trigger } from '#kube/reconcilers';
+import { messageOf, timestamp, withBoundedConcurrency } from '#lib';
+import { BUFFER_INFEASIBLE, eventOf } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { bufferReplicas, findTarget } from '#planner';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 

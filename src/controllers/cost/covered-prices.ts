@@ -1,7 +1,7 @@
 /** Parts of the prices of nodes that Savings Plans and reserved instances cover, for the live page. */
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { nodePrices } from '../../engine/cost/node-prices.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import type { NodeClaim } from '#api/objects';
+import { nodePrices } from '#engine/costs';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import type { Deps } from '../deps.ts';
 import { viewedPoolInputs } from '../pool-inputs.ts';
 

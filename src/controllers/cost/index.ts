@@ -1,23 +1,24 @@
 /** Measures the cost of the nodes and keeps its history across restarts. */
 
-import { billedPriceOf, CostAccount, type NodePrice } from '../../engine/cost/account.ts';
-import { nodePrices } from '../../engine/cost/node-prices.ts';
-import type { CostGroup, CostReport } from '../../engine/cost/report.ts';
-import { ConfigMapDocument } from '../../kube/config-map-document.ts';
-import { DocumentKeeper } from '../../kube/document-keeper.ts';
-import { after, type Controller, type Outcome, type Singleton } from '../../kube/reconciler.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { yielding } from '../../lib/yielding.ts';
-import type { PoolCost } from '../../observe/history/cost-hours.ts';
+import { billedPriceOf, CostAccount, type CostGroup, type CostReport, type NodePrice, nodePrices } from '#engine/costs';
+import {
+  after,
+  ConfigMapDocument,
+  type Controller,
+  DocumentKeeper,
+  type Outcome,
+  type Singleton,
+} from '#kube/reconcilers';
+import { type Clock, yielding } from '#lib/clock';
 import {
   HISTORY_NAME,
   historyTexts,
   newHistory,
   type OperatorHistory,
+  type PoolCost,
   restoreHistory,
-} from '../../observe/history/document.ts';
-import { NODEPOOLS_COST_USD_PER_HOUR } from '../../observe/metrics/nodepools.ts';
-import { OwnedSeries } from '../../observe/owned-series.ts';
+} from '#observe/history';
+import { NODEPOOLS_COST_USD_PER_HOUR, OwnedSeries } from '#observe/metrics';
 import type { Deps } from '../deps.ts';
 import { viewedPoolInputs } from '../pool-inputs.ts';
 

@@ -1,13 +1,11 @@
 /** Reads the ConfigMaps with declared devices, and reports documents that are not valid. */
-import { CONFIG_MAP } from '../../api/kinds.ts';
-import type { ConfigMap } from '../../api/kubernetes.ts';
-import type { KubeReader } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { INVALID_DEVICE_TEMPLATE } from '../../observe/events/devices.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { DEVICE_TEMPLATES_LABEL, type Declarations, readDeclarations } from '../../state/devices/declared.ts';
+import { CONFIG_MAP, type ConfigMap } from '#api/objects';
+import type { KubeReader } from '#kube/client';
+import type { EventRecorder } from '#kube/reconcilers';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import { eventOf, INVALID_DEVICE_TEMPLATE } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { DEVICE_TEMPLATES_LABEL, type Declarations, readDeclarations } from '#state';
 
 /** Time for which the ConfigMaps are not read again. */
 const FRESH_MS = 5_000;

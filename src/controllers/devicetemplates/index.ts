@@ -1,11 +1,8 @@
 /** Knowledge of the devices of new nodes, and its storage. */
-import { EC2_NODECLASS_HASH_ANNOTATION } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { ConfigMapDocument } from '../../kube/config-map-document.ts';
-import { DocumentKeeper } from '../../kube/document-keeper.ts';
-import { DEVICE_TEMPLATE_MISMATCHES } from '../../observe/metrics/nodeclaims.ts';
-import { TEMPLATE_MEMORY_NAME, TemplateMemory } from '../../state/devices/memory.ts';
-import { DeviceSources } from '../../state/devices/sources.ts';
+import { EC2_NODECLASS_HASH_ANNOTATION, type NodePool } from '#api/objects';
+import { ConfigMapDocument, DocumentKeeper } from '#kube/reconcilers';
+import { DEVICE_TEMPLATE_MISMATCHES } from '#observe/metrics';
+import { DeviceSources, TEMPLATE_MEMORY_NAME, TemplateMemory } from '#state';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import { DeclaredDeviceSource, NO_DECLARATIONS } from './declared-source.ts';

@@ -1,6 +1,6 @@
 /** Metric of the sources of devices. */
-import { DEVICE_TEMPLATES } from '../../observe/metrics/scheduler.ts';
-import type { DeviceSources, SourceCount } from '../../state/devices/sources.ts';
+import { DEVICE_TEMPLATES } from '#observe/metrics';
+import type { DeviceSources, SourceCount } from '#state';
 import type { Deps } from '../deps.ts';
 
 /** Maximum number of series, because users choose the names of drivers. */

@@ -1,6 +1,5 @@
 /** Verdicts for views: the last decisions of the methods, without reasons that have ended since. */
-import { currentBlock } from '../../engine/disruption/pass.ts';
-import type { Verdict, VerdictHistory } from '../../engine/disruption/verdicts.ts';
+import { currentBlock, type Verdict, type VerdictHistory } from '#engine/disruption';
 import type { Deps } from '../deps.ts';
 
 export function currentVerdicts(

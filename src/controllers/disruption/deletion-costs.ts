@@ -2,28 +2,23 @@
  * Lowers the deletion cost of ReplicaSet pods on marked nodes, so that scale-downs empty these nodes. Needs the right to patch
  * pods, so it is off by default. Removes the costs when a node is released, when the setting is off, and when the operator stops.
  */
-import { POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION } from '../../api/labels.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { emptyingSinceMs, isEmptying } from '../../engine/disruption/candidates/emptying.ts';
+import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION, POD, type Pod, uidOf } from '#api/objects';
 import {
+  emptyingSinceMs,
   hasCostMark,
   hasForeignCost,
   hasOwnCost,
+  isEmptying,
   OWN_COST,
   podsToDeleteFirst,
-} from '../../engine/disruption/deletion-costs.ts';
-import { isActive } from '../../engine/pods.ts';
-import { backOffMs } from '../../kube/backoff.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Outcome, type ReconcileContext, Requeue, type Singleton } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { interleave } from '../../lib/interleave.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { VOLUNTARY_DISRUPTION_EMPTYING_PODS } from '../../observe/metrics/disruption.ts';
+} from '#engine/disruption';
+import { isActive } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { after, backOffMs, type Outcome, type ReconcileContext, Requeue, type Singleton } from '#kube/reconcilers';
+import { interleave, timeOf, timestamp, withBoundedConcurrency } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import { VOLUNTARY_DISRUPTION_EMPTYING_PODS } from '#observe/metrics';
 import type { Deps } from '../deps.ts';
 
 /** Time between two plans, as between two rankings of nodes. */

@@ -1,16 +1,10 @@
 /** Events of voluntary disruption. */
-import { formatDuration } from '../../api/duration.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
-import type { Candidate } from '../../engine/disruption/command.ts';
-import type { DisruptionEvent } from '../../engine/disruption/method.ts';
-import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
-import type { StateNode } from '../../engine/model.ts';
-import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import { eventOf, type KeyedEvent } from '../../observe/events/declaration.ts';
+
+import { type KubeObject, type NodeClaim, type NodePool, uidOf } from '#api/objects';
+import { formatDuration } from '#api/values';
+import type { Allowance, Candidate, DisruptionEvent, DisruptionReason } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import type { EventNote, EventRecorder } from '#kube/reconcilers';
 import {
   CONSOLIDATION_APPROVED,
   CONSOLIDATION_CANDIDATE,
@@ -24,8 +18,10 @@ import {
   DISRUPTION_WAITING_READINESS,
   EMPTYING,
   EMPTYING_ENDED,
+  eventOf,
+  type KeyedEvent,
   UNCONSOLIDATABLE,
-} from '../../observe/events/disruption.ts';
+} from '#observe/events';
 import { capitalize } from '../text.ts';
 import { type Move, WATCH_MS } from './moves.ts';
 

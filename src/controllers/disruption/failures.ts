@@ -1,8 +1,8 @@
 /** Errors of steps that run concurrently. */
 
-import { isConflict } from '../../kube/client.ts';
-import { Requeue } from '../../kube/reconciler.ts';
-import { messageOf } from '../../lib/error-message.ts';
+import { isConflict } from '#kube/client';
+import { Requeue } from '#kube/reconcilers';
+import { messageOf } from '#lib';
 
 /** Wraps an error and adds the name of the step that failed. */
 const during = (step: string, error: unknown): Error => new Error(`${step}, ${messageOf(error)}`, { cause: error });

@@ -3,24 +3,26 @@
  * snapshot, decides, validates the commands again after a delay, and starts them.
  */
 
-import { getCondition, READY } from '../../api/conditions.ts';
-import { formatDuration } from '../../api/duration.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { pauseText } from '../../api/pause.ts';
-import { budgetErrors } from '../../engine/disruption/budgets/budgets.ts';
-import type { Command } from '../../engine/disruption/command.ts';
-import type { Method, MethodInput, MethodResult, Validated } from '../../engine/disruption/method.ts';
-import { prepare } from '../../engine/disruption/pass.ts';
-import type { MethodReview, VerdictHistory } from '../../engine/disruption/verdicts.ts';
-import { awaitsReadiness } from '../../engine/idle-pools.ts';
-import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
-import { after, type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { rejections } from '../../lib/rejections.ts';
-import { yielding } from '../../lib/yielding.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { managedPools } from '../../planner/node-pools.ts';
-import { passOf } from '../../planner/passes.ts';
+import { getCondition, type NodePool, pauseText, READY } from '#api/objects';
+import { formatDuration } from '#api/values';
+import {
+  budgetErrors,
+  type Command,
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  type MethodReview,
+  prepare,
+  type Validated,
+  type VerdictHistory,
+} from '#engine/disruption';
+import { awaitsReadiness } from '#engine/model';
+import type { SimulationRunner } from '#engine-worker';
+import { after, type Outcome, type ReconcileContext, type Singleton, settled } from '#kube/reconcilers';
+import { rejections } from '#lib';
+import { monotonicMs, yielding } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import { managedPools, passOf } from '#planner';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';

@@ -1,16 +1,22 @@
 /** Marks disrupted nodes: a taint keeps new pods away, and a condition states the reason. */
-import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node, Taint } from '../../api/kubernetes.ts';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION, EMPTYING_TAINT } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { sameTaint } from '../../engine/taints.ts';
-import { unlessGone, writeChanges } from '../../kube/patch.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { timestamp } from '../../lib/times.ts';
+import {
+  clearCondition,
+  DISRUPTED_TAINT,
+  DO_NOT_DISRUPT_ANNOTATION,
+  EMPTYING_TAINT,
+  getCondition,
+  NODE,
+  NODE_CLAIM,
+  NODECLAIM_CONDITIONS,
+  type Node,
+  type NodeClaim,
+  setCondition,
+  type Taint,
+} from '#api/objects';
+import type { DisruptionReason } from '#engine/disruption';
+import { type StateNode, sameTaint } from '#engine/model';
+import { unlessGone, writeChanges } from '#kube/client';
+import { remembering, timestamp, withBoundedConcurrency } from '#lib';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 import { step } from './failures.ts';

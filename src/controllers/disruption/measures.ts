@@ -1,13 +1,20 @@
 /** Metrics of voluntary disruption. */
 
-import type { Allowance } from '../../engine/disruption/budgets/budgets.ts';
-import { type Command, decisionOf } from '../../engine/disruption/command.ts';
-import type { Method, MethodResult } from '../../engine/disruption/method.ts';
-import { isApproved } from '../../engine/disruption/pricing/balance.ts';
-import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
+import {
+  type Allowance,
+  type Command,
+  type DisruptionReason,
+  decisionOf,
+  isApproved,
+  type Method,
+  type MethodResult,
+} from '#engine/disruption';
 import {
   CONSOLIDATION_MOVES,
   CONSOLIDATION_SCORE,
+  type Metrics,
+  NODEPOOLS_ALLOWED_DISRUPTIONS,
+  NODEPOOLS_NODES_CONSUMING_BUDGETS,
   VOLUNTARY_DISRUPTION_CONSOLIDATION_TIMEOUTS,
   VOLUNTARY_DISRUPTION_DECISION_EVALUATION_DURATION_SECONDS,
   VOLUNTARY_DISRUPTION_DECISIONS,
@@ -17,9 +24,7 @@ import {
   VOLUNTARY_DISRUPTION_MOVES,
   VOLUNTARY_DISRUPTION_QUEUE_FAILURES,
   VOLUNTARY_DISRUPTION_SAVINGS_USD,
-} from '../../observe/metrics/disruption.ts';
-import { NODEPOOLS_ALLOWED_DISRUPTIONS, NODEPOOLS_NODES_CONSUMING_BUDGETS } from '../../observe/metrics/nodepools.ts';
-import type { Metrics } from '../../observe/metrics.ts';
+} from '#observe/metrics';
 import { snakeCase } from '../text.ts';
 import type { Move } from './moves.ts';
 

@@ -1,14 +1,10 @@
 /** Follows moves after they are carried out: deleted nodes, launched nodes, duration and savings. */
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import { workloadsOf } from '../../engine/workloads.ts';
-import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
-import { refOf } from '../../kube/store.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { timeOf } from '../../lib/times.ts';
-import type { ClusterState } from '../../state/cluster.ts';
-import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+import { getCondition, isTrue, type NodeClaim, poolNameOf } from '#api/objects';
+import { workloadsOf } from '#engine/model';
+import { refOf } from '#kube/client';
+import { after, type Outcome, type Singleton } from '#kube/reconcilers';
+import { remembering, timeOf } from '#lib';
+import { CLAIMS_BY_NODE_POOL, type ClusterState } from '#state';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { publishSavings, publishUndone } from './disruption-events.ts';

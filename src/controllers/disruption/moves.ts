@@ -5,18 +5,18 @@
  *   watched ──30 minutes──▶ kept
  *      └──capacity launched again for its pods, or a replacement gone──▶ undone
  */
-import type { NodePool } from '../../api/nodepool.ts';
+import type { NodePool } from '#api/objects';
 import {
   billedSavingsOf,
   type Command,
   type Decision,
+  type DisruptionReason,
   decisionOf,
+  type Method,
   shortText,
-} from '../../engine/disruption/command.ts';
-import type { Method } from '../../engine/disruption/method.ts';
-import type { DisruptionReason } from '../../engine/disruption/reasons.ts';
-import { workloadsOf } from '../../engine/workloads.ts';
-import { timestamp } from '../../lib/times.ts';
+} from '#engine/disruption';
+import { workloadsOf } from '#engine/model';
+import { timestamp } from '#lib';
 
 /** Observation period of a move. A move that lasts this long has succeeded, and its savings are reported. */
 export const WATCH_MS = 30 * 60_000;

@@ -7,35 +7,26 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { isTrue } from '../../api/conditions.ts';
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../api/labels.ts';
-import { pauseText } from '../../api/pause.ts';
-import { consolidationPolicy } from '../../api/policy.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, isTrue, NODE_CLAIM, type Pod, pauseText } from '#api/objects';
+import { consolidationPolicy } from '#api/values';
 import {
   billedSavingsOf,
   type Candidate,
   type Command,
   decisionOf,
   longText,
+  type Method,
   shortText,
-} from '../../engine/disruption/command.ts';
-import type { Method } from '../../engine/disruption/method.ts';
-import type { PlannedClaim, StateNode } from '../../engine/model.ts';
-import { podKey } from '../../engine/pods.ts';
-import { Requirements } from '../../engine/requirements.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
-import { refOf } from '../../kube/store.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { rejections } from '../../lib/rejections.ts';
-import { timestamp } from '../../lib/times.ts';
-import { MOST_NAMES, namespacesOf } from '../../observe/history/decision-log.ts';
-import type { LogFields, Logger } from '../../observe/logger.ts';
-import { nominateNode, placedPods } from '../../planner/nominations.ts';
-import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+} from '#engine/disruption';
+import { type PlannedClaim, podKey, Requirements, type StateNode } from '#engine/model';
+import { deleteExactly, refOf } from '#kube/client';
+import { after, type KeyedWorker, type Outcome, type ReconcileContext, settled } from '#kube/reconcilers';
+import { messageOf, rejections, timestamp } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import { MOST_NAMES, namespacesOf } from '#observe/history';
+import type { LogFields, Logger } from '#observe/logger';
+import { nominateNode, placedPods } from '#planner';
+import { CLAIMS_BY_NODE_POOL } from '#state';
 import { createClaim } from '../claims.ts';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';

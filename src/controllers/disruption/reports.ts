@@ -1,22 +1,19 @@
 /** Reports the results of the disruption methods as events, metrics and log entries. */
 
-import type { Pod } from '../../api/kubernetes.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { annotatedPods, protectionOf } from '../../engine/disruption/candidates/protection.ts';
-import type { MethodResult } from '../../engine/disruption/method.ts';
-import type { MethodReview } from '../../engine/disruption/verdicts.ts';
-import type { StateNode } from '../../engine/model.ts';
-import type { EventNote, EventRecorder } from '../../kube/events.ts';
-import { timestamp } from '../../lib/times.ts';
-import type { Pause } from '../../lib/yielding.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
+import { type Pod, uidOf } from '#api/objects';
+import { annotatedPods, type MethodResult, type MethodReview, protectionOf } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import type { EventNote, EventRecorder } from '#kube/reconcilers';
+import { timestamp } from '#lib';
+import type { Pause } from '#lib/clock';
 import {
   DO_NOT_DISRUPT_GRACE_PERIOD_ELAPSED,
   DO_NOT_DISRUPT_UNTIL,
+  eventOf,
   INVALID_DO_NOT_DISRUPT_ANNOTATION,
-} from '../../observe/events/pods.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { managedPools } from '../../planner/node-pools.ts';
+} from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { managedPools } from '#planner';
 import type { Deps } from '../deps.ts';
 import { publishBlocked, publishBlockedPool, publishEvents, publishUnconsolidatable } from './disruption-events.ts';
 import { countTimeout, observeEvaluations, setAllowance } from './measures.ts';

@@ -6,21 +6,24 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { consolidationPolicy } from '../../api/policy.ts';
-import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
-import { nextChangeMs } from '../../engine/disruption/next-change.ts';
-import type { PassInput } from '../../engine/disruption/pass.ts';
-import type { WithheldLaunch } from '../../engine/launch-causes.ts';
-import type { PoolInput, StateNode } from '../../engine/model.ts';
-import type { Commitment } from '../../engine/price-book/commitment.ts';
-import { sameItems } from '../../lib/same-items.ts';
-import { EVENT_WINDOW_MS } from '../../observe/events/declaration.ts';
-import { type Logger, silent } from '../../observe/logger.ts';
-import { type DisruptionInput, disruptionInput, simulationSnapshot } from '../../planner/inputs.ts';
-import { managedPools } from '../../planner/node-pools.ts';
-import { type Workload, workloadOf } from '../../planner/pods.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import { NODEPOOL_LABEL } from '#api/objects';
+import { consolidationPolicy } from '#api/values';
+import type { Commitment } from '#engine/costs';
+import { type Method, type MethodInput, type MethodResult, nextChangeMs, type PassInput } from '#engine/disruption';
+import type { PoolInput, StateNode } from '#engine/model';
+import type { WithheldLaunch } from '#engine/solve';
+import { sameItems } from '#lib';
+import { EVENT_WINDOW_MS } from '#observe/events';
+import { type Logger, silent } from '#observe/logger';
+import {
+  type DisruptionInput,
+  disruptionInput,
+  managedPools,
+  simulationSnapshot,
+  type Workload,
+  workloadOf,
+} from '#planner';
+import type { ClusterState } from '#state';
 import type { Deps } from '../deps.ts';
 import { readPoolInputs } from '../pool-inputs.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';

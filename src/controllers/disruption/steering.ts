@@ -3,17 +3,15 @@
  * evicted. Nodes whose room is needed again lose the mark.
  */
 
-import { poolNameOf } from '../../api/object-fields.ts';
-import { emptyingSinceMs, isEmptying } from '../../engine/disruption/candidates/emptying.ts';
-import { worstFirst } from '../../engine/disruption/steering.ts';
-import type { StateNode } from '../../engine/model.ts';
-import type { SimulationRunner } from '../../engine-worker/simulation-runner.ts';
-import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { timestamp } from '../../lib/times.ts';
-import { MOST_NAMES } from '../../observe/history/decision-log.ts';
-import { VOLUNTARY_DISRUPTION_EMPTYING_NODES } from '../../observe/metrics/disruption.ts';
-import type { DisruptionInput } from '../../planner/inputs.ts';
+import { poolNameOf } from '#api/objects';
+import { emptyingSinceMs, isEmptying, worstFirst } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import type { SimulationRunner } from '#engine-worker';
+import { after, type Outcome, type ReconcileContext, type Singleton } from '#kube/reconcilers';
+import { timestamp, withBoundedConcurrency } from '#lib';
+import { MOST_NAMES } from '#observe/history';
+import { VOLUNTARY_DISRUPTION_EMPTYING_NODES } from '#observe/metrics';
+import type { DisruptionInput } from '#planner';
 import type { Deps } from '../deps.ts';
 import { publishEmptying } from './disruption-events.ts';
 import { setEmptying } from './marks.ts';

@@ -2,14 +2,10 @@
  * Compares the nodes of a command with the API server immediately before their deletion. The decision and its validation
  * read the cache, which is outdated while a watch is silent.
  */
-import { POD_DISRUPTION_BUDGET } from '../../api/kinds.ts';
-import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
-import { budgetsOf } from '../../engine/disruption/candidates/pdb-index.ts';
-import { podBlock } from '../../engine/disruption/candidates/pod-blocks.ts';
-import type { Candidate, Command } from '../../engine/disruption/command.ts';
-import type { Method } from '../../engine/disruption/method.ts';
-import { isEverEvictable, isReschedulable, podKey } from '../../engine/pods.ts';
-import { PODS_BY_NODE } from '../../state/stores.ts';
+import { POD_DISRUPTION_BUDGET, type Pod, type PodDisruptionBudget } from '#api/objects';
+import { budgetsOf, type Candidate, type Command, type Method, podBlock } from '#engine/disruption';
+import { isEverEvictable, isReschedulable, podKey } from '#engine/model';
+import { PODS_BY_NODE } from '#state';
 import type { Deps } from '../deps.ts';
 import { expectInCache, LIST_WITHIN_MS, listPodsOnNode } from '../listed-pods.ts';
 

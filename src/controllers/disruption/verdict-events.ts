@@ -2,12 +2,11 @@
  * Publishes an event on each Node with the reason why disruption does not disrupt it, unless an event of Karpenter has the
  * same reason. Publishes the next event only after another reason has settled.
  */
-import type { Verdict, VerdictCode, VerdictHistory } from '../../engine/disruption/verdicts.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { DISRUPTION_VERDICT } from '../../observe/events/disruption.ts';
+import type { Verdict, VerdictCode, VerdictHistory } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import { after, type Singleton } from '#kube/reconcilers';
+import { monotonicMs } from '#lib/clock';
+import { DISRUPTION_VERDICT, eventOf } from '#observe/events';
 import type { Deps } from '../deps.ts';
 import { capitalize } from '../text.ts';
 

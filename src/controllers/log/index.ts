@@ -1,5 +1,5 @@
 /** Controllers of the log of decisions. */
-import type { Controller } from '../../kube/reconciler.ts';
+import type { Controller } from '#kube/reconcilers';
 import type { Deps } from '../deps.ts';
 import { Observed } from './observed.ts';
 import { Webhook } from './webhook.ts';

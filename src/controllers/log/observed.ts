@@ -1,9 +1,8 @@
 /** Records the start of this leader, and NodeClaims that other clients delete. */
 import { hostname } from 'node:os';
-import { getCondition } from '../../api/conditions.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { after, type Outcome, type Singleton } from '../../kube/reconciler.ts';
-import { timestamp } from '../../lib/times.ts';
+import { getCondition, type NodeClaim } from '#api/objects';
+import { after, type Outcome, type Singleton } from '#kube/reconcilers';
+import { timestamp } from '#lib';
 import type { Deps } from '../deps.ts';
 import { logRemoval, type Removal, removalOf, reschedulablePods } from '../disrupted.ts';
 

@@ -1,9 +1,8 @@
 /** Records why pods stay pending, each cause once while it lasts. */
-import type { Cause } from '../../engine/causes/cause.ts';
-import { refusedVerdict } from '../../engine/causes/pod-verdict.ts';
-import type { Plan } from '../../engine/model.ts';
-import { timestamp } from '../../lib/times.ts';
-import { MOST_NAMES, namespacesOf, type Refused } from '../../observe/history/decision-log.ts';
+import { type Cause, refusedVerdict } from '#engine/explanations';
+import type { Plan } from '#engine/model';
+import { timestamp } from '#lib';
+import { MOST_NAMES, namespacesOf, type Refused } from '#observe/history';
 import type { Deps } from '../deps.ts';
 
 /** Time without a cause after which it counts as new again. */

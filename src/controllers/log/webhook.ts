@@ -1,10 +1,9 @@
 /** Sends the log of decisions to a webhook, for example of Slack, signed and with retries. */
 import { createHmac } from 'node:crypto';
-import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
-import { errorText } from '../../observe/error-text.ts';
-import type { DecisionLog } from '../../observe/history/decision-log.ts';
-import { type LogLine, logLines, NewLines } from '../../observe/history/log-lines.ts';
-import type { WebhookSettings } from '../../process/settings.ts';
+import { after, type Outcome, type ReconcileContext, type Singleton } from '#kube/reconcilers';
+import { type DecisionLog, type LogLine, logLines, NewLines } from '#observe/history';
+import { errorText } from '#observe/logger';
+import type { WebhookSettings } from '#process/settings';
 import type { Deps } from '../deps.ts';
 
 const INTERVAL_MS = 2_000;

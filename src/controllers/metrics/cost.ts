@@ -1,16 +1,19 @@
 /** Computes the cost of the nodes of a NodePool from the prices of their offerings. */
 
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { labelOf } from '../../api/object-fields.ts';
-import { consolidationPolicy } from '../../api/policy.ts';
-import { billedUsdPerHour } from '../../engine/billed-price.ts';
-import { reportedSurplus } from '../../engine/disruption/candidates/disruption-cost.ts';
-import type { InstanceType, Requirement } from '../../engine/model.ts';
-import { chargesUsdPerHour } from '../../engine/node-extras.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
+  type NodePool,
+  ZONE_LABEL,
+} from '#api/objects';
+import { consolidationPolicy } from '#api/values';
+import { billedUsdPerHour, chargesUsdPerHour } from '#engine/costs';
+import { reportedSurplus } from '#engine/disruption';
+import type { InstanceType, Requirement } from '#engine/model';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import type { ClusterState } from '#state';
 import type { Deps } from '../deps.ts';
 import { viewedExtras } from '../pool-inputs.ts';
 

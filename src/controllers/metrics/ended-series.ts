@@ -2,11 +2,10 @@
  * Ends the series of NodePools and NodeClasses that no longer exist. Otherwise counters and histograms would keep the series of
  * every name that ever existed in the cluster.
  */
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import { after, type KeyedWorker, type Outcome, settled } from '../../kube/reconciler.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+import { NODEPOOL_LABEL, poolNameOf } from '#api/objects';
+import { after, type KeyedWorker, type Outcome, settled } from '#kube/reconcilers';
+import { monotonicMs } from '#lib/clock';
+import { CLAIMS_BY_NODE_POOL } from '#state';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds, nodeClassLabel } from '../node-classes.ts';
 import { labelName } from './status.ts';

@@ -1,17 +1,16 @@
 /** Gauges of NodePools: limits, usage and cost. */
-import { NODE_POOL } from '../../api/kinds.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { readableResources } from '../../engine/resources.ts';
-import { after, type Reconciler } from '../../kube/reconciler.ts';
-import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
+import { NODE_POOL, type NodePool } from '#api/objects';
+import { readableResources } from '#engine/model';
+import { after, type Reconciler } from '#kube/reconcilers';
 import {
+  type GaugeDeclaration,
   NODEPOOLS_COST,
   NODEPOOLS_COST_TRACKER_ERRORS,
   NODEPOOLS_LIMIT,
   NODEPOOLS_USAGE,
-} from '../../observe/metrics/nodepools.ts';
-import { OwnedSeries } from '../../observe/owned-series.ts';
-import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+  OwnedSeries,
+} from '#observe/metrics';
+import { CLAIMS_BY_NODE_POOL } from '#state';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from './cost.ts';
 import { inUnits, resourceType } from './nodes.ts';

@@ -3,28 +3,30 @@
  * created during the scrape, because a large cluster has a hundred thousand of them.
  */
 import type { Gauge } from 'prom-client';
-import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
-import type { Resources, StateNode } from '../../engine/model.ts';
-import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
+import { WELL_KNOWN_LABELS } from '#api/objects';
 import {
   addResources,
   amountIn,
+  isOwnedByDaemonSet,
+  isTerminal,
   podLimits,
   podRequests,
+  type Resources,
   readableResources,
+  type StateNode,
   subtractResources,
-} from '../../engine/resources.ts';
-import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
-import { type Clock, monotonicMs } from '../../lib/clock.ts';
-import { own } from '../../lib/own.ts';
-import { timeOf } from '../../lib/times.ts';
-import { yielding } from '../../lib/yielding.ts';
-import type { Logger } from '../../observe/logger.ts';
+} from '#engine/model';
+import { after, type Outcome, type ReconcileContext, type Singleton } from '#kube/reconcilers';
+import { own, timeOf } from '#lib';
+import { type Clock, monotonicMs, yielding } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import {
   CLUSTER_STATE_NODE_COUNT,
   CLUSTER_STATE_SYNCED,
   CLUSTER_STATE_UNSYNCED_TIME_SECONDS,
   CLUSTER_UTILIZATION_PERCENT,
+  differentSamples,
+  type Labels,
   NODES_ALLOCATABLE,
   NODES_CURRENT_LIFETIME_SECONDS,
   NODES_SYSTEM_OVERHEAD,
@@ -33,10 +35,9 @@ import {
   NODES_TOTAL_POD_LIMITS,
   NODES_TOTAL_POD_REQUESTS,
   nodeLabelName,
-} from '../../observe/metrics/nodes.ts';
-import { differentSamples } from '../../observe/owned-series.ts';
-import type { Labels, Sample } from '../../observe/samples.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+  type Sample,
+} from '#observe/metrics';
+import type { ClusterState } from '#state';
 import type { Deps } from '../deps.ts';
 
 const INTERVAL_MS = 5_000;

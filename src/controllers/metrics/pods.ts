@@ -1,15 +1,24 @@
 /** Metrics of pods: location, and the time until they are scheduled and started. */
 
-import { getCondition } from '../../api/conditions.ts';
-import { POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { nodeNameOf } from '../../api/object-fields.ts';
-import { isTerminal, podKey } from '../../engine/pods.ts';
-import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { timeOf } from '../../lib/times.ts';
-import type { GaugeDeclaration } from '../../observe/metrics/declaration.ts';
 import {
+  ARCH_LABEL,
+  CAPACITY_TYPE_LABEL,
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  nodeNameOf,
+  POD,
+  type Pod,
+  ZONE_LABEL,
+} from '#api/objects';
+import { isTerminal, podKey } from '#engine/model';
+import { after, type Reconciler, settled } from '#kube/reconcilers';
+import { timeOf } from '#lib';
+import {
+  type GaugeDeclaration,
+  type Labels,
+  type Metrics,
+  OwnedSeries,
   PODS_BOUND_DURATION_SECONDS,
   PODS_PROVISIONING_BOUND_DURATION_SECONDS,
   PODS_PROVISIONING_SCHEDULING_UNDECIDED_TIME_SECONDS,
@@ -20,12 +29,9 @@ import {
   PODS_STATE,
   PODS_UNBOUND_TIME_SECONDS,
   PODS_UNSTARTED_TIME_SECONDS,
-} from '../../observe/metrics/pods.ts';
-import type { Metrics } from '../../observe/metrics.ts';
-import { OwnedSeries } from '../../observe/owned-series.ts';
-import type { Labels, Sample } from '../../observe/samples.ts';
-import type { ClusterState } from '../../state/cluster.ts';
-import type { PodTiming } from '../../state/pod-timings.ts';
+  type Sample,
+} from '#observe/metrics';
+import type { ClusterState, PodTiming } from '#state';
 import type { Deps } from '../deps.ts';
 
 const INTERVAL_MS = 30_000;

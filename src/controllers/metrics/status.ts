@@ -1,24 +1,21 @@
 /** Measures and reports the conditions of the objects of one kind: gauges, durations, and one event per transition. */
 
 import type { Counter, Histogram } from 'prom-client';
-import { type Conditioned, type ConditionSet, initConditions } from '../../api/conditions.ts';
-import type { Kind } from '../../api/kinds.ts';
-import type { Condition } from '../../api/kubernetes.ts';
-import { type Key, type Outcome, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { keyOf } from '../../kube/store.ts';
-import { own } from '../../lib/own.ts';
-import { timeOf } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { conditionChanged, FINALIZED } from '../../observe/events/objects.ts';
+import { type Condition, type Conditioned, type ConditionSet, initConditions, type Kind } from '#api/objects';
+import { keyOf } from '#kube/client';
+import { type Key, type Outcome, type Reconciler, settled } from '#kube/reconcilers';
+import { own, timeOf } from '#lib';
+import { conditionChanged, eventOf, FINALIZED } from '#observe/events';
 import {
+  differentSamples,
+  type Labels,
+  type Metrics,
+  type Sample,
   SHARED_STATUS_PREFIX,
   type StatusFields,
   statusDeclarations,
   statusPrefix,
-} from '../../observe/metrics/status.ts';
-import type { Metrics } from '../../observe/metrics.ts';
-import { differentSamples } from '../../observe/owned-series.ts';
-import type { Labels, Sample } from '../../observe/samples.ts';
+} from '#observe/metrics';
 import type { Deps } from '../deps.ts';
 
 interface StatusOptions {

@@ -2,10 +2,9 @@
  * Second step of node termination: waits until the volumes of the node are detached, so that pods can attach them on other
  * nodes.
  */
-import { pendingAttachments } from '../../engine/drain/attachments.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { AWAITING_VOLUME_DETACHMENT } from '../../observe/events/nodes.ts';
-import { ATTACHMENTS_BY_NODE, PODS_BY_NODE } from '../../state/stores.ts';
+import { pendingAttachments } from '#engine/drain';
+import { AWAITING_VOLUME_DETACHMENT, eventOf } from '#observe/events';
+import { ATTACHMENTS_BY_NODE, PODS_BY_NODE } from '#state';
 import type { Deps } from '../deps.ts';
 import { firstFew } from '../text.ts';
 import { type TerminationStep, withCondition } from './step.ts';

@@ -1,13 +1,11 @@
 /** First step of node termination: drains the node, applications before daemons, and critical pods last. */
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import type { Condition, Node, Pod } from '../../api/kubernetes.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { needsForceDelete } from '../../engine/drain/deadline.ts';
-import { isOwnedByDaemonSet, isTerminating, isWaitingForEviction } from '../../engine/pods.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { timeOf } from '../../lib/times.ts';
-import { errorText } from '../../observe/error-text.ts';
-import { PODS_BY_NODE } from '../../state/stores.ts';
+import { type Condition, getCondition, isTrue, type Node, type Pod, uidOf } from '#api/objects';
+import { needsForceDelete } from '#engine/drain';
+import { isOwnedByDaemonSet, isTerminating, isWaitingForEviction } from '#engine/model';
+import { timeOf } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import { errorText } from '#observe/logger';
+import { PODS_BY_NODE } from '#state';
 import type { Deps } from '../deps.ts';
 import { expectInCache, listPodsOnNode } from '../listed-pods.ts';
 import { type Evictions, failedDraining } from './eviction-queue.ts';

@@ -3,29 +3,24 @@
  * the deadline.
  */
 import type { Counter } from 'prom-client';
-import { getCondition } from '../../api/conditions.ts';
-import { POD } from '../../api/kinds.ts';
-import type { Node, Pod } from '../../api/kubernetes.ts';
-import { nodeNameOf } from '../../api/object-fields.ts';
-import { canEndSooner, grantedSeconds, needsForceDelete } from '../../engine/drain/deadline.ts';
-import { isActive, isEvictable, podKey } from '../../engine/pods.ts';
-import { ApiError, isConflict, isNotFound } from '../../kube/client.ts';
-import type { EventNote } from '../../kube/events.ts';
+import { getCondition, type Node, nodeNameOf, POD, type Pod } from '#api/objects';
+import { canEndSooner, grantedSeconds, needsForceDelete } from '#engine/drain';
+import { isActive, isEvictable, podKey } from '#engine/model';
+import { ApiError, isConflict, isNotFound } from '#kube/client';
 import {
+  type EventNote,
   type KeyedWorker,
   type Outcome,
   type RateLimit,
   type ReconcileContext,
   Requeue,
   settled,
-} from '../../kube/reconciler.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { timestamp } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { FAILED_DRAINING } from '../../observe/events/nodes.ts';
-import { DISRUPTED, EVICTED } from '../../observe/events/pods.ts';
-import type { LogFields, Logger } from '../../observe/logger.ts';
-import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '../../observe/metrics/pods.ts';
+} from '#kube/reconcilers';
+import { timestamp } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import { DISRUPTED, EVICTED, eventOf, FAILED_DRAINING } from '#observe/events';
+import type { LogFields, Logger } from '#observe/logger';
+import { PODS_DRAINED, PODS_EVICTION_REQUESTS } from '#observe/metrics';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import { currentObject } from '../current-object.ts';
 import type { Deps } from '../deps.ts';

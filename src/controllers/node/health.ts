@@ -1,22 +1,28 @@
 /** Replaces nodes that stay unhealthy, unless so many are unhealthy that replacements would worsen the situation. */
 import type { Counter } from 'prom-client';
-import { getCondition } from '../../api/conditions.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Condition, Node } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
-import type { RepairPolicy } from '../../cloud/provider.ts';
-import { readDeadline } from '../../engine/drain/deadline.ts';
-import { deleteExactly, unlessGone } from '../../kube/patch.ts';
-import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { timestamp } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { UNHEALTHY } from '../../observe/events/nodeclaims.ts';
-import { NODE_REPAIR_BLOCKED } from '../../observe/events/nodes.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '../../observe/metrics/nodeclaims.ts';
-import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  type Condition,
+  getCondition,
+  labelOf,
+  NODE,
+  NODE_CLAIM,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  poolNameOf,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+  uidOf,
+} from '#api/objects';
+import type { RepairPolicy } from '#cloud';
+import { readDeadline } from '#engine/drain';
+import { deleteExactly, unlessGone } from '#kube/client';
+import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '#kube/reconcilers';
+import { timestamp } from '#lib';
+import { eventOf, NODE_REPAIR_BLOCKED, UNHEALTHY } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '#observe/metrics';
+import { PAUSED_RETRY_MS } from '#state';
 import { concurrency } from '../concurrency.ts';
 import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';

@@ -2,24 +2,24 @@
  * Terminates deleted Nodes: adds the taint, drains the node, waits for volumes, terminates the instance, and then removes the
  * finalizer.
  */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
 import {
   DISRUPTED_TAINT,
   EXCLUDE_BALANCERS_LABEL,
+  isTrue,
+  NODE,
+  NODE_CLAIM,
   NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  poolNameOf,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import type { CloudProvider } from '../../cloud/provider.ts';
-import { deadlineOf } from '../../engine/drain/deadline.ts';
-import { sameTaint } from '../../engine/taints.ts';
-import { deleteExactly, writeChanges } from '../../kube/patch.ts';
+} from '#api/objects';
+import { type CloudProvider, causeOf, NodeClaimNotFound } from '#cloud';
+import { deadlineOf } from '#engine/drain';
+import { sameTaint } from '#engine/model';
+import { deleteExactly, writeChanges } from '#kube/client';
 import {
   after,
   type Outcome,
@@ -27,17 +27,15 @@ import {
   type ReconcileContext,
   type Reconciler,
   settled,
-} from '../../kube/reconciler.ts';
-import { defined } from '../../lib/defined.ts';
-import { own } from '../../lib/own.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
+} from '#kube/reconcilers';
+import { defined, own } from '#lib';
+import { eventOf, TERMINATION_GRACE_PERIOD_EXPIRING } from '#observe/events';
 import {
   NODES_DRAINED,
   NODES_LIFETIME_DURATION_SECONDS,
   NODES_TERMINATED,
   NODES_TERMINATION_DURATION_SECONDS,
-} from '../../observe/metrics/nodes.ts';
+} from '#observe/metrics';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';

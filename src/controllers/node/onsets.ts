@@ -1,8 +1,7 @@
 /** Remembers when a condition of a node took its status, although its writer may reset the time with each new reason. */
 import { LRUCache } from 'lru-cache';
-import type { Condition, Node } from '../../api/kubernetes.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { timeOf } from '../../lib/times.ts';
+import { type Condition, type Node, uidOf } from '#api/objects';
+import { timeOf } from '#lib';
 
 /** Maximum number of remembered conditions. A forgotten condition is as old as its own time. */
 const MOST_CONDITIONS = 50_000;

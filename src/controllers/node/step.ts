@@ -1,7 +1,5 @@
 /** Interface between the node termination controller and its steps. */
-import { type ConditionUpdate, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { type ConditionUpdate, NODECLAIM_CONDITIONS, type Node, type NodeClaim, setCondition } from '#api/objects';
 
 export interface Leaving {
   readonly node: Node;

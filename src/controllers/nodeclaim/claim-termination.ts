@@ -1,27 +1,29 @@
 /** Terminates a deleted NodeClaim: deletes its Nodes first, which drains them, then its instance, then removes the finalizer. */
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import { readDurationOrNever } from '../../api/duration.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
 import {
   CAPACITY_TYPE_LABEL,
+  getCondition,
+  isTrue,
+  labelOf,
+  NODE,
+  NODE_CLAIM,
+  type NodeClaim,
+  poolNameOf,
   REGISTERED_LABEL,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../../api/object-fields.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { deleteExactly, writeChanges } from '../../kube/patch.ts';
-import { after, type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { TERMINATION_GRACE_PERIOD_EXPIRING } from '../../observe/events/nodeclaims.ts';
+} from '#api/objects';
+import { readDurationOrNever } from '#api/values';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import { deleteExactly, writeChanges } from '#kube/client';
+import { after, type Outcome, type ReconcileContext, settled } from '#kube/reconcilers';
+import { timeOf, timestamp } from '#lib';
+import { eventOf, TERMINATION_GRACE_PERIOD_EXPIRING } from '#observe/events';
 import {
   NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS,
   NODECLAIMS_TERMINATED,
   NODECLAIMS_TERMINATION_DURATION_SECONDS,
-} from '../../observe/metrics/nodeclaims.ts';
+} from '#observe/metrics';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import type { LaunchedInstances } from './launch.ts';

@@ -1,15 +1,10 @@
 /** Compares the capacity of a node with the capacity of its instance type. */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { amountIn, quantityList, readableResources } from '../../engine/resources.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { FAILED_CONSISTENCY_CHECK } from '../../observe/events/nodeclaims.ts';
+import { isTrue, NODE_CLAIM, type Node, type NodeClaim, uidOf } from '#api/objects';
+import { amountIn, quantityList, readableResources } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { after, type Reconciler, settled } from '#kube/reconcilers';
+import { monotonicMs } from '#lib/clock';
+import { eventOf, FAILED_CONSISTENCY_CHECK } from '#observe/events';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { withCondition } from './step.ts';

@@ -1,15 +1,16 @@
 /** Checks that nodes publish the devices for which they were launched. */
-import { getCondition } from '../../api/conditions.ts';
-import type { ResourceSlice } from '../../api/dra/objects.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { missingDevices } from '../../engine/dra/promised-devices.ts';
-import { timeOf } from '../../lib/times.ts';
-import type { KeyedEvent } from '../../observe/events/declaration.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { DEVICE_TEMPLATE_MISMATCH, DRA_DRIVER_POOLS_NOT_PUBLISHED } from '../../observe/events/devices.ts';
-import { DEVICE_TEMPLATE_MISMATCHES } from '../../observe/metrics/nodeclaims.ts';
+import {
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type ResourceSlice,
+} from '#api/objects';
+import { missingDevices } from '#engine/devices';
+import { timeOf } from '#lib';
+import { DEVICE_TEMPLATE_MISMATCH, DRA_DRIVER_POOLS_NOT_PUBLISHED, eventOf, type KeyedEvent } from '#observe/events';
+import { DEVICE_TEMPLATE_MISMATCHES } from '#observe/metrics';
 import type { Deps } from '../deps.ts';
 
 /** Time after which a driver that published no complete pool on a ready node counts as failed. */

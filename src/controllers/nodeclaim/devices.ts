@@ -2,13 +2,17 @@
  * Checks the devices that a NodeClaim requested. A node is ready for use after the drivers have published all devices of the
  * node.
  */
-import type { ResourceSlice } from '../../api/dra/objects.ts';
-import { DEVICE_CLASS, NODE, RESOURCE_SLICE } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { Informers } from '../../kube/client.ts';
-import type { Trigger } from '../../kube/reconciler.ts';
+import {
+  DEVICE_CLASS,
+  NODE,
+  type Node,
+  type NodeClaim,
+  REQUESTED_DRA_DRIVERS_ANNOTATION,
+  RESOURCE_SLICE,
+  type ResourceSlice,
+} from '#api/objects';
+import type { Informers } from '#kube/client';
+import type { Trigger } from '#kube/reconcilers';
 import type { Deps } from '../deps.ts';
 
 /** Resource that a Node does not have yet, as a condition shows it. */

@@ -1,16 +1,23 @@
 /** Updates the conditions that make a NodeClaim eligible for voluntary disruption: Drifted and Consolidatable. */
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import { type Kind, NODE, NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import type { KubeObject, Node } from '../../api/kubernetes.ts';
-import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { type DriftChecks, lostItsType } from '../../engine/drift.ts';
-import { awaitsMaintenance } from '../../engine/maintenance.ts';
-import type { Store } from '../../kube/client.ts';
-import { writeChanges } from '../../kube/patch.ts';
+import {
+  getCondition,
+  isTrue,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  uidOf,
+} from '#api/objects';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import { awaitsMaintenance, type DriftChecks, lostItsType } from '#engine/model';
+import { type Store, writeChanges } from '#kube/client';
 import {
   after,
   type Key,
@@ -20,13 +27,12 @@ import {
   settled,
   soonest,
   type Trigger,
-} from '../../kube/reconciler.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { own } from '../../lib/own.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { type JudgedClaim, judgeClaim } from '../../planner/claim-conditions.ts';
-import type { ClusterState } from '../../state/cluster.ts';
-import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+} from '#kube/reconcilers';
+import { own } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import { type JudgedClaim, judgeClaim } from '#planner';
+import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL, type ClusterState } from '#state';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';

@@ -1,12 +1,12 @@
 /** Deletes NodeClaims that are older than `spec.expireAfter`. The finalizer drains their nodes. */
-import { readDurationOrNever } from '../../api/duration.ts';
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { timeOf } from '../../lib/times.ts';
-import { EXPIRED } from '../../observe/events/nodeclaims.ts';
-import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
+
+import { NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { readDurationOrNever } from '#api/values';
+import { deleteExactly } from '#kube/client';
+import { after, type Reconciler, settled } from '#kube/reconcilers';
+import { timeOf } from '#lib';
+import { EXPIRED } from '#observe/events';
+import { PAUSED_RETRY_MS } from '#state';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';

@@ -1,13 +1,11 @@
 /** Deletes registered NodeClaims if the cloud no longer has their instance. */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { causeOf, NodeClaimNotFound } from '../../cloud/errors.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { GARBAGE_COLLECTED } from '../../observe/events/nodeclaims.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { isTrue, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import { deleteExactly } from '#kube/client';
+import { after, type Singleton } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
+import { GARBAGE_COLLECTED } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';

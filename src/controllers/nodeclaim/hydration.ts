@@ -1,9 +1,7 @@
 /** Adds the label with the name of the NodeClass to NodeClaims and Nodes that older versions created. */
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { type Reconciler, settled } from '../../kube/reconciler.ts';
+import { NODE, NODE_CLAIM, type Node, type NodeClaim } from '#api/objects';
+import { writeChanges } from '#kube/client';
+import { type Reconciler, settled } from '#kube/reconcilers';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { nodeClassLabel } from '../node-classes.ts';

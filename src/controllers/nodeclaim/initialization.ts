@@ -1,15 +1,10 @@
 /** Marks a registered Node as initialized once it has everything that its NodeClaim requires. */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { INITIALIZED_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { amountIn, readableResources } from '../../engine/resources.ts';
-import { formatTaint, sameTaint } from '../../engine/taints.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after as again } from '../../kube/reconciler.ts';
-import { timestamp } from '../../lib/times.ts';
-import { isEphemeralTaint } from '../../state/node.ts';
+import { INITIALIZED_LABEL, isTrue, NODE, type Node, type NodeClaim } from '#api/objects';
+import { amountIn, formatTaint, readableResources, sameTaint } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { after as again } from '#kube/reconcilers';
+import { timestamp } from '#lib';
+import { isEphemeralTaint } from '#state';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { DevicePromises } from './device-promises.ts';

@@ -1,21 +1,21 @@
 /** Launches the instance of a NodeClaim. */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '../../cloud/errors.ts';
-import { backOffMs } from '../../kube/backoff.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type BackOff, type RateLimit, settled } from '../../kube/reconciler.ts';
-import { type Clock, monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { type Limiter, limiter } from '../../lib/limiter.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '../../observe/events/nodeclaims.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  isTrue,
+  NODE_CLAIM,
+  type NodeClaim,
+  uidOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClassNotReady } from '#cloud';
+import { deleteExactly } from '#kube/client';
+import { after, type BackOff, backOffMs, type RateLimit, settled } from '#kube/reconcilers';
+import { defined, messageOf } from '#lib';
+import { type Clock, type Limiter, limiter, monotonicMs, type Timepiece } from '#lib/clock';
+import { eventOf, INSUFFICIENT_CAPACITY_ERROR, NODE_CLASS_NOT_READY } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { PAUSED_RETRY_MS } from '#state';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
 import { endLaunch } from '../provisioning/unneeded-launches.ts';

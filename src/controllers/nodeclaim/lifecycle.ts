@@ -1,11 +1,15 @@
 /** Runs the lifecycle steps of a NodeClaim: launch, registration, initialization, liveness, and termination. */
 
-import { initConditions, NODECLAIM_CONDITIONS } from '../../api/conditions.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import { TERMINATION_FINALIZER } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { writeChanges } from '../../kube/patch.ts';
+import {
+  initConditions,
+  NODE,
+  NODE_CLAIM,
+  NODECLAIM_CONDITIONS,
+  type Node,
+  type NodeClaim,
+  TERMINATION_FINALIZER,
+} from '#api/objects';
+import { writeChanges } from '#kube/client';
 import {
   type Key,
   type Outcome,
@@ -16,9 +20,8 @@ import {
   settled,
   soonest,
   type Trigger,
-} from '../../kube/reconciler.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
+} from '#kube/reconcilers';
+import { defined, messageOf } from '#lib';
 import { concurrency, globalLimit } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { OwnWrites } from '../own-writes.ts';

@@ -1,17 +1,13 @@
 /** Deletes NodeClaims with an instance that does not launch or register in time. */
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import { formatDuration } from '../../api/duration.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { joinProgress, LAUNCH_TIMEOUT_MS, REGISTRATION_TIMEOUT_MS, USUAL_JOIN_MS } from '../../engine/node-join.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, Requeue } from '../../kube/reconciler.ts';
-import { timeOf } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { LAUNCH_TIMEOUT, NOT_JOINED, REGISTRATION_TIMEOUT } from '../../observe/events/nodeclaims.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { PAUSED_RETRY_MS } from '../../state/pause-state.ts';
+import { getCondition, isTrue, NODE, NODE_CLAIM, type NodeClaim, uidOf } from '#api/objects';
+import { formatDuration } from '#api/values';
+import { joinProgress, LAUNCH_TIMEOUT_MS, REGISTRATION_TIMEOUT_MS, USUAL_JOIN_MS } from '#engine/model';
+import { deleteExactly } from '#kube/client';
+import { after, Requeue } from '#kube/reconcilers';
+import { timeOf } from '#lib';
+import { eventOf, LAUNCH_TIMEOUT, NOT_JOINED, REGISTRATION_TIMEOUT } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { PAUSED_RETRY_MS } from '#state';
 import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';

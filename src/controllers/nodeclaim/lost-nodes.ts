@@ -2,20 +2,15 @@
  * Deletes registered NodeClaims if their Node was removed without a drain, for example if a user removed its finalizer. A kubelet
  * creates its Node only when it starts, so this instance runs no further pods. See docs/decisions/0051.
  */
-import { isTrue } from '../../api/conditions.ts';
-import { formatDuration } from '../../api/duration.ts';
-import { NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { USUAL_JOIN_MS } from '../../engine/node-join.ts';
-import { isActive } from '../../engine/pods.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type Outcome, type ReconcileContext, type Singleton } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { CollectionBrake, shareOf } from '../../lib/collection-brake.ts';
-import { NODE_LOST } from '../../observe/events/nodeclaims.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { isTrue, NODE, NODE_CLAIM, type NodeClaim, uidOf } from '#api/objects';
+import { formatDuration } from '#api/values';
+import { isActive, USUAL_JOIN_MS } from '#engine/model';
+import { deleteExactly } from '#kube/client';
+import { after, type Outcome, type ReconcileContext, type Singleton } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
+import { CollectionBrake, monotonicMs, shareOf } from '#lib/clock';
+import { NODE_LOST } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';

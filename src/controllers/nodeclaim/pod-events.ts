@@ -1,13 +1,10 @@
 /** Records on a NodeClaim the time of the last pod event on its node, for `consolidateAfter`. */
-import { NODE_CLAIM, POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { nodeNameOf, uidOf } from '../../api/object-fields.ts';
-import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '../../engine/pods.ts';
-import { unlessGone } from '../../kube/patch.ts';
-import { type Reconciler, settled } from '../../kube/reconciler.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
+import { NODE_CLAIM, type NodeClaim, nodeNameOf, POD, type Pod, uidOf } from '#api/objects';
+import { isOwnedByDaemonSet, isScheduled, isTerminal, isTerminating } from '#engine/model';
+import { unlessGone } from '#kube/client';
+import { type Reconciler, settled } from '#kube/reconcilers';
+import { timeOf, timestamp } from '#lib';
+import { monotonicMs } from '#lib/clock';
 import type { Deps } from '../deps.ts';
 
 /** Pod events within this time of each other are recorded once. */

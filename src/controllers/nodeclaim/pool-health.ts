@@ -1,10 +1,16 @@
 /** Records on a NodePool if its nodes register successfully. */
-import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
-import { NODE_POOL } from '../../api/kinds.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { writeChanges } from '../../kube/patch.ts';
+import {
+  type ConditionUpdate,
+  getCondition,
+  isTrue,
+  NODE_POOL,
+  NODEPOOL_CONDITIONS,
+  NODEPOOL_LABEL,
+  type NodeClaim,
+  type NodePool,
+  setCondition,
+} from '#api/objects';
+import { writeChanges } from '#kube/client';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 

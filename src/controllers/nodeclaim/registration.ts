@@ -1,27 +1,30 @@
 /** Registers the Node of an instance: adds the labels and taints of the NodeClaim, then removes the unregistered taint. */
-import type { ConditionUpdate } from '../../api/conditions.ts';
-import { apiVersionOf, NODE, NODE_CLAIM } from '../../api/kinds.ts';
-import type { Node, Taint } from '../../api/kubernetes.ts';
 import {
   aliasLabels,
+  apiVersionOf,
+  type ConditionUpdate,
   DO_NOT_SYNC_TAINTS_LABEL,
+  labelOf,
+  NODE,
+  NODE_CLAIM,
+  type Node,
+  type NodeClaim,
+  poolNameOf,
   REGISTERED_LABEL,
+  type Taint,
   TERMINATION_FINALIZER,
   UNREGISTERED_TAINT,
+  uidOf,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf, poolNameOf, uidOf } from '../../api/object-fields.ts';
-import type { CloudProvider } from '../../cloud/provider.ts';
-import { sameTaint } from '../../engine/taints.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type ReconcileContext, settled } from '../../kube/reconciler.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { UNREGISTERED_TAINT_MISSING } from '../../observe/events/nodeclaims.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { NODES_CREATED } from '../../observe/metrics/nodes.ts';
+} from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import { sameTaint } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { after, type ReconcileContext, settled } from '#kube/reconcilers';
+import { defined, messageOf } from '#lib';
+import { eventOf, UNREGISTERED_TAINT_MISSING } from '#observe/events';
+import type { Logger } from '#observe/logger';
+import { NODES_CREATED } from '#observe/metrics';
 import type { Deps } from '../deps.ts';
 import type { OwnWrites } from '../own-writes.ts';
 import { recordRegistration } from './pool-health.ts';

@@ -1,9 +1,14 @@
 /** Interface between the lifecycle controller and its steps. */
-import { type ConditionUpdate, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../api/conditions.ts';
-import type { Node } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { type Outcome, type ReconcileContext, settled } from '../../kube/reconciler.ts';
-import { timeOf } from '../../lib/times.ts';
+import {
+  type ConditionUpdate,
+  getCondition,
+  NODECLAIM_CONDITIONS,
+  type Node,
+  type NodeClaim,
+  setCondition,
+} from '#api/objects';
+import { type Outcome, type ReconcileContext, settled } from '#kube/reconcilers';
+import { timeOf } from '#lib';
 
 export interface LifecycleStepResult {
   /** Desired NodeClaim. The controller writes the differences after all steps have run. */

@@ -1,10 +1,10 @@
 /** Reports durations of a NodeClaim that cannot be parsed. Reports each NodeClaim once, because its spec never changes. */
-import { durationOrNever } from '../../api/duration.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { UNREADABLE_FIELD } from '../../observe/events/nodeclaims.ts';
-import type { Logger } from '../../observe/logger.ts';
+
+import type { NodeClaim } from '#api/objects';
+import { durationOrNever } from '#api/values';
+import { messageOf } from '#lib';
+import { eventOf, UNREADABLE_FIELD } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import type { Deps } from '../deps.ts';
 
 interface UnreadableField {

@@ -1,20 +1,25 @@
 /** Evaluates all NodeOverlays together, and reports in their conditions which overlays are in force. */
-import { type ConditionUpdate, isTrue, NODEOVERLAY_CONDITIONS, READY, setCondition } from '../../api/conditions.ts';
-import { NODE_OVERLAY, NODE_POOL } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import type { NodeOverlay } from '../../api/nodeoverlay.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { packingPolicy } from '../../api/policy.ts';
-import type { PoolInput } from '../../engine/model.ts';
-import { evaluationSteps, MOST_OVERLAYS, type OverlayEvaluation } from '../../engine/overlays.ts';
-import type { StoreListener } from '../../kube/client.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type KeyedWorker } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { inSlices } from '../../lib/yielding.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { managedPools } from '../../planner/node-pools.ts';
-import { poolInputs } from '../../planner/pool-inputs.ts';
+import {
+  type ConditionUpdate,
+  isTrue,
+  type KubeObject,
+  NODE_OVERLAY,
+  NODE_POOL,
+  NODEOVERLAY_CONDITIONS,
+  type NodeOverlay,
+  type NodePool,
+  READY,
+  setCondition,
+} from '#api/objects';
+import { packingPolicy } from '#api/values';
+import type { PoolInput } from '#engine/model';
+import { evaluationSteps, MOST_OVERLAYS, type OverlayEvaluation } from '#engine/solve';
+import { type StoreListener, writeChanges } from '#kube/client';
+import { after, type KeyedWorker } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
+import { inSlices } from '#lib/clock';
+import type { Logger } from '#observe/logger';
+import { managedPools, poolInputs } from '#planner';
 import type { Deps } from '../deps.ts';
 import { nodeClassKinds } from '../node-classes.ts';
 import type { Overlays } from './overlays.ts';

@@ -1,22 +1,14 @@
 /** NodeOverlays in force, and a cloud provider that applies them. */
 
 import { LRUCache } from 'lru-cache';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodeOverlay } from '../../api/nodeoverlay.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import type { AdjustTypes, CloudProvider } from '../../cloud/provider.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { NO_CHARGES } from '../../engine/node-extras.ts';
-import { labelsOfPool, requiredKeys } from '../../engine/overlay-matching.ts';
-import { overlaidSteps } from '../../engine/overlays.ts';
-import type { Requirements } from '../../engine/requirements.ts';
-import { sharedTypeList } from '../../engine/shared-types.ts';
-import type { Store } from '../../kube/client.ts';
-import type { Timepiece } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { inSlices } from '../../lib/yielding.ts';
+import { type KubeObject, type NodeClaim, type NodeOverlay, type NodePool, poolNameOf } from '#api/objects';
+import type { AdjustTypes, CloudProvider } from '#cloud';
+import { NO_CHARGES } from '#engine/costs';
+import { type InstanceType, type Requirements, sharedTypeList } from '#engine/model';
+import { labelsOfPool, overlaidSteps, requiredKeys } from '#engine/solve';
+import type { Store } from '#kube/client';
+import { defined } from '#lib';
+import { inSlices, type Timepiece } from '#lib/clock';
 
 /**
  * Maximum number of cached views of one list of instance types. NodePools with equal values of the labels that overlays require

@@ -1,19 +1,23 @@
 /** Conditions of NodePools: NodeClass, validation, registrations, and requirements that are offered. */
-import { getCondition, isFalse, isTrue, NODEPOOL_CONDITIONS, READY, setCondition } from '../../api/conditions.ts';
-import { NODE_POOL } from '../../api/kinds.ts';
-import { normalizeLabel, unknownValues } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { withNodeClassReadiness, withValidation } from '../../api/nodepool-readiness.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { causeText } from '../../engine/causes/cause.ts';
-import { instanceTypeCause } from '../../engine/causes/instance-type-cause.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { templateRequirements } from '../../engine/node-template.ts';
-import { Requirements } from '../../engine/requirements.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { REQUIREMENTS_NOT_OFFERED } from '../../observe/events/nodepools.ts';
+import {
+  getCondition,
+  isFalse,
+  isTrue,
+  NODE_POOL,
+  NODEPOOL_CONDITIONS,
+  type NodePool,
+  normalizeLabel,
+  READY,
+  setCondition,
+  uidOf,
+  unknownValues,
+} from '#api/objects';
+import { withNodeClassReadiness, withValidation } from '#api/validation';
+import { causeText, instanceTypeCause } from '#engine/explanations';
+import { type InstanceType, Requirements, templateRequirements } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { after, type Reconciler, settled, type Trigger } from '#kube/reconcilers';
+import { eventOf, REQUIREMENTS_NOT_OFFERED } from '#observe/events';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import { findNodeClass, isSame, nodeClassKinds } from '../node-classes.ts';

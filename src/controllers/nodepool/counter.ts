@@ -1,16 +1,11 @@
 /** Publishes the resources of a NodePool's nodes in its status, and reports limits that stop launches. */
-import { getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
-import { NODE_POOL } from '../../api/kinds.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { type Cause, ONE_MORE_NODE } from '../../engine/causes/cause.ts';
-import type { Resources } from '../../engine/model.ts';
-import { quantityList } from '../../engine/resources.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Reconciler } from '../../kube/reconciler.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { LIMIT_REACHED } from '../../observe/events/nodepools.ts';
+import { getCondition, isTrue, NODE_POOL, NODEPOOL_CONDITIONS, type NodePool, setCondition, uidOf } from '#api/objects';
+import { type Cause, ONE_MORE_NODE } from '#engine/explanations';
+import { quantityList, type Resources } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { after, type Reconciler } from '#kube/reconcilers';
+import { remembering } from '#lib';
+import { eventOf, LIMIT_REACHED } from '#observe/events';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 import type { PodVerdicts } from '../provisioning/pod-verdicts.ts';

@@ -1,14 +1,11 @@
 /** Writes the drift hash of a NodePool's template, and updates NodeClaims with the hash of an older version. */
-import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
-import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import { NODEPOOL_HASH_VERSION_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { adopted, withHash } from '../../engine/drift.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { type Reconciler, settled } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { CLAIMS_BY_NODE_POOL } from '../../state/stores.ts';
+import { NODEPOOL_HASH_VERSION } from '#api/hashes';
+import { NODE_CLAIM, NODE_POOL, NODEPOOL_HASH_VERSION_ANNOTATION, type NodeClaim, type NodePool } from '#api/objects';
+import { adopted, withHash } from '#engine/model';
+import { writeChanges } from '#kube/client';
+import { type Reconciler, settled } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
+import { CLAIMS_BY_NODE_POOL } from '#state';
 import { concurrency } from '../concurrency.ts';
 import type { Deps } from '../deps.ts';
 

@@ -1,5 +1,5 @@
 /** Number of launches of a namespace that may still be unproductive. Returns to its usual value with time. */
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 
 /** Usual number of allowances. */
 export const MOST_ALLOWANCES = 8;

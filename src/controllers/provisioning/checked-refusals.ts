@@ -3,15 +3,14 @@
  * until the next event about the pod, because events are the main reader.
  */
 
-import type { Pod } from '../../api/kubernetes.ts';
-import type { PodRefusal } from '../../engine/model.ts';
-import { checkRemedies } from '../../engine/remedy-check.ts';
-import type { Solver } from '../../engine-worker/solver.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { FAILED_SCHEDULING } from '../../observe/events/pods.ts';
-import type { Logger } from '../../observe/logger.ts';
+import type { Pod } from '#api/objects';
+import type { PodRefusal } from '#engine/model';
+import { checkRemedies } from '#engine/solve';
+import type { Solver } from '#engine-worker';
+import { messageOf, remembering } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import { FAILED_SCHEDULING } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import type { Deps } from '../deps.ts';
 import type { Solved } from './results.ts';
 

@@ -2,21 +2,30 @@
  * Finds the property of a node that keeps kube-scheduler from binding a pod to it. Checks the actual Node by kube-scheduler's
  * rules and with the label names that the pod uses, not the node that the solver expects.
  */
-import type { NodeSelectorRequirement, Pod, Taint } from '../../api/kubernetes.ts';
-import { DISRUPTED_TAINT, normalizeLabel } from '../../api/labels.ts';
-import { hostPortsOf, portConflict } from '../../engine/host-ports.ts';
-import type { LaunchCause } from '../../engine/launch-causes.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
-import { Requirements, STRICT } from '../../engine/requirements.ts';
-import { addResources, podRequests, quantityList, subtractResources } from '../../engine/resources.ts';
-import { formatTaint, sameTaint, untolerated } from '../../engine/taints.ts';
-import type { VolumeLimits } from '../../engine/volume-limits.ts';
-import { limitsOn, VolumeSlots } from '../../engine/volume-slots.ts';
-import type { Volumes } from '../../engine/volumes.ts';
-import { affinityTerms, isSatisfied, selectorRequirements } from '../../engine/withheld-launches.ts';
-import { own } from '../../lib/own.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import { DISRUPTED_TAINT, type NodeSelectorRequirement, normalizeLabel, type Pod, type Taint } from '#api/objects';
+import {
+  addResources,
+  formatTaint,
+  hostPortsOf,
+  isOwnedByDaemonSet,
+  isTerminal,
+  limitsOn,
+  podRequests,
+  portConflict,
+  quantityList,
+  Requirements,
+  STRICT,
+  type StateNode,
+  sameTaint,
+  subtractResources,
+  untolerated,
+  type VolumeLimits,
+  VolumeSlots,
+  type Volumes,
+} from '#engine/model';
+import { affinityTerms, isSatisfied, type LaunchCause, selectorRequirements } from '#engine/solve';
+import { own } from '#lib';
+import { likenessOf } from '#state';
 
 /** Property of a node that keeps kube-scheduler from binding a pod to it, independent of the pods that run there. */
 interface Lack {

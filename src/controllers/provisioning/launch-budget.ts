@@ -2,19 +2,13 @@
  * Decides for every origin of launches whether a NodePool may launch nodes now. Launches that served no purpose hold back
  * further launches for affected pods; launches for other pods go on. See docs/decisions/0050.
  */
-import type { KubeObject, Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import type { Pause } from '../../api/pause.ts';
-import type { LaunchCause, WithheldLaunch } from '../../engine/launch-causes.ts';
-import type { PlannedClaim } from '../../engine/model.ts';
-import { namespaceOf, podKey } from '../../engine/pods.ts';
-import { causeKey } from '../../engine/withheld-launches.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import { refOf } from '../../kube/store.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { type HoldOf, type PodHold, wallTimeOf } from '../../state/pod-holds.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import type { KubeObject, NodeClaim, NodePool, Pause, Pod } from '#api/objects';
+import { namespaceOf, type PlannedClaim, podKey } from '#engine/model';
+import { causeKey, type LaunchCause, type WithheldLaunch } from '#engine/solve';
+import { refOf } from '#kube/client';
+import { after, type Singleton } from '#kube/reconcilers';
+import { monotonicMs } from '#lib/clock';
+import { type HoldOf, likenessOf, type PodHold, wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
 import { GangLaunches, wholeGangs } from './gang-launches.ts';

@@ -2,16 +2,22 @@
  * The condition `LaunchesProductive` of a NodePool. Its message is for people, and lets the next process continue
  * the back-offs.
  */
-import { type ConditionUpdate, getCondition, isTrue, NODEPOOL_CONDITIONS, setCondition } from '../../api/conditions.ts';
-import { NODE_POOL } from '../../api/kinds.ts';
-import type { Taint } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import type { LaunchCause, LaunchCauseCode } from '../../engine/launch-causes.ts';
-import { formatTaint } from '../../engine/taints.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { timeOf } from '../../lib/times.ts';
-import { wallTimeOf } from '../../state/pod-holds.ts';
+import {
+  type ConditionUpdate,
+  getCondition,
+  isTrue,
+  NODE_POOL,
+  NODEPOOL_CONDITIONS,
+  type NodePool,
+  setCondition,
+  type Taint,
+} from '#api/objects';
+import { formatTaint } from '#engine/model';
+import type { LaunchCause, LaunchCauseCode } from '#engine/solve';
+import { writeChanges } from '#kube/client';
+import { timeOf } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import { wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { retryWrites } from '../retry.ts';
 import { type Abandonment, type CauseRecord, LONGEST_BACK_OFF_MS } from './pool-budget.ts';

@@ -1,14 +1,11 @@
 /** Reports unproductive launches: the condition of the NodePool, an event, metrics and `/debug/launches`. */
-import type { NodePool } from '../../api/nodepool.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { LaunchCauseCode } from '../../engine/launch-causes.ts';
-import { causeKey } from '../../engine/withheld-launches.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { timestamp } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { LAUNCHES_ABANDONED, LAUNCHES_UNPRODUCTIVE } from '../../observe/events/nodepools.ts';
-import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '../../observe/metrics/nodepools.ts';
-import { wallTimeOf } from '../../state/pod-holds.ts';
+import { type NodePool, uidOf } from '#api/objects';
+import { causeKey, type LaunchCauseCode } from '#engine/solve';
+import { timestamp } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import { eventOf, LAUNCHES_ABANDONED, LAUNCHES_UNPRODUCTIVE } from '#observe/events';
+import { NODEPOOLS_LAUNCH_BACK_OFF_SECONDS, NODEPOOLS_LAUNCHES_UNPRODUCTIVE } from '#observe/metrics';
+import { wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { CostTracker } from '../metrics/cost.ts';
 import { launchCondition, type ReportedCause, writeLaunchCondition } from './launch-condition.ts';

@@ -1,9 +1,8 @@
 /** Finds how many nodes a NodePool may launch at a time for the pods of each namespace. */
-import type { Pod } from '../../api/kubernetes.ts';
-import { namespaceOf } from '../../engine/pods.ts';
-import { interleave } from '../../lib/interleave.ts';
-import { timeOf } from '../../lib/times.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import type { Pod } from '#api/objects';
+import { namespaceOf } from '#engine/model';
+import { interleave, timeOf } from '#lib';
+import { likenessOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { isMature, provenAmong, type SuspectNodes } from './launch-suspects.ts';
 import type { Launch } from './launches.ts';

@@ -1,10 +1,9 @@
 /** Evidence about launches before they are judged: nodes that show a cause, and pods of which similar pods run on the nodes. */
-import type { Pod } from '../../api/kubernetes.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import { namespaceOf } from '../../engine/pods.ts';
-import { causeKey } from '../../engine/withheld-launches.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import { type Pod, poolNameOf } from '#api/objects';
+import { namespaceOf } from '#engine/model';
+import { causeKey } from '#engine/solve';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import { likenessOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { suitability } from './lacks.ts';
 import type { Launch } from './launches.ts';

@@ -4,22 +4,15 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { isTrue } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf, uidOf } from '../../api/object-fields.ts';
-import { isVirtual } from '../../engine/capacity-buffers.ts';
-import { podsOfLeavingNodes } from '../../engine/disruption/candidates/pod-blocks.ts';
-import type { LaunchCause } from '../../engine/launch-causes.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { isActive, isScheduled, namespaceOf, podKey } from '../../engine/pods.ts';
-import type { Volumes } from '../../engine/volumes.ts';
-import { causeKey } from '../../engine/withheld-launches.ts';
-import { refOf } from '../../kube/store.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { timeOf } from '../../lib/times.ts';
-import { pendingPods } from '../../planner/pods.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import { isTrue, type NodeClaim, type Pod, poolNameOf, uidOf } from '#api/objects';
+import { podsOfLeavingNodes } from '#engine/disruption';
+import { isActive, isScheduled, namespaceOf, podKey, type StateNode, type Volumes } from '#engine/model';
+import { causeKey, isVirtual, type LaunchCause } from '#engine/solve';
+import { refOf } from '#kube/client';
+import { timeOf } from '#lib';
+import { monotonicMs } from '#lib/clock';
+import { pendingPods } from '#planner';
+import { likenessOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { affects, type Unproductive } from './pool-budget.ts';

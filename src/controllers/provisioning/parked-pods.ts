@@ -1,13 +1,10 @@
 /** Reports pods with resource claims that do not exist. kube-scheduler does not try such pods, and does not report them. */
-import { POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { waitingText } from '../../engine/causes/pod-verdict.ts';
-import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { timeOf } from '../../lib/times.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { FAILED_SCHEDULING } from '../../observe/events/pods.ts';
-import { isUntried } from '../../state/untried-replicas.ts';
+import { POD, type Pod, uidOf } from '#api/objects';
+import { waitingText } from '#engine/explanations';
+import { after, type Reconciler, settled } from '#kube/reconcilers';
+import { timeOf } from '#lib';
+import { eventOf, FAILED_SCHEDULING } from '#observe/events';
+import { isUntried } from '#state';
 import type { Deps } from '../deps.ts';
 
 /** kube-scheduler tries a pod, and controllers create its claims, within this time. */

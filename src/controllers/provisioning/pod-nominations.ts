@@ -3,20 +3,12 @@
  * keeps its room free (docs/decisions/0080). Needs the right to patch the status of pods, so it is off by default.
  */
 import { LRUCache } from 'lru-cache';
-import { POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { DISRUPTED_TAINT } from '../../api/labels.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { isActive } from '../../engine/pods.ts';
-import { isJustRefused } from '../../engine/preemption.ts';
-import { sameTaint } from '../../engine/taints.ts';
-import { backOffMs } from '../../kube/backoff.ts';
-import { ApiError } from '../../kube/client.ts';
-import { writeChanges } from '../../kube/patch.ts';
-import { after, type Outcome, type ReconcileContext, Requeue, type Singleton } from '../../kube/reconciler.ts';
-import { interleave } from '../../lib/interleave.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { DISRUPTED_TAINT, POD, type Pod, uidOf } from '#api/objects';
+import { isActive, isJustRefused, type StateNode, sameTaint } from '#engine/model';
+import { ApiError, writeChanges } from '#kube/client';
+import { after, backOffMs, type Outcome, type ReconcileContext, Requeue, type Singleton } from '#kube/reconcilers';
+import { interleave } from '#lib';
+import type { Logger } from '#observe/logger';
 import type { Deps } from '../deps.ts';
 import type { PodVerdicts } from './pod-verdicts.ts';
 

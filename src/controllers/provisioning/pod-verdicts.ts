@@ -1,20 +1,27 @@
 /** Latest decision on each pending pod, and the verdicts at `/debug/pods`. The format is public. */
 
-import { formatDuration } from '../../api/duration.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { poolNameOf } from '../../api/object-fields.ts';
-import type { Cause } from '../../engine/causes/cause.ts';
-import { type PodVerdict, refusedVerdict, runningText, waitingText } from '../../engine/causes/pod-verdict.ts';
-import { endsByItself } from '../../engine/causes/pool-cause.ts';
-import type { Plan, PodRefusal, StateNode } from '../../engine/model.ts';
-import { joinProgress } from '../../engine/node-join.ts';
-import { isScheduled, isUnschedulable, podKey } from '../../engine/pods.ts';
-import { defined } from '../../lib/defined.ts';
-import { timestamp } from '../../lib/times.ts';
-import { launchText, placedVerdict } from '../../planner/pod-verdicts.ts';
-import { pendingPods } from '../../planner/pods.ts';
-import { type HoldOf, wallTimeOf } from '../../state/pod-holds.ts';
+import { type NodeClaim, type Pod, poolNameOf } from '#api/objects';
+import { formatDuration } from '#api/values';
+import {
+  type Cause,
+  endsByItself,
+  type PodVerdict,
+  refusedVerdict,
+  runningText,
+  waitingText,
+} from '#engine/explanations';
+import {
+  isScheduled,
+  isUnschedulable,
+  joinProgress,
+  type Plan,
+  type PodRefusal,
+  podKey,
+  type StateNode,
+} from '#engine/model';
+import { defined, timestamp } from '#lib';
+import { launchText, pendingPods, placedVerdict } from '#planner';
+import { type HoldOf, wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
 
 type Decision =

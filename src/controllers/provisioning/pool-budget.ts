@@ -2,13 +2,12 @@
  * Launch budget of one NodePool. Counts unproductive launches by cause. Further launches for affected pods wait longer after each
  * failure. The allowances of each namespace limit the total of all causes. See docs/decisions/0050 and 0072.
  */
-import type { Pod } from '../../api/kubernetes.ts';
-import type { LaunchCause } from '../../engine/launch-causes.ts';
-import { namespaceOf } from '../../engine/pods.ts';
-import { causeKey, isAffected, mergeCauses } from '../../engine/withheld-launches.ts';
-import { backOffMs } from '../../kube/backoff.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import type { Pod } from '#api/objects';
+import { namespaceOf } from '#engine/model';
+import { causeKey, isAffected, type LaunchCause, mergeCauses } from '#engine/solve';
+import { backOffMs } from '#kube/reconcilers';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import { likenessOf } from '#state';
 import { Allowances, FEW_ALLOWANCES, MOST_ALLOWANCES } from './allowances.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,27 +1,34 @@
 /** The loop that launches nodes for pending pods. */
 
-import { isTrue } from '../../api/conditions.ts';
-import { formatDuration } from '../../api/duration.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { WithheldLaunch } from '../../engine/launch-causes.ts';
-import type { Plan, PlannedClaim, PodRefusal, PoolInput, Snapshot, SolveOptions } from '../../engine/model.ts';
-import { isScheduled, podKey } from '../../engine/pods.ts';
-import { solve } from '../../engine/solve.ts';
-import type { Solver } from '../../engine-worker/solver.ts';
-import { type Outcome, type ReconcileContext, type Singleton, settled } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { defined } from '../../lib/defined.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { type Logger, silent } from '../../observe/logger.ts';
-import { NODECLAIMS_SECOND_ROUND } from '../../observe/metrics/nodeclaims.ts';
-import { launchSnapshot } from '../../planner/inputs.ts';
-import { activePools, idlePools, someAwaitReadiness } from '../../planner/node-pools.ts';
-import { launchOptions } from '../../planner/options.ts';
-import { type Workload, workloadOf } from '../../planner/pods.ts';
-import { wallTimeOf } from '../../state/pod-holds.ts';
-import type { PodTiming } from '../../state/pod-timings.ts';
+import { isTrue, type NodeClaim, type Pod } from '#api/objects';
+import { formatDuration } from '#api/values';
+import {
+  isScheduled,
+  type Plan,
+  type PlannedClaim,
+  type PodRefusal,
+  type PoolInput,
+  podKey,
+  type Snapshot,
+  type SolveOptions,
+} from '#engine/model';
+import { solve, type WithheldLaunch } from '#engine/solve';
+import type { Solver } from '#engine-worker';
+import { type Outcome, type ReconcileContext, type Singleton, settled } from '#kube/reconcilers';
+import { defined, messageOf, withBoundedConcurrency } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
+import { type Logger, silent } from '#observe/logger';
+import { NODECLAIMS_SECOND_ROUND } from '#observe/metrics';
+import {
+  activePools,
+  idlePools,
+  launchOptions,
+  launchSnapshot,
+  someAwaitReadiness,
+  type Workload,
+  workloadOf,
+} from '#planner';
+import { type PodTiming, wallTimeOf } from '#state';
 import { recordBuffers } from '../capacitybuffer/resolution.ts';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';

@@ -1,32 +1,28 @@
 /** Measures provisioning runs, and reports their results to users and to the cluster state. */
 
 import { randomUUID } from 'node:crypto';
-import { isTrue } from '../../api/conditions.ts';
-import type { KubeObject, Pod } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { refusalMessage, refusalNote } from '../../engine/causes/pod-verdict.ts';
-import { UNSUPPORTED } from '../../engine/dra/pod-claims.ts';
-import type {
-  IdlePool,
-  LeftOut,
-  Plan,
-  PodRefusal,
-  Snapshot,
-  SolveOptions,
-  StateNode,
-  UnpackedPool,
-} from '../../engine/model.ts';
-import { isScheduled, podKey } from '../../engine/pods.ts';
-import { solve } from '../../engine/solve.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { NO_COMPATIBLE_INSTANCE_TYPES } from '../../observe/events/nodepools.ts';
-import { FAILED_SCHEDULING, LEFT_OUT, POD_HELD } from '../../observe/events/pods.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { PODS_SCHEDULING_DECISION_DURATION_SECONDS } from '../../observe/metrics/pods.ts';
+import { isTrue, type KubeObject, NODEPOOL_LABEL, type Pod, uidOf } from '#api/objects';
+import { UNSUPPORTED } from '#engine/devices';
+import { refusalMessage, refusalNote } from '#engine/explanations';
+import {
+  type IdlePool,
+  isScheduled,
+  type LeftOut,
+  type Plan,
+  type PodRefusal,
+  podKey,
+  type Snapshot,
+  type SolveOptions,
+  type StateNode,
+  type UnpackedPool,
+} from '#engine/model';
+import { solve } from '#engine/solve';
+import { monotonicMs } from '#lib/clock';
+import { eventOf, FAILED_SCHEDULING, LEFT_OUT, NO_COMPATIBLE_INSTANCE_TYPES, POD_HELD } from '#observe/events';
+import type { Logger } from '#observe/logger';
 import {
   DEVICE_ALLOCATION_TIMEOUTS,
+  PODS_SCHEDULING_DECISION_DURATION_SECONDS,
   SCHEDULER_DEVICE_ALLOCATION_DURATION_SECONDS,
   SCHEDULER_IGNORED_PODS_COUNT,
   SCHEDULER_PENDING_PODS_BY_EFFECTIVE_ZONE_COUNT,
@@ -35,12 +31,9 @@ import {
   SCHEDULER_UNFINISHED_WORK_SECONDS,
   SCHEDULER_UNPACKED_NODEPOOLS,
   SCHEDULER_UNSCHEDULABLE_PODS_COUNT,
-} from '../../observe/metrics/scheduler.ts';
-import { idleNodePools } from '../../planner/node-pools.ts';
-import { nominateNode, placedPods } from '../../planner/nominations.ts';
-import { launchOptions } from '../../planner/options.ts';
-import { pendingPods } from '../../planner/pods.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+} from '#observe/metrics';
+import { idleNodePools, launchOptions, nominateNode, pendingPods, placedPods } from '#planner';
+import type { ClusterState } from '#state';
 import type { Deps } from '../deps.ts';
 import { publishNominated } from '../nomination.ts';
 

@@ -1,12 +1,11 @@
 /** NodePools of a solve, with log entries for NodePools that take no part. */
 
-import { getCondition, READY } from '../../api/conditions.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { packingPolicy } from '../../api/policy.ts';
-import type { PoolInput } from '../../engine/model.ts';
-import type { Logger } from '../../observe/logger.ts';
-import { activePools, managedPools } from '../../planner/node-pools.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import { getCondition, type NodePool, READY } from '#api/objects';
+import { packingPolicy } from '#api/values';
+import type { PoolInput } from '#engine/model';
+import type { Logger } from '#observe/logger';
+import { activePools, managedPools } from '#planner';
+import type { ClusterState } from '#state';
 import type { Deps } from '../deps.ts';
 import { readPoolInputs } from '../pool-inputs.ts';
 

@@ -3,19 +3,13 @@
  * again. A batcher collects triggers that arrive close together into one run.
  */
 
-import { isTrue, READY } from '../../api/conditions.ts';
-import { NODE, NODE_POOL, POD } from '../../api/kinds.ts';
-import type { Node, Pod } from '../../api/kubernetes.ts';
-import { DISRUPTED_TAINT } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { isUnschedulable, podKey } from '../../engine/pods.ts';
-import { sameTaint } from '../../engine/taints.ts';
-import { after, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { type Clock, monotonicMs } from '../../lib/clock.ts';
-import { timeOf } from '../../lib/times.ts';
-import { someAwaitReadiness } from '../../planner/node-pools.ts';
-import { nominateNode } from '../../planner/nominations.ts';
-import { isUntried, replicatorOf, UnschedulableReplicators } from '../../state/untried-replicas.ts';
+import { DISRUPTED_TAINT, isTrue, NODE, NODE_POOL, type Node, type NodePool, POD, type Pod, READY } from '#api/objects';
+import { isUnschedulable, podKey, sameTaint } from '#engine/model';
+import { after, type Reconciler, settled } from '#kube/reconcilers';
+import { timeOf } from '#lib';
+import { type Clock, monotonicMs } from '#lib/clock';
+import { nominateNode, someAwaitReadiness } from '#planner';
+import { isUntried, replicatorOf, UnschedulableReplicators } from '#state';
 import type { Deps } from '../deps.ts';
 import { nodeClassesOf } from '../node-classes.ts';
 

@@ -3,15 +3,11 @@
  * the node prevents it.
  */
 
-import type { Pod } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { Plan, StateNode } from '../../engine/model.ts';
-import { isScheduled, podKey } from '../../engine/pods.ts';
-import { monotonicMs } from '../../lib/clock.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { NOT_BOUND, NOT_BOUND_OF_NODEPOOL } from '../../observe/events/pods.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
+import { NODEPOOL_LABEL, type Pod, uidOf } from '#api/objects';
+import { isScheduled, type Plan, podKey, type StateNode } from '#engine/model';
+import { monotonicMs } from '#lib/clock';
+import { eventOf, NOT_BOUND, NOT_BOUND_OF_NODEPOOL } from '#observe/events';
+import { likenessOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { suitability, unexplained } from './lacks.ts';
 import { volumeReader } from './volume-reader.ts';

@@ -2,16 +2,11 @@
  * Ends launches that no pod needs, before their nodes join. All pods of such a launch were deleted or bound to other nodes, and
  * no other pod could use its node. See docs/decisions/0072.
  */
-import { NODE_CLAIM } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import { isActive } from '../../engine/pods.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { LAUNCH_NOT_NEEDED } from '../../observe/events/nodeclaims.ts';
-import { likenessOf } from '../../state/pod-likeness.ts';
-import { PODS_BY_NODE } from '../../state/stores.ts';
+import { NODE_CLAIM, type NodeClaim, type Pod, uidOf } from '#api/objects';
+import { isActive } from '#engine/model';
+import { deleteExactly } from '#kube/client';
+import { eventOf, LAUNCH_NOT_NEEDED } from '#observe/events';
+import { likenessOf, PODS_BY_NODE } from '#state';
 import type { Deps } from '../deps.ts';
 import { recordDeleted } from '../disrupted.ts';
 import { suitability } from './lacks.ts';

@@ -1,7 +1,7 @@
 /** Reads volumes at most once per reader, and only if a pod has volumes. */
-import { Volumes } from '../../engine/volumes.ts';
-import { takeSnapshot } from '../../planner/snapshot.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import { Volumes } from '#engine/model';
+import { takeSnapshot } from '#planner';
+import type { ClusterState } from '#state';
 
 /** Empty inputs for a snapshot that only provides volumes. */
 const NOTHING = { nowMs: 0, pools: [], nodes: [], overdue: [], pendingPods: [] };

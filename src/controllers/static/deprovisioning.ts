@@ -1,12 +1,9 @@
 /** Scales a static NodePool down: deletes NodeClaims in excess of its replicas. */
-import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { type StaticClaim, surplus } from '../../engine/static-pools.ts';
-import { deleteExactly } from '../../kube/patch.ts';
-import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
+import { NODE_CLAIM, NODE_POOL, NODEPOOL_LABEL, type NodeClaim, type NodePool } from '#api/objects';
+import { type StaticClaim, surplus } from '#engine/solve';
+import { deleteExactly } from '#kube/client';
+import { after, type ReconcileContext, type Reconciler, settled } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
 import type { Deps } from '../deps.ts';
 import { logDeleted, reschedulablePods } from '../disrupted.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';

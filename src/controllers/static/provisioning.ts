@@ -1,12 +1,10 @@
 /** Scales a static NodePool up: creates missing NodeClaims. */
-import { isTrue, READY } from '../../api/conditions.ts';
-import { NODE_POOL } from '../../api/kinds.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { limitOfNodes } from '../../engine/disruption/methods/static-drift.ts';
-import { canLaunch, templateClaim } from '../../engine/static-pools.ts';
-import { after, type ReconcileContext, type Reconciler, settled } from '../../kube/reconciler.ts';
-import { withBoundedConcurrency } from '../../lib/bounded-concurrency.ts';
-import { monotonicMs } from '../../lib/clock.ts';
+import { isTrue, NODE_POOL, type NodePool, READY } from '#api/objects';
+import { limitOfNodes } from '#engine/disruption';
+import { canLaunch, templateClaim } from '#engine/solve';
+import { after, type ReconcileContext, type Reconciler, settled } from '#kube/reconcilers';
+import { withBoundedConcurrency } from '#lib';
+import { monotonicMs } from '#lib/clock';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';

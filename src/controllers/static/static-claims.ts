@@ -1,12 +1,7 @@
 /** Static NodePools: their NodeClaims grouped by state, the trigger of their controllers, and the report if their gate is off. */
-import { isTrue } from '../../api/conditions.ts';
-import { NODE_CLAIM, NODE_POOL } from '../../api/kinds.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { poolNameOf, uidOf } from '../../api/object-fields.ts';
-import { type Reconciler, settled, type Trigger } from '../../kube/reconciler.ts';
-import { eventOf } from '../../observe/events/declaration.ts';
-import { STATIC_CAPACITY_DISABLED } from '../../observe/events/nodepools.ts';
+import { isTrue, NODE_CLAIM, NODE_POOL, type NodeClaim, type NodePool, poolNameOf, uidOf } from '#api/objects';
+import { type Reconciler, settled, type Trigger } from '#kube/reconcilers';
+import { eventOf, STATIC_CAPACITY_DISABLED } from '#observe/events';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
 

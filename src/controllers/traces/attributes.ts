@@ -1,8 +1,13 @@
 /** Attributes of spans. Names come from OpenTelemetry if it defines one, otherwise they start with `karpenter.`. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../../api/object-fields.ts';
-import type { Attributes } from '../../observe/traces/tracer.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
+  poolNameOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import type { Attributes } from '#observe/traces';
 
 export const REASON = 'karpenter.reason';
 export const OUTCOME = 'karpenter.outcome';

@@ -5,9 +5,9 @@
  *                 ├ replacements
  *                 └ terminate node, one for each candidate
  */
-import { uidOf } from '../../api/object-fields.ts';
-import { billedSavingsOf, type Command, decisionOf } from '../../engine/disruption/command.ts';
-import type { Span, Tracer } from '../../observe/traces/tracer.ts';
+import { uidOf } from '#api/objects';
+import { billedSavingsOf, type Command, decisionOf } from '#engine/disruption';
+import type { Span, Tracer } from '#observe/traces';
 import { OUTCOME, REASON } from './attributes.ts';
 
 export class CommandTrace {

@@ -1,9 +1,8 @@
 /** Decision of a provisioner run for the traces of its NodeClaims. Each of these traces contains the steps of the run. */
-import type { Pod } from '../../api/kubernetes.ts';
-import type { PlannedClaim } from '../../engine/model.ts';
-import { isScheduled } from '../../engine/pods.ts';
-import type { FinishedSpan, Span } from '../../observe/traces/tracer.ts';
-import type { PodTiming } from '../../state/pod-timings.ts';
+import type { Pod } from '#api/objects';
+import { isScheduled, type PlannedClaim } from '#engine/model';
+import type { FinishedSpan, Span } from '#observe/traces';
+import type { PodTiming } from '#state';
 
 /** Maximum number of pods with a span per solve. Tracing thousands of pods must not cost more than their solve. */
 const MOST_PODS = 200;

@@ -3,19 +3,15 @@
  * number of open traces is limited.
  */
 
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { Command } from '../../engine/disruption/command.ts';
-import { isScheduled } from '../../engine/pods.ts';
-import { after, type Singleton } from '../../kube/reconciler.ts';
-import type { Timepiece } from '../../lib/clock.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { TRACES_SPANS } from '../../observe/metrics/traces.ts';
-import type { Metrics } from '../../observe/metrics.ts';
-import type { FinishedSpan, Span, StepTraces, Tracer } from '../../observe/traces/tracer.ts';
-import type { Stores } from '../../state/stores.ts';
+import { getCondition, isTrue, type NodeClaim, type Pod, uidOf } from '#api/objects';
+import type { Command } from '#engine/disruption';
+import { isScheduled } from '#engine/model';
+import { after, type Singleton } from '#kube/reconcilers';
+import { messageOf } from '#lib';
+import type { Timepiece } from '#lib/clock';
+import { type Metrics, TRACES_SPANS } from '#observe/metrics';
+import type { FinishedSpan, Span, StepTraces, Tracer } from '#observe/traces';
+import type { Stores } from '#state';
 import { instanceAttributes, OUTCOME, REASON } from './attributes.ts';
 import { CommandTrace } from './command-trace.ts';
 import { type DecisionInput, type TracedDecision, tracedDecision } from './decision.ts';

@@ -6,11 +6,8 @@
  *                  ├ registration, initialization
  *                  └ pod, one each
  */
-import { isTrue } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { uidOf } from '../../api/object-fields.ts';
-import type { Attributes, FinishedSpan, Span, Tracer } from '../../observe/traces/tracer.ts';
+import { isTrue, type NodeClaim, type Pod, uidOf } from '#api/objects';
+import type { Attributes, FinishedSpan, Span, Tracer } from '#observe/traces';
 import { claimAttributes, instanceAttributes, OUTCOME, REASON } from './attributes.ts';
 import type { TracedDecision, TracedPod } from './decision.ts';
 

@@ -1,7 +1,5 @@
 /** Predicts the obstacles to the drain of a node, before it starts. */
-import type { Pod, PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
-import { controllerOf } from '../../api/object-fields.ts';
-import { desiredHealthy } from '../../api/pod-disruption-budget.ts';
+import { controllerOf, desiredHealthy, type Pod, type PodDisruptionBudget, type VolumeAttachment } from '#api/objects';
 import { budgetsOf } from '../disruption/candidates/pdb-index.ts';
 import { pendingAttachments, volumesOf } from '../drain/attachments.ts';
 import type { Snapshot, StateNode } from '../model.ts';

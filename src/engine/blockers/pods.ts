@@ -1,8 +1,7 @@
 /** Finds pods that must stay on their node because of their annotation or of PodDisruptionBudgets. */
 
-import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
-import { neverAllowsEvictions } from '../../api/pod-disruption-budget.ts';
-import { timestamp } from '../../lib/times.ts';
+import { neverAllowsEvictions, type Pod, type PodDisruptionBudget } from '#api/objects';
+import { timestamp } from '#lib';
 import { isReadable } from '../disruption/candidates/pdb-index.ts';
 import { blockingBudgets } from '../disruption/candidates/pod-blocks.ts';
 import { protectionOf } from '../disruption/candidates/protection.ts';

@@ -1,10 +1,17 @@
 /** Reports for every node the obstacles to its drain or disruption, the start of the wait, and the cost of the wait. */
 
-import { getCondition, isTrue } from '../../api/conditions.ts';
-import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, VolumeAttachment } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL, TERMINATION_FINALIZER, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
-import { defined } from '../../lib/defined.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
+import {
+  getCondition,
+  isTrue,
+  NODEPOOL_LABEL,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodDisruptionBudget,
+  TERMINATION_FINALIZER,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+  type VolumeAttachment,
+} from '#api/objects';
+import { defined, timeOf, timestamp } from '#lib';
 import { billedPriceOf, type NodePrice } from '../cost/account.ts';
 import { nodePrices } from '../cost/node-prices.ts';
 import { type Allowance, allowances } from '../disruption/budgets/budgets.ts';

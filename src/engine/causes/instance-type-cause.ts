@@ -1,8 +1,6 @@
 /** Finds the cause for which no instance type of a NodePool can run a pod. */
-import { CAPACITY_TYPE_LABEL, ZONE_ID_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { timestamp } from '../../lib/times.ts';
+import { CAPACITY_TYPE_LABEL, type NodePool, ZONE_ID_LABEL, ZONE_LABEL } from '#api/objects';
+import { nearestName, timestamp } from '#lib';
 import { allocatable, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering, Resources } from '../model.ts';
 import { LOOSE, Requirements } from '../requirements.ts';

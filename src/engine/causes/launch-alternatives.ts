@@ -1,8 +1,6 @@
 /** Offerings that a NodeClaim could have used, with the reason why each was not chosen. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { defined } from '../../lib/defined.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type NodeClaim, type NodePool, ZONE_LABEL } from '#api/objects';
+import { defined } from '#lib';
 import { billedUsdPerHour } from '../billed-price.ts';
 import { allocatable, requirementsOf, weighedUsdPerHour } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';

@@ -1,8 +1,6 @@
 /** Chooses the NodePool that a pending pod is meant for: the selected NodePool, or the closest one. */
-import { NODEPOOL_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { defined } from '../../lib/defined.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
+import { NODEPOOL_LABEL, type NodePool, WELL_KNOWN_LABELS } from '#api/objects';
+import { defined, nearestName } from '#lib';
 import type { EnginePod } from '../input.ts';
 import type { Misfit, PodRefusal, Rejection } from '../model.ts';
 import { placementRequests } from '../placement-requests.ts';

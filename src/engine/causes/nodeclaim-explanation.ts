@@ -1,7 +1,6 @@
 /** Explanation of a NodeClaim in a public format: its pods, its launch, the alternatives, and the way to a registered node. */
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { defined } from '../../lib/defined.ts';
+import { NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
+import { defined } from '#lib';
 import { type JoinProgress, joinProgress, type LaunchFailure } from '../node-join.ts';
 import {
   type Alternatives,

@@ -1,6 +1,5 @@
 /** Adds causes to the refusals of a plan. */
-import { defined } from '../../lib/defined.ts';
-import { interleave } from '../../lib/interleave.ts';
+import { defined, interleave } from '#lib';
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../model.ts';
 import { placementRequests } from '../placement-requests.ts';

@@ -1,8 +1,6 @@
 /** Verdict on a pod that has no node. The operator serves verdicts at `/debug/pods`; the command line computes the same. */
-import { getCondition } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { RESIZE_PENDING } from '../../api/resize.ts';
-import { defined } from '../../lib/defined.ts';
+import { getCondition, type Pod, RESIZE_PENDING } from '#api/objects';
+import { defined } from '#lib';
 import { UNSUPPORTED } from '../dra/pod-claims.ts';
 import type { PodRefusal } from '../model.ts';
 import type { Preemption } from '../preemption.ts';

@@ -1,9 +1,6 @@
 /** Finds the cause for which one NodePool launches no node for a pod. */
-import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { own } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
+import { type NodePool, WELL_KNOWN_LABELS } from '#api/objects';
+import { nearestName, own, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { allocatable } from '../instance-types.ts';
 import type { InstanceType, Misfit, Resources } from '../model.ts';

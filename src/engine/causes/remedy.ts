@@ -1,6 +1,5 @@
 /** Applies the remedy of a cause to a snapshot, so that a solve can check it. */
-import type { NodeSelectorRequirement } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
+import type { NodePool, NodeSelectorRequirement } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, PoolInput } from '../model.ts';
 import { podKey } from '../pods.ts';

@@ -16,7 +16,7 @@ import {
   REGION_LABEL,
   ZONE_ID_LABEL,
   ZONE_LABEL,
-} from '../../api/labels.ts';
+} from '#api/objects';
 import type { ValueSet } from '../value-set.ts';
 
 /** Singular and plural of labels that users know by a name. */

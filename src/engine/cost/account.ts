@@ -2,11 +2,8 @@
  * Computes the current cost of the nodes and its recipients. Collects amounts node by node, so that the work can be done in
  * steps.
  */
-import type { Pod } from '../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
-import { timestamp } from '../../lib/times.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, type Pod, ZONE_LABEL } from '#api/objects';
+import { own, timestamp, tryRun } from '#lib';
 import { billedUsdPerHour } from '../billed-price.ts';
 import type { Resources, StateNode } from '../model.ts';
 import { chargesUsdPerHour, type NodeExtras } from '../node-extras.ts';

@@ -1,6 +1,6 @@
 /** Compares the requests of pods with their use. */
-import type { Pod } from '../../api/kubernetes.ts';
-import { own } from '../../lib/own.ts';
+import type { Pod } from '#api/objects';
+import { own } from '#lib';
 import type { Resources, StateNode } from '../model.ts';
 import { isOwnedByDaemonSet, isTerminal, podKey } from '../pods.ts';
 import { amountIn } from '../resources.ts';

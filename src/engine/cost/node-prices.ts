@@ -1,8 +1,7 @@
 /** Computes the price of every node, by the offering that matches its labels. */
 
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { defined } from '../../lib/defined.ts';
-import { own } from '../../lib/own.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '#api/objects';
+import { defined, own } from '#lib';
 import { reportedSurplus } from '../disruption/candidates/disruption-cost.ts';
 import type { PoolInput, StateNode } from '../model.ts';
 import type { Commitment } from '../price-book/commitment.ts';

@@ -1,7 +1,5 @@
 /** Candidates, and commands: the decision to disrupt candidates, with the replacements that must be ready first. */
-import type { Node } from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
+import type { Node, NodeClaim, NodePool } from '#api/objects';
 import { billedUsdPerHour } from '../billed-price.ts';
 import type { EnginePod } from '../input.ts';
 import type { InstanceType, Plan, PlannedClaim, StateNode } from '../model.ts';

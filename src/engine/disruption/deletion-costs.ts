@@ -2,10 +2,14 @@
  * Chooses pods on marked nodes that their ReplicaSets should delete first. A scale-down then empties the marked nodes instead of
  * nodes that stay.
  */
-import { isTrue, READY } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION } from '../../api/labels.ts';
-import { nodeNameOf } from '../../api/object-fields.ts';
+import {
+  DELETION_COST_ANNOTATION,
+  DELETION_COST_SINCE_ANNOTATION,
+  isTrue,
+  nodeNameOf,
+  type Pod,
+  READY,
+} from '#api/objects';
 import { isActive, isScheduled, podKey } from '../pods.ts';
 
 /** Deletion cost of chosen pods. Pods without a cost count as 0, so this value is only slightly lower. */

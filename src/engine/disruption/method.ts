@@ -1,7 +1,7 @@
 /** Contract of the algorithms that decide which nodes to disrupt. */
 
-import type { NodePool } from '../../api/nodepool.ts';
-import type { ConsolidationMode } from '../../api/policy.ts';
+import type { NodePool } from '#api/objects';
+import type { ConsolidationMode } from '#api/values';
 import type { PoolInput } from '../model.ts';
 import type { CommittedUse } from '../price-book/committed-use.ts';
 import type { ClaimCounts } from './candidates/claim-counts.ts';

@@ -1,6 +1,7 @@
 /** Computes when time alone changes the decisions about a cluster. */
-import { parseDuration } from '../../api/duration.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
+
+import { NODEPOOL_LABEL } from '#api/objects';
+import { parseDuration } from '#api/values';
 import { type Budget, budgetsOf } from './budgets/budgets.ts';
 import { nextHitMs } from './budgets/hits.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';

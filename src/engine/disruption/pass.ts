@@ -4,20 +4,20 @@
  * --disruption` all use these functions.
  */
 
-import type { Node, PodDisruptionBudget } from '../../api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   DO_NOT_DISRUPT_ANNOTATION,
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type PodDisruptionBudget,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { consolidationPolicy } from '../../api/policy.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
+} from '#api/objects';
+import { consolidationPolicy } from '#api/values';
+import { messageOf, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, InstanceType, PoolInput, Snapshot, StateNode } from '../model.ts';
 import { chargesUsdPerHour, extrasUsdPerHour } from '../node-extras.ts';

@@ -1,5 +1,5 @@
 /** Runs the disruption methods on a snapshot, in the same way as the operator runs them on the cluster. */
-import { type ConsolidationMode, consolidationPolicy } from '../../api/policy.ts';
+import { type ConsolidationMode, consolidationPolicy } from '#api/values';
 import type { Method } from './method.ts';
 import { drift } from './methods/drift.ts';
 import { emptiness } from './methods/emptiness.ts';

@@ -3,9 +3,9 @@
  * from the worst on, so that kube-scheduler fills the other nodes first.
  */
 
-import { NEVER } from '../../api/duration.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { timeOf } from '../../lib/times.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, NODEPOOL_LABEL } from '#api/objects';
+import { NEVER } from '#api/values';
+import { timeOf } from '#lib';
 import type { PoolInput, StateNode } from '../model.ts';
 import type { RankedNode } from '../solver/emptiable.ts';
 import { consolidateAfterOf } from './candidates/consolidate-after.ts';

@@ -3,7 +3,7 @@
  * ten seconds.
  */
 
-import { remembering } from '../../lib/remembering.ts';
+import { remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import type { Candidate } from './command.ts';
 

@@ -1,9 +1,8 @@
 /** Explains for each node whether it will be disrupted. If not, states the obstacle and how close the node came to disruption. */
 
-import { formatDuration } from '../../api/duration.ts';
-import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
-import { defined } from '../../lib/defined.ts';
-import { timestamp } from '../../lib/times.ts';
+import { NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '#api/objects';
+import { formatDuration } from '#api/values';
+import { defined, timestamp } from '#lib';
 import type { StateNode } from '../model.ts';
 import { joinProgress } from '../node-join.ts';
 import { isWaitingForEviction } from '../pods.ts';

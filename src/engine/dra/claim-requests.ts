@@ -1,4 +1,6 @@
 /** Requests of claims in the form that the allocation reads, with everything that refuses a claim on every node. */
+
+import { compileSelector, type Selector } from '#api/devices';
 import type {
   DeviceClass,
   DeviceConstraint,
@@ -7,9 +9,8 @@ import type {
   DeviceSelector,
   DeviceToleration,
   ResourceClaim,
-} from '../../api/dra/objects.ts';
-import { compileSelector, type Selector } from '../../api/dra/selector.ts';
-import { messageOf } from '../../lib/error-message.ts';
+} from '#api/objects';
+import { messageOf } from '#lib';
 import { amountOf } from './exact-amounts.ts';
 import { shown } from './shown-text.ts';
 

@@ -1,5 +1,5 @@
 /** Claims of pods before a solve: allocated, to be allocated, or not usable. */
-import type { AllocatedDevice, DeviceClass, NodeSelector, ResourceClaim } from '../../api/dra/objects.ts';
+import type { AllocatedDevice, DeviceClass, NodeSelector, ResourceClaim } from '#api/objects';
 import { ClaimError, type CompiledClaim, compileClaim } from './claim-requests.ts';
 import { type DeviceGrant, DeviceUse, type UseLayer } from './device-use.ts';
 import { amountOf } from './exact-amounts.ts';

@@ -2,9 +2,8 @@
  * Allocates devices for the pods of one solve. A candidate is an existing node, a node that is being planned, or a new node. An
  * allocation changes nothing until it is committed.
  */
-import type { NodeSelectorTerm } from '../../api/kubernetes.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { NodeSelectorTerm } from '#api/objects';
+import { messageOf, remembering } from '#lib';
 import { LOOSE, Requirements, STRICT } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import { ClaimError, type CompiledClaim, MOST_DEVICES } from './claim-requests.ts';

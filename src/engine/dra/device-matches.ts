@@ -1,6 +1,6 @@
 /** Evaluates the selectors of requests on devices. Each look is evaluated once by each selector. */
 import { LRUCache } from 'lru-cache';
-import { SelectorError } from '../../api/dra/selector.ts';
+import { SelectorError } from '#api/devices';
 import type { Alternative, CompiledSelector } from './claim-requests.ts';
 import type { DeviceLook, PoolDevice } from './pool-device.ts';
 import type { SearchBudget } from './search-budget.ts';

@@ -2,9 +2,8 @@
  * Pools of devices. A driver replaces a pool by a higher generation, and describes it with a number of slices. A pool is used
  * only if all its slices are known and consistent.
  */
-import type { CounterSet, Device, DeviceTaint, DeviceTaintRule, ResourceSlice } from '../../api/dra/objects.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import type { CounterSet, Device, DeviceTaint, DeviceTaintRule, ResourceSlice } from '#api/objects';
+import { messageOf, tryRun } from '#lib';
 import { compareText } from '../instance-types.ts';
 import { amountOf } from './exact-amounts.ts';
 import {

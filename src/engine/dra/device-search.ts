@@ -2,7 +2,7 @@
  * Searches devices for the requests of claims on one node, depth first. The first solution wins, as in kube-scheduler. Slots of
  * one request are interchangeable, so devices are tried in one order only, and equivalent devices once.
  */
-import { remembering } from '../../lib/remembering.ts';
+import { remembering } from '#lib';
 import type { Requirements } from '../requirements.ts';
 import { LOOSE } from '../requirements.ts';
 import { consumptionOf } from './capacity.ts';

@@ -1,5 +1,5 @@
 /** Taints of devices and the tolerations of requests. */
-import type { DeviceTaint, DeviceToleration } from '../../api/dra/objects.ts';
+import type { DeviceTaint, DeviceToleration } from '#api/objects';
 
 const EFFECTS = new Set(['NoSchedule', 'NoExecute']);
 

@@ -1,8 +1,6 @@
 /** Compiles the devices of nodes that do not exist yet. */
 
-import { connected } from '../../lib/connected.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { remembering } from '../../lib/remembering.ts';
+import { connected, messageOf, remembering } from '#lib';
 import { type DevicePool, poolDevice, poolOf } from './device-pool.ts';
 import { DeviceLooks, type DevicePlace, deviceKey, qualifiedName, type RuntimeValue } from './pool-device.ts';
 import { comparePools } from './published-pools.ts';

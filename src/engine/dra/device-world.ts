@@ -1,8 +1,12 @@
 /** Devices, claims and templates of a snapshot. */
-import type { ResourceClaim, ResourceClaimTemplate, ResourceSlice } from '../../api/dra/objects.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
+import {
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+  type ResourceSlice,
+} from '#api/objects';
+import { own, remembering } from '#lib';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';

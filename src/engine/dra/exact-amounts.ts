@@ -1,6 +1,6 @@
 /** Exact amounts of capacities and counters, in billionths. */
-import type { Quantity } from '../../api/kubernetes.ts';
-import { readQuantity } from '../../api/quantity.ts';
+import type { Quantity } from '#api/objects';
+import { readQuantity } from '#api/values';
 
 export const ONE = 1_000_000_000n;
 /** The largest amount in Kubernetes. Sums of a few thousand amounts stay exact. */

@@ -2,8 +2,8 @@
  * Resources that DeviceClasses provide. A pod requests such a resource like any other resource. On a node without a device plugin
  * for the resource, kube-scheduler creates a claim for the pod.
  */
-import type { DeviceClass, ResourceClaim } from '../../api/dra/objects.ts';
-import { timeOf } from '../../lib/times.ts';
+import type { DeviceClass, ResourceClaim } from '#api/objects';
+import { timeOf } from '#lib';
 import type { EngineNode, InstanceType, Resources } from '../model.ts';
 import { amountIn } from '../resources.ts';
 

@@ -2,7 +2,7 @@
  * Devices of new nodes, learned from slices of running nodes of the same NodePool and instance type. Values that identify one
  * node are dropped; devices that have equal values keep this relation.
  */
-import type { Device, DeviceAttribute, DeviceTaint, ResourceSlice } from '../../api/dra/objects.ts';
+import type { Device, DeviceAttribute, DeviceTaint, ResourceSlice } from '#api/objects';
 import { compareText } from '../instance-types.ts';
 import type { DriverTemplate, RuntimeValues } from './driver-template.ts';
 import { qualifiedName } from './pool-device.ts';

@@ -1,5 +1,5 @@
 /** Claims that pods name, and the reasons why the claims of a pod cannot be used. */
-import type { ResourceClaim, ResourceClaimTemplate } from '../../api/dra/objects.ts';
+import type { ResourceClaim, ResourceClaimTemplate } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import { namespaceOf } from '../pods.ts';
 import { type ClaimTable, isFull } from './claim-states.ts';

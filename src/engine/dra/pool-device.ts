@@ -2,11 +2,10 @@
  * Devices in the form that the allocation reads. Devices with equal attributes and capacities share one *look*, so that each
  * selector is evaluated once for all of them.
  */
-import type { Device, DeviceAttribute, DeviceTaint, NodeSelection } from '../../api/dra/objects.ts';
-import { SelectorDevice, type SelectorScalar, type SelectorValue } from '../../api/dra/selector.ts';
-import { SelectorQuantity } from '../../api/dra/selector-functions.ts';
-import { Semver } from '../../api/dra/semver.ts';
-import type { Quantity } from '../../api/kubernetes.ts';
+
+import { SelectorDevice, SelectorQuantity, type SelectorScalar, type SelectorValue } from '#api/devices';
+import type { Device, DeviceAttribute, DeviceTaint, NodeSelection, Quantity } from '#api/objects';
+import { Semver } from '#api/values';
 import { Requirements } from '../requirements.ts';
 import { ValueSet } from '../value-set.ts';
 import { AmountError, amountOf } from './exact-amounts.ts';

@@ -1,5 +1,5 @@
 /** Compares the devices that a node published with the template for which it was launched. */
-import type { ResourceSlice } from '../../api/dra/objects.ts';
+import type { ResourceSlice } from '#api/objects';
 import type { DevicePool } from './device-pool.ts';
 import { templatePools } from './device-templates.ts';
 import type { PoolDevice } from './pool-device.ts';

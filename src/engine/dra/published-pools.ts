@@ -1,5 +1,5 @@
 /** Pools that drivers published, and the pools that a node can reach. */
-import type { DeviceTaintRule, ResourceSlice } from '../../api/dra/objects.ts';
+import type { DeviceTaintRule, ResourceSlice } from '#api/objects';
 import { compareText } from '../instance-types.ts';
 import { LOOSE, type Requirements, STRICT } from '../requirements.ts';
 import { type DevicePool, publishedPool } from './device-pool.ts';

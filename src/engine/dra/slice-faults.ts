@@ -2,7 +2,7 @@
  * Limits of slices. The API server enforces them, but templates do not pass through it, and a driver or a damaged cache must
  * not make the allocation expensive.
  */
-import type { CounterSet, Device, DeviceAttribute } from '../../api/dra/objects.ts';
+import type { CounterSet, Device, DeviceAttribute } from '#api/objects';
 
 const MOST = {
   devices: 128,

@@ -1,5 +1,5 @@
 /** Devices of nodes that do not exist yet, as sources describe them for the instance types of a NodePool. */
-import type { CounterSet, Device } from '../../api/dra/objects.ts';
+import type { CounterSet, Device } from '#api/objects';
 
 /** Pool of one driver on each new node. */
 export interface PoolTemplate {

@@ -1,5 +1,5 @@
 /** Finds the volumes that must be detached before a node's instance may be terminated. */
-import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '../../api/kubernetes.ts';
+import type { PersistentVolumeClaim, Pod, VolumeAttachment } from '#api/objects';
 import { isDrainable } from '../pods.ts';
 
 interface AttachedVolumes {

@@ -2,9 +2,7 @@
  * Deadline of a deleted NodeClaim with a terminationGracePeriod, and the time from which a pod must not delay the deletion of its
  * node.
  */
-import type { Pod } from '../../api/kubernetes.ts';
-import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
+import { type NodeClaim, type Pod, TERMINATION_TIMESTAMP_ANNOTATION } from '#api/objects';
 
 /** Time format of Kubernetes. `Date.parse` alone would read `5` as a date in the past, and all pods would be deleted. */
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;

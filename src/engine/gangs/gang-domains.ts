@@ -1,6 +1,5 @@
 /** Common domains for all pods of a gang. */
-import { own } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
+import { own, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import { ANYWHERE, type TopologyBase } from '../topology/base.ts';

@@ -5,9 +5,8 @@ import {
   GANG_MIN_ANNOTATION,
   GANG_TOPOLOGY_ANNOTATION,
   VOLCANO_GROUP_ANNOTATIONS,
-} from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
+} from '#api/objects';
+import { own, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { namespaceOf } from '../pods.ts';
 

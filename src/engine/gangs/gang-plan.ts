@@ -1,6 +1,6 @@
 /** Plans with gangs: each gang is placed with at least its minimum number of pods, or takes no part in the plan. */
-import { HOSTNAME_LABEL } from '../../api/labels.ts';
-import { defined } from '../../lib/defined.ts';
+import { HOSTNAME_LABEL } from '#api/objects';
+import { defined } from '#lib';
 import { type GangShortage, shortageText } from '../causes/cause.ts';
 import type { EnginePod } from '../input.ts';
 import type { EngineSnapshot, Plan, PodRefusal } from '../model.ts';

@@ -1,6 +1,5 @@
 /** Gangs: sets of pods with a minimum number of pods that must run together. */
-import { own } from '../../lib/own.ts';
-import { timeOf } from '../../lib/times.ts';
+import { own, timeOf } from '#lib';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';

@@ -2,7 +2,7 @@
  * Estimates the cost of planned nodes after kube-scheduler has bound the pods. kube-scheduler does not know the plan: it binds
  * pods in the order of their creation to the nodes that have joined. Pods that find no room need further nodes.
  */
-import { timeOf } from '../../lib/times.ts';
+import { timeOf } from '#lib';
 import { podKey } from '../pods.ts';
 import { pseudoRandom } from '../pseudo-random.ts';
 import { Requirements } from '../requirements.ts';

@@ -4,7 +4,7 @@
  * strictly cheaper, by more than the acceptable cost of fewer nodes, and every rule still holds.
  */
 
-import { DEFAULT_NODE_HOURLY_FEE } from '../../api/node-hourly-fee.ts';
+import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
 import type { EnginePod } from '../input.ts';
 import type { UnpackedPool } from '../model.ts';
 import { podKey } from '../pods.ts';

@@ -1,9 +1,14 @@
 /** Selects the entries of a price book that apply in a region at a time: discounts and commitments. */
 
-import type { Discount, PriceBook, ReservedInstances, SavingsPlan } from '../../api/price-book/price-book.ts';
-import { instanceFamilyOf, LOWEST_PRICE_SHARE } from '../../api/price-book/price-book.ts';
-import { defined } from '../../lib/defined.ts';
-import { timeOf } from '../../lib/times.ts';
+import {
+  type Discount,
+  instanceFamilyOf,
+  LOWEST_PRICE_SHARE,
+  type PriceBook,
+  type ReservedInstances,
+  type SavingsPlan,
+} from '#api/price-book';
+import { defined, timeOf } from '#lib';
 import type { Offering } from '../model.ts';
 import { type Commitment, type CommitmentRate, unitsOfType } from './commitment.ts';
 

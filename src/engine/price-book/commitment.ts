@@ -3,7 +3,7 @@
  * capacity, an on-demand instance that it covers adds no cost.
  */
 
-import { instanceFamilyOf } from '../../api/price-book/price-book.ts';
+import { instanceFamilyOf } from '#api/price-book';
 import { unitsOf } from '../instance-sizes.ts';
 
 /** Hourly use of a commitment by running instances. Without a type and a family, the rate applies to all instances. */

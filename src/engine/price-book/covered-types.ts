@@ -1,5 +1,5 @@
 /** Computes instance types with the prices that one more instance adds to the bill. */
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import { requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import type { Usage } from './commitment.ts';

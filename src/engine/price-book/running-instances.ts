@@ -1,6 +1,6 @@
 /** Returns the instances of a cluster's nodes from the perspective of commitments. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
+import { own } from '#lib';
 import { offeringOf } from '../instance-types.ts';
 import type { EngineNode, InstanceType, Offering, PoolInput } from '../model.ts';
 import type { RunningInstance } from './coverage.ts';

@@ -1,5 +1,5 @@
 /** Decides which pods take part in a solve, and registers their topology rules. */
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import type { DeviceWorld } from '../dra/device-world.ts';
 import type { EnginePod } from '../input.ts';
 import type { PodRefusal, SolveOptions } from '../model.ts';

@@ -2,7 +2,7 @@
  * Pods that share claims without an allocation. If the devices of a claim belong to one node, all its pods must run there. So the
  * pods are placed one after the other, and the first pod takes a node only if the other pods fit on the same node.
  */
-import { connected } from '../../lib/connected.ts';
+import { connected } from '#lib';
 import type { ClaimVariation } from '../dra/claim-states.ts';
 import type { Entry } from './admission.ts';
 import type { PodClass } from './pod-class.ts';

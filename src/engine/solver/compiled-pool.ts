@@ -1,6 +1,5 @@
 /** Compiled NodePool: its instance types as rows, and the initial state of its claims. */
-import type { Taint } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
+import type { NodePool, Taint } from '#api/objects';
 import type { claimExtras } from '../node-extras.ts';
 import type { BitSet } from './bitset.ts';
 import type { Choices } from './choice.ts';

@@ -1,5 +1,5 @@
 /** Shared data of all solves of one snapshot. */
-import { remembering } from '../../lib/remembering.ts';
+import { remembering } from '#lib';
 import { spreading } from '../default-spread.ts';
 import { DeviceWorld } from '../dra/device-world.ts';
 import type { EnginePod } from '../input.ts';

@@ -4,7 +4,7 @@
  * with some of its offerings. Most types have one row; a type has several if offerings override capacity or overhead.
  */
 
-import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL } from '#api/objects';
 import { compareText, isReserved, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, Offering } from '../model.ts';
 import { LOOSE, type Requirements } from '../requirements.ts';

@@ -1,5 +1,5 @@
 /** Finds launches of a claim that commitments cover. */
-import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import { compatibleOfferings, satisfiesMinValues } from '../instance-types.ts';
 import type { Usage } from '../price-book/commitment.ts';
 import { usageOfOffering } from '../price-book/covered-types.ts';

@@ -1,5 +1,5 @@
 /** Computes the resources that DaemonSets will use on nodes. */
-import type { Taint } from '../../api/kubernetes.ts';
+import type { Taint } from '#api/objects';
 import { type HostPort, hostPortsOf } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';
 import { requirementsOf } from '../instance-types.ts';

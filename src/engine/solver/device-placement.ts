@@ -1,7 +1,7 @@
 /** Devices in one attempt of a solve: devices of pods on existing nodes and on claims under construction. */
 
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '#api/objects';
+import { own } from '#lib';
 import { ClaimError } from '../dra/claim-requests.ts';
 import type { ClaimVariation, ClaimState as DeviceClaimState } from '../dra/claim-states.ts';
 import type {

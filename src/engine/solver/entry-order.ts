@@ -1,5 +1,5 @@
 /** Order in which the pods of a solve are tried. */
-import { interleave } from '../../lib/interleave.ts';
+import { interleave } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { namespaceOf, podKey } from '../pods.ts';
 import type { Topology } from '../topology/topology.ts';

@@ -1,6 +1,6 @@
 /** Converts claims under construction to planned claims. */
 
-import { NODEPOOL_HASH_VERSION } from '../../api/hash.ts';
+import { NODEPOOL_HASH_VERSION } from '#api/hashes';
 import {
   CAPACITY_OVERLAY_ANNOTATION,
   CAPACITY_RESERVATION_ID_LABEL,
@@ -10,13 +10,13 @@ import {
   MIN_VALUES_RELAXED_ANNOTATION,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
+  type NodePool,
   PRICE_OVERLAY_ANNOTATION,
   REQUESTED_DRA_DRIVERS_ANNOTATION,
   WELL_KNOWN_LABELS,
   ZONE_LABEL,
-} from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { put } from '../../lib/own.ts';
+} from '#api/objects';
+import { put } from '#lib';
 import { templateDrivers } from '../dra/host-devices.ts';
 import {
   compatibleOfferings,

@@ -1,8 +1,6 @@
 /** Existing and launching nodes on which pods can be placed. */
 
-import { ByText } from '../../lib/by-text.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { sameItems } from '../../lib/same-items.ts';
+import { ByText, remembering, sameItems } from '#lib';
 import type { ExtendedResources } from '../dra/extended-resources.ts';
 import { type HostPort, hostPortsOf, portConflict } from '../host-ports.ts';
 import type { EnginePod } from '../input.ts';

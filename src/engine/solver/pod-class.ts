@@ -4,8 +4,8 @@
  * the rest of a pod after each of up to a thousand steps would cost too much. Classes that differ only in topology have the same
  * kind.
  */
-import type { PodSpec, Toleration } from '../../api/kubernetes.ts';
-import { own } from '../../lib/own.ts';
+import type { PodSpec, Toleration } from '#api/objects';
+import { own } from '#lib';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { DeviceNeeds, DeviceWorld } from '../dra/device-world.ts';
 import { usesDevices } from '../dra/pod-claims.ts';

@@ -1,5 +1,5 @@
 /** Computes a lower bound of the cost of the nodes for some pods, for any distribution of the pods, before a packing search. */
-import { CAPACITY_TYPE_LABEL } from '../../api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import type { InstanceType } from '../model.ts';
 import { Requirements } from '../requirements.ts';
 import { type PricedRoom, pricedRooms, unitPricesOf } from '../unit-prices.ts';

@@ -1,6 +1,6 @@
 /** Order of trial of pods. */
-import { uidOf } from '../../api/object-fields.ts';
-import { timeOf } from '../../lib/times.ts';
+import { uidOf } from '#api/objects';
+import { timeOf } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import type { Resources } from '../model.ts';

@@ -1,5 +1,5 @@
 /** Relaxes a pod that does not fit, by one preference or one alternative at a time. */
-import type { Affinity, Toleration, WeightedPodAffinityTerm } from '../../api/kubernetes.ts';
+import type { Affinity, Toleration, WeightedPodAffinityTerm } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 
 const TOLERATE_PREFERENCE: Toleration = { operator: 'Exists', effect: 'PreferNoSchedule' };

@@ -1,5 +1,5 @@
 /** Tracks the remaining units of capacity reservations during a solve. */
-import { CAPACITY_RESERVATION_ID_LABEL } from '../../api/labels.ts';
+import { CAPACITY_RESERVATION_ID_LABEL } from '#api/objects';
 import { isReserved, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput, SolveOptions } from '../model.ts';
 import { type ClaimState, Refusal } from './claim.ts';

@@ -1,6 +1,6 @@
 /** Places the pods of one solve, one by one. */
 
-import { defined } from '../../lib/defined.ts';
+import { defined } from '#lib';
 import type { HostDevices } from '../dra/host-devices.ts';
 import type { EnginePod } from '../input.ts';
 import type { IdlePool, Misfit, PodRefusal, Rejection } from '../model.ts';

@@ -1,10 +1,8 @@
 /** Compiles NodePools to templates with the initial state of their claims. */
 
-import { nodePoolHash } from '../../api/hash.ts';
-import { HOSTNAME_LABEL } from '../../api/labels.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { remembering } from '../../lib/remembering.ts';
-import { sameItems } from '../../lib/same-items.ts';
+import { nodePoolHash } from '#api/hashes';
+import { HOSTNAME_LABEL, type NodePool } from '#api/objects';
+import { remembering, sameItems } from '#lib';
 import { compareText, type MinValuesResult, satisfiesMinValues } from '../instance-types.ts';
 import { type LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot, IdlePool, InstanceType, Misfit, Plan, PoolInput } from '../model.ts';

@@ -1,5 +1,5 @@
 /** Finds pods that are refused before the solve, because of their own settings or because a setting is not supported. */
-import { NODEPOOL_LABEL, requirementErrors } from '../../api/labels.ts';
+import { NODEPOOL_LABEL, requirementErrors } from '#api/objects';
 import { isVirtual } from '../capacity-buffers.ts';
 import type { DeviceWorld } from '../dra/device-world.ts';
 import { UNSUPPORTED, usesDevices } from '../dra/pod-claims.ts';

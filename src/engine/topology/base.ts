@@ -3,10 +3,8 @@
  * these counts. Each solve subtracts the nodes and pods that it removes or moves.
  */
 
-import type { Namespace, Taint, Toleration } from '../../api/kubernetes.ts';
-import { HOSTNAME_LABEL } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
-import { remembering } from '../../lib/remembering.ts';
+import { HOSTNAME_LABEL, type Namespace, type Taint, type Toleration } from '#api/objects';
+import { own, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { LeftOuts, leftOutName } from '../left-out.ts';
 import type { EngineNode, EngineSnapshot } from '../model.ts';

@@ -1,5 +1,5 @@
 /** Topology groups that are relevant for the pods of one class. */
-import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import { WELL_KNOWN_LABELS } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import { ValueSet } from '../value-set.ts';
 import { type TopologyGroup, UNKNOWN } from './group.ts';

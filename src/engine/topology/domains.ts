@@ -1,7 +1,6 @@
 /** Finds the values that a topology label can have on new nodes. */
-import type { Taint } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { NodePool, Taint } from '#api/objects';
+import { remembering } from '#lib';
 import { allocatable, requirementsOf } from '../instance-types.ts';
 import type { InstanceType, PoolInput, Resources } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';

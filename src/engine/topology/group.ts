@@ -1,6 +1,5 @@
 /** Topology group. It counts pods per domain (zone, host, …) for one rule. All pods with the same rule share the group. */
-import type { LabelSelector, StringMap } from '../../api/kubernetes.ts';
-import { HOSTNAME_LABEL } from '../../api/labels.ts';
+import { HOSTNAME_LABEL, type LabelSelector, type StringMap } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import { compareText } from '../instance-types.ts';
 import { selects } from '../selectors.ts';

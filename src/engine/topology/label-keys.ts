@@ -1,5 +1,5 @@
 /** Labels of pods that topology rules read. */
-import type { PodSpec } from '../../api/kubernetes.ts';
+import type { PodSpec } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import { selectorKeys } from '../selectors.ts';
 

@@ -1,6 +1,6 @@
 /** Selects the nodes that a spread constraint counts. */
-import type { Taint, Toleration, TopologySpreadConstraint } from '../../api/kubernetes.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { Taint, Toleration, TopologySpreadConstraint } from '#api/objects';
+import { remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { Requirements, STRICT } from '../requirements.ts';
 import { isAdmitted } from '../taints.ts';

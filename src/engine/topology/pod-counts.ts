@@ -2,7 +2,7 @@
  * Counts the pods of each workload on each node. Consecutive snapshots share the counts, so that only changed nodes are counted
  * again.
  */
-import { remembering } from '../../lib/remembering.ts';
+import { remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import type { EngineNode } from '../model.ts';
 import { isActive } from '../pods.ts';

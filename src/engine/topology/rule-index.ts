@@ -2,7 +2,7 @@
  * Finds the rules that count a pod. Each rule is in the lists of one label that it requires, or of its namespaces, so that a pod
  * is compared only with the rules in the lists of its own labels and of its namespace.
  */
-import type { StringMap } from '../../api/kubernetes.ts';
+import type { StringMap } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import { namespaceOf } from '../pods.ts';
 import { requiredLabels } from '../selectors.ts';

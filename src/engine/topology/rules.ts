@@ -1,15 +1,15 @@
 /** Converts the spread constraints and pod (anti-)affinity terms of a pod to rules for groups. */
 
-import type {
-  Affinity,
-  LabelSelector,
-  LabelSelectorRequirement,
-  Namespace,
-  PodAffinityTerm,
-  TopologySpreadConstraint,
-} from '../../api/kubernetes.ts';
-import { normalizeLabel } from '../../api/labels.ts';
-import { own } from '../../lib/own.ts';
+import {
+  type Affinity,
+  type LabelSelector,
+  type LabelSelectorRequirement,
+  type Namespace,
+  normalizeLabel,
+  type PodAffinityTerm,
+  type TopologySpreadConstraint,
+} from '#api/objects';
+import { own } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { MOST_RULES } from '../pod-bounds.ts';
 import { selectorIdentity, selects } from '../selectors.ts';

@@ -2,8 +2,8 @@
  * Running pods, grouped by the properties that rules use. A rule is evaluated once for all pods of a workload, because they
  * share their labels.
  */
-import type { LabelSelector, StringMap } from '../../api/kubernetes.ts';
-import { own } from '../../lib/own.ts';
+import type { LabelSelector, StringMap } from '#api/objects';
+import { own } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { requiredLabels, selects } from '../selectors.ts';
 import type { Rule } from './group.ts';

@@ -2,7 +2,7 @@
  * Spread, affinity and anti-affinity during one solve. Groups are built from the rules of pods to place and of running pods.
  * They count running pods first, and then each pod that is placed.
  */
-import { HOSTNAME_LABEL, WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import { HOSTNAME_LABEL, WELL_KNOWN_LABELS } from '#api/objects';
 import type { EnginePod } from '../input.ts';
 import type { Misfit } from '../model.ts';
 import { Requirements } from '../requirements.ts';

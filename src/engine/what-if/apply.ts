@@ -2,14 +2,14 @@
 import type {
   KubeObject,
   Node,
+  NodeClaim,
+  NodePool,
   PersistentVolumeClaim,
   Pod,
   PodDisruptionBudget,
   Workload,
-} from '../../api/kubernetes.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { timestamp } from '../../lib/times.ts';
+} from '#api/objects';
+import { timestamp } from '#lib';
 import { isActive, namespaceOf } from '../pods.ts';
 import { budgetAfterScaling } from './budget-after-scaling.ts';
 import {

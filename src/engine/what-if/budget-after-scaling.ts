@@ -1,7 +1,5 @@
 /** Updates the status of a PodDisruptionBudget for the moment after a workload was scaled, when new pods are not healthy yet. */
-import { isTrue } from '../../api/conditions.ts';
-import type { Pod, PodDisruptionBudget } from '../../api/kubernetes.ts';
-import { desiredHealthy } from '../../api/pod-disruption-budget.ts';
+import { desiredHealthy, isTrue, type Pod, type PodDisruptionBudget } from '#api/objects';
 import { namespaceOf } from '../pods.ts';
 import { selects } from '../selectors.ts';
 

@@ -1,8 +1,6 @@
 /** Compares the plans of a cluster before and after a change. All types of this file are public formats. */
-import type { Pod, VolumeAttachment } from '../../api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { defined } from '../../lib/defined.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
+import { NODEPOOL_LABEL, type Pod, type VolumeAttachment } from '#api/objects';
+import { defined, timeOf, timestamp } from '#lib';
 import { billedUsdPerHour } from '../billed-price.ts';
 import type { Blocker } from '../blockers/blocker.ts';
 import { isLost, predictBlockers } from '../blockers/drain.ts';

@@ -1,6 +1,6 @@
 /** Changes a copy of a NodePool. */
-import type { NodePool } from '../../api/nodepool.ts';
-import { limitErrors, requirementProblems } from '../../api/nodepool-validation.ts';
+import type { NodePool } from '#api/objects';
+import { limitErrors, requirementProblems } from '#api/validation';
 import type { LimitChange, NodePoolChange, RequireChange } from './change.ts';
 
 /** Returns the NodePool with another limit, or another requirement for a label. Returns a text if the change is not valid. */

@@ -1,6 +1,6 @@
 /** Adds pending pods to a workload by copying its existing pods. */
-import type { PersistentVolumeClaim, Pod, PodVolume } from '../../api/kubernetes.ts';
-import { timeOf } from '../../lib/times.ts';
+import type { PersistentVolumeClaim, Pod, PodVolume } from '#api/objects';
+import { timeOf } from '#lib';
 import { ordinalOf } from './removal-order.ts';
 
 interface Copies {

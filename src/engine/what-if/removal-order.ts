@@ -1,8 +1,6 @@
 /** Selects the pods that are removed when a workload is scaled down, as kube-controller-manager does. */
-import { isTrue } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION } from '../../api/labels.ts';
-import { timeOf } from '../../lib/times.ts';
+import { DELETION_COST_ANNOTATION, isTrue, type Pod } from '#api/objects';
+import { timeOf } from '#lib';
 
 /**
  * Returns the pods in the order of their removal. A StatefulSet removes the highest ordinal first. A ReplicaSet

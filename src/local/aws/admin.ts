@@ -17,7 +17,7 @@
  * The verbs on an instance are `interrupt`, `rebalance`, `schedule-change`, `stop`, `terminate`, `impair`,
  * `impair-system` and `recover`. The kinds of faults and their fields are declared in `fault-rules.ts`.
  */
-import { own } from '../../lib/own.ts';
+import { own } from '#lib';
 import type { FaultRule } from './fault-rules.ts';
 import type { LocalAws } from './options.ts';
 import type { Faults } from './types.ts';

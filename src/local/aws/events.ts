@@ -1,5 +1,5 @@
 /** EventBridge events, forwarded to the interruption queue according to the five rules of a cluster. */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { Random } from './random.ts';
 import type { InstanceState } from './types.ts';
 

@@ -1,10 +1,17 @@
 /** Kinds of faults. One declaration defines the types for tests and validates requests to `POST /_local/faults`. */
 import { Type } from 'typebox';
-import { checkSchema } from '../../api/schema/check.ts';
-import { choice, type Declared, integer, object, optional, text } from '../../api/schema/declare.ts';
-import { unknownFields } from '../../api/schema/file-faults.ts';
-import type { OpenApiSchema } from '../../api/schema/openapi.ts';
-import { own } from '../../lib/own.ts';
+import {
+  checkSchema,
+  choice,
+  type Declared,
+  integer,
+  type OpenApiSchema,
+  object,
+  optional,
+  text,
+  unknownFields,
+} from '#api/schema';
+import { own } from '#lib';
 
 const name = text({ minLength: 1 });
 /** May contain `*` and `?`. Absent: all actions. */

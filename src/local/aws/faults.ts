@@ -1,6 +1,5 @@
 /** Faults that a test or a user can add while the local AWS runs. */
-import { nearestName } from '../../lib/nearest-name.ts';
-import { own } from '../../lib/own.ts';
+import { nearestName, own } from '#lib';
 import { checkRule, type FaultRule, type PoolMatch } from './fault-rules.ts';
 import { wildcard } from './filters.ts';
 import type { Random } from './random.ts';

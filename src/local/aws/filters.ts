@@ -1,6 +1,6 @@
 /** Filters, wildcards and pagination of EC2's Describe calls. */
 import type { Filter } from '@aws-sdk/client-ec2';
-import { own } from '../../lib/own.ts';
+import { own } from '#lib';
 import type { Tags } from './types.ts';
 import { AwsError } from './wire/error.ts';
 

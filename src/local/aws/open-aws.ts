@@ -1,8 +1,8 @@
 /** In-process AWS: the account of `startAws` without an HTTP listener, for a world that does not wait for real time. */
 
 import type { InstanceStatusEvent, StateReason } from '@aws-sdk/client-ec2';
-import type { Clock } from '../../lib/clock.ts';
-import { own } from '../../lib/own.ts';
+import { own } from '#lib';
+import type { Clock } from '#lib/clock';
 import { asAwsError, type Carry, carrier } from './carry.ts';
 import type { FaultBook } from './faults.ts';
 import { openAccount } from './open-account.ts';

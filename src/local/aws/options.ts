@@ -1,6 +1,6 @@
 /** Options and results of `startAws`. */
 import type { _InstanceType, CapacityReservation, Image, InstanceTypeInfo, PlacementGroup } from '@aws-sdk/client-ec2';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { PoolMatch } from './fault-rules.ts';
 import type { CallLog, Faults, InterruptionQueue, LocalInstances, Pool, Spending, Tags } from './types.ts';
 

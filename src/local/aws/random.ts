@@ -1,5 +1,5 @@
 /** Reproducible random numbers. The same seed results in the same prices, ids and faults. */
-import { pseudoRandom } from '../../engine/pseudo-random.ts';
+import { pseudoRandom } from '#engine/model';
 
 /** Returns a number in [0, 1) that depends only on the parts. It uses FNV-1a and the finalizer of MurmurHash3. */
 export function chance(...parts: readonly (string | number)[]): number {

@@ -1,7 +1,7 @@
 /** AWS on one address: one HTTP listener for unmodified SDK clients and the `aws` command through AWS_ENDPOINT_URL. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { listen, stop } from '../../process/http-server.ts';
+import { listen, stop } from '#process/server';
 import { ADMIN_PREFIX, administer } from './admin.ts';
 import { dispatcher } from './dispatch.ts';
 import { openAt } from './open-aws.ts';

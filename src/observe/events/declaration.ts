@@ -3,8 +3,8 @@
  * `eventOf` creates an event from a declaration. Constants are named after the reason.
  */
 
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { defined } from '../../lib/defined.ts';
+import type { KubeObject } from '#api/objects';
+import { defined } from '#lib';
 
 export interface EventNote {
   readonly object: KubeObject;

@@ -1,5 +1,5 @@
 /** Events of pods: launches of nodes for them, reasons for missing launches, and evictions from Nodes. */
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
 import { event, MINUTE } from './declaration.ts';
 
 export const FAILED_SCHEDULING = event({

@@ -1,6 +1,5 @@
 /** The history in the text form that survives restarts. */
-import { own } from '../../lib/own.ts';
-import { timeOf } from '../../lib/times.ts';
+import { own, timeOf } from '#lib';
 import { type CostHour, CostHours, HOUR_MS, type PoolCost } from './cost-hours.ts';
 import { DecisionLog, type LoggedDecision, type MoveOutcome } from './decision-log.ts';
 

@@ -2,8 +2,7 @@
  * The log of decisions as sentences. The command line, the live page, `karpenter top` and the webhook show the same lines. The
  * format is public.
  */
-import { defined } from '../../lib/defined.ts';
-import { timeOf } from '../../lib/times.ts';
+import { defined, timeOf } from '#lib';
 import type { Bought, Deleted, Disrupted, LoggedDecision } from './decision-log.ts';
 import type { FleetSize } from './fleet.ts';
 

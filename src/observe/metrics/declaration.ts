@@ -2,7 +2,7 @@
  * Declaration of a metric: its name in a scrape, its help, its labels, and buckets or quantiles. The registry (`metrics.ts`)
  * accepts only declarations. Constants are named after the metric, without `karpenter_` and `_total`.
  */
-import { defined } from '../../lib/defined.ts';
+import { defined } from '#lib';
 
 /** Brand that only the functions below can set, so that a literal at a call site cannot serve as a declaration. */
 const DECLARED: unique symbol = Symbol('declared');

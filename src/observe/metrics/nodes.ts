@@ -1,5 +1,5 @@
 /** Metrics of nodes and of cluster state. */
-import { WELL_KNOWN_LABELS } from '../../api/labels.ts';
+import { WELL_KNOWN_LABELS } from '#api/objects';
 import { counter, gauge, histogram, type Share, summary } from './declaration.ts';
 
 /** Returns the metric label for a node label: the part after the slash. */

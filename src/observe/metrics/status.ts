@@ -2,7 +2,7 @@
  * Status-condition metrics of one kind: `operator_nodeclaim_…`, or `operator_…` with labels for group and kind. A function
  * declares them, because their names depend on the kind, and the kinds depend on the provider.
  */
-import { defined } from '../../lib/defined.ts';
+import { defined } from '#lib';
 import {
   type CounterDeclaration,
   counter,

@@ -1,6 +1,5 @@
 /** Settings of traces. They use OpenTelemetry's environment variables, but only the variables in this list. */
-import { quoted } from '../../lib/quoted.ts';
-import { tryRun } from '../../lib/try-run.ts';
+import { quoted, tryRun } from '#lib';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -12,13 +12,19 @@ import * as pricing from '@aws-sdk/client-pricing';
 import type { ReceiveMessageRequest, ReceiveMessageResult } from '@aws-sdk/client-sqs';
 import * as sqs from '@aws-sdk/client-sqs';
 import * as ssm from '@aws-sdk/client-ssm';
-import { problemOf } from '../../aws/answers/checks.ts';
-import { NEEDS } from '../../aws/answers/needs.ts';
-import { type Call, UnusableAnswer } from '../../aws/answers/unusable.ts';
-import { type ClientOptions, type Clients, clientsIn, type ServiceEndpoints } from '../../aws/clients.ts';
-import { openFence } from '../../kube/fence.ts';
-import { own } from '../../lib/own.ts';
-import type { CallAnswer, CallError, OpenAws } from '../../local/aws/options.ts';
+import {
+  type Call,
+  type ClientOptions,
+  type Clients,
+  clientsIn,
+  NEEDS,
+  problemOf,
+  type ServiceEndpoints,
+  UnusableAnswer,
+} from '#aws/clients';
+import { openFence } from '#kube/client';
+import { own } from '#lib';
+import type { CallAnswer, CallError, OpenAws } from '#local/aws';
 
 /**
  * Step that each command adds to find its endpoint. No request is sent to the endpoint, but other steps are placed

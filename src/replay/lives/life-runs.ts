@@ -1,5 +1,5 @@
 /** Collects the runs of a replay while they end. */
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import type { SettingsSet } from '../options.ts';
 import type { ReplayResult, ReplayRun } from '../result.ts';
 import type {

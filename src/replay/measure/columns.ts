@@ -1,9 +1,7 @@
 /** Time series of a run, and the values that are computed from them. */
-import type { Pod } from '../../api/kubernetes.ts';
-import type { Resources, StateNode } from '../../engine/model.ts';
-import { isTerminal } from '../../engine/pods.ts';
-import { amountIn, podRequests } from '../../engine/resources.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { Pod } from '#api/objects';
+import { amountIn, isTerminal, podRequests, type Resources, type StateNode } from '#engine/model';
+import { remembering } from '#lib';
 import type { ReplayRun, ReplaySeries } from '../result.ts';
 
 /** Counts at one moment, in addition to the resources of nodes. */

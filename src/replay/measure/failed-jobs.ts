@@ -1,6 +1,6 @@
 /** Jobs that fail during a replay, and their pods that never succeed. */
-import { isTrue } from '../../api/conditions.ts';
-import type { Job } from '../../local/kubernetes/controllers/workloads/kinds.ts';
+import { isTrue } from '#api/objects';
+import type { Job } from '#local/cluster';
 import type { FailedJobs } from '../result.ts';
 
 const hasFailed = (job: Job | undefined): boolean => job !== undefined && isTrue(job, 'Failed');

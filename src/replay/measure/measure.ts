@@ -1,16 +1,20 @@
 /** Observes the cluster of a replay and summarizes the run. */
-import { NODE, NODE_CLAIM, POD } from '../../api/kinds.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import type { Resources } from '../../engine/model.ts';
-import { isOwnedByDaemonSet, isTerminal } from '../../engine/pods.ts';
-import { amountIn, podRequests, readableResources } from '../../engine/resources.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { remembering } from '../../lib/remembering.ts';
-import type { LocalInstance, LocalInstances } from '../../local/aws/types.ts';
-import type { Caches } from '../../local/cache.ts';
-import { JOBS } from '../../local/kubernetes/controllers/workloads/kinds.ts';
-import type { LogFields, Logger } from '../../observe/logger.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import { NODE, NODE_CLAIM, POD, type Pod } from '#api/objects';
+import {
+  amountIn,
+  isOwnedByDaemonSet,
+  isTerminal,
+  podRequests,
+  type Resources,
+  readableResources,
+} from '#engine/model';
+import { remembering } from '#lib';
+import type { Clock } from '#lib/clock';
+import type { Caches } from '#local/api-server';
+import type { LocalInstance, LocalInstances } from '#local/aws';
+import { JOBS } from '#local/cluster';
+import type { LogFields, Logger } from '#observe/logger';
+import type { ClusterState } from '#state';
 import type { RedoneWork, ReplayRun } from '../result.ts';
 import { Columns } from './columns.ts';
 import { FailedJobsMeter } from './failed-jobs.ts';

@@ -1,10 +1,14 @@
 /** Every node that the operator of a replay launched or lost, with the reason. */
-import { getCondition } from '../../api/conditions.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../api/labels.ts';
-import type { NodeClaim } from '../../api/nodeclaim.ts';
-import { labelOf, poolNameOf } from '../../api/object-fields.ts';
-import { DecisionLog, type LoggedDecision } from '../../observe/history/decision-log.ts';
-import type { FleetChange } from '../../observe/history/fleet.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  labelOf,
+  type NodeClaim,
+  poolNameOf,
+  ZONE_LABEL,
+} from '#api/objects';
+import { DecisionLog, type FleetChange, type LoggedDecision } from '#observe/history';
 import type { InterruptionSummary, NodeEvent, NodeSummary } from '../result.ts';
 
 type Facts = Omit<NodeEvent, 'at' | 'what' | 'reason'>;

@@ -1,8 +1,7 @@
 /** Waiting times of pods in a replay, and the number of pods that lose their node before they finish. */
 
-import { getCondition } from '../../api/conditions.ts';
-import type { Pod } from '../../api/kubernetes.ts';
-import { isOwnedByDaemonSet } from '../../engine/pods.ts';
+import { getCondition, type Pod } from '#api/objects';
+import { isOwnedByDaemonSet } from '#engine/model';
 import type { WaitingSummary } from '../result.ts';
 
 const HOUR_MS = 3_600_000;

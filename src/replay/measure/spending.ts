@@ -1,7 +1,7 @@
 /** Cost of the instances of a replay, by the second from the running state until shutdown. */
-import { NODEPOOL_LABEL } from '../../api/labels.ts';
-import { type CpuCredits, surplusUsdPerHour } from '../../engine/cpu-credits.ts';
-import type { LocalInstance } from '../../local/aws/types.ts';
+import { NODEPOOL_LABEL } from '#api/objects';
+import { type CpuCredits, surplusUsdPerHour } from '#engine/costs';
+import type { LocalInstance } from '#local/aws';
 
 const HOUR_MS = 3_600_000;
 

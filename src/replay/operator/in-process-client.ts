@@ -1,13 +1,19 @@
 /** Client and informers of the operator for an API server in the same process. */
-import { apiVersionOf, type Kind, POD } from '../../api/kinds.ts';
-import type { KubeList, KubeObject, Pod, PodSpec } from '../../api/kubernetes.ts';
-import { ApiError, type Indexes, type Informers, type KubeClient, type Ref, type Store } from '../../kube/client.ts';
-import { ObjectStore } from '../../kube/store.ts';
-import { trimmedObject, trimmedPodWith } from '../../kube/trimmed-object.ts';
-import { connectInProcess, nameOf, refOf, runInTurn } from '../../local/in-process.ts';
-import type { Api } from '../../local/kubernetes/apiserver/api.ts';
-import { labelSelector } from '../../local/kubernetes/apiserver/selectors.ts';
-import type { Logger } from '../../observe/logger.ts';
+import { apiVersionOf, type Kind, type KubeList, type KubeObject, POD, type Pod, type PodSpec } from '#api/objects';
+import {
+  ApiError,
+  type Indexes,
+  type Informers,
+  type KubeClient,
+  ObjectStore,
+  type Ref,
+  type Store,
+  trimmedObject,
+  trimmedPodWith,
+} from '#kube/client';
+import { labelSelector } from '#local/api-conventions';
+import { type Api, connectInProcess, nameOf, refOf, runInTurn } from '#local/api-server';
+import type { Logger } from '#observe/logger';
 
 /** Returns a client that receives each response in the next microtask. */
 export function inProcessClient({ objects, core }: Api): KubeClient {

@@ -1,33 +1,33 @@
 /** Controllers of the operator, for a cluster and an AWS in the same process. */
 
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client';
-import { isTrue } from '../../api/conditions.ts';
-import { assemble } from '../../aws/assembly.ts';
-import type { Clients } from '../../aws/clients.ts';
-import type { Deps } from '../../controllers/deps.ts';
-import { DecisionMemo } from '../../controllers/disruption/snapshots.ts';
-import { createOperator } from '../../controllers/operator.ts';
-import { BASE_COST, rescheduleCost } from '../../engine/disruption/candidates/disruption-cost.ts';
-import type { Candidate } from '../../engine/disruption/command.ts';
-import type { Method, MethodInput, MethodResult } from '../../engine/disruption/method.ts';
-import type { DeclineCode } from '../../engine/disruption/reasons.ts';
-import { TriedSets } from '../../engine/disruption/tried-sets.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { isReschedulable } from '../../engine/pods.ts';
-import { localSimulationRunner, type SimulationRunner } from '../../engine-worker/simulation-runner.ts';
-import { localSolver } from '../../engine-worker/solver.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import { runControllers } from '../../kube/runtime.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { remembering } from '../../lib/remembering.ts';
-import type { Api } from '../../local/kubernetes/apiserver/api.ts';
-import type { DecisionLog } from '../../observe/history/decision-log.ts';
-import type { Logger } from '../../observe/logger.ts';
-import type { Metrics } from '../../observe/metrics.ts';
-import type { DisruptionInput } from '../../planner/inputs.ts';
-import type { Look } from '../../process/health.ts';
-import { parseSettings, type Settings } from '../../process/settings.ts';
-import type { ClusterState } from '../../state/cluster.ts';
+import { isTrue } from '#api/objects';
+import type { Clients } from '#aws/clients';
+import { assemble } from '#aws/provider';
+import { createOperator, DecisionMemo, type Deps } from '#controllers';
+import {
+  BASE_COST,
+  type Candidate,
+  type DeclineCode,
+  type Method,
+  type MethodInput,
+  type MethodResult,
+  rescheduleCost,
+  TriedSets,
+} from '#engine/disruption';
+import { isReschedulable, type StateNode } from '#engine/model';
+import { localSimulationRunner, localSolver, type SimulationRunner } from '#engine-worker';
+import { type EventRecorder, runControllers } from '#kube/reconcilers';
+import { remembering } from '#lib';
+import type { Clock } from '#lib/clock';
+import type { Api } from '#local/api-server';
+import type { DecisionLog } from '#observe/history';
+import type { Logger } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
+import type { DisruptionInput } from '#planner';
+import type { Look } from '#process/server';
+import { parseSettings, type Settings } from '#process/settings';
+import type { ClusterState } from '#state';
 import { OPERATOR_NAMESPACE } from '../trace/kinds.ts';
 import { inProcessClient, inProcessInformers } from './in-process-client.ts';
 

@@ -1,8 +1,7 @@
 /** Memory limits of a replay and of each of its threads. */
 import { totalmem } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { forgetHeapFlags } from '../../process/heap-flags.ts';
-import { type HeapLimits, memoryLimit } from '../../process/memory-budget.ts';
+import { forgetHeapFlags, type HeapLimits, memoryLimit } from '#process/memory';
 
 const MIB = 2 ** 20;
 

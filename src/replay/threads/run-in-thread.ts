@@ -1,6 +1,6 @@
 /** Plays one life with one set of settings in its own thread. */
 import { Worker } from 'node:worker_threads';
-import { messageOf } from '../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import type { ReplayRun } from '../result.ts';
 import type { RunOptions } from '../run.ts';
 import type { Trace, TraceEvent } from '../trace/trace.ts';

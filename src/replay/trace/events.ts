@@ -1,6 +1,5 @@
 /** Reads the header and the events of a trace from parsed JSON values. */
-import type { Field } from '../../lib/field.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { type Field, quoted } from '#lib';
 import { checkNames, lineObject, numberOf, textOf, wholeOf } from './fields.ts';
 import { ENDING_KINDS, SCALED_KINDS } from './kinds.ts';
 import { MOST_REPLICAS, readObject, readRef } from './objects.ts';

@@ -1,7 +1,5 @@
 /** Reads the fields of a line of a trace. Each message contains the field and the expected value. */
-import { Field, FieldFault, type Wording } from '../../lib/field.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { Field, FieldFault, nearestName, quoted, type Wording } from '#lib';
 
 /** Maximum nesting depth, far deeper than any Kubernetes object. */
 const MOST_LEVELS = 100;

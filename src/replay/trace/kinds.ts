@@ -25,11 +25,8 @@ import {
   SERVICE,
   STATEFUL_SET,
   STORAGE_CLASS,
-} from '../../api/kinds.ts';
-import type { Field } from '../../lib/field.ts';
-import { nearestName } from '../../lib/nearest-name.ts';
-import { own } from '../../lib/own.ts';
-import { quoted } from '../../lib/quoted.ts';
+} from '#api/objects';
+import { type Field, nearestName, own, quoted } from '#lib';
 import { textOf } from './fields.ts';
 
 /** Kinds in the order in which objects are applied: an object comes after the objects that it refers to. */

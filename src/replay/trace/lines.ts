@@ -1,7 +1,6 @@
 /** Reads the lines of a text file of any size. */
 
-import { messageOf } from '../../lib/error-message.ts';
-import { InputError } from '../../lib/input-error.ts';
+import { InputError, messageOf } from '#lib';
 
 export interface Line {
   readonly text: string;

@@ -3,14 +3,10 @@
  * status, uid and resource version. The API server of the replay reports other problems of a spec.
  */
 
-import { CONFIG_MAP, JOB, type Kind, POD } from '../../api/kinds.ts';
-import type { KubeObject } from '../../api/kubernetes.ts';
-import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '../../api/names.ts';
-import { parseQuantity } from '../../api/quantity.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import type { Field } from '../../lib/field.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { DEVICE_TEMPLATES_LABEL } from '../../state/devices/declared.ts';
+import { CONFIG_MAP, JOB, type Kind, type KubeObject, POD } from '#api/objects';
+import { labelValueErrors, parseQuantity, qualifiedNameErrors, subdomainErrors } from '#api/values';
+import { type Field, messageOf, quoted } from '#lib';
+import { DEVICE_TEMPLATES_LABEL } from '#state';
 import { textOf, wholeOf } from './fields.ts';
 import { kindOf, OPERATOR_NAMESPACE, TEMPLATE_KINDS } from './kinds.ts';
 import type { ObjectRef } from './trace.ts';

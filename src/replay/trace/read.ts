@@ -1,9 +1,6 @@
 /** Reads traces of JSON lines and checks each line. */
 
-import { messageOf } from '../../lib/error-message.ts';
-import { FieldFault } from '../../lib/field.ts';
-import { InputError } from '../../lib/input-error.ts';
-import { parseJson } from '../../lib/parse-json.ts';
+import { FieldFault, InputError, messageOf, parseJson } from '#lib';
 import { readEvent, readHeader } from './events.ts';
 import type { Line } from './lines.ts';
 import { type LineSource, openLines } from './source.ts';

@@ -4,8 +4,7 @@ import { createReadStream, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { messageOf } from '../../lib/error-message.ts';
-import { InputError } from '../../lib/input-error.ts';
+import { InputError, messageOf } from '#lib';
 import { type Line, linesOf } from './lines.ts';
 
 export interface LineSource {

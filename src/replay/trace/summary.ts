@@ -2,9 +2,9 @@
  * Summary of a trace in numbers. It assumes that each pod starts immediately and ends as the trace defines. A replay
  * shows the effects of nodes and waiting times.
  */
-import type { KubeObject, Pod, PodSpec, Workload } from '../../api/kubernetes.ts';
-import { amountIn, podRequests } from '../../engine/resources.ts';
-import { EarliestFirst } from '../../lib/earliest-first.ts';
+import type { KubeObject, Pod, PodSpec, Workload } from '#api/objects';
+import { amountIn, podRequests } from '#engine/model';
+import { EarliestFirst } from '#lib';
 import { ENDING_KINDS, TEMPLATE_KINDS } from './kinds.ts';
 import type { Apply, ObjectRef, Trace, TraceEvent } from './trace.ts';
 

@@ -2,7 +2,7 @@
  * Trace: changes to the workloads of a cluster in order of time. Its text form is JSON lines with a header and one
  * event per line. The reference is docs/replay-traces.md.
  */
-import type { KubeObject } from '../../api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 
 /** Object of an event. */
 export interface ObjectRef {

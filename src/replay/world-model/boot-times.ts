@@ -1,6 +1,6 @@
 /** Times of machines from their launch until their node is Ready. */
-import type { AwsOptions } from '../../local/aws/options.ts';
-import type { KubeletOptions } from '../../local/kubernetes/kubelets/options.ts';
+import type { AwsOptions } from '#local/aws';
+import type { KubeletOptions } from '#local/cluster';
 import { normal } from './draws.ts';
 import type { WorldModel } from './world-model.ts';
 

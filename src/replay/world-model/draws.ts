@@ -1,5 +1,5 @@
 /** Random numbers that depend only on the seed and on their purpose, and not on previous random numbers. */
-import { chance } from '../../local/aws/random.ts';
+import { chance } from '#local/aws';
 
 type What = readonly (string | number)[];
 

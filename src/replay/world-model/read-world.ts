@@ -3,15 +3,22 @@ import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Type } from 'typebox';
 import { parse } from 'yaml';
-import { checkSchema } from '../../api/schema/check.ts';
-import { type Declared, integer, list, object, optional, text, time } from '../../api/schema/declare.ts';
-import { formatValue, infinite, unknownFields } from '../../api/schema/file-faults.ts';
-import type { OpenApiSchema } from '../../api/schema/openapi.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { InputError } from '../../lib/input-error.ts';
-import { isObject } from '../../lib/json-object.ts';
-import { timeOf, timestamp } from '../../lib/times.ts';
-import { standardZones } from '../../local/aws/open-account.ts';
+import {
+  checkSchema,
+  type Declared,
+  formatValue,
+  infinite,
+  integer,
+  list,
+  type OpenApiSchema,
+  object,
+  optional,
+  text,
+  time,
+  unknownFields,
+} from '#api/schema';
+import { InputError, isObject, messageOf, timeOf, timestamp } from '#lib';
+import { standardZones } from '#local/aws';
 import type { TraceHeader } from '../trace/trace.ts';
 import { DEFAULT_WORLD, type SpotPrice, type WorldModel } from './world-model.ts';
 

@@ -1,6 +1,5 @@
 /** Spot prices over time: prices from a file, or a random walk around the catalogue's price of each pool. */
-import type { Catalogue } from '../../local/aws/options.ts';
-import { chance, randomStream } from '../../local/aws/random.ts';
+import { type Catalogue, chance, randomStream } from '#local/aws';
 import { normalOf } from './draws.ts';
 import type { SpotModel, SpotPrice, WorldModel } from './world-model.ts';
 

@@ -1,12 +1,8 @@
 /** Connects a world model to an in-process AWS. */
 
-import type { Clock } from '../../lib/clock.ts';
-import { ruleBuiltCatalogue } from '../../local/aws/catalogue/catalogue.ts';
-import { poolDepth } from '../../local/aws/catalogue/pool-depth.ts';
-import { standardZones } from '../../local/aws/open-account.ts';
-import type { AwsAccount, AwsOptions } from '../../local/aws/options.ts';
-import { chance } from '../../local/aws/random.ts';
-import type { LocalInstance, Pool } from '../../local/aws/types.ts';
+import type { Clock } from '#lib/clock';
+import { type AwsAccount, type AwsOptions, chance, type LocalInstance, type Pool, standardZones } from '#local/aws';
+import { poolDepth, ruleBuiltCatalogue } from '#local/machines';
 import { bootOfInstances } from './boot-times.ts';
 import { exponential } from './draws.ts';
 import { spotMarket } from './spot-market.ts';

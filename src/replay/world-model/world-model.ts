@@ -2,7 +2,7 @@
  * Behaviour of the environment of the cluster in a replay: machines, prices and shortages. The same seed creates the
  * same world.
  */
-import { DEFAULT_CPU_UTILIZATION } from '../../api/expected-cpu-utilization.ts';
+import { DEFAULT_CPU_UTILIZATION } from '#api/values';
 import type { WorldSummary } from '../result.ts';
 
 export interface WorldModel {

@@ -2,19 +2,17 @@
  * Devices of new nodes that users declare in ConfigMaps of the operator's namespace. A document is valid or skipped as a whole.
  */
 import { type Document, parseAllDocuments } from 'yaml';
-import type { CounterSet, Device } from '../../api/dra/objects.ts';
-import type { NodeSelectorRequirement } from '../../api/kubernetes.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { templatePools } from '../../engine/dra/device-templates.ts';
-import { combinedTemplates, type DriverTemplate, type RuntimeValues } from '../../engine/dra/driver-template.ts';
-import { compareText, requirementsOf } from '../../engine/instance-types.ts';
-import type { InstanceType } from '../../engine/model.ts';
-import { templateRequirements } from '../../engine/node-template.ts';
-import { LOOSE, Requirements } from '../../engine/requirements.ts';
-import { messageOf } from '../../lib/error-message.ts';
-import { Field, FieldFault, type Wording } from '../../lib/field.ts';
-import { quoted } from '../../lib/quoted.ts';
-import { remembering } from '../../lib/remembering.ts';
+import type { CounterSet, Device, NodePool, NodeSelectorRequirement } from '#api/objects';
+import { combinedTemplates, type DriverTemplate, type RuntimeValues, templatePools } from '#engine/devices';
+import {
+  compareText,
+  type InstanceType,
+  LOOSE,
+  Requirements,
+  requirementsOf,
+  templateRequirements,
+} from '#engine/model';
+import { Field, FieldFault, messageOf, quoted, remembering, type Wording } from '#lib';
 
 /** Label of ConfigMaps with declared devices. */
 export const DEVICE_TEMPLATES_LABEL = 'karpenter.sh/device-templates';

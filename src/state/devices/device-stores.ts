@@ -1,23 +1,21 @@
 /** Stores of dynamic resources. The cluster may not serve these kinds, and the operator may not be permitted to read them. */
-import type {
-  DeviceClass,
-  DeviceTaintRule,
-  ResourceClaim,
-  ResourceClaimTemplate,
-  ResourceSlice,
-} from '../../api/dra/objects.ts';
 import {
   DEVICE_CLASS,
   DEVICE_TAINT_RULE,
+  type DeviceClass,
+  type DeviceTaintRule,
   type Kind,
+  type KubeObject,
+  type Pod,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
   RESOURCE_SLICE,
-} from '../../api/kinds.ts';
-import type { KubeObject, Pod } from '../../api/kubernetes.ts';
-import type { Snapshot } from '../../engine/model.ts';
-import { isTerminal } from '../../engine/pods.ts';
-import type { Informers, Store } from '../../kube/client.ts';
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+  type ResourceSlice,
+} from '#api/objects';
+import { isTerminal, type Snapshot } from '#engine/model';
+import type { Informers, Store } from '#kube/client';
 
 export interface DeviceStores {
   readonly claims: Store<ResourceClaim>;

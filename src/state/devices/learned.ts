@@ -1,12 +1,14 @@
 /** Learns the devices of new nodes from slices of living nodes. */
-import { isTrue } from '../../api/conditions.ts';
-import type { ResourceSlice } from '../../api/dra/objects.ts';
-import { EC2_NODECLASS_HASH_ANNOTATION, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../api/labels.ts';
-import type { DriverTemplate } from '../../engine/dra/driver-template.ts';
-import { type DeviceSample, haveSameShape, learnedTemplate } from '../../engine/dra/learned-template.ts';
-import type { StateNode } from '../../engine/model.ts';
-import { sameItems } from '../../lib/same-items.ts';
-import { timeOf } from '../../lib/times.ts';
+import {
+  EC2_NODECLASS_HASH_ANNOTATION,
+  INSTANCE_TYPE_LABEL,
+  isTrue,
+  NODEPOOL_LABEL,
+  type ResourceSlice,
+} from '#api/objects';
+import { type DeviceSample, type DriverTemplate, haveSameShape, learnedTemplate } from '#engine/devices';
+import type { StateNode } from '#engine/model';
+import { sameItems, timeOf } from '#lib';
 import type { LearnedTemplate } from './memory.ts';
 
 /** Time for which slices must be unchanged, because a driver may publish them one by one. */

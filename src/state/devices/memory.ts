@@ -2,9 +2,9 @@
  * Remembers learned devices of instance types without nodes, so that a NodePool without nodes can launch nodes for claims. While
  * nodes live, their devices are learned again after each restart.
  */
-import type { DriverTemplate, RuntimeValues } from '../../engine/dra/driver-template.ts';
-import type { Kept } from '../../kube/document-keeper.ts';
-import type { Timepiece } from '../../lib/clock.ts';
+import type { DriverTemplate, RuntimeValues } from '#engine/devices';
+import type { Kept } from '#kube/reconcilers';
+import type { Timepiece } from '#lib/clock';
 
 /** Name of the ConfigMap with the remembered templates, in the namespace of the operator. */
 export const TEMPLATE_MEMORY_NAME = 'karpenter-device-samples';

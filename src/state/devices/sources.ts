@@ -3,14 +3,12 @@
  * from living nodes, or static tables of the provider. Without a source, the nodes have no devices of the driver.
  */
 import { LRUCache } from 'lru-cache';
-import type { ResourceSlice } from '../../api/dra/objects.ts';
-import type { NodePool } from '../../api/nodepool.ts';
-import { combinedTemplates, type DriverTemplate } from '../../engine/dra/driver-template.ts';
-import type { DeviceTemplates, SuspendedDriver } from '../../engine/dra/template-types.ts';
-import type { InstanceType, PoolInput } from '../../engine/model.ts';
-import type { Store } from '../../kube/client.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
-import { sameItems } from '../../lib/same-items.ts';
+import type { NodePool, ResourceSlice } from '#api/objects';
+import { combinedTemplates, type DeviceTemplates, type DriverTemplate, type SuspendedDriver } from '#engine/devices';
+import type { InstanceType, PoolInput } from '#engine/model';
+import type { Store } from '#kube/client';
+import { sameItems } from '#lib';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 import type { ClusterState } from '../cluster.ts';
 import { type Declarations, declaredFor } from './declared.ts';
 import { LearnedDevices, type LearnedTemplates, learnedKey } from './learned.ts';

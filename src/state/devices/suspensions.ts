@@ -4,8 +4,8 @@
  * types, because each of them would get one more node.
  */
 import { LRUCache } from 'lru-cache';
-import type { SuspendedDriver } from '../../engine/dra/template-types.ts';
-import { monotonicMs, type Timepiece } from '../../lib/clock.ts';
+import type { SuspendedDriver } from '#engine/devices';
+import { monotonicMs, type Timepiece } from '#lib/clock';
 
 const MINUTE_MS = 60_000;
 const SHORTEST_MS = 10 * MINUTE_MS;

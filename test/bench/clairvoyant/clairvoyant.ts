@@ -8,12 +8,12 @@
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { PARTS } from '../../../src/cli/replay/play.ts';
-import { messageOf } from '../../../src/lib/error-message.ts';
-import { type Replay, replay } from '../../../src/replay/replay.ts';
-import type { Trace } from '../../../src/replay/trace/trace.ts';
-import { bootMs, bootOfInstances } from '../../../src/replay/world-model/boot-times.ts';
-import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
+import { PARTS } from '#cli/testing';
+import { messageOf } from '#lib';
+import { type Replay, replay } from '#replay/run';
+import { bootMs, bootOfInstances } from '#replay/testing';
+import type { Trace } from '#replay/trace';
+import { DEFAULT_WORLD } from '#replay/world-model';
 import { PAGE } from '../life/life.ts';
 import { setsFor } from '../life/settings.ts';
 import { withTable } from '../life/table.ts';

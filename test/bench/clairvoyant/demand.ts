@@ -1,7 +1,7 @@
 /** Demand of a trace: pods of Jobs with their running times, and replicas of workloads over time. */
-import type { Container, KubeObject, PodSpec } from '../../../src/api/kubernetes.ts';
-import { milliValue, parseQuantity } from '../../../src/api/quantity.ts';
-import type { ObjectRef, Trace } from '../../../src/replay/trace/trace.ts';
+import type { Container, KubeObject, PodSpec } from '#api/objects';
+import { milliValue, parseQuantity } from '#api/values';
+import type { ObjectRef, Trace } from '#replay/trace';
 
 /** CPU in millicores and memory in MiB. */
 export interface Size {

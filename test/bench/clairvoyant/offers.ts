@@ -1,12 +1,8 @@
 /** Instance types that the benchmark may launch, and the linear programme of their prices. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { builtInTypes } from '../../../src/cli/objects/builtin.ts';
-import { worldOf } from '../../../src/cli/objects/snapshot.ts';
-import { allocatable, cheapestPrice, requirementsOf } from '../../../src/engine/instance-types.ts';
-import type { Resources } from '../../../src/engine/model.ts';
-import { chargesUsdPerHour } from '../../../src/engine/node-extras.ts';
-import { templateRequirements } from '../../../src/engine/node-template.ts';
-import { LOOSE } from '../../../src/engine/requirements.ts';
+import type { KubeObject } from '#api/objects';
+import { builtInTypes, worldOf } from '#cli/testing';
+import { chargesUsdPerHour } from '#engine/costs';
+import { allocatable, cheapestPrice, LOOSE, type Resources, requirementsOf, templateRequirements } from '#engine/model';
 import { priceOfFractions } from '../bound.ts';
 import type { Demand, FixedPod, Size } from './demand.ts';
 

@@ -2,7 +2,7 @@
  * Packs pods with known ends on nodes, without moves: greedy insertion, improved by removing some pods and inserting them
  * again, with simulated annealing. The result can be built, so it is an upper bound of the optimum.
  */
-import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
+import { pseudoRandom } from '#engine/model';
 import type { FixedPod, Size } from './demand.ts';
 import type { Offer } from './offers.ts';
 

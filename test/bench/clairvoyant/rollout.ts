@@ -2,7 +2,7 @@
  * Policy that knows the future: it copies the cluster, tries a decision, plays the rest of the trace by the rules, and
  * keeps the decision with the lowest cost. Its cost is an upper bound of the optimum.
  */
-import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
+import { pseudoRandom } from '#engine/model';
 import { Life, type LifeNode, type LifeWorld, type Rules } from './life.ts';
 import type { Offer } from './offers.ts';
 

@@ -1,7 +1,7 @@
 /** The events of a seeded life of a cluster: Deployments that scale and roll out, Jobs, interruptions and shortages. */
 import { parseArgs } from 'node:util';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
+import type { KubeObject } from '#api/objects';
+import { pseudoRandom } from '#engine/model';
 import { deployment } from '../../operator/harness.ts';
 import { budgetFor } from '../../operator/pools.ts';
 import { mixed, spread, ZONE } from './workloads.ts';

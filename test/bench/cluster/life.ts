@@ -4,11 +4,10 @@
  * other. `--boot-jitter` is the largest relative difference of a boot time from its mean. Prints one JSON line for each setting.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { DEPLOYMENT, JOB, type Kind, POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
-import { podRequests } from '../../../src/engine/resources.ts';
-import { realClock } from '../../../src/lib/clock.ts';
-import { startCaches } from '../../../src/local/watched-caches.ts';
+import { DEPLOYMENT, JOB, type Kind, type KubeObject, POD, POD_DISRUPTION_BUDGET, type Pod } from '#api/objects';
+import { podRequests } from '#engine/model';
+import { realClock } from '#lib/clock';
+import { startCaches } from '#local/testing';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';
 import { KARPENTERS_WAY } from '../life/settings.ts';

@@ -6,12 +6,10 @@
  * `first`, `plain-20`, `plain`, `mixed`, `interruption`. `life` is a life of half an hour with two settings, and runs only if it
  * is named; see `life.ts` for its options.
  */
-import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { realClock } from '../../../src/lib/clock.ts';
-import type { Cache } from '../../../src/local/cache.ts';
-import { startCaches } from '../../../src/local/watched-caches.ts';
+import { DEPLOYMENT, NODE_CLAIM, type NodeClaim, POD, type Pod } from '#api/objects';
+import { realClock } from '#lib/clock';
+import type { Cache } from '#local/api-server';
+import { startCaches } from '#local/testing';
 import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
 import { pool } from '../../operator/pools.ts';
 import buildBundle, { bundled } from '../../support/operator/bundle.ts';

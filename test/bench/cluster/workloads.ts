@@ -1,5 +1,5 @@
 /** Workloads of the load benchmark: Deployments of pods that request one CPU each. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { deployment } from '../../operator/harness.ts';
 import { apart } from '../../operator/pools.ts';
 

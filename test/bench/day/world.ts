@@ -3,18 +3,33 @@
  * kube-scheduler, which allow thousands of nodes at many times real time. Nodes join 30 s after their instance runs and
  * take the oldest pods that fit. There are no heartbeats.
  */
-import { customResourceDefinitions } from '../../../src/api/crds.ts';
-import { EC2_NODE_CLASS, NODE, NODE_OVERLAY, NODE_POOL, POD, REPLICA_SET } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { NodeOverlay } from '../../../src/api/nodeoverlay.ts';
-import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
-import { type LocalAws, startAws } from '../../../src/local/aws/server.ts';
-import type { LocalInstance } from '../../../src/local/aws/types.ts';
-import { createClusterObjects } from '../../../src/local/cluster-objects.ts';
-import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
-import { resourcesOf } from '../../../src/local/kubernetes/kubelets/capacity.ts';
-import { addTimes, NOT_READY, nodeConditions, nodeObject } from '../../../src/local/kubernetes/kubelets/node-object.ts';
-import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
+
+import {
+  EC2_NODE_CLASS,
+  NODE,
+  NODE_OVERLAY,
+  NODE_POOL,
+  type NodeOverlay,
+  POD,
+  type Pod,
+  REPLICA_SET,
+} from '#api/objects';
+import { customResourceDefinitions } from '#api/schema';
+import { withBoundedConcurrency } from '#lib';
+import type { LocalInstance } from '#local/aws';
+import { createClusterObjects } from '#local/cluster';
+import { decodeUserData } from '#local/machines';
+import {
+  addTimes,
+  type LocalApiServer,
+  type LocalAws,
+  NOT_READY,
+  nodeConditions,
+  nodeObject,
+  resourcesOf,
+  startApiServer,
+  startAws,
+} from '#local/testing';
 import { nodeClassOf } from '../../support/awsobjects.ts';
 import { connect, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { type LeadingClock, pacedClock } from '../../support/paced-clock.ts';

@@ -1,6 +1,6 @@
 /** Lower bound of the cost of a life, from the pods that run at each moment. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { Trace } from '../../../src/replay/trace/trace.ts';
+import type { KubeObject } from '#api/objects';
+import type { Trace } from '#replay/trace';
 import { fixedPods, readDemand } from '../clairvoyant/demand.ts';
 import { dualVertices, offersFor, worthOf } from '../clairvoyant/offers.ts';
 

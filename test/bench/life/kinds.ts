@@ -1,11 +1,10 @@
 /** Kinds of clusters that `npm run bench -- life` plays, and the lives of each kind. */
 import { basename } from 'node:path';
-import type { KubeObject, PodSpec } from '../../../src/api/kubernetes.ts';
-import { PARTS } from '../../../src/cli/replay/play.ts';
-import { hashText } from '../../../src/lib/fnv.ts';
-import { DEFAULT_START, type GeneratorKind, generateTrace } from '../../../src/replay/trace/generators/generate.ts';
-import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
-import type { WorldModel } from '../../../src/replay/world-model/world-model.ts';
+import type { KubeObject, PodSpec } from '#api/objects';
+import { PARTS } from '#cli/testing';
+import { hashText } from '#lib';
+import { DEFAULT_START, type GeneratorKind, generateTrace, type Trace, type TraceEvent } from '#replay/trace';
+import type { WorldModel } from '#replay/world-model';
 
 export interface ClusterKind {
   readonly name: string;

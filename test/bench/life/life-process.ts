@@ -1,9 +1,8 @@
 /** Program that plays lives for `runs.ts`, one after the other. */
 import { setFlagsFromString } from 'node:v8';
-import { messageOf } from '../../../src/lib/error-message.ts';
-import { figuresOf } from '../../../src/replay/lives/life-runs.ts';
-import { run } from '../../../src/replay/run.ts';
-import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
+import { messageOf } from '#lib';
+import { figuresOf, run } from '#replay/testing';
+import { DEFAULT_WORLD } from '#replay/world-model';
 import { lowestCostUsd } from './bound.ts';
 import { traceOf } from './kinds.ts';
 import type { LifeJob, LifeOutcome } from './runs.ts';

@@ -1,5 +1,5 @@
 /** Ratios between two settings over lives, with confidence intervals. */
-import { comparePairs } from '../../../src/replay/lives/life-runs.ts';
+import { comparePairs } from '#replay/testing';
 
 export interface Ratio {
   /** Geometric mean. */

@@ -1,8 +1,8 @@
 /** Plays lives in several processes. Each process plays one life at a time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
-import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
-import type { LifeFigures } from '../../../src/replay/lives/lives-result.ts';
+import { withBoundedConcurrency } from '#lib';
+import type { LifeFigures } from '#replay/testing';
 import type { ClusterKind, Life, TraceFile } from './kinds.ts';
 import type { Setting } from './settings.ts';
 

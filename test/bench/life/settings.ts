@@ -1,9 +1,8 @@
 /** Settings that `npm run bench -- life` compares, and the NodePools of its lives. */
-import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
-import type { NodeClaimRequirement } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import type { SettingsSet } from '../../../src/replay/replay.ts';
-import type { Trace } from '../../../src/replay/trace/trace.ts';
+import type { KubeObject, NodePool, Taint } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
+import type { SettingsSet } from '#replay/run';
+import type { Trace } from '#replay/trace';
 import { nodeClassOf, nodePoolOf } from '../../support/awsobjects.ts';
 import type { Capacity } from './kinds.ts';
 

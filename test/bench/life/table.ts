@@ -1,6 +1,6 @@
 /** Report of `npm run bench -- life`: one row for each kind of cluster, and geometric means of the ratios of all kinds. */
-import { amount, dollars, percent, signedPercent, spanText } from '../../../src/cli/replay/units.ts';
-import type { LifeAmount } from '../../../src/replay/lives/lives-result.ts';
+import { amount, dollars, percent, signedPercent, spanText } from '#cli/testing';
+import type { LifeAmount } from '#replay/run';
 import type { Life } from './kinds.ts';
 import { logRatio, meanOf, type Ratio, ratioFrom } from './ratios.ts';
 import type { LifeResult } from './runs.ts';

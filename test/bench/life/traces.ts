@@ -1,7 +1,7 @@
 /** Traces and earlier results that benchmarks read from files. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { GENERATORS } from '../../../src/replay/trace/generators/generate.ts';
+import { GENERATORS } from '#replay/trace';
 
 const GENERATED = 'pods=100&duration=1d&seed=1';
 const TRACE_FILE = /\.jsonl(\.gz)?$/;

@@ -2,29 +2,27 @@
 import {
   CAPACITY_BUFFER,
   type Kind,
+  type KubeObject,
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL as NODE_POOLS,
+  type NodeClaim,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { readCost } from '../../../src/controllers/cost/index.ts';
-import type { Deps } from '../../../src/controllers/deps.ts';
-import { createOperator, type OperatorCore, type OperatorParts } from '../../../src/controllers/operator.ts';
-import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
-import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import type { Controller } from '../../../src/kube/reconciler.ts';
-import type { ObjectStore } from '../../../src/kube/store.ts';
-import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
-import { realClock } from '../../../src/lib/clock.ts';
-import { LiveFeed } from '../../../src/live/stream.ts';
-import { LiveView } from '../../../src/live/view.ts';
-import { silent } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../src/process/settings.ts';
+  type Pod,
+} from '#api/objects';
+import { createOperator, type Deps, type OperatorCore, type OperatorParts } from '#controllers';
+import { readCost } from '#controllers/testing';
+import { WorkerSimulationRunner, WorkerSolver } from '#engine-worker';
+import { type ObjectStore, trimmedObject } from '#kube/client';
+import type { Controller } from '#kube/reconcilers';
+import { realClock } from '#lib/clock';
+import { LiveFeed } from '#live/testing';
+import { LiveView } from '#live/view';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
 import { partial } from '../../support/partial.ts';
 import { handFed } from '../../unit/kube/fakes.ts';
 import { benchmarkTypes } from '../catalogue.ts';

@@ -1,22 +1,30 @@
 /** Code paths that read one large object or text of a user. */
-import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
-import { ec2NodeClassHash } from '../../../src/api/hash.ts';
-import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
-import { familyOf } from '../../../src/aws/amis/families.ts';
-import { parseMessage } from '../../../src/aws/interruption/messages.ts';
-import { compileFailure, resolveReserved } from '../../../src/aws/kubelet/expressions.ts';
-import { staticFailure } from '../../../src/aws/nodeclass/validation.ts';
-import { restrictedTags } from '../../../src/aws/tags.ts';
-import { renderUserData } from '../../../src/aws/userdata/userdata.ts';
-import { allowedDisruptions } from '../../../src/engine/disruption/budgets/budgets.ts';
-import { budgetsOf } from '../../../src/engine/disruption/candidates/pdb-index.ts';
-import { withHash } from '../../../src/engine/drift.ts';
-import { jsonIn, listIn } from '../../../src/kube/answers.ts';
-import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
-import { silent } from '../../../src/observe/logger.ts';
+import { ec2NodeClassHash } from '#api/hashes';
+import {
+  type EC2NodeClass,
+  NODE,
+  NODE_CLAIM,
+  type NodePool,
+  POD,
+  type Pod,
+  type PodDisruptionBudget,
+} from '#api/objects';
+import { nodePoolErrors } from '#api/validation';
+import { familyOf } from '#aws/node-classes';
+import {
+  compileFailure,
+  parseMessage,
+  renderUserData,
+  resolveReserved,
+  restrictedTags,
+  staticFailure,
+} from '#aws/testing';
+import { budgetsOf } from '#engine/disruption';
+import { withHash } from '#engine/model';
+import { allowedDisruptions } from '#engine/testing';
+import { trimmedObject } from '#kube/client';
+import { jsonIn, listIn } from '#kube/testing';
+import { silent } from '#observe/logger';
 import { partial } from '../../support/partial.ts';
 import { claimAt, NODE_POOL, nodeAt } from '../largecluster.ts';
 import type { TurnPath } from './measured.ts';

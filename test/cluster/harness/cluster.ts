@@ -4,9 +4,8 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DEPLOYMENT, NODE } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { Surroundings, WorldOptions } from '../../../src/local/world.ts';
+import { DEPLOYMENT, type KubeObject, NODE } from '#api/objects';
+import type { Surroundings, WorldOptions } from '#local/world';
 import { joinCluster } from '../../support/join-cluster.ts';
 import type { KubeApi } from '../../support/kube-api.ts';
 import type { AuditedRequest } from './controlplane.ts';

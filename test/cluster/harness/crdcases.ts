@@ -1,12 +1,5 @@
 /** Sends the cases of CRD validation to an API server. */
-import {
-  CAPACITY_BUFFER,
-  EC2_NODE_CLASS,
-  type Kind,
-  NODE_CLAIM,
-  NODE_OVERLAY,
-  NODE_POOL,
-} from '../../../src/api/kinds.ts';
+import { CAPACITY_BUFFER, EC2_NODE_CLASS, type Kind, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } from '#api/objects';
 import { collectionPath } from '../../support/kube-api.ts';
 import type { CrdCase, Outcome } from '../../unit/api/crdcases.ts';
 import type { Answer, Server } from './http.ts';

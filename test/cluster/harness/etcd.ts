@@ -1,5 +1,5 @@
 /** Requests to the etcd of a control plane, which accepts any client. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import type { ControlPlane } from './controlplane.ts';
 
 /** etcd accepts 128 operations in a transaction. */

@@ -7,12 +7,12 @@ import {
   CAPACITY_BUFFER,
   EC2_NODE_CLASS,
   type Kind,
+  type KubeObject,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
   SERVICE,
-} from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+} from '#api/objects';
 import type { KubeApi } from '../../support/kube-api.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './controlplane.ts';
 import { kubeconfigText } from './kubeconfig.ts';

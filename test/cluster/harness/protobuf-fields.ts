@@ -7,9 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { REVIEWS } from '../../../src/local/kubernetes/apiserver/http/reviews.ts';
-import { addBuiltins } from '../../../src/local/kubernetes/apiserver/resources/builtins.ts';
-import { createRegistry } from '../../../src/local/kubernetes/apiserver/resources/registry.ts';
+import { addBuiltins, createRegistry, REVIEWS } from '#local/testing';
 import { clientProgram } from './binaries.ts';
 
 const run = promisify(execFile);

@@ -2,8 +2,7 @@
  * Pods with host anti-affinity on a NodePool with a single size and without consolidation. The number of launched
  * instances must equal the number of pods, whatever faults occur.
  */
-import { DEPLOYMENT, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import { DEPLOYMENT, NODE_CLAIM, POD, type Pod } from '#api/objects';
 import { deployment } from '../../operator/harness.ts';
 import { apart, pool } from '../../operator/pools.ts';
 import { applyText, type Cluster, exampleText, until } from './cluster.ts';

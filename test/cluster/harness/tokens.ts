@@ -1,7 +1,7 @@
 /** Tokens of the chart's ServiceAccount. */
 import { createSign, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import type { KubeApi } from '../../support/kube-api.ts';
 import type { ControlPlane } from './controlplane.ts';
 

@@ -1,5 +1,5 @@
 /** Random deployments with scheduling constraints that kube-scheduler and the engine both support. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { deployment } from '../../operator/harness.ts';
 import type { Dice } from '../../operator/random.ts';
 

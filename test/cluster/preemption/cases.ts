@@ -1,15 +1,15 @@
 /** Random small clusters of pods with priorities, and pods that may preempt them. */
-import type {
-  Affinity,
-  KubeObject,
-  Node,
-  Pod,
-  PodDisruptionBudget,
-  PodSpec,
-  StringMap,
-} from '../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL } from '../../../src/api/labels.ts';
-import { timestamp } from '../../../src/lib/times.ts';
+import {
+  type Affinity,
+  HOSTNAME_LABEL,
+  type KubeObject,
+  type Node,
+  type Pod,
+  type PodDisruptionBudget,
+  type PodSpec,
+  type StringMap,
+} from '#api/objects';
+import { timestamp } from '#lib';
 import type { Draws } from '../scheduling/cases.ts';
 
 /** Values of the PriorityClasses `priority-0` to `priority-3`. */

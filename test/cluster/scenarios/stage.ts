@@ -3,7 +3,7 @@
  * disruption budgets block evictions, and RBAC grants the operator the chart's permissions. Time is real.
  */
 import { readFile } from 'node:fs/promises';
-import { realClock } from '../../../src/lib/clock.ts';
+import { realClock } from '#lib/clock';
 import type { Certificate } from '../../operator/cuttable-proxy.ts';
 import type { ScenarioOptions, ScenarioWorld, Stage } from '../../operator/harness.ts';
 import { type JoinedCluster, joinCluster } from '../../support/join-cluster.ts';

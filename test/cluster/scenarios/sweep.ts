@@ -3,12 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CAPACITY_BUFFER,
   CONFIG_MAP,
+  type ConfigMap,
   CSI_NODE,
   DAEMON_SET,
   DEPLOYMENT,
   DEVICE_CLASS,
   EC2_NODE_CLASS,
   type Kind,
+  type KubeObject,
   LEASE,
   NODE,
   NODE_CLAIM,
@@ -24,9 +26,8 @@ import {
   RESOURCE_SLICE,
   STATEFUL_SET,
   VOLUME_ATTACHMENT,
-} from '../../../src/api/kinds.ts';
-import type { ConfigMap, KubeObject } from '../../../src/api/kubernetes.ts';
-import { DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
+} from '#api/objects';
+import { DOCUMENT_LABEL } from '#kube/testing';
 import { ApiError, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
 import { askEtcd, base64 } from '../harness/etcd.ts';
 import { type Installation, NAMESPACE } from '../harness/installation.ts';

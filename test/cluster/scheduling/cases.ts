@@ -1,19 +1,22 @@
 /** Random nodes, workloads and pods that use everything by which kube-scheduler rates nodes. */
-import type {
-  Affinity,
-  Container,
-  KubeObject,
-  Node,
-  Pod,
-  PodAffinityTerm,
-  PodSpec,
-  QuantityList,
-  StringMap,
-  Taint,
-  TopologySpreadConstraint,
-} from '../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
-import { type Random, randomStream } from '../../../src/local/aws/random.ts';
+import {
+  type Affinity,
+  type Container,
+  HOSTNAME_LABEL,
+  type KubeObject,
+  type Node,
+  type Pod,
+  type PodAffinityTerm,
+  type PodSpec,
+  type QuantityList,
+  REGION_LABEL,
+  type StringMap,
+  type Taint,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
+import { randomStream } from '#local/aws';
+import type { Random } from '#local/testing';
 
 /** Choices from a seed. */
 export class Draws {

@@ -1,15 +1,18 @@
 /** Random devices of nodes and of networks, and pods whose claims request them. */
-import type {
-  Device,
-  DeviceClass,
-  DeviceConstraint,
-  DeviceRequest,
-  DeviceRequestDetails,
-  ResourceClaim,
-  ResourceSlice,
-} from '../../../src/api/dra/objects.ts';
-import type { Node, Pod } from '../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
+import {
+  type Device,
+  type DeviceClass,
+  type DeviceConstraint,
+  type DeviceRequest,
+  type DeviceRequestDetails,
+  HOSTNAME_LABEL,
+  type Node,
+  type Pod,
+  REGION_LABEL,
+  type ResourceClaim,
+  type ResourceSlice,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { Draws } from './cases.ts';
 
 const API = 'resource.k8s.io/v1';

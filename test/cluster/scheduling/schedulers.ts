@@ -1,17 +1,9 @@
 /** kube-scheduler on a real control plane, and the local scheduler's choice for the same pod in the same cluster. */
-import type { AllocationResult } from '../../../src/api/dra/objects.ts';
-import { POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import { realClock } from '../../../src/lib/clock.ts';
-import type { ObjectClient } from '../../../src/local/client.ts';
-import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
-import { openApi } from '../../../src/local/kubernetes/apiserver/api.ts';
-import { Cluster } from '../../../src/local/kubernetes/scheduler/cluster.ts';
-import { reserveDevices } from '../../../src/local/kubernetes/scheduler/devices/reserve.ts';
-import { FILTERS, feasibleNodes } from '../../../src/local/kubernetes/scheduler/filters.ts';
-import { findPreemptions } from '../../../src/local/kubernetes/scheduler/preemption.ts';
-import { bestNodes } from '../../../src/local/kubernetes/scheduler/scores/index.ts';
-import type { Parts } from '../../../src/local/parts.ts';
+import { type AllocationResult, POD, POD_DISRUPTION_BUDGET, type Pod } from '#api/objects';
+import { realClock } from '#lib/clock';
+import { cachesInProcess, connectInProcess, type ObjectClient, openApi } from '#local/api-server';
+import type { Parts } from '#local/cluster';
+import { bestNodes, Cluster, FILTERS, feasibleNodes, findPreemptions, reserveDevices } from '#local/testing';
 import type { KubeApi } from '../../support/kube-api.ts';
 
 /** Places pods that are created on the control plane. */

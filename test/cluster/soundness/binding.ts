@@ -1,22 +1,23 @@
 /** Lets kube-scheduler bind the pods of a plan on a control plane. */
 import {
+  BIND_COMPLETED_ANNOTATION,
   CSI_NODE,
   type Kind,
+  type KubeObject,
   NAMESPACE,
   NODE,
+  type Node,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolumeClaim,
   POD,
+  type Pod,
   STORAGE_CLASS,
-} from '../../../src/api/kinds.ts';
-import type { KubeObject, Node, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
-import { BIND_COMPLETED_ANNOTATION } from '../../../src/api/labels.ts';
-import type { Plan, Snapshot } from '../../../src/engine/model.ts';
-import { podKey } from '../../../src/engine/pods.ts';
-import { podRequests } from '../../../src/engine/resources.ts';
-import { solve } from '../../../src/engine/solve.ts';
-import { sortPods } from '../../../src/engine/solver/queue.ts';
-import { belongs, podFor } from '../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
+} from '#api/objects';
+import { type Plan, podKey, podRequests, type Snapshot } from '#engine/model';
+import { solve } from '#engine/solve';
+import { sortPods } from '#engine/testing';
+import { belongs, podFor } from '#local/testing';
 import { collectionPath, type KubeApi } from '../../support/kube-api.ts';
 import { Draw } from '../../unit/engine/scenarios.ts';
 import { daemonSetOf, existingNode, launchedNode, type NewNode, soundnessCluster, submitted } from './cluster.ts';

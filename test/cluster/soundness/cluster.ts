@@ -1,26 +1,32 @@
 /** Random clusters as objects of an API server, and the nodes that a plan for them launches. */
-import type {
-  Container,
-  CSINode,
-  DaemonSet,
-  KubeObject,
-  Node,
-  PersistentVolume,
-  Pod,
-  PodAffinityTerm,
-} from '../../../src/api/kubernetes.ts';
 import {
   aliasLabels,
+  type Container,
+  type CSINode,
+  type DaemonSet,
   HOSTNAME_LABEL,
   INITIALIZED_LABEL,
+  type KubeObject,
+  type Node,
+  type PersistentVolume,
+  type Pod,
+  type PodAffinityTerm,
   REGISTERED_LABEL,
   ZONE_LABEL,
-} from '../../../src/api/labels.ts';
-import { allocatable, compatibleOfferings, requirementsOf } from '../../../src/engine/instance-types.ts';
-import type { PlannedClaim, Resources, Snapshot, SolveOptions, StateNode } from '../../../src/engine/model.ts';
-import { Requirements } from '../../../src/engine/requirements.ts';
-import { quantityList } from '../../../src/engine/resources.ts';
-import { selects } from '../../../src/engine/selectors.ts';
+} from '#api/objects';
+import {
+  allocatable,
+  compatibleOfferings,
+  type PlannedClaim,
+  quantityList,
+  Requirements,
+  type Resources,
+  requirementsOf,
+  type Snapshot,
+  type SolveOptions,
+  type StateNode,
+  selects,
+} from '#engine/model';
 import { drawnCluster } from '../../conformance/reference/clusters.ts';
 import { Draw } from '../../unit/engine/scenarios.ts';
 

@@ -1,7 +1,5 @@
 /** Facts about disruption that are derived from a scenario's objects, without the engine's code. */
-import type { KubeObject, Node, Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { KubeObject, Node, NodeClaim, NodePool, Pod, PodDisruptionBudget } from '#api/objects';
 import {
   type Amounts,
   addTo,

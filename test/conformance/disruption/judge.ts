@@ -1,6 +1,6 @@
 /** Validates a decision against the rules of disruption. A rule that does not apply to a decision accepts it. */
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
+import type { Pod } from '#api/objects';
+import type { SimulatedReplacement } from '#cli/testing';
 import { decidingSavings } from '../outcomes.ts';
 import type { Expression } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';

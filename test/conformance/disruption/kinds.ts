@@ -1,5 +1,5 @@
 /** Properties of scenarios by kind. Each kind studies one behaviour. */
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { NodePool } from '#api/objects';
 
 type Disruption = NonNullable<NodePool['spec']['disruption']>;
 export type Budget = NonNullable<Disruption['budgets']>[number];

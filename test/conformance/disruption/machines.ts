@@ -1,7 +1,5 @@
 /** Nodes of a scenario, each with its NodeClaim. */
-import type { KubeObject, Node } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { KubeObject, Node, NodeClaim, NodePool } from '#api/objects';
 import { amountOf, type Quantities } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';
 import { type OfferingEntry, zoneOf } from './catalogues.ts';

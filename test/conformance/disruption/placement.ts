@@ -1,6 +1,6 @@
 /** Checks by the rules of Kubernetes whether evicted pods fit on the nodes that a decision assigns to them. */
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
+import type { Pod } from '#api/objects';
+import type { SimulatedReplacement } from '#cli/testing';
 import {
   type Amounts,
   addTo,

@@ -1,10 +1,8 @@
 /** Runs `karpenter simulate --disruption` on a scenario and returns the decision as plain data. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { reviewsOf, sceneOf, sceneOptions } from '../../../src/cli/disruption.ts';
-import { readCatalogue } from '../../../src/cli/objects/catalogue.ts';
-import { disruptionOf, type SimulatedCommand } from '../../../src/cli/render/commands.ts';
+import type { KubeObject } from '#api/objects';
+import { disruptionOf, readCatalogue, reviewsOf, type SimulatedCommand, sceneOf, sceneOptions } from '#cli/testing';
 import type { Scenario } from './scenario.ts';
 import { NOW } from './time.ts';
 

@@ -1,5 +1,5 @@
 /** Possible launches of a replacement, and their prices. */
-import type { SimulatedReplacement } from '../../../src/cli/render/commands.ts';
+import type { SimulatedReplacement } from '#cli/testing';
 import { type Amounts, amountOf, type Expression, holds, type Labels } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';
 import { capacityTypeOf, type OfferingEntry } from './catalogues.ts';

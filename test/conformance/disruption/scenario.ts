@@ -1,6 +1,5 @@
 /** Random clusters at one moment, in the format of the conformance cases. */
-import type { Container, KubeObject, Pod, PodDisruptionBudget, PodSpec } from '../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { Container, KubeObject, NodePool, Pod, PodDisruptionBudget, PodSpec } from '#api/objects';
 import { amountOf, holds, objection } from '../rules.ts';
 import type { TypeEntry } from '../validity.ts';
 import { catalogue, type OfferingEntry } from './catalogues.ts';

@@ -1,5 +1,5 @@
 /** Computes the allowed disruptions of a NodePool minute by minute, without a library for schedules. */
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { NodePool } from '#api/objects';
 import { claimIs, durationOf, type Facts } from './facts.ts';
 import type { Budget } from './kinds.ts';
 

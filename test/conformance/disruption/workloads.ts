@@ -1,5 +1,5 @@
 /** Workloads of a scenario. */
-import type { KubeObject, Pod, PodSpec } from '../../../src/api/kubernetes.ts';
+import type { KubeObject, Pod, PodSpec } from '#api/objects';
 
 export interface Workload {
   readonly name: string;

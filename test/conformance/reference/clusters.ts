@@ -1,5 +1,4 @@
 /** Random clusters: pools, instance types, nodes and policies around random workloads. */
-import type { Pod } from '../../../src/api/kubernetes.ts';
 import {
   ARCH_LABEL,
   CAPACITY_RESERVATION_ID_LABEL,
@@ -7,18 +6,12 @@ import {
   INSTANCE_CPU_LABEL,
   INSTANCE_FAMILY_LABEL,
   INSTANCE_TYPE_LABEL,
+  type NodePool,
   OS_LABEL,
+  type Pod,
   ZONE_LABEL,
-} from '../../../src/api/labels.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import type {
-  InstanceType,
-  Offering,
-  Requirement,
-  Snapshot,
-  SolveOptions,
-  StateNode,
-} from '../../../src/engine/model.ts';
+} from '#api/objects';
+import type { InstanceType, Offering, Requirement, Snapshot, SolveOptions, StateNode } from '#engine/model';
 import {
   daemon,
   instanceType,

@@ -1,7 +1,6 @@
 /** Requirements of a pod, and the relaxation of its preferences. */
-import type { Affinity, LabelSelector, Pod, PodSpec, StringMap, Taint } from '../../../src/api/kubernetes.ts';
-import type { Resources } from '../../../src/engine/model.ts';
-import { tolerates } from '../../../src/engine/taints.ts';
+import type { Affinity, LabelSelector, Pod, PodSpec, StringMap, Taint } from '#api/objects';
+import { type Resources, tolerates } from '#engine/model';
 import { and, labelRequirements, type Requirements, requirementsOf } from './requirements.ts';
 
 export const namespaceOf = ({ metadata }: Pod): string => metadata.namespace ?? 'default';

@@ -1,6 +1,6 @@
 /** Requirements on labels, as the specification of scheduling defines them, with plain sets and numbers. */
-import type { NodeSelectorTerm, StringMap } from '../../../src/api/kubernetes.ts';
-import type { Requirement } from '../../../src/engine/model.ts';
+import type { NodeSelectorTerm, StringMap } from '#api/objects';
+import type { Requirement } from '#engine/model';
 
 /** Possible values of a label: the listed values, or all except the listed ones, within bounds. */
 export interface Values {

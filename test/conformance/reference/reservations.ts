@@ -1,5 +1,5 @@
 /** Units of capacity reservations that NodeClaims hold before their launch. */
-import type { InstanceType, Offering, PoolInput } from '../../../src/engine/model.ts';
+import type { InstanceType, Offering, PoolInput } from '#engine/model';
 import type { Requirements } from './requirements.ts';
 import { requirementsOf, valuesAt } from './requirements.ts';
 import { offered } from './templates.ts';

@@ -3,9 +3,15 @@
  * with the engine the parsing of quantities, the matching of tolerations, the sum of a pod's requests, and the list
  * of well-known labels. If the specification leaves a choice open, it follows the engine.
  */
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { InstanceType, Resources, Snapshot, SolveOptions, StateNode } from '../../../src/engine/model.ts';
-import { podRequests } from '../../../src/engine/resources.ts';
+import type { Pod } from '#api/objects';
+import {
+  type InstanceType,
+  podRequests,
+  type Resources,
+  type Snapshot,
+  type SolveOptions,
+  type StateNode,
+} from '#engine/model';
 import {
   fits,
   hostPorts,

@@ -2,18 +2,17 @@
  * Launchable nodes of NodePools: instance types grouped by the daemon pods on them, and the domains of topology keys.
  */
 
-import type { Pod, Taint, Toleration } from '../../../src/api/kubernetes.ts';
-import { WELL_KNOWN_LABELS } from '../../../src/api/labels.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import type {
-  InstanceType,
-  Offering,
-  PoolInput,
-  Requirement,
-  Resources,
-  StateNode,
-} from '../../../src/engine/model.ts';
-import { podRequests, resourcesOf } from '../../../src/engine/resources.ts';
+import { type NodePool, type Pod, type Taint, type Toleration, WELL_KNOWN_LABELS } from '#api/objects';
+import {
+  type InstanceType,
+  type Offering,
+  type PoolInput,
+  podRequests,
+  type Requirement,
+  type Resources,
+  resourcesOf,
+  type StateNode,
+} from '#engine/model';
 import {
   fits,
   type HostPort,

@@ -2,15 +2,8 @@
  * Topology spread, affinity and anti-affinity: counts of pods per domain, and the domains that are allowed for the next
  * pod.
  */
-import type {
-  LabelSelector,
-  Pod,
-  PodAffinityTerm,
-  Taint,
-  TopologySpreadConstraint,
-} from '../../../src/api/kubernetes.ts';
-import type { PoolInput, Snapshot, StateNode } from '../../../src/engine/model.ts';
-import { podRequests } from '../../../src/engine/resources.ts';
+import type { LabelSelector, Pod, PodAffinityTerm, Taint, TopologySpreadConstraint } from '#api/objects';
+import { type PoolInput, podRequests, type Snapshot, type StateNode } from '#engine/model';
 import { isAdmitted, isTerminal, keyOf, namespaceOf, requiredTerms, selects, uidOf } from './pods.ts';
 import {
   allows,

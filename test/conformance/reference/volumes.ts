@@ -1,6 +1,6 @@
 /** Topology of a pod's volumes, and limits of attached volumes per node. */
-import type { NodeSelectorTerm, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
-import type { Snapshot, StateNode } from '../../../src/engine/model.ts';
+import type { NodeSelectorTerm, PersistentVolumeClaim, Pod } from '#api/objects';
+import type { Snapshot, StateNode } from '#engine/model';
 import { keyOf, namespaceOf } from './pods.ts';
 import { and, intersects, type Requirements, requirementsOf } from './requirements.ts';
 

@@ -1,20 +1,23 @@
 /** Random pods with every rule that the scheduler supports, and their volumes. */
-import type {
-  Affinity,
-  LabelSelector,
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  PodAffinityTerm,
-  PodVolume,
-  StorageClass,
-  Taint,
-  Toleration,
-  TopologySpreadConstraint,
-} from '../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_CPU_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
+import {
+  type Affinity,
+  CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  INSTANCE_CPU_LABEL,
+  type LabelSelector,
+  type NodeSelectorRequirement,
+  type NodeSelectorTerm,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodAffinityTerm,
+  type PodVolume,
+  type StorageClass,
+  type Taint,
+  type Toleration,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
 import { oneOf, type PodParts, pod } from '../../unit/engine/build.ts';
 import type { Draw } from '../../unit/engine/scenarios.ts';
 

@@ -1,8 +1,7 @@
 /** A real control plane with two real kubelets, the image of the checkout on both, and the local AWS for pods. */
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NODE } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { type KubeObject, NODE } from '#api/objects';
 import { kubeletProgram } from '../../cluster/harness/binaries.ts';
 import { type Cluster, startCluster } from '../../cluster/harness/cluster.ts';
 import { eventually, logTails } from '../../cluster/harness/processes.ts';

@@ -1,6 +1,5 @@
 /** Versions of the Lease by which replicas elect a leader. */
-import { LEASE } from '../../../src/api/kinds.ts';
-import type { Lease } from '../../../src/api/kubernetes.ts';
+import { LEASE, type Lease } from '#api/objects';
 import { type Cluster, NAMESPACE } from '../../cluster/harness/cluster.ts';
 
 const NAME = 'karpenter-leader-election';

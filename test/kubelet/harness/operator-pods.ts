@@ -1,7 +1,6 @@
 /** Pods of the operator on real kubelets, with their processes on this machine. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { DEPLOYMENT, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { DEPLOYMENT, type KubeObject, POD } from '#api/objects';
 import { type Cluster, NAMESPACE } from '../../cluster/harness/cluster.ts';
 import type { LogLine } from '../../cluster/harness/operators.ts';
 

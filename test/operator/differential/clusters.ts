@@ -1,7 +1,7 @@
 /**
  * Random clusters: NodePools and NodeClasses in all states, pods of all kinds. The same seed makes the same cluster.
  */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type Dice, dice, oneIn } from '../random.ts';
 import { FEATURES, type FeatureName } from './features.ts';
 import { nodeClasses, STATES } from './node-classes.ts';

@@ -1,6 +1,6 @@
 /** Converts the operator's decisions and the command line's results to one form and compares them. */
-import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
-import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
+import type { SimulationAnswer } from '#cli/testing';
+import type { Verdict } from '#engine/disruption';
 import type { LogLine } from '../harness.ts';
 
 /** Differences as text. Empty if the command line and the operator agree. */

@@ -6,25 +6,25 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isTrue } from '../../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, JOB, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject, Pod, Workload } from '../../../src/api/kubernetes.ts';
-import { sceneOptions, simulateDisruption } from '../../../src/cli/disruption.ts';
-import { explainNodes } from '../../../src/cli/explain.ts';
-import { type SimulationAnswer, simulationOf } from '../../../src/cli/render/plan.ts';
-import { typesNoting } from '../../../src/cli/scenario.ts';
-import { simulate } from '../../../src/cli/simulate.ts';
-import { isWithheld } from '../../../src/controllers/provisioning/results.ts';
-import { refusalNoteOf } from '../../../src/engine/causes/pod-verdict.ts';
-import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
-import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
-import { isUnschedulable, podKey } from '../../../src/engine/pods.ts';
-import { checkRemedies } from '../../../src/engine/remedy-check.ts';
-import { solve } from '../../../src/engine/solve.ts';
-import { localSolver } from '../../../src/engine-worker/solver.ts';
-import { LONGEST_MESSAGE } from '../../../src/kube/recorder.ts';
+import { EC2_NODE_CLASS, isTrue, JOB, type KubeObject, NODE_CLAIM, POD, type Pod, type Workload } from '#api/objects';
+import {
+  explainNodes,
+  type SimulationAnswer,
+  sceneOptions,
+  simulate,
+  simulateDisruption,
+  simulationOf,
+  typesNoting,
+} from '#cli/testing';
+import { isWithheld } from '#controllers/testing';
+import type { Verdict } from '#engine/disruption';
+import { isUnschedulable, type Plan, podKey, type Snapshot, type SolveOptions } from '#engine/model';
+import { checkRemedies, solve } from '#engine/solve';
+import { refusalNoteOf } from '#engine/testing';
+import { localSolver } from '#engine-worker';
+import { LONGEST_MESSAGE } from '#kube/testing';
+import { FAILED_SCHEDULING } from '#observe/events';
 import type { Operator } from '../../../src/main.ts';
-import { FAILED_SCHEDULING } from '../../../src/observe/events/pods.ts';
 import type { Scenario } from '../harness.ts';
 import type { RandomCluster } from './clusters.ts';
 import {

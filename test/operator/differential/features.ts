@@ -3,7 +3,7 @@
  * the operator sees in another way than a dump shows. Both sides fill the same cluster state, so priorities and protections of
  * pods do not vary.
  */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type Dice, oneIn } from '../random.ts';
 import { type ClassParts, STATES, ZONES } from './node-classes.ts';
 import { ARCH_LABEL, CAPACITY_LABEL, CPU_LABEL, type PoolParts, some, ZONE_LABEL } from './node-pools.ts';

@@ -1,5 +1,5 @@
 /** EC2NodeClasses of random clusters, valid and invalid. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 
 export const ZONES = ['us-west-2a', 'us-west-2b', 'us-west-2c'];
 const DISCOVERY = [{ tags: { 'karpenter.sh/discovery': 'test' } }];

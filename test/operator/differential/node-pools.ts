@@ -1,5 +1,5 @@
 /** NodePools of random clusters, and later changes by users. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
 

@@ -1,6 +1,6 @@
 /** Parts of a random cluster that features modify. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { ImageSeed, ReservationSeed } from '../../../src/local/aws/options.ts';
+import type { KubeObject } from '#api/objects';
+import type { ImageSeed, ReservationSeed } from '#local/testing';
 import type { Dice } from '../random.ts';
 import type { ClassParts } from './node-classes.ts';
 import type { PoolEdit, PoolParts } from './node-pools.ts';

@@ -1,5 +1,5 @@
 /** Pods of random clusters, and buffers for future pods. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
 import { CAPACITY_LABEL, ZONE_LABEL } from './node-pools.ts';

@@ -2,24 +2,27 @@
  * Detects a world at rest: conditions are current, NodeClaims are initialized or gone, and pods are bound if
  * possible.
  */
-import type { CapacityBuffer } from '../../../src/api/capacity-buffer.ts';
-import { type Conditioned, getCondition, isTrue } from '../../../src/api/conditions.ts';
 import {
   CAPACITY_BUFFER,
+  type CapacityBuffer,
+  type Conditioned,
   EC2_NODE_CLASS,
+  getCondition,
+  isTrue,
   type Kind,
+  type KubeObject,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
+  type NodeClaim,
+  type NodePool,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import { isOwnedByDaemonSet, isUnschedulable } from '../../../src/engine/pods.ts';
+  type Pod,
+} from '#api/objects';
+import { isOwnedByDaemonSet, isUnschedulable } from '#engine/model';
 import type { Scenario } from '../harness.ts';
 
 /** kube-scheduler binds pods asynchronously, and so are volumes bound. */

@@ -20,13 +20,12 @@ import {
   POD_TEMPLATE,
   STATEFUL_SET,
   STORAGE_CLASS,
-} from '../../../src/api/kinds.ts';
-import { SHORTAGE_TTL_MS } from '../../../src/aws/offerings/unavailable.ts';
-import { reading } from '../../../src/cli/cluster.ts';
-import { takeSnapshot } from '../../../src/cli/snapshot.ts';
-import type { Solver } from '../../../src/engine-worker/solver.ts';
-import { ruleBuiltCatalogue } from '../../../src/local/aws/catalogue/catalogue.ts';
-import type { Catalogue } from '../../../src/local/aws/options.ts';
+} from '#api/objects';
+import { SHORTAGE_TTL_MS } from '#aws/testing';
+import { reading, takeSnapshot } from '#cli/testing';
+import type { Solver } from '#engine-worker';
+import type { Catalogue } from '#local/aws';
+import { ruleBuiltCatalogue } from '#local/machines';
 import { type Scenario, startScenario } from '../harness.ts';
 import type { RandomCluster } from './clusters.ts';
 

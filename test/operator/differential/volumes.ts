@@ -1,5 +1,5 @@
 /** Pods with volumes: bound in a zone, not provisioned yet, shared, and with unusable claims. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
 import { some, ZONE_LABEL } from './node-pools.ts';

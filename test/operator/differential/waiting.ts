@@ -1,5 +1,5 @@
 /** Features of pods and NodePools that wait: workloads with volumes, Jobs in all states, startup taints, limits, untried pods. */
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { type Dice, oneIn } from '../random.ts';
 import { ZONES } from './node-classes.ts';
 import { some, ZONE_LABEL } from './node-pools.ts';

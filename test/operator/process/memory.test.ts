@@ -3,11 +3,10 @@
  * thousands of pods with 256 MiB.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../../src/api/conditions.ts';
-import { NODE_POOL } from '../../../src/api/kinds.ts';
-import { machinesAt } from '../../../src/cli/machines.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import { allowedPods } from '../../../src/process/memory-capacity.ts';
+import { isTrue, NODE_POOL } from '#api/objects';
+import { machinesAt } from '#cli/testing';
+import { steadyClock } from '#lib/clock';
+import { allowedPods } from '#process/testing';
 import { deployment, type Scenario, startScenario } from '../harness.ts';
 import { apart, pool } from '../pools.ts';
 import { type Container, startContainer } from './container.ts';

@@ -1,8 +1,8 @@
 /** All output of the operator's process must be log lines, including the report of an exhausted heap. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import { startWorld, type World } from '../../../src/local/world.ts';
+import { EC2_NODE_CLASS, NODE_POOL, POD } from '#api/objects';
+import { steadyClock } from '#lib/clock';
+import { startWorld, type World } from '#local/world';
 import { healthyNodeClass, healthyPod, healthyPool } from '../../hostile/healthy.ts';
 import { type RunningProgram, runProgram } from '../../support/operator/program.ts';
 

@@ -11,8 +11,8 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import { startWorld, type World } from '../../../src/local/world.ts';
+import { steadyClock } from '#lib/clock';
+import { startWorld, type World } from '#local/world';
 import { freePort } from '../../support/free-port.ts';
 import { type ProgramOptions, type RunningProgram, runProgram } from '../../support/operator/program.ts';
 

@@ -1,14 +1,11 @@
 /** The operator in a separate process with its engine threads, on the clock of its parent. */
 import type { Worker } from 'node:worker_threads';
-import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
-import type { Solver } from '../../../src/engine-worker/solver.ts';
-import { Suspects } from '../../../src/engine-worker/supervision.ts';
-import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import { realClock } from '../../../src/lib/clock.ts';
+import { type Solver, Suspects, WorkerSimulationRunner, WorkerSolver } from '#engine-worker';
+import { realClock } from '#lib/clock';
+import { errorText } from '#observe/logger';
+import { watchProcess } from '#process/memory';
+import { parseSettings } from '#process/settings';
 import { type Operator, startOperator } from '../../../src/main.ts';
-import { errorText } from '../../../src/observe/error-text.ts';
-import { watchProcess } from '../../../src/process/process-watch.ts';
-import { parseSettings } from '../../../src/process/settings.ts';
 import { followingClock } from '../paced-clock.ts';
 import { skewedClock } from '../skewed-clock.ts';
 import type { FromOperator, ToOperator } from './messages.ts';

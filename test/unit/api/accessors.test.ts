@@ -1,10 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { defined, messageOf, timeOf, timestamp } from '#lib';
 import type { KubeObject } from '../../../src/api/kubernetes.ts';
 import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
 import { labelOf, nodeNameOf, poolNameOf, uidOf } from '../../../src/api/object-fields.ts';
-import { defined } from '../../../src/lib/defined.ts';
-import { messageOf } from '../../../src/lib/error-message.ts';
-import { timeOf, timestamp } from '../../../src/lib/times.ts';
 
 describe('defined', () => {
   it('removes only undefined values and keeps the order', () => {

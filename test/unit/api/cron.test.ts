@@ -1,8 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Cron } from 'croner';
 import fc from 'fast-check';
+import { nextHitMs } from '#engine/testing';
 import { parseCron } from '../../../src/api/cron.ts';
-import { nextHitMs } from '../../../src/engine/disruption/budgets/hits.ts';
 
 /** A Wednesday. */
 const FROM = new Date('2026-06-03T10:31:00Z');

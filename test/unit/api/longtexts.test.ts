@@ -2,13 +2,13 @@
  * Texts of the maximum length that the API server accepts must not block the event loop or be repeated in a message.
  */
 import { describe, expect, it } from '@jest/globals';
+import { instanceIdOf } from '#aws/testing';
+import { amountOf } from '#engine/model';
 import { parseCron } from '../../../src/api/cron.ts';
 import { durationNanos } from '../../../src/api/duration.ts';
 import { canonicalQuantity, compareQuantities, parseQuantity } from '../../../src/api/quantity.ts';
 import { compile } from '../../../src/api/schema/cel.ts';
 import { regularExpression } from '../../../src/api/schema/regexp.ts';
-import { instanceIdOf } from '../../../src/aws/instances/instance.ts';
-import { amountOf } from '../../../src/engine/resources.ts';
 import { withinCpuTime } from '../../support/cpu-time.ts';
 
 const LONG = 200_000;

@@ -1,8 +1,8 @@
 /** Compares the requests that the provider sends with recorded requests of the reference. */
 import { describe, expect, it } from '@jest/globals';
-import { NITRO_SANDBOX_LABEL } from '../../../src/api/labels.ts';
+import { NITRO_SANDBOX_LABEL } from '#api/objects';
+import { resourcesOf } from '#engine/model';
 import { CLUSTER_UID_TAG } from '../../../src/aws/tags.ts';
-import { resourcesOf } from '../../../src/engine/resources.ts';
 import { decoded, fleets, normal, type Replay, recordedText, replay, templates } from './support/cases.ts';
 import type { Json } from './support/json.ts';
 import { recordings } from './support/recordings.ts';

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { DescribeImagesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2';
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openFence } from '#kube/client';
 import { clientsIn, createClients } from '../../../src/aws/clients.ts';
-import { openFence } from '../../../src/kube/fence.ts';
 import { type Endpoint, serveAws } from './support/endpoint.ts';
 
 let requests: number;

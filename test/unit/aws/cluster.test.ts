@@ -1,11 +1,11 @@
 /** Discovery of the cluster: endpoint, CA, DNS, service CIDR and version. */
 import { EKSClient } from '@aws-sdk/client-eks';
 import { describe, expect, it } from '@jest/globals';
-import { SERVICE } from '../../../src/api/kinds.ts';
+import { SERVICE } from '#api/objects';
+import { after } from '#kube/reconcilers';
+import { type Logger, silent } from '#observe/logger';
 import { ClusterCidr, clusterArn, discoverCluster, isIpv6 } from '../../../src/aws/cluster.ts';
 import { ClusterVersion, versionController } from '../../../src/aws/version.ts';
-import { after } from '../../../src/kube/reconciler.ts';
-import { type Logger, silent } from '../../../src/observe/logger.ts';
 import { FakeKube } from './support/kube.ts';
 
 /** An EKS client that returns one cluster or fails, and counts the calls. */

@@ -1,10 +1,16 @@
 /** A failed request or a missing field never counts as drift. */
 import { CancelCapacityReservationCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, PLACEMENT_GROUP_ID_LABEL } from '../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  INSTANCE_TYPE_LABEL,
+  type NodeClaim,
+  PLACEMENT_GROUP_ID_LABEL,
+} from '#api/objects';
+import type { InstanceType } from '#engine/model';
+import type { FaultRule } from '#local/aws';
 import {
   isImageDrifted,
   isPlacementGroupDrifted,
@@ -12,8 +18,6 @@ import {
   isSubnetDrifted,
 } from '../../../src/aws/drift.ts';
 import type { Instance } from '../../../src/aws/instances/instance.ts';
-import type { InstanceType } from '../../../src/engine/model.ts';
-import type { FaultRule } from '../../../src/local/aws/fault-rules.ts';
 import { nodeClaimOf, nodeClassOf } from '../../support/awsobjects.ts';
 import { Account, only } from './support/account.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { CreateFailed, InsufficientCapacity } from '#cloud';
 import { codeOf, explainLaunchFailure, isNotFound, isServerFault, launchFailure } from '../../../src/aws/errors.ts';
 import { launchError } from '../../../src/aws/fleet/failures.ts';
-import { CreateFailed, InsufficientCapacity } from '../../../src/cloud/errors.ts';
 
 describe('explainLaunchFailure', () => {
   it.each([

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { CreateFleetCommand, DescribeVpcsCommand, TerminateInstancesCommand } from '@aws-sdk/client-ec2';
 import { DeleteMessageCommand } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Leadership, NotPermitted } from '#kube/client';
 import { createClients, isMutating } from '../../../src/aws/clients.ts';
-import { Leadership, NotPermitted } from '../../../src/kube/fence.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { type Endpoint, serveAws } from './support/endpoint.ts';
 

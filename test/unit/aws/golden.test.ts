@@ -1,9 +1,8 @@
 /** User data of each image family, option by option, as golden texts for review. */
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import type { AmiFamily, EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { decodeUserData } from '../../../src/local/kubernetes/kubelets/userdata/index.ts';
+import type { AmiFamily, EC2NodeClass, NodeClaim } from '#api/objects';
+import { decodeUserData } from '#local/machines';
 import { CLUSTER, claimOf, IPV6, type Situation, type Spec, userDataOf } from './launchtemplates/planned-templates.ts';
 
 const EVERY_KUBELET_FIELD = {

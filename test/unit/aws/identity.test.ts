@@ -8,11 +8,10 @@ import {
   UntagInstanceProfileCommand,
 } from '@aws-sdk/client-iam';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM } from '../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import { ApiError } from '#kube/client';
 import { CLUSTER_UID_TAG } from '../../../src/aws/tags.ts';
-import { causeOf, NodeClaimNotFound } from '../../../src/cloud/errors.ts';
-import { ApiError } from '../../../src/kube/client.ts';
 import { Account, CLUSTER_UID, only } from './support/account.ts';
 
 const MINUTE = 60_000;

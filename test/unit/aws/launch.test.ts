@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../src/api/kinds.ts';
-import type { Condition } from '../../../src/api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
+  type Condition,
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
   INSTANCE_TYPE_LABEL,
+  NODE_CLAIM,
   PRICE_OVERLAY_ANNOTATION,
   ZONE_LABEL,
-} from '../../../src/api/labels.ts';
-import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+} from '#api/objects';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '#cloud';
 import { present } from '../../support/present.ts';
 import { Account, only } from './support/account.ts';
 

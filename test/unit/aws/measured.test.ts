@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import type { NodeClaim } from '#api/objects';
+import { type CloudProvider, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '#cloud';
+import { inController } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { awsMetrics, measuredProvider } from '../../../src/aws/metrics.ts';
-import { InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from '../../../src/cloud/errors.ts';
-import type { CloudProvider } from '../../../src/cloud/provider.ts';
-import { inController } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 
 const hook = { name: 'Hook', ask: async () => ({ done: true }) as const };
 

@@ -1,11 +1,11 @@
 /** Loops with urgent work after an outage of AWS or the API server. Failures must not extend their waits. */
 import { describe, expect, it } from '@jest/globals';
+import type { KubeClient } from '#kube/client';
+import { silent } from '#observe/logger';
 import type { Instances } from '../../../src/aws/instances/instances.ts';
 import { reservationExpiration, reservedCapacityType } from '../../../src/aws/reservations/capacitytype.ts';
 import { zonalShiftController } from '../../../src/aws/zonalshift/controller.ts';
 import type { ZonalShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
-import type { KubeClient } from '../../../src/kube/client.ts';
-import { silent } from '../../../src/observe/logger.ts';
 import { handFed } from '../kube/fakes.ts';
 
 const { informers } = handFed();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Clock } from '#lib/clock';
 import { RequestBatcher } from '../../../src/aws/request-batcher.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
 
 /** A clock that the test advances. */
 function manualClock() {

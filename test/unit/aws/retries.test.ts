@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Clock } from '#lib/clock';
 import { type Retries, standardRetries } from '../../../src/aws/retries.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
 
 type Kind = Parameters<Retries['refreshRetryTokenForRetry']>[1]['errorType'];
 

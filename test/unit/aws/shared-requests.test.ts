@@ -1,12 +1,12 @@
 /** NodeClasses with the same selectors share requests to EC2. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
+import type { Freshness } from '#lib/clock';
+import { silent } from '#observe/logger';
 import { Amis } from '../../../src/aws/amis/amis.ts';
 import { SecurityGroups } from '../../../src/aws/securitygroups.ts';
 import { Subnets } from '../../../src/aws/subnets/subnets.ts';
-import type { Freshness } from '../../../src/lib/ttl-cache.ts';
-import { silent } from '../../../src/observe/logger.ts';
 import { partial } from '../../support/partial.ts';
 
 const clock = { now: () => 0, sleep: async () => undefined, after: () => () => undefined };

@@ -1,10 +1,10 @@
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from '@jest/globals';
+import { after } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
 import type { Amis } from '../../../src/aws/amis/amis.ts';
 import { ssmInvalidation } from '../../../src/aws/amis/amis.ts';
 import { SsmParameters } from '../../../src/aws/ssm.ts';
-import { after } from '../../../src/kube/reconciler.ts';
-import { silent } from '../../../src/observe/logger.ts';
 
 const MINUTE = 60_000;
 

@@ -1,7 +1,7 @@
 /** AWS requests in the first minute. Each request is sent once. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS } from '../../../src/api/kinds.ts';
-import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { EC2_NODE_CLASS } from '#api/objects';
+import { NodeClaimNotFound } from '#cloud';
 import { present } from '../../support/present.ts';
 import { Account } from './support/account.ts';
 

@@ -1,13 +1,13 @@
 /** Batching windows of concurrent calls in virtual time, and their metrics. */
 import { CreateFleetCommand, DescribeInstancesCommand, type EC2Client } from '@aws-sdk/client-ec2';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { Fleets, fleetRequest } from '../../../src/aws/fleet/create-fleet.ts';
 import { Instances } from '../../../src/aws/instances/instances.ts';
 import { awsMetrics } from '../../../src/aws/metrics.ts';
 import { RequestBatcher } from '../../../src/aws/request-batcher.ts';
 import { noShifts } from '../../../src/aws/zonalshift/zonalshift.ts';
-import { silent } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 
 interface Sent {

@@ -1,11 +1,9 @@
 /** Policies of the benchmark that knows the future, at cases that can be computed by hand. */
 import { describe, expect, it } from '@jest/globals';
-import type { Node, Pod } from '../../../src/api/kubernetes.ts';
-import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
-import { DomainCounts } from '../../../src/local/kubernetes/scheduler/domain-counts.ts';
-import { bestNodes } from '../../../src/local/kubernetes/scheduler/scores/index.ts';
-import type { NodeView } from '../../../src/local/kubernetes/scheduler/view.ts';
-import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
+import type { Node, Pod } from '#api/objects';
+import { pseudoRandom } from '#engine/model';
+import { bestNodes, DomainCounts, type NodeView } from '#local/testing';
+import type { Trace, TraceEvent } from '#replay/trace';
 import { clairvoyantBenchmark, clairvoyantTable, comparePolicies } from '../../bench/clairvoyant/clairvoyant.ts';
 import { type Demand, type DemandedPod, type FixedPod, fixedPods, readDemand } from '../../bench/clairvoyant/demand.ts';
 import { Life, type LifeWorld } from '../../bench/clairvoyant/life.ts';

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { KARPENTER_IMAGE } from '../../../src/cli/convert/helm-value-rules.ts';
-import { VERSION } from '../../../src/lib/version.ts';
-import { memoryBudget } from '../../../src/process/memory-budget.ts';
+import { KARPENTER_IMAGE } from '#cli/testing';
+import { VERSION } from '#lib';
+import { memoryBudget } from '#process/testing';
 
 const root = new URL('../../../charts/', import.meta.url);
 const text = (path: string): string => readFileSync(new URL(path, root), 'utf8');

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { statusDeclarations, statusPrefix } from '#observe/metrics';
+import type { MetricDeclaration } from '#observe/testing';
 import { METRICS } from '../../../scripts/reference/metric-catalogue.ts';
-import type { MetricDeclaration } from '../../../src/observe/metrics/declaration.ts';
-import { statusDeclarations, statusPrefix } from '../../../src/observe/metrics/status.ts';
 import { alerts, dashboards, labelsIn, queries, seriesIn } from '../../support/queries.ts';
 
 const OWNERSHIP = ['karpenter_k8s_aws_ec2nodeclass', 'karpenter_sh_nodepool'];

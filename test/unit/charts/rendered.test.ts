@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
-import { customResourceDefinitions } from '../../../src/api/crds.ts';
-import { readPriceBook } from '../../../src/api/price-book/read.ts';
-import { DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import { startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
-import { parseSettings } from '../../../src/process/settings.ts';
+import { readPriceBook } from '#api/price-book';
+import { customResourceDefinitions } from '#api/schema';
+import { DOCUMENT_LABEL } from '#kube/testing';
+import { steadyClock } from '#lib/clock';
+import { startApiServer } from '#local/testing';
+import { parseSettings } from '#process/settings';
 import { dashboards, RULES_FILE } from '../../support/queries.ts';
 import { rendered } from './render.ts';
 

@@ -1,9 +1,8 @@
 /** Devices of replacements, and claims whose pods have moved, in the end state of `simulate --disruption`. */
 import { describe, expect, it } from '@jest/globals';
-import type { ResourceClaim } from '../../../src/api/dra/objects.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod, ResourceClaim } from '#api/objects';
+import { PublishedPools } from '#engine/devices';
 import { claimsAfter, slicesOfNode } from '../../../src/cli/disruption-devices.ts';
-import { PublishedPools } from '../../../src/engine/dra/published-pools.ts';
 import { pod, stateNode } from '../engine/build.ts';
 import { claim, DRIVER, devices, GPU_CLASS, request, template } from '../engine/dra/build.ts';
 

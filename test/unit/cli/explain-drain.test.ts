@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DrainPlan } from '#engine/what-if';
 import { DRAIN } from '../../../scripts/reference/outputs/nodes.ts';
 import { explainDrain } from '../../../src/cli/explain-drain.ts';
 import { drainText } from '../../../src/cli/render/effect.ts';
 import { simulationText } from '../../../src/cli/render/simulation.ts';
 import { type SimulateResult, simulate } from '../../../src/cli/simulate.ts';
-import type { DrainPlan } from '../../../src/engine/what-if/effect.ts';
 import { strictly } from '../scripts/strictly.ts';
 
 const NOW = Date.parse('2026-06-03T10:30:00Z');

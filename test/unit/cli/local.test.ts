@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DescribeClusterCommand, EKSClient } from '@aws-sdk/client-eks';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { SERVICE } from '../../../src/api/kinds.ts';
+import { SERVICE } from '#api/objects';
+import { steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
+import { startWorld } from '#local/world';
 import { clientEnvironment } from '../../../src/cli/demo.ts';
 import { localCommand } from '../../../src/cli/local.ts';
 import { clusterToJoin } from '../../../src/cli/local-join.ts';
 import { writeLocalKubeconfig } from '../../../src/cli/local-kubeconfig.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
-import { startWorld } from '../../../src/local/world.ts';
 import { connect } from '../../support/kube-api.ts';
 
 describe('the kubeconfig of karpenter local', () => {

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, jest } from '@jest/globals';
+import type { MoveView } from '#controllers/testing';
 import { movesCommand, movesText } from '../../../src/cli/moves.ts';
 import { notAmong } from '../../../src/cli/render/known.ts';
-import type { MoveView } from '../../../src/controllers/disruption/moves.ts';
 import { at80, tooWide } from './at80.ts';
 
 const move: MoveView = {

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
+import type { PoolOfferings } from '#aws/instance-types';
 import { offeringsCommand, offeringsText } from '../../../src/cli/offerings.ts';
 import { at80, tooWide } from './at80.ts';
 

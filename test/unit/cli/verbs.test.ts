@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
+import type { PoolBudgets } from '#engine/disruption';
+import type { NodeBlockers } from '#engine/drain';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import type { SimulationAnswer } from '../../../src/cli/render/plan.ts';
-import type { NodeBlockers } from '../../../src/engine/blockers/blocker.ts';
-import type { PoolBudgets } from '../../../src/engine/disruption/budgets/calendar.ts';
 import { strictly } from '../scripts/strictly.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../../examples');

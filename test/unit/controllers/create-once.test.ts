@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { ApiError, ConnectionError, type KubeClient } from '#kube/client';
 import { createOnce, generatedName } from '../../../src/controllers/claims.ts';
-import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
-import { ConnectionError } from '../../../src/kube/transport.ts';
 import { virtualClock } from '../virtualclock.ts';
 
 const CLAIM = {

@@ -1,8 +1,7 @@
 /** Deduplication keys, windows and rate limits of events, which determine the events that users see. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
-import type { EventNote } from '../../../src/kube/events.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, INSTANCE_TYPE_LABEL, NODE_CLAIM, NODE_POOL, POD } from '#api/objects';
+import type { EventNote } from '#kube/reconcilers';
 import { World } from './harness.ts';
 
 let world: World;

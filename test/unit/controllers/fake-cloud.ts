@@ -1,14 +1,17 @@
 /** Cloud provider with three types in two zones that launches immediately and takes ten seconds to terminate. */
-import { NODE_CLAIM } from '../../../src/api/kinds.ts';
-import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
-import type { AdjustTypes, CloudProvider, RegistrationHook } from '../../../src/cloud/provider.ts';
-import { cheapestOffering, orderByPrice } from '../../../src/engine/instance-types.ts';
-import type { InstanceType } from '../../../src/engine/model.ts';
-import { Requirements } from '../../../src/engine/requirements.ts';
-import { quantityList } from '../../../src/engine/resources.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
+import {
+  ARCH_LABEL,
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODE_CLAIM,
+  type NodeClaim,
+  OS_LABEL,
+  ZONE_LABEL,
+} from '#api/objects';
+import { type AdjustTypes, type CloudProvider, NodeClaimNotFound, type RegistrationHook } from '#cloud';
+import { type InstanceType, orderByPrice, quantityList, Requirements } from '#engine/model';
+import { cheapestOffering } from '#engine/testing';
+import type { Clock } from '#lib/clock';
 
 const GI = 1024 ** 3;
 const TERMINATION_MS = 10_000;

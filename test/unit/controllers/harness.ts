@@ -1,26 +1,34 @@
 /** The operator's controllers with an in-memory API server and cloud, and a clock that tests advance. */
 
-import { isTrue } from '../../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import type { Node, OwnerReference, Pod } from '../../../src/api/kubernetes.ts';
-import { DISRUPTED_TAINT, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import {
+  DISRUPTED_TAINT,
+  EC2_NODE_CLASS,
+  isTrue,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type OwnerReference,
+  POD,
+  type Pod,
+  UNREGISTERED_TAINT,
+} from '#api/objects';
+import type { VerdictHistory } from '#engine/disruption';
+import type { SimulationRunner, Solver } from '#engine-worker';
+import { type EventNote, runControllers } from '#kube/reconcilers';
+import type { Metrics } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
+import type { Tracer } from '#observe/traces';
+import type { Pressure } from '#process/memory';
+import { parseSettings } from '#process/settings';
+import type { ClusterState } from '#state';
 import type { KeptHistory } from '../../../src/controllers/cost/index.ts';
 import type { MoveHistory } from '../../../src/controllers/disruption/moves.ts';
 import { createOperator } from '../../../src/controllers/operator.ts';
 import type { LaunchBudget } from '../../../src/controllers/provisioning/launch-budget.ts';
 import { NodeTraces } from '../../../src/controllers/traces/node-traces.ts';
-import type { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
-import type { SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
-import type { Solver } from '../../../src/engine-worker/solver.ts';
-import type { EventNote } from '../../../src/kube/events.ts';
-import { runControllers } from '../../../src/kube/runtime.ts';
-import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
-import type { Tracer } from '../../../src/observe/traces/tracer.ts';
-import type { Pressure } from '../../../src/process/memory-pressure.ts';
-import { parseSettings } from '../../../src/process/settings.ts';
-import type { ClusterState } from '../../../src/state/cluster.ts';
 import { type Line, recordingLog } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 import { FakeCloud } from './fake-cloud.ts';

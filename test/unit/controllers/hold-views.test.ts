@@ -1,7 +1,7 @@
 /** Response of `/debug/holds`. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { PodHolds } from '#state';
 import { holdViews } from '../../../src/controllers/debug-views.ts';
-import { PodHolds } from '../../../src/state/pod-holds.ts';
 import { World } from './harness.ts';
 
 let world: World;

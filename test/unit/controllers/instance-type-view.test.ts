@@ -1,6 +1,6 @@
 /** Response of `/debug/instancetypes`. */
 import { describe, expect, it } from '@jest/globals';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { NodePool } from '#api/objects';
 import { instanceTypeView } from '../../../src/controllers/debug-views.ts';
 import type { Deps } from '../../../src/controllers/deps.ts';
 import { instanceType } from './fake-cloud.ts';

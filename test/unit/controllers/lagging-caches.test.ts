@@ -1,9 +1,17 @@
 /** Effects that failed writes and lagging caches must not have on controllers of NodeClaims and Nodes. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Kind, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject, Taint } from '../../../src/api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, UNREGISTERED_TAINT } from '../../../src/api/labels.ts';
-import { ApiError } from '../../../src/kube/client.ts';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
+  type Taint,
+  UNREGISTERED_TAINT,
+} from '#api/objects';
+import { ApiError } from '#kube/client';
 import { conditionOf, World } from './harness.ts';
 
 let world: World;

@@ -1,12 +1,9 @@
 /** Limits of NodePools hold over the whole life of nodes, on random courses. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { Resources } from '../../../src/engine/model.ts';
-import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
-import { addResources, amountIn, maxResources, resourcesOf } from '../../../src/engine/resources.ts';
+import { INSTANCE_TYPE_LABEL, NODE_CLAIM, NODE_POOL, NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
+import { addResources, amountIn, pseudoRandom, type Resources, resourcesOf } from '#engine/model';
+import { maxResources } from '#engine/testing';
 import { World } from './harness.ts';
 
 const STEP_MS = 500;

@@ -1,8 +1,7 @@
 /** Exact names of log lines, events and metrics that users monitor. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import { NodeClaimNotFound } from '../../../src/cloud/errors.ts';
+import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, type NodePool } from '#api/objects';
+import { NodeClaimNotFound } from '#cloud';
 import { present } from '../../support/present.ts';
 import { conditionOf, World } from './harness.ts';
 

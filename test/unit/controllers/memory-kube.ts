@@ -4,25 +4,27 @@ import {
   CAPACITY_BUFFER,
   CONFIG_MAP,
   type Kind,
+  type KubeObject,
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
   NODE_POOL,
   POD,
-} from '../../../src/api/kinds.ts';
-import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
+  type Pod,
+} from '#api/objects';
 import {
   ApiError,
   type Informers,
   type KubeClient,
+  keyOf,
   type ListOptions,
+  ObjectStore,
   type Ref,
   type Store,
-  type WatchAge,
-} from '../../../src/kube/client.ts';
-import { keyOf, ObjectStore } from '../../../src/kube/store.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
-import { silent } from '../../../src/observe/logger.ts';
+} from '#kube/client';
+import type { WatchAge } from '#kube/testing';
+import type { Clock } from '#lib/clock';
+import { silent } from '#observe/logger';
 
 type Json = Record<string, unknown>;
 type Change = 'put' | 'remove';

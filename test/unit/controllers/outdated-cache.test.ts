@@ -1,8 +1,8 @@
 /** Acts that cannot be undone, while the cache does not show a change that forbids them. */
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import type { Pressure } from '../../../src/process/memory-pressure.ts';
+import { NODE, NODE_CLAIM, NODE_POOL } from '#api/objects';
+import type { Pressure } from '#process/memory';
 import { CLOSED, startWithNodes } from './disruption/disruption-world.ts';
 import { conditionOf, World } from './harness.ts';
 

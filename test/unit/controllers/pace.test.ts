@@ -1,10 +1,9 @@
 /** Concurrency, back-off and retry rate of each controller. */
 import { describe, expect, it } from '@jest/globals';
+import { type Outcome, runControllers, settled } from '#kube/reconcilers';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
 import { createOperator } from '../../../src/controllers/operator.ts';
-import { type Outcome, settled } from '../../../src/kube/reconciler.ts';
-import { runControllers } from '../../../src/kube/runtime.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../src/process/settings.ts';
 import { partial } from '../../support/partial.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from '../kube/fakes.ts';
 import { virtualClock } from '../virtualclock.ts';

@@ -1,10 +1,16 @@
 /** A pause stops launches, disruption or both until its end, over restarts. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CONFIG_MAP, NODE_CLAIM, NODE_POOL } from '../../../src/api/kinds.ts';
-import type { ConfigMap } from '../../../src/api/kubernetes.ts';
-import { PAUSE_NAME, type PauseScope, pauseData } from '../../../src/api/pause.ts';
-import { VerdictHistory } from '../../../src/engine/disruption/verdicts.ts';
-import { ApiError } from '../../../src/kube/client.ts';
+import {
+  CONFIG_MAP,
+  type ConfigMap,
+  NODE_CLAIM,
+  NODE_POOL,
+  PAUSE_NAME,
+  type PauseScope,
+  pauseData,
+} from '#api/objects';
+import { VerdictHistory } from '#engine/disruption';
+import { ApiError } from '#kube/client';
 import { conditionOf, World } from './harness.ts';
 
 let world: World;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject, Pod } from '../../../src/api/kubernetes.ts';
+import type { KubeObject, Pod } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { settled } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import { PodTemplates } from '#state/testing';
 import { podTemplates } from '../../../src/controllers/pod-templates.ts';
-import { ApiError } from '../../../src/kube/client.ts';
-import { settled } from '../../../src/kube/reconciler.ts';
-import { silent } from '../../../src/observe/logger.ts';
-import { PodTemplates } from '../../../src/state/pod-templates.ts';
 
 const CONTROLLERS = [
   ['apps/v1', 'ReplicaSet'],

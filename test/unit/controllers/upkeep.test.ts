@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, EC2_NODECLASS_LABEL } from '../../../src/api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, EC2_NODECLASS_LABEL, NODE, NODE_CLAIM, POD } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { withBoundedConcurrency } from '#lib';
 import { concurrency, globalLimit } from '../../../src/controllers/concurrency.ts';
 import { OwnWrites } from '../../../src/controllers/own-writes.ts';
 import { retryWrites } from '../../../src/controllers/retry.ts';
 import { firstFew, snakeCase } from '../../../src/controllers/text.ts';
-import { ApiError } from '../../../src/kube/client.ts';
-import { withBoundedConcurrency } from '../../../src/lib/bounded-concurrency.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { conditionOf, World } from './harness.ts';
 

@@ -1,14 +1,13 @@
 /** Memory per node in an engine worker. In a cluster with thousands of nodes this is most of the worker's heap. */
 import { expect, it } from '@jest/globals';
-import { type Kind, NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { StateNode } from '../../../src/engine/model.ts';
-import { placeOf } from '../../../src/engine/topology/base.ts';
+import { type Kind, type KubeObject, NODE, NODE_CLAIM, POD } from '#api/objects';
+import type { StateNode } from '#engine/model';
+import { placeOf } from '#engine/testing';
+import { trimmedObject } from '#kube/client';
+import { ClusterState } from '#state';
 import { ReceivedLists, SentLists } from '../../../src/engine-worker/copied-lists.ts';
 import { numberedNode } from '../../../src/engine-worker/trimmed.ts';
 import { keptOnce, keptPart } from '../../../src/engine-worker/worker-state.ts';
-import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
-import { ClusterState } from '../../../src/state/cluster.ts';
 import { claimAt, nodeAt, podAt } from '../../bench/largecluster.ts';
 import { heapUsed } from '../../support/heap.ts';
 import { partial } from '../../support/partial.ts';

@@ -1,7 +1,6 @@
 import { serialize } from 'node:v8';
 import { describe, expect, it } from '@jest/globals';
-import type { InstanceType } from '../../../src/engine/model.ts';
-import { sharedType } from '../../../src/engine/shared-types.ts';
+import { type InstanceType, sharedType } from '#engine/model';
 import { ReceivedTypes, SentTypes, type TypesMessage } from '../../../src/engine-worker/instance-type-lists.ts';
 import { benchmarkTypes } from '../../bench/catalogue.ts';
 

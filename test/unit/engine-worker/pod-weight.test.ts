@@ -2,7 +2,7 @@
  * Pods are copied to workers in parts. A part with large pods must not block for longer than a part with usual pods.
  */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { type ListMessage, SentLists } from '../../../src/engine-worker/copied-lists.ts';
 import { weightOfPod } from '../../../src/engine-worker/pod-weight.ts';
 import { numberedPod } from '../../../src/engine-worker/trimmed.ts';

@@ -2,19 +2,14 @@
 
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import type { PersistentVolumeClaim, Pod, PodDisruptionBudget } from '../../../src/api/kubernetes.ts';
-import type { Candidate } from '../../../src/engine/disruption/command.ts';
-import type { Method, MethodInput } from '../../../src/engine/disruption/method.ts';
-import { multiNode } from '../../../src/engine/disruption/methods/multi-node.ts';
-import { singleNode } from '../../../src/engine/disruption/methods/single-node.ts';
-import { swap } from '../../../src/engine/disruption/methods/swap.ts';
-import { described } from '../../../src/engine/disruption/pass.ts';
-import { poolTotals } from '../../../src/engine/disruption/pricing/balance.ts';
-import type { PoolInput, StateNode } from '../../../src/engine/model.ts';
+import type { PersistentVolumeClaim, Pod, PodDisruptionBudget } from '#api/objects';
+import { type Candidate, described, type Method, type MethodInput } from '#engine/disruption';
+import type { PoolInput, StateNode } from '#engine/model';
+import { multiNode, poolTotals, singleNode, swap } from '#engine/testing';
+import type { SimulationInput } from '#planner';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';
 import { localSimulationRunner, type SimulationRunner } from '../../../src/engine-worker/simulation-runner.ts';
 import { WorkerSimulationRunner } from '../../../src/engine-worker/worker-simulation-runner.ts';
-import type { SimulationInput } from '../../../src/planner/inputs.ts';
 import { NOW_MS } from '../../support/cluster-objects.ts';
 import { type Cluster, type ClusterShape, clusterOf } from '../../support/clusters.ts';
 import { invalid } from '../../support/partial.ts';

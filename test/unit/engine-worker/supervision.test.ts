@@ -1,15 +1,15 @@
 /** Reactions to an engine worker that hangs or exits. The tests run a worker that does so on demand. */
 import { BroadcastChannel } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { POD } from '../../../src/api/kinds.ts';
-import type { Snapshot, SolveOptions } from '../../../src/engine/model.ts';
+import { POD } from '#api/objects';
+import type { Snapshot, SolveOptions } from '#engine/model';
+import type { Clock } from '#lib/clock';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
 import { boardWriter, newBoard, podOnBoard } from '../../../src/engine-worker/progress-board.ts';
 import { GIVEN_UP, Supervision, Suspects } from '../../../src/engine-worker/supervision.ts';
 import { EngineWorkerEnd } from '../../../src/engine-worker/watchdog.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
-import { silent } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { World } from '../controllers/harness.ts';
 
 const OPTIONS: SolveOptions = {

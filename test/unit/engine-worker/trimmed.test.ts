@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { EngineSnapshot, Plan, Snapshot } from '../../../src/engine/model.ts';
-import { solve } from '../../../src/engine/solve.ts';
+import type { Pod } from '#api/objects';
+import type { EngineSnapshot, Plan, Snapshot } from '#engine/model';
+import { solve } from '#engine/solve';
 import { ReceivedLists, SentLists } from '../../../src/engine-worker/copied-lists.ts';
 import { numberedNode, numberedPod, trimmedPod } from '../../../src/engine-worker/trimmed.ts';
 import { keptOnce, keptPart } from '../../../src/engine-worker/worker-state.ts';

@@ -2,10 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
-import { NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
-import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
+import { NODE_POOL, NODEPOOL_LABEL, POD, type Pod } from '#api/objects';
+import type { Plan, Snapshot, SolveOptions } from '#engine/model';
 import { EngineWorker, WorkerSolver } from '../../../src/engine-worker/engine-worker.ts';
 import { SentTypes } from '../../../src/engine-worker/instance-type-lists.ts';
 import type { StateMessage } from '../../../src/engine-worker/protocol.ts';

@@ -1,6 +1,6 @@
 /** Pods that are excluded from scheduling because of their own requirements. */
 import { describe, expect, it } from '@jest/globals';
-import type { NodeSelectorRequirement, NodeSelectorTerm } from '../../../src/api/kubernetes.ts';
+import type { NodeSelectorRequirement, NodeSelectorTerm } from '#api/objects';
 import type { PodRefusal } from '../../../src/engine/model.ts';
 import { oneOf, type PodParts, planOf, pod } from './build.ts';
 

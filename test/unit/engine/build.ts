@@ -1,7 +1,17 @@
 /** Builders of small clusters for engine tests. */
-import type { DaemonSet, Node, Pod, PodSpec, Taint } from '../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
-import type { NodePool, NodePoolSpec } from '../../../src/api/nodepool.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  type DaemonSet,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodePool,
+  type Pod,
+  type PodSpec,
+  type Taint,
+  ZONE_LABEL,
+} from '#api/objects';
+import type { NodePoolSpec } from '#api/testing';
 import type {
   InstanceType,
   Offering,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CapacityBuffer, CapacityBufferSpec } from '../../../src/api/capacity-buffer.ts';
-import type { PodSpec, PodTemplateSpec } from '../../../src/api/kubernetes.ts';
+import type { CapacityBuffer, CapacityBufferSpec, PodSpec, PodTemplateSpec } from '#api/objects';
 import {
   bufferOutcomes,
   desiredReplicas,

@@ -1,8 +1,7 @@
 /** Launches for StatefulSets that have not created all of their pods. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL } from '../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, type Pod } from '#api/objects';
 import type { InstanceType, PlannedClaim, SolveOptions, StateNode } from '../../../src/engine/model.ts';
 import { nodeUsdPerHour } from '../../../src/engine/purchase.ts';
 import { instanceType, nodePool, type PodParts, planOf, pod, type SnapshotParts, stateNode, TYPES } from './build.ts';

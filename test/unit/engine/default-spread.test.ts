@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { OwnerReference, Pod, TopologySpreadConstraint } from '../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../src/api/labels.ts';
+import { type OwnerReference, type Pod, type TopologySpreadConstraint, ZONE_LABEL } from '#api/objects';
 import { type DefaultSpread, spreading } from '../../../src/engine/default-spread.ts';
 import { prepare } from '../../../src/engine/solve.ts';
 import { OPTIONS, planOf, pod, replicas, snapshot, stateNode } from './build.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../src/api/labels.ts';
+import { type PersistentVolume, type PersistentVolumeClaim, type Pod, ZONE_LABEL } from '#api/objects';
 import { type PodParts, planOf, pod, replicas, type SnapshotParts, stateNode } from './build.ts';
 
 const zonesOf = (pendingPods: readonly Pod[], parts: SnapshotParts = {}): object =>

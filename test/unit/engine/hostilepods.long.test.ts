@@ -1,12 +1,12 @@
 /** Valid pods that would take excessive solving time or an unlimited number of nodes. */
 import { describe, expect, it } from '@jest/globals';
-import type {
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  PodAffinityTerm,
-  WeightedPodAffinityTerm,
-} from '../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../src/api/labels.ts';
+import {
+  type NodeSelectorRequirement,
+  type NodeSelectorTerm,
+  type PodAffinityTerm,
+  type WeightedPodAffinityTerm,
+  ZONE_LABEL,
+} from '#api/objects';
 import { type HostPort, portConflict } from '../../../src/engine/host-ports.ts';
 import { nodePool, oneOf, type PodParts, planOf, pod, refusalText, stateNode } from './build.ts';
 

@@ -1,9 +1,7 @@
 /** Terms of the built-in catalogue, and the amounts that solves use. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { builtInTerms, builtInTypes } from '../../../src/cli/objects/builtin.ts';
-import type { Manifest } from '../../../src/cli/objects/read.ts';
-import { worldOf } from '../../../src/cli/objects/snapshot.ts';
+import { builtInTerms, builtInTypes, type Manifest, worldOf } from '#cli/testing';
 import { explainInstanceType } from '../../../src/engine/instance-type-explanation.ts';
 import { allocatable } from '../../../src/engine/instance-types.ts';
 import { amountOf, quantityOf } from '../../../src/engine/resources.ts';

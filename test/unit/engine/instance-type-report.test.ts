@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { catalogueIn } from '../../../src/cli/objects/catalogue.ts';
+import { catalogueIn } from '#cli/testing';
 import { instanceTypeReport } from '../../../src/engine/instance-type-report.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 

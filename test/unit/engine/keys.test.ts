@@ -1,7 +1,8 @@
 /** Names of `Object.prototype` members, such as `constructor`, are valid keys. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, ZONE_LABEL } from '../../../src/api/labels.ts';
+import { HOSTNAME_LABEL, NODEPOOL_HASH_ANNOTATION, ZONE_LABEL } from '#api/objects';
+import { own, put } from '#lib';
 import type { Snapshot } from '../../../src/engine/model.ts';
 import {
   addResources,
@@ -13,7 +14,6 @@ import {
 } from '../../../src/engine/resources.ts';
 import { selects } from '../../../src/engine/selectors.ts';
 import { solve } from '../../../src/engine/solve.ts';
-import { own, put } from '../../../src/lib/own.ts';
 import { instanceType, nodePool, OPTIONS, oneOf, pod, snapshot, stateNode } from './build.ts';
 
 /** Harmless names and their replacements in the same sort order. */

@@ -1,6 +1,6 @@
 /** Solves at the size of the benchmark, with known results and deadlines. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { Plan, SolveOptions } from '../../../src/engine/model.ts';
 import { podKey } from '../../../src/engine/pods.ts';
 import { addResources, podRequests } from '../../../src/engine/resources.ts';

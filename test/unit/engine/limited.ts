@@ -1,6 +1,5 @@
 /** Random snapshots with limits, and the limits that a plan exceeds. */
-import { NODEPOOL_LABEL } from '../../../src/api/labels.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import { NODEPOOL_LABEL, type NodePool } from '#api/objects';
 import type { EngineSnapshot, Plan, Snapshot } from '../../../src/engine/model.ts';
 import { unlaunchedProviderId } from '../../../src/engine/pool-usage.ts';
 import { addResources, amountIn, maxResources, resourcesOf } from '../../../src/engine/resources.ts';

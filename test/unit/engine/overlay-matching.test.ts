@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import type { NodeOverlay, NodeOverlaySpec } from '../../../src/api/nodeoverlay.ts';
+import type { NodeOverlay } from '#api/objects';
+import type { NodeOverlaySpec } from '#api/testing';
 import { requirementsOf } from '../../../src/engine/instance-types.ts';
 import type { InstanceType, PoolInput, Requirement } from '../../../src/engine/model.ts';
 import { templateLabels } from '../../../src/engine/node-template.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { NodeOverlay, NodeOverlaySpec } from '../../../src/api/nodeoverlay.ts';
+import type { NodeOverlay } from '#api/objects';
+import type { NodeOverlaySpec } from '#api/testing';
 import type { InstanceType, PoolInput, Requirement } from '../../../src/engine/model.ts';
 import { adjustedPrice, evaluateOverlays, overlaid } from '../../../src/engine/overlays.ts';
 import { instanceType, nodePool, oneOf, planOf, pod } from './build.ts';

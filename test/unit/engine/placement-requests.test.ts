@@ -1,6 +1,6 @@
 /** Requests are shared only between pods that have the same requests. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { placementRequests } from '../../../src/engine/placement-requests.ts';
 import { podRequests } from '../../../src/engine/resources.ts';
 

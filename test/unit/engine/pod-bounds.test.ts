@@ -1,7 +1,7 @@
 /** The quick check of a pod avoids exact counting and must agree with it. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { HEAVY, intake, isHeavy, measuresOf } from '../../../src/engine/pod-bounds.ts';
 
 /** Arrays with lengths around the limit of the quick check. */

@@ -1,11 +1,10 @@
 /** Requests of pods during an in-place resize, compared with the rules of kube-scheduler. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { POD } from '../../../src/api/kinds.ts';
-import type { Condition, Container, ContainerStatus, Pod, QuantityList } from '../../../src/api/kubernetes.ts';
+import { type Condition, type Container, type ContainerStatus, POD, type Pod, type QuantityList } from '#api/objects';
+import { trimmedPod } from '#engine-worker/testing';
+import { trimmedObject } from '#kube/client';
 import { podRequests } from '../../../src/engine/resources.ts';
-import { trimmedPod } from '../../../src/engine-worker/trimmed.ts';
-import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 
 type Parts = Omit<Pod['spec'], 'containers'> & { readonly containers?: readonly Container[] };
 

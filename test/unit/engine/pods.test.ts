@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, Taint, Toleration } from '../../../src/api/kubernetes.ts';
+import type { Pod, Taint, Toleration } from '#api/objects';
 import { hostPortsOf, portConflict } from '../../../src/engine/host-ports.ts';
 import {
   doNotDisrupt,

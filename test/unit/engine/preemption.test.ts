@@ -1,8 +1,7 @@
 /** A pod with a nominated node waits only for a preemption of kube-scheduler. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Condition, Pod, Taint } from '../../../src/api/kubernetes.ts';
-import { DISRUPTED_TAINT } from '../../../src/api/labels.ts';
+import { type Condition, DISRUPTED_TAINT, type Pod, type Taint } from '#api/objects';
 import type { StateNode } from '../../../src/engine/model.ts';
 import { type Preemption, preemptionFor } from '../../../src/engine/preemption.ts';
 import { at, NOW, pod, stateNode } from './disruption/objects.ts';

@@ -1,14 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import type {
-  CSINode,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  StorageClass,
-} from '../../../src/api/kubernetes.ts';
+import type { CSINode, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '#api/objects';
+import { defined } from '#lib';
 import type { Plan, Snapshot, StateNode } from '../../../src/engine/model.ts';
 import { prepare, solve, type Variation } from '../../../src/engine/solve.ts';
-import { defined } from '../../../src/lib/defined.ts';
 import { daemon, OPTIONS, pod, replicas, type SnapshotParts, snapshot, stateNode } from './build.ts';
 import { Draw, drawnSnapshot } from './scenarios.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { NodeSelectorRequirement } from '../../../src/api/kubernetes.ts';
+import type { NodeSelectorRequirement } from '#api/objects';
 import { LOOSE, Requirements, requirementsOfPod, STRICT } from '../../../src/engine/requirements.ts';
 import { pod } from './build.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { Resources } from '../../../src/engine/model.ts';
 import {
   addResources,

@@ -1,7 +1,16 @@
 /** Random snapshots from a seed with every kind of rule, to compare solvers. */
-import type { Affinity, Pod, Taint, Toleration, TopologySpreadConstraint } from '../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import {
+  type Affinity,
+  CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  INSTANCE_TYPE_LABEL,
+  type NodePool,
+  type Pod,
+  type Taint,
+  type Toleration,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { InstanceType, Snapshot, StateNode } from '../../../src/engine/model.ts';
 import { pseudoRandom } from '../../../src/engine/pseudo-random.ts';
 import {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Taint } from '../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type Taint, ZONE_LABEL } from '#api/objects';
 import { requirementsOf } from '../../../src/engine/instance-types.ts';
 import type { Plan, Snapshot, SolveOptions } from '../../../src/engine/model.ts';
 import { fits, podRequests, resourcesOf } from '../../../src/engine/resources.ts';

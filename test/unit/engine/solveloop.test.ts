@@ -1,14 +1,14 @@
 /** The order of pods and places, and the final form of claims. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   HOSTNAME_LABEL,
   INSTANCE_SIZE_LABEL,
   INSTANCE_TYPE_LABEL,
+  type NodeClaim,
+  type Pod,
   ZONE_LABEL,
-} from '../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+} from '#api/objects';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import {
   daemon,

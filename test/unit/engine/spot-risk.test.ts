@@ -1,6 +1,6 @@
 /** Spot risk affects the choice of offerings, but not reported prices. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '#api/objects';
 import { withoutExpectedCosts } from '../../../src/engine/expected-costs.ts';
 import type { InstanceType, Plan } from '../../../src/engine/model.ts';
 import { nodeUsdPerHour } from '../../../src/engine/purchase.ts';

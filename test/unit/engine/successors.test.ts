@@ -1,11 +1,11 @@
 /** A pod that is resized in place has a successor with the requests of the template. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Container, ObjectMeta, Pod, QuantityList } from '../../../src/api/kubernetes.ts';
+import type { Container, ObjectMeta, Pod, QuantityList } from '#api/objects';
+import { trimmedPod } from '#engine-worker/testing';
 import { placementRequests } from '../../../src/engine/placement-requests.ts';
 import { podRequests } from '../../../src/engine/resources.ts';
 import { resourceTemplateOf, withSuccessor } from '../../../src/engine/successors.ts';
-import { trimmedPod } from '../../../src/engine-worker/trimmed.ts';
 
 const RESIZED = { managedFields: [{ subresource: 'status' }, { subresource: 'resize' }] };
 

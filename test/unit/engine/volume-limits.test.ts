@@ -1,8 +1,13 @@
 /** Limits of attached volumes on new, launching and existing nodes. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { CSINode, PersistentVolume, PersistentVolumeClaim, Pod } from '../../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL } from '../../../src/api/labels.ts';
+import {
+  type CSINode,
+  INSTANCE_TYPE_LABEL,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+} from '#api/objects';
 import { causeText } from '../../../src/engine/causes/cause.ts';
 import { causeCandidates } from '../../../src/engine/causes/nearest-pool.ts';
 import type { InstanceType, Plan, StateNode } from '../../../src/engine/model.ts';

@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import type {
-  CSINode,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  Pod,
-  StorageClass,
-} from '../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../src/api/labels.ts';
+import {
+  type CSINode,
+  HOSTNAME_LABEL,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  type StorageClass,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { Plan } from '../../../src/engine/model.ts';
 import { withinCpuTime } from '../../support/cpu-time.ts';
 import { oneOf, planOf, pod, refusalText, stateNode } from './build.ts';

@@ -1,6 +1,6 @@
 /** Launches that are withheld after unproductive ones, and the pods that they affect. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { LaunchCause, WithheldLaunch } from '../../../src/engine/launch-causes.ts';
 import { solve } from '../../../src/engine/solve.ts';
 import { isAffected } from '../../../src/engine/withheld-launches.ts';

@@ -1,11 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { type NodeOverlay, nodeOverlayErrors } from '../../../src/api/nodeoverlay.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import { nodePoolErrors } from '../../../src/api/nodepool-validation.ts';
-import { readManifests } from '../../../src/cli/objects/read.ts';
-import { validateStored } from '../../../src/cli/objects/stored.ts';
+import type { NodeOverlay, NodePool } from '#api/objects';
+import { nodeOverlayErrors, nodePoolErrors } from '#api/validation';
+import { readManifests, validateStored } from '#cli/testing';
 
 const FOLDER = join(import.meta.dirname, '../../../examples/features');
 

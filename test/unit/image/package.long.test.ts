@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ReplayResult } from '../../../src/replay/result.ts';
+import type { ReplayResult } from '#replay/run';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const PARTS =

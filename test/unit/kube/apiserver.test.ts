@@ -1,16 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EVENT, LEASE, NAMESPACE, NODE, POD, POD_DISRUPTION_BUDGET } from '../../../src/api/kinds.ts';
-import type { Namespace, Node, Pod } from '../../../src/api/kubernetes.ts';
+import {
+  EVENT,
+  LEASE,
+  NAMESPACE,
+  type Namespace,
+  NODE,
+  type Node,
+  POD,
+  POD_DISRUPTION_BUDGET,
+  type Pod,
+} from '#api/objects';
+import { realClock, steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
+import { silent } from '#observe/logger';
 import type { Informers, Store } from '../../../src/kube/client.ts';
 import { Leadership, openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { startInformers } from '../../../src/kube/informers.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
-import { realClock, steadyClock } from '../../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
-import { silent } from '../../../src/observe/logger.ts';
 import { failRequests } from '../../support/api-server-faults.ts';
 import { recordingLog } from './fakes.ts';
 

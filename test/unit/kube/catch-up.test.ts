@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { NODE_CLAIM, type NodeClaim } from '#api/objects';
 import type { KubeReader } from '../../../src/kube/client.ts';
 import { catchUp } from '../../../src/kube/lead.ts';
 import { virtualClock } from '../virtualclock.ts';

@@ -2,8 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
-import { CONFIG_MAP } from '../../../src/api/kinds.ts';
-import type { ConfigMap } from '../../../src/api/kubernetes.ts';
+import { CONFIG_MAP, type ConfigMap } from '#api/objects';
 import { ApiError } from '../../../src/kube/client.ts';
 import { ConfigMapDocument, DOCUMENT_LABEL } from '../../../src/kube/config-map-document.ts';
 import { DocumentKeeper } from '../../../src/kube/document-keeper.ts';

@@ -1,10 +1,8 @@
 /** Small objects and stand-ins for tests of the Kubernetes runtime. */
-import type { Kind } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { Kind, KubeObject } from '#api/objects';
+import { type LogFields, type Logger, silent } from '#observe/logger';
 import type { Informers, Store } from '../../../src/kube/client.ts';
 import { ObjectStore } from '../../../src/kube/store.ts';
-import type { LogFields, Logger } from '../../../src/observe/logger.ts';
-import { silent } from '../../../src/observe/logger.ts';
 
 export interface Widget extends KubeObject {
   readonly spec?: { readonly color?: string };

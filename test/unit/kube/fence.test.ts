@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import { createOnce } from '../../../src/controllers/claims.ts';
+import { POD, type Pod } from '#api/objects';
+import { createOnce } from '#controllers/testing';
+import { steadyClock } from '#lib/clock';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { Leadership, NotPermitted, openFence } from '../../../src/kube/fence.ts';
 import { connect, connectReader, type HttpKubeClient } from '../../../src/kube/http.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 import { WIDGET, widget } from './fakes.ts';
 import { json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';

@@ -1,8 +1,9 @@
 /** An API server with responses that a real API server never returns. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Kind, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import { type Kind, type KubeObject, POD } from '#api/objects';
+import { steadyClock } from '#lib/clock';
+import type { Logger } from '#observe/logger';
 import { ApiError, isConflict, isNotFound, type Store, type WatchEvent } from '../../../src/kube/client.ts';
 import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
@@ -10,8 +11,6 @@ import { startInformers } from '../../../src/kube/informers.ts';
 import { openConnection } from '../../../src/kube/kubeconfig.ts';
 import { deleteExactly } from '../../../src/kube/patch.ts';
 import { bodyOf, exchange, linesOf } from '../../../src/kube/transport.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import type { Logger } from '../../../src/observe/logger.ts';
 import { WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 

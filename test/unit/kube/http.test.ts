@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import { POD, type Pod } from '#api/objects';
+import { steadyClock } from '#lib/clock';
+import { createMetrics } from '#observe/setup';
 import { ApiError, type WatchEvent } from '../../../src/kube/client.ts';
 import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { WIDGET, type Widget, widget } from './fakes.ts';
 import { hangUp, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { steadyClock } from '#lib/clock';
 import type { Store } from '../../../src/kube/client.ts';
 import { openFence } from '../../../src/kube/fence.ts';
 import { connect, type HttpKubeClient } from '../../../src/kube/http.ts';
 import { type ProcessInformers, startInformers } from '../../../src/kube/informers.ts';
-import { steadyClock } from '../../../src/lib/clock.ts';
 import { type Line, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
 import { type Answer, hangUp, json, type ScriptedServer, scriptedServer, status } from './scriptedserver.ts';
 

@@ -3,9 +3,9 @@
  * server.
  */
 import { describe, expect, it } from '@jest/globals';
+import { mergePatch as applied } from '#local/api-conventions';
+import { clone, equal } from '#local/testing';
 import { mergePatch } from '../../../src/kube/patch.ts';
-import { clone, equal } from '../../../src/local/kubernetes/apiserver/json.ts';
-import { mergePatch as applied } from '../../../src/local/kubernetes/apiserver/patch/merge.ts';
 
 const KEYS = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__'];
 const mapOf = (key: string, value: unknown): unknown =>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Lease } from '../../../src/api/kubernetes.ts';
+import type { Lease } from '#api/objects';
+import { silent } from '#observe/logger';
 import { ApiError, type KubeClient } from '../../../src/kube/client.ts';
 import { Leadership } from '../../../src/kube/fence.ts';
 import { electLeader } from '../../../src/kube/lease.ts';
-import { silent } from '../../../src/observe/logger.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 import { recordingLog } from './fakes.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { KubeEvent } from '../../../src/api/kubernetes.ts';
+import type { KubeEvent } from '#api/objects';
+import { limiter } from '#lib/clock';
 import { backOffMs } from '../../../src/kube/backoff.ts';
 import { ApiError, type KubeClient, type Ref } from '../../../src/kube/client.ts';
 import type { EventNote } from '../../../src/kube/events.ts';
 import { eventRecorder } from '../../../src/kube/recorder.ts';
-import { limiter } from '../../../src/lib/limiter.ts';
 import { present } from '../../support/present.ts';
 import { settableClock, virtualClock } from '../virtualclock.ts';
 import { recordingLog, widget } from './fakes.ts';

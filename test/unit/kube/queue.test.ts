@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { limiter } from '#lib/clock';
 import { type QueueResult, WorkQueue } from '../../../src/kube/queue.ts';
-import { limiter } from '../../../src/lib/limiter.ts';
 import { heapUsed } from '../../support/heap.ts';
 import { type VirtualClock, virtualClock } from '../virtualclock.ts';
 

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { currentController } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { UnreadableAnswer } from '../../../src/kube/answers.ts';
 import { ApiError } from '../../../src/kube/client.ts';
 import {
@@ -13,8 +15,6 @@ import {
 } from '../../../src/kube/reconciler.ts';
 import { runControllers } from '../../../src/kube/runtime.ts';
 import { ConnectionError } from '../../../src/kube/transport.ts';
-import { currentController } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { virtualClock } from '../virtualclock.ts';
 import { handFed, recordingLog, WIDGET, type Widget, widget } from './fakes.ts';
 

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE_POOL } from '../../../src/api/kinds.ts';
+import { NODE_POOL } from '#api/objects';
+import { monotonicMs, since } from '#lib/clock';
+import type { LogFields, Logger } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import type { EventNote } from '../../../src/kube/events.ts';
 import { openFence } from '../../../src/kube/fence.ts';
 import { connect } from '../../../src/kube/http.ts';
 import { ServerClock } from '../../../src/kube/server-clock.ts';
-import { monotonicMs, since } from '../../../src/lib/clock.ts';
-import type { LogFields, Logger } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';
 import { json, type ScriptedServer, scriptedServer } from './scriptedserver.ts';
 

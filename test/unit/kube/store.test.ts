@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { silent } from '#observe/logger';
 import { ObjectStore } from '../../../src/kube/store.ts';
-import { silent } from '../../../src/observe/logger.ts';
 import { WIDGET, type Widget, widget } from './fakes.ts';
 
 let store: ObjectStore<Widget>;

@@ -4,12 +4,12 @@ import {
   NODE,
   NODE_CLAIM,
   NODE_POOL,
+  type NodeClaim,
   POD,
+  type Pod,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
-} from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+} from '#api/objects';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
 import { podAt } from '../../bench/largecluster.ts';
 import { heapUsed } from '../../support/heap.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { LiveDecisions } from '../../../src/live/view.ts';
 
 const object = (kind: string): KubeObject => ({ apiVersion: 'v1', kind, metadata: { name: 'x' } });

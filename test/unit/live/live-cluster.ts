@@ -1,16 +1,23 @@
 /** A cluster of any size for the live page, in which tests create the objects. */
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
-import type { PodVerdict } from '../../../src/engine/causes/pod-verdict.ts';
-import type { Verdict } from '../../../src/engine/disruption/verdicts.ts';
-import { timestamp } from '../../../src/lib/times.ts';
+import {
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  POD,
+  type Pod,
+} from '#api/objects';
+import type { Verdict } from '#engine/disruption';
+import type { PodVerdict } from '#engine/explanations';
+import { timestamp } from '#lib';
+import { newHistory, type OperatorHistory } from '#observe/history';
+import { silent } from '#observe/logger';
+import { ClusterState } from '#state';
 import type { NodeClass } from '../../../src/live/pools.ts';
 import type { LiveSources } from '../../../src/live/view.ts';
-import { newHistory, type OperatorHistory } from '../../../src/observe/history/document.ts';
-import { silent } from '../../../src/observe/logger.ts';
-import { ClusterState } from '../../../src/state/cluster.ts';
 import { partial } from '../../support/partial.ts';
 import { handFed } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';

@@ -1,13 +1,12 @@
 import { request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { NODE_CLAIM } from '../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { timestamp } from '../../../src/lib/times.ts';
+import { NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { timestamp } from '#lib';
+import type { PoolCost } from '#observe/history';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { type LivePage, openLive } from '../../../src/live/index.ts';
-import type { PoolCost } from '../../../src/observe/history/cost-hours.ts';
-import { silent } from '../../../src/observe/logger.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
 import { present } from '../../support/present.ts';
 import { LiveCluster } from './live-cluster.ts';
 

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { silent } from '#observe/logger';
 import type { LiveState } from '../../../src/live/model.ts';
 import { Searches } from '../../../src/live/search.ts';
 import { LiveFeed, LiveStream } from '../../../src/live/stream.ts';
 import { LiveView } from '../../../src/live/view.ts';
-import { silent } from '../../../src/observe/logger.ts';
 import { LiveCluster, NOW_MS } from './live-cluster.ts';
 
 let live: LiveCluster;

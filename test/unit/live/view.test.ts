@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
-import { EMPTYING_TAINT } from '../../../src/api/labels.ts';
-import { CostAccount } from '../../../src/engine/cost/account.ts';
+import { EMPTYING_TAINT, NODE, NODE_CLAIM, POD, type Pod } from '#api/objects';
+import { CostAccount } from '#engine/costs';
 import { nodeDetails, podDetails } from '../../../src/live/details.ts';
 import { pendingGroups } from '../../../src/live/pending.ts';
 import { Searches } from '../../../src/live/search.ts';

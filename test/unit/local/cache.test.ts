@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE } from '../../../src/api/kinds.ts';
+import { NODE } from '#api/objects';
 import { watchList } from '../../../src/local/watched-caches.ts';
 import { ApiError } from '../../support/kube-api.ts';
 import { startCluster, type TestCluster } from './world-cluster.ts';

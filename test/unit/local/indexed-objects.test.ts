@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { IndexedObjects } from '../../../src/local/indexed-objects.ts';
 
 const pod = (name: string, nodeName?: string): Pod => ({

@@ -1,7 +1,14 @@
 /** A local API server with parts of the control plane, on an accelerated clock. */
-import type { Kind } from '../../../src/api/kinds.ts';
-import { NODE, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod, QuantityList, Taint } from '../../../src/api/kubernetes.ts';
+import {
+  type Kind,
+  type KubeObject,
+  NODE,
+  type Node,
+  POD,
+  type Pod,
+  type QuantityList,
+  type Taint,
+} from '#api/objects';
 import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
 import { type LocalApiServer, startApiServer } from '../../../src/local/kubernetes/apiserver/server.ts';
 import type { Parts } from '../../../src/local/parts.ts';

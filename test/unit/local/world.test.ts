@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE } from '../../../src/api/kinds.ts';
-import { exportLines } from '../../../src/cli/local.ts';
+import { NODE } from '#api/objects';
+import { exportLines } from '#cli/testing';
 import { DEPLOYMENTS } from '../../../src/local/kubernetes/controllers/workloads/kinds.ts';
 import { startWorld, type World } from '../../../src/local/world.ts';
 import { connect } from '../../support/kube-api.ts';

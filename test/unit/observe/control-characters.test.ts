@@ -1,8 +1,7 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { showLine } from '../../../src/cli/render/live-line.ts';
-import { formatted } from '../../../src/cli/render/output.ts';
+import { formatted, showLine } from '#cli/testing';
 import { escapeControls, filterOutputs, type Output, writeControl } from '../../../src/observe/control-characters.ts';
 
 const everyControl = [

@@ -3,9 +3,9 @@
  * machine.
  */
 import { describe, expect, it } from '@jest/globals';
+import { inSteps } from '#process/testing';
 import { gauge } from '../../../src/observe/metrics/declaration.ts';
 import { createMetrics } from '../../../src/observe/metrics.ts';
-import { inSteps } from '../../../src/process/rendered-answer.ts';
 
 const LABELS = ['node', 'pool'] as const;
 const SAMPLES = 20_000;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue } from '../../../src/api/conditions.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import { getCondition, isTrue, type NodeClaim } from '#api/objects';
 import { judgeClaim } from '../../../src/planner/claim-conditions.ts';
 import { nodePool } from '../engine/build.ts';
 

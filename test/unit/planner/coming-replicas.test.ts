@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, Workload } from '../../../src/api/kubernetes.ts';
+import type { Pod, Workload } from '#api/objects';
 import { comingReplicas } from '../../../src/planner/coming-replicas.ts';
 
 const SET_UID = 'set-uid';

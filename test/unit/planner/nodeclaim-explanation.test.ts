@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { builtInTypes } from '../../../src/cli/objects/builtin.ts';
-import { parseManifests } from '../../../src/cli/objects/read.ts';
-import { worldOf } from '../../../src/cli/objects/snapshot.ts';
-import type { LaunchAnswer } from '../../../src/engine/causes/launch-alternatives.ts';
+import { builtInTypes, parseManifests, worldOf } from '#cli/testing';
+import type { LaunchAnswer } from '#engine/explanations';
 import { explainClaim } from '../../../src/planner/nodeclaim-explanation.ts';
 
 const NOW = '2026-06-03T10:30:00Z';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
+import type { NodeClaim } from '#api/objects';
 import { launchText, placedVerdict } from '../../../src/planner/pod-verdicts.ts';
 
 const NOW_MS = Date.parse('2026-06-03T10:30:00Z');

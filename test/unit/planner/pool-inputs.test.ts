@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE_HOURLY_FEE_ANNOTATION } from '../../../src/api/labels.ts';
-import { packingPolicy } from '../../../src/api/policy.ts';
-import type { InstanceType } from '../../../src/engine/model.ts';
+import { NODE_HOURLY_FEE_ANNOTATION } from '#api/objects';
+import { packingPolicy } from '#api/values';
+import type { InstanceType } from '#engine/model';
 import { type Catalogue, type PoolProblem, poolInputs } from '../../../src/planner/pool-inputs.ts';
 import { instanceType, nodePool } from '../engine/build.ts';
 

@@ -2,11 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { silent } from '../../../src/observe/logger.ts';
-import { gauge } from '../../../src/observe/metrics/declaration.ts';
-import { LEADER_ELECTION_MASTER_STATUS, WORKQUEUE_DEPTH } from '../../../src/observe/metrics/kube.ts';
-import { NODES_CREATED } from '../../../src/observe/metrics/nodes.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
+import { silent } from '#observe/logger';
+import { LEADER_ELECTION_MASTER_STATUS, NODES_CREATED, WORKQUEUE_DEPTH } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
+import { gauge } from '#observe/testing';
 import {
   type Check,
   type EndpointOptions,

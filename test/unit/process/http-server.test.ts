@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Logger, silent } from '../../../src/observe/logger.ts';
-import { createMetrics, type Metrics } from '../../../src/observe/metrics.ts';
+import { type Logger, silent } from '#observe/logger';
+import type { Metrics } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
 import { type Endpoints, serveEndpoints } from '../../../src/process/health.ts';
 import { boundedServer, type HttpLimits, listen, stop, targetOf } from '../../../src/process/http-server.ts';
 

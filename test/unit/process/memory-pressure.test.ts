@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createMetrics } from '../../../src/observe/metrics.ts';
+import { createMetrics } from '#observe/setup';
 import { FULL_SHARE } from '../../../src/process/heap-guard.ts';
 import { SHORT_SHARE } from '../../../src/process/memory-capacity.ts';
 import { MemoryPressure } from '../../../src/process/memory-pressure.ts';

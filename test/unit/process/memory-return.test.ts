@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { silent } from '../../../src/observe/logger.ts';
+import { silent } from '#observe/logger';
 import { collectFully } from '../../../src/process/full-collection.ts';
 import { returnMemory } from '../../../src/process/memory-return.ts';
 import { timeline } from '../../support/timeline.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { createMetrics } from '../../../src/observe/metrics.ts';
+import { createMetrics } from '#observe/setup';
 import { type ClusterSize, neededLimitMb } from '../../../src/process/memory-capacity.ts';
 import { clusterWatch, memoryWatch } from '../../../src/process/process-watch.ts';
 import { recordingLog } from '../kube/fakes.ts';

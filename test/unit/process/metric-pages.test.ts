@@ -1,9 +1,8 @@
 /** Tests of the pages with every series of a metric. */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { silent } from '../../../src/observe/logger.ts';
-import { PODS_STATE } from '../../../src/observe/metrics/pods.ts';
-import { SCHEDULER_SCHEDULING_DURATION_SECONDS } from '../../../src/observe/metrics/scheduler.ts';
-import { createMetrics } from '../../../src/observe/metrics.ts';
+import { silent } from '#observe/logger';
+import { PODS_STATE, SCHEDULER_SCHEDULING_DURATION_SECONDS } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
 import { type Endpoints, serveEndpoints } from '../../../src/process/health.ts';
 import { metricPage, PAGE } from '../../../src/process/metric-pages.ts';
 

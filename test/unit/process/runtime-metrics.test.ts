@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createMetrics } from '../../../src/observe/metrics.ts';
+import { createMetrics } from '#observe/setup';
 import { runtimeMetrics, showBuild } from '../../../src/process/process-watch.ts';
 
 const metrics = createMetrics();

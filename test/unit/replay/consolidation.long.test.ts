@@ -1,7 +1,6 @@
 /** Consolidation with the default settings in small clusters with known results, and after a wave of many services. */
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { Budget, NodePool } from '../../../src/api/nodepool.ts';
+import type { Budget, KubeObject, NodePool } from '#api/objects';
 import type { ReplayRun } from '../../../src/replay/result.ts';
 import { run } from '../../../src/replay/run.ts';
 import type { ObjectRef, Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';

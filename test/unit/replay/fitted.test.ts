@@ -1,6 +1,6 @@
 /** NodeClasses of other accounts, adapted to the account of the replay. */
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { fitToAccount } from '../../../src/replay/run.ts';
 
 const nodeClass = (spec: Record<string, unknown>) =>

@@ -1,10 +1,8 @@
 /** The API server in the same process, as parts of the world, the operator and the player use it. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT, JOB, NODE, POD } from '../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import { ApiError } from '../../../src/kube/client.ts';
-import { cachesInProcess, connectInProcess } from '../../../src/local/in-process.ts';
-import { type Api, openApi } from '../../../src/local/kubernetes/apiserver/api.ts';
+import { DEPLOYMENT, JOB, type KubeObject, NODE, POD } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { type Api, cachesInProcess, connectInProcess, openApi } from '#local/api-server';
 import { inProcessClient, inProcessInformers } from '../../../src/replay/operator/in-process-client.ts';
 import { play, Refused } from '../../../src/replay/player.ts';
 import type { TraceEvent } from '../../../src/replay/trace/trace.ts';

@@ -1,7 +1,6 @@
 /** A simulated cluster life, whose results are reproducible. */
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../src/api/nodepool.ts';
+import type { KubeObject, NodePool } from '#api/objects';
 import type { ReplayRun } from '../../../src/replay/result.ts';
 import { run } from '../../../src/replay/run.ts';
 import type { Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';

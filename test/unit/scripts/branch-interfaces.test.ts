@@ -1,7 +1,7 @@
 /** The generator of the table of branch network interfaces, with AWS's table as formatted by gofmt. */
 import { describe, expect, it } from '@jest/globals';
+import { BRANCH_INTERFACES } from '#aws/testing';
 import { branchLimits, branchTable } from '../../../scripts/branch-interfaces.ts';
-import { BRANCH_INTERFACES } from '../../../src/aws/instancetypes/branchinterfacetable.ts';
 
 const entry = (type: string, trunking: boolean, limit: number): string => `	"${type}": {
 		Interface:               4,

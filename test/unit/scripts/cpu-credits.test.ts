@@ -1,7 +1,7 @@
 /** The generator of the table of CPU credits, with AWS's page as HTML and as Markdown. */
 import { describe, expect, it } from '@jest/globals';
+import { EARNED_CREDITS } from '#aws/testing';
 import { creditTable, earnedCredits } from '../../../scripts/cpu-credits.ts';
-import { EARNED_CREDITS } from '../../../src/aws/instancetypes/cpu-credit-table.ts';
 
 const markdown = (type: string, credits: string): string => `| ${type} | ${credits} | 72 | 1 | 5% |\n`;
 const html = (type: string, credits: string): string =>

@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import { TRACING_VARIABLES } from '#observe/testing';
+import { CORE_GATES, OPTIONS } from '#process/settings';
+import { AWS_GATES, environmentName, VARIABLES } from '#process/testing';
 import { EVENTS } from '../../../scripts/reference/event-catalogue.ts';
 import { METRICS } from '../../../scripts/reference/metric-catalogue.ts';
 import { eventsPage, metricsPage, settingsPage } from '../../../scripts/reference/operator.ts';
-import { TRACING_VARIABLES } from '../../../src/observe/traces/settings.ts';
-import { AWS_GATES, CORE_GATES } from '../../../src/process/feature-gates.ts';
-import { environmentName } from '../../../src/process/options.ts';
-import { OPTIONS, VARIABLES } from '../../../src/process/settings.ts';
 
 /** Returns the first cells of the rows of all tables. */
 const firstCells = (page: string): readonly string[] =>

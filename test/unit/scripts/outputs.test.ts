@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import type { PoolOfferings } from '#aws/instance-types';
+import { describeCommand as described, everyCommand, wholeProgram } from '#cli/testing';
+import type { MoveView } from '#controllers/testing';
 import { OUTPUTS } from '../../../scripts/reference/outputs/catalogue.ts';
-import type { PoolOfferings } from '../../../src/aws/offerings/report.ts';
-import { wholeProgram } from '../../../src/cli/command-line.ts';
-import { describeCommand as described, everyCommand } from '../../../src/cli/describe.ts';
-import type { MoveView } from '../../../src/controllers/disruption/moves.ts';
 import { strictly } from './strictly.ts';
 
 const schemaOf = (name: string) => OUTPUTS.find((each) => each.name === name)?.schema;

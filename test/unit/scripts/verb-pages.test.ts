@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Command, Option } from 'commander';
+import { describeCommand as described, everyCommand, showExamples, wholeProgram, withExamples } from '#cli/testing';
 import { indexPage, verbPage } from '../../../scripts/reference/verbs.ts';
-import { wholeProgram } from '../../../src/cli/command-line.ts';
-import { describeCommand as described, everyCommand, showExamples, withExamples } from '../../../src/cli/describe.ts';
 
 const verb = (): Command =>
   withExamples(

@@ -2,26 +2,26 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   DAEMON_SET,
   DEVICE_CLASS,
+  INITIALIZED_LABEL,
+  INSTANCE_TYPE_LABEL,
+  type KubeObject,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
+  NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
   POD,
+  type Pod,
+  REGISTERED_LABEL,
   RESOURCE_CLAIM,
   RESOURCE_SLICE,
-  VOLUME_ATTACHMENT,
-} from '../../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../../src/api/kubernetes.ts';
-import {
-  INITIALIZED_LABEL,
-  INSTANCE_TYPE_LABEL,
-  NODEPOOL_LABEL,
-  REGISTERED_LABEL,
   TERMINATION_FINALIZER,
   UNREGISTERED_TAINT,
-} from '../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { placementRequests } from '../../../src/engine/placement-requests.ts';
-import { takeSnapshot } from '../../../src/planner/snapshot.ts';
+  VOLUME_ATTACHMENT,
+} from '#api/objects';
+import { placementRequests } from '#engine/testing';
+import { takeSnapshot } from '#planner';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { handFed } from '../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../virtualclock.ts';

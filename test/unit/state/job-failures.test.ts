@@ -1,7 +1,6 @@
 /** Failures of Jobs, as the Job controller counts them. */
 import { describe, expect, it } from '@jest/globals';
-import { POD } from '../../../src/api/kinds.ts';
-import type { Pod } from '../../../src/api/kubernetes.ts';
+import { POD, type Pod } from '#api/objects';
 import { ClusterState } from '../../../src/state/cluster.ts';
 import { handFed } from '../kube/fakes.ts';
 import { settableClock } from '../virtualclock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { NodeClaim } from '../../../src/api/nodeclaim.ts';
-import { overdueNodes } from '../../../src/planner/snapshot.ts';
+import type { NodeClaim } from '#api/objects';
+import { overdueNodes } from '#planner/testing';
 import { LONGEST_WAIT_MS, UnlaunchedClaims } from '../../../src/state/unlaunched.ts';
 import { instanceType, nodePool, oneOf } from '../engine/build.ts';
 import { settableClock } from '../virtualclock.ts';

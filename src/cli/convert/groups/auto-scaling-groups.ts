@@ -1,6 +1,6 @@
 /** Converts self-managed groups from the output of `aws autoscaling describe-auto-scaling-groups`. */
-import { ARCH_LABEL, INSTANCE_TYPE_LABEL } from '../../../api/labels.ts';
-import type { Field } from '../../../lib/field.ts';
+import { ARCH_LABEL, INSTANCE_TYPE_LABEL } from '#api/objects';
+import type { Field } from '#lib';
 import { counted } from '../../render/table.ts';
 import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
 import type { Path } from '../notes.ts';

@@ -1,5 +1,5 @@
 /** Converts flags of cluster-autoscaler to fields of NodePools. */
-import { parseDuration } from '../../../api/duration.ts';
+import { parseDuration } from '#api/values';
 import { messageOf } from '../../objects/errors.ts';
 import type { NoteLevel, TakeNote } from '../notes.ts';
 import { setSize } from './common.ts';

@@ -1,24 +1,20 @@
 /** Shared conversions of groups: types, labels, taints, tags, images, networks. */
 
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
-import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
-import type { TaintEffect } from '../../../api/kubernetes.ts';
 import {
+  type AmiFamily,
   ARCH_LABEL,
   CAPACITY_TYPE_LABEL,
   INSTANCE_TYPE_LABEL,
   isRestrictedLabel,
   normalizeLabel,
   OS_LABEL,
+  type TaintEffect,
   WELL_KNOWN_LABELS,
   ZONE_LABEL,
-} from '../../../api/labels.ts';
-import { defined } from '../../../lib/defined.ts';
-import type { Field } from '../../../lib/field.ts';
-import { put } from '../../../lib/own.ts';
-import { FAMILIES } from '../../../local/aws/catalogue/families.ts';
-import { instanceTypeInfo } from '../../../local/aws/catalogue/info.ts';
-import { apiName } from '../../../local/aws/catalogue/sizes.ts';
+} from '#api/objects';
+import { defined, type Field, put } from '#lib';
+import { apiName, FAMILIES, instanceTypeInfo } from '#local/machines';
 import type { Path } from '../notes.ts';
 import { mapOf } from './fields.ts';
 import { LABELS, type NodeGroup, TAINTS } from './node-group.ts';

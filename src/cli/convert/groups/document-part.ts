@@ -1,5 +1,5 @@
 /** Part of a document that describes one group, launch template, cluster or autoscaler. */
-import type { Field } from '../../../lib/field.ts';
+import type { Field } from '#lib';
 import type { Path } from '../notes.ts';
 
 export interface DocumentPart {

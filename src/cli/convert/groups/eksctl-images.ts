@@ -1,6 +1,6 @@
 /** Converts images and kubelet settings of eksctl's node groups. */
-import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
-import type { Field } from '../../../lib/field.ts';
+import type { AmiFamily } from '#api/objects';
+import type { Field } from '#lib';
 import type { Path } from '../notes.ts';
 import { setAlias, setImage, setOs } from './common.ts';
 import { looseTextOf, textOf } from './fields.ts';

@@ -1,5 +1,5 @@
 /** Converts node groups of eksctl files. */
-import type { Field } from '../../../lib/field.ts';
+import type { Field } from '#lib';
 import type { Path, TakeNote } from '../notes.ts';
 import { applyDistribution, needsRole } from './auto-scaling-groups.ts';
 import {

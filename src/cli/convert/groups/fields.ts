@@ -1,5 +1,5 @@
 /** Reads typed values from the output of other tools. */
-import type { Field } from '../../../lib/field.ts';
+import type { Field } from '#lib';
 
 export const textOf = (field: Field): string | undefined => field.given?.text();
 

@@ -1,8 +1,7 @@
 /** Classifies the contents of files: groups, launch templates, cluster-autoscaler, eksctl files. */
 
 import { stringify } from 'yaml';
-import type { Field } from '../../../lib/field.ts';
-import { isObject } from '../../../lib/json-object.ts';
+import { type Field, isObject } from '#lib';
 import { fieldIn } from '../../objects/check.ts';
 import { InputError } from '../../objects/errors.ts';
 import type { SourceDocument } from '../documents.ts';

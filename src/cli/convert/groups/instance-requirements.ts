@@ -9,10 +9,9 @@ import {
   INSTANCE_LOCAL_NVME_LABEL,
   INSTANCE_MEMORY_LABEL,
   INSTANCE_TYPE_LABEL,
-} from '../../../api/labels.ts';
-import { parseQuantity } from '../../../api/quantity.ts';
-import type { Field } from '../../../lib/field.ts';
-import { tryRun } from '../../../lib/try-run.ts';
+} from '#api/objects';
+import { parseQuantity } from '#api/values';
+import { type Field, tryRun } from '#lib';
 import type { Path } from '../notes.ts';
 import { textOf, textsOf } from './fields.ts';
 import { type NodeGroup, REQUIREMENTS } from './node-group.ts';

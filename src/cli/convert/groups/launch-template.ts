@@ -1,10 +1,8 @@
 /** Converts EC2 launch templates to fields of NodePools and EC2NodeClasses. */
 
-import type { AmiFamily } from '../../../api/ec2-nodeclass.ts';
-import { INSTANCE_TENANCY_LABEL } from '../../../api/labels.ts';
-import { defined } from '../../../lib/defined.ts';
-import type { Field } from '../../../lib/field.ts';
-import { decodeUserData, type KubeletConfig } from '../../../local/kubernetes/kubelets/userdata/index.ts';
+import { type AmiFamily, INSTANCE_TENANCY_LABEL } from '#api/objects';
+import { defined, type Field } from '#lib';
+import { decodeUserData, type KubeletConfig } from '#local/machines';
 import { messageOf } from '../../objects/errors.ts';
 import type { Path } from '../notes.ts';
 import { addLabels, addTags, addTaint, addVolume, setCapacity, setImage, setInstanceTypes } from './common.ts';

@@ -1,6 +1,6 @@
 /** Converts EKS managed node groups from the output of `aws eks describe-nodegroup`. */
-import { ARCH_LABEL } from '../../../api/labels.ts';
-import type { Field } from '../../../lib/field.ts';
+import { ARCH_LABEL } from '#api/objects';
+import type { Field } from '#lib';
 import type { Path } from '../notes.ts';
 import {
   addLabels,

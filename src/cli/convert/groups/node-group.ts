@@ -1,9 +1,7 @@
 /** Intermediate form of a node group between the input of other tools and a NodePool with an EC2NodeClass. */
-import type { EC2NodeClassSpec } from '../../../api/ec2-nodeclass.ts';
-import type { Taint } from '../../../api/kubernetes.ts';
-import type { Budget } from '../../../api/nodepool.ts';
-import type { Requirement } from '../../../engine/model.ts';
-import { put } from '../../../lib/own.ts';
+import type { Budget, EC2NodeClassSpec, Taint } from '#api/objects';
+import type { Requirement } from '#engine/model';
+import { put } from '#lib';
 import type { NoteLevel, Path } from '../notes.ts';
 
 /** Note on a converted field. */

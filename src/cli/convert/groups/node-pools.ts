@@ -2,9 +2,7 @@
  * Builds NodePools and EC2NodeClasses for groups. Groups that differ only in their zones share one NodePool, and
  * equal classes are merged.
  */
-import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
-import { INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
+import { type EC2NodeClass, INSTANCE_TYPE_LABEL, type NodePool, ZONE_LABEL } from '#api/objects';
 import { counted } from '../../render/table.ts';
 import { ROLE_PLACEHOLDER } from '../nodeclass.ts';
 import { instanceSize } from './common.ts';

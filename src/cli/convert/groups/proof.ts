@@ -2,11 +2,17 @@
  * Simulates the pods of a cluster on the converted NodePools and reports whether they fit, the number of nodes, and
  * the cost.
  */
-import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
-import type { KubeObject, Pod } from '../../../api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import { nodePrice } from '../../../engine/disruption/candidates/disruption-cost.ts';
-import type { InstanceType } from '../../../engine/model.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  type EC2NodeClass,
+  INSTANCE_TYPE_LABEL,
+  type KubeObject,
+  NODEPOOL_LABEL,
+  type Pod,
+  ZONE_LABEL,
+} from '#api/objects';
+import { nodePrice } from '#engine/disruption';
+import type { InstanceType } from '#engine/model';
 import { applyManifests, type Manifest, readManifests } from '../../objects/read.ts';
 import type { SimulationAnswer } from '../../render/plan.ts';
 import { simulationText } from '../../render/simulation.ts';

@@ -1,8 +1,8 @@
 /** Converts groups of any supported tool and writes the resulting objects. */
 import { type Document, parse, type YAMLMap } from 'yaml';
-import type { KubeObject } from '../../../api/kubernetes.ts';
-import { regularExpression } from '../../../api/schema/regexp.ts';
-import type { Field } from '../../../lib/field.ts';
+import type { KubeObject } from '#api/objects';
+import { regularExpression } from '#api/schema';
+import type { Field } from '#lib';
 import { InputError, messageOf } from '../../objects/errors.ts';
 import { validateStored } from '../../objects/stored.ts';
 import { writeNotes } from '../../scenario.ts';

@@ -1,5 +1,5 @@
 /** Compares old policies with current policies, statement by statement, and explains the differences. */
-import { quoted } from '../../../lib/quoted.ts';
+import { quoted } from '#lib';
 import { ACTIONS_OF_TODAY, type NamedPolicy, oneOrAll } from './policies.ts';
 import {
   actionsOf,

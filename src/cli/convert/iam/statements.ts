@@ -1,7 +1,6 @@
 /** Parses, compares and matches statements of IAM policies. */
 
-import type { Field } from '../../../lib/field.ts';
-import { own } from '../../../lib/own.ts';
+import { type Field, own } from '#lib';
 import { fieldIn } from '../../objects/check.ts';
 
 type OneOrMore = string | readonly string[];

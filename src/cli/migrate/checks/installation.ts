@@ -1,8 +1,7 @@
 /** Checks the installed controllers and their next version. */
-import type { Node } from '../../../api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../api/labels.ts';
-import type { FoundController } from '../../../aws/doctor/cluster.ts';
-import { own } from '../../../lib/own.ts';
+import { type Node, ZONE_LABEL } from '#api/objects';
+import type { FoundController } from '#aws/leftovers';
+import { own } from '#lib';
 import { inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { type Item, itemsIn } from '../items.ts';

@@ -1,8 +1,9 @@
 /** Checks CustomResourceDefinitions and webhooks: served and stored versions, and leftovers of older versions. */
-import { customResourceDefinitions } from '../../../api/crds.ts';
-import type { KubeObject } from '../../../api/kubernetes.ts';
-import { isOldWebhook } from '../../../aws/doctor/beta.ts';
-import { own } from '../../../lib/own.ts';
+
+import type { KubeObject } from '#api/objects';
+import { customResourceDefinitions } from '#api/schema';
+import { isOldWebhook } from '#aws/leftovers';
+import { own } from '#lib';
 import { counted, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { type Item, itemsIn } from '../items.ts';

@@ -1,5 +1,5 @@
 /** Checks nodes: the controllers that created them, and their labels and taints of earlier versions. */
-import type { KubeObject, Node } from '../../../api/kubernetes.ts';
+import type { KubeObject, Node } from '#api/objects';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { type Item, itemsIn } from '../items.ts';

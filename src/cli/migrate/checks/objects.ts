@@ -1,9 +1,14 @@
 /** Checks the API versions of custom resources, and leftovers of earlier versions in them. */
-import { type Conditioned, getCondition, isTrue, READY } from '../../../api/conditions.ts';
-import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
-import type { KubeObject } from '../../../api/kubernetes.ts';
-import type { NodeClaim } from '../../../api/nodeclaim.ts';
-import { leftovers } from '../../../aws/doctor/beta.ts';
+import {
+  type Conditioned,
+  type EC2NodeClass,
+  getCondition,
+  isTrue,
+  type KubeObject,
+  type NodeClaim,
+  READY,
+} from '#api/objects';
+import { leftovers } from '#aws/leftovers';
 import { counted, inShort, pluralOf } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { type Item, itemsIn } from '../items.ts';

@@ -1,13 +1,13 @@
 /** Checks pods and workloads for annotations, tolerations and labels that later versions do not support. */
-import type {
-  KubeObject,
-  NodeSelectorRequirement,
-  Pod,
-  PodDisruptionBudget,
-  PodSpec,
-  Workload,
-} from '../../../api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  type KubeObject,
+  type NodeSelectorRequirement,
+  type Pod,
+  type PodDisruptionBudget,
+  type PodSpec,
+  type Workload,
+} from '#api/objects';
 import { counted, inShort } from '../../render/table.ts';
 import type { Facts } from '../facts.ts';
 import { type Item, itemsIn } from '../items.ts';

@@ -1,9 +1,7 @@
 /** Names and objects of the cluster that a plan needs. */
-import type { EC2NodeClass } from '../../../api/ec2-nodeclass.ts';
-import type { KubeObject, Node, Taint } from '../../../api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../api/labels.ts';
-import type { FoundController } from '../../../aws/doctor/cluster.ts';
-import { own } from '../../../lib/own.ts';
+import { type EC2NodeClass, type KubeObject, type Node, type Taint, ZONE_LABEL } from '#api/objects';
+import type { FoundController } from '#aws/leftovers';
+import { own } from '#lib';
 import { clusterNameOf } from '../account.ts';
 import { namesOf } from '../checks/objects.ts';
 import type { Autoscaler, Facts } from '../facts.ts';

@@ -1,5 +1,5 @@
 /** Plans the steps from any version of Karpenter: one version at a time, then this operator. */
-import { isOldWebhook } from '../../../aws/doctor/beta.ts';
+import { isOldWebhook } from '#aws/leftovers';
 import { ALPHA_KINDS, adoptionCommands, ownedDefinitions } from '../checks/kinds.ts';
 import type { Facts } from '../facts.ts';
 import { type ApiStage, type Hop, parseVersion, pathFrom, stageOf } from '../versions.ts';

@@ -1,6 +1,6 @@
 /** Plans the migration of one cluster. Only reads, and changes nothing in the cluster. */
 
-import type { Node } from '../../../api/kubernetes.ts';
+import type { Node } from '#api/objects';
 import { stageIn } from '../checks/installation.ts';
 import type { Facts } from '../facts.ts';
 import { groupsOf } from '../origins.ts';

@@ -4,8 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { LivesSummary } from '../../../replay/lives/lives-result.ts';
-import type { NodeEvent, ReplayResult, ReplayRun } from '../../../replay/result.ts';
+import type { LivesSummary, NodeEvent, ReplayResult, ReplayRun } from '#replay/run';
 import { lifeRows } from '../lives.ts';
 import { amount, dateTime, spanText } from '../units.ts';
 import { Html, html, json } from './html.ts';

@@ -1,5 +1,5 @@
 /** Prepares the plots of a replay's page. */
-import type { ReplayResult, ReplaySeries, WaitingSummary } from '../../../replay/result.ts';
+import type { ReplayResult, ReplaySeries, WaitingSummary } from '#replay/run';
 import { type Downsampling, downsample, rowsPerPoint } from '../downsample.ts';
 import { waitedPods } from '../figures.ts';
 import type { Plot, PlotLine, Unit } from './plot.ts';

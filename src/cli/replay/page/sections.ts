@@ -1,7 +1,7 @@
 /** Renders the sections of a replay's page. */
 
-import { own } from '../../../lib/own.ts';
-import type { ReplayResult, ReplayRun } from '../../../replay/result.ts';
+import { own } from '#lib';
+import type { ReplayResult, ReplayRun } from '#replay/run';
 import { costDifference, sentences, unfinishedSentences } from '../compare.ts';
 import { FIGURES, waitedPods } from '../figures.ts';
 import { livesCost } from '../lives.ts';

@@ -1,11 +1,7 @@
 /** Evaluates disruption budgets of NodePools, which limit the number of nodes that may be unavailable at a time. */
-import { isTrue } from '../../../api/conditions.ts';
-import { parseDuration } from '../../../api/duration.ts';
-import { NODEPOOL_LABEL } from '../../../api/labels.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
-import { messageOf } from '../../../lib/error-message.ts';
-import { remembering } from '../../../lib/remembering.ts';
-import { timestamp } from '../../../lib/times.ts';
+import { isTrue, NODEPOOL_LABEL, type NodePool } from '#api/objects';
+import { parseDuration } from '#api/values';
+import { messageOf, remembering, timestamp } from '#lib';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
 import { nextHitMs } from './hits.ts';

@@ -1,8 +1,8 @@
 /** Predicts the number of nodes that a NodePool's budgets allow over time, and warns about unusual budgets. */
-import { parseDuration } from '../../../api/duration.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
-import { messageOf } from '../../../lib/error-message.ts';
-import { timestamp } from '../../../lib/times.ts';
+
+import type { NodePool } from '#api/objects';
+import { parseDuration } from '#api/values';
+import { messageOf, timestamp } from '#lib';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
 import { allowances, type Budget, budgetsOf, isBudgetActive, isFor, UNLIMITED, valueInForce } from './budgets.ts';

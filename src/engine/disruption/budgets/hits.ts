@@ -1,6 +1,6 @@
 /** Computes the hits of schedules. */
 import type { Cron } from 'croner';
-import { parseCron } from '../../../api/cron.ts';
+import { parseCron } from '#api/values';
 
 /** Cached hit. It is the next hit for all times from `fromMs` until the hit. */
 interface Found {

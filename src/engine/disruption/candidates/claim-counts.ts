@@ -1,6 +1,6 @@
 /** Counts the NodeClaims of a NodePool by state. */
-import { NODEPOOL_LABEL } from '../../../api/labels.ts';
-import { remembering } from '../../../lib/remembering.ts';
+import { NODEPOOL_LABEL } from '#api/objects';
+import { remembering } from '#lib';
 import type { EngineNode } from '../../model.ts';
 
 /** Number of NodeClaims of a NodePool by state. Each NodeClaim has exactly one state. */

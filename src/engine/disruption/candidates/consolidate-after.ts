@@ -1,9 +1,14 @@
 /** Computes when a node has been quiet for long enough to be consolidated. */
-import { clearCondition, getCondition, NODECLAIM_CONDITIONS, setCondition } from '../../../api/conditions.ts';
-import { NEVER, readDurationOrNever } from '../../../api/duration.ts';
-import type { NodeClaim } from '../../../api/nodeclaim.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
-import { timeOf } from '../../../lib/times.ts';
+import {
+  clearCondition,
+  getCondition,
+  NODECLAIM_CONDITIONS,
+  type NodeClaim,
+  type NodePool,
+  setCondition,
+} from '#api/objects';
+import { NEVER, readDurationOrNever } from '#api/values';
+import { timeOf } from '#lib';
 import type { EngineClaim } from '../../input.ts';
 
 /**

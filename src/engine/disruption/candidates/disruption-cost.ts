@@ -1,10 +1,8 @@
 /** Computes the cost and the savings of the removal of a node. */
 
-import { readDurationOrNever } from '../../../api/duration.ts';
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import { own } from '../../../lib/own.ts';
-import { remembering } from '../../../lib/remembering.ts';
-import { timeOf } from '../../../lib/times.ts';
+import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
+import { readDurationOrNever } from '#api/values';
+import { own, remembering, timeOf } from '#lib';
 import { billedUsdPerHour } from '../../billed-price.ts';
 import { surplusUsdPerHour } from '../../cpu-credits.ts';
 import type { EngineClaim, EnginePod } from '../../input.ts';

@@ -1,7 +1,6 @@
 /** Reads the mark of nodes that kube-scheduler should fill last. */
-import type { Taint } from '../../../api/kubernetes.ts';
-import { EMPTYING_TAINT } from '../../../api/labels.ts';
-import { timeOf } from '../../../lib/times.ts';
+import { EMPTYING_TAINT, type Taint } from '#api/objects';
+import { timeOf } from '#lib';
 import { sameTaint } from '../../taints.ts';
 
 interface Tainted {

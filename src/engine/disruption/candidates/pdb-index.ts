@@ -1,6 +1,6 @@
 /** Finds the PodDisruptionBudgets that select a pod, without a comparison of every budget with every pod. */
-import type { LabelSelector, ObjectMeta, PodDisruptionBudget } from '../../../api/kubernetes.ts';
-import { remembering } from '../../../lib/remembering.ts';
+import type { LabelSelector, ObjectMeta, PodDisruptionBudget } from '#api/objects';
+import { remembering } from '#lib';
 import type { EnginePod } from '../../input.ts';
 import { selects } from '../../selectors.ts';
 

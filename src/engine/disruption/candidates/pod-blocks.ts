@@ -1,7 +1,6 @@
 /** Decides if a pod must stay on its node because of its annotation or of PodDisruptionBudgets. */
-import { getCondition } from '../../../api/conditions.ts';
-import type { ObjectMeta, PodDisruptionBudget } from '../../../api/kubernetes.ts';
-import { remembering } from '../../../lib/remembering.ts';
+import { getCondition, type ObjectMeta, type PodDisruptionBudget } from '#api/objects';
+import { remembering } from '#lib';
 import type { EnginePod } from '../../input.ts';
 import { compareText } from '../../instance-types.ts';
 import type { EngineNode } from '../../model.ts';

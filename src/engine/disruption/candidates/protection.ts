@@ -1,7 +1,8 @@
 /** Interprets the do-not-disrupt annotation of a pod. */
-import { parseDuration } from '../../../api/duration.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/labels.ts';
-import { remembering } from '../../../lib/remembering.ts';
+
+import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
+import { parseDuration } from '#api/values';
+import { remembering } from '#lib';
 import type { EnginePod } from '../../input.ts';
 import { isActive } from '../../pods.ts';
 

@@ -1,9 +1,7 @@
 /** Shared code of the methods that reduce the cost of the cluster. */
 
-import { isTrue } from '../../../api/conditions.ts';
-import { NEVER } from '../../../api/duration.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import { consolidationPolicy } from '../../../api/policy.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, isTrue, ZONE_LABEL } from '#api/objects';
+import { consolidationPolicy, NEVER } from '#api/values';
 import { RESERVED } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';

@@ -1,6 +1,6 @@
 /** Replaces nodes that have drifted from their NodePool or NodeClass, one at a time. */
-import { getCondition, isTrue } from '../../../api/conditions.ts';
-import { timeOf } from '../../../lib/times.ts';
+import { getCondition, isTrue } from '#api/objects';
+import { timeOf } from '#lib';
 import { awaitsMaintenance } from '../../maintenance.ts';
 import type { Candidate } from '../command.ts';
 import {

@@ -1,6 +1,6 @@
 /** Removes nodes without pods that need another node. */
-import { isTrue } from '../../../api/conditions.ts';
-import { NEVER } from '../../../api/duration.ts';
+import { isTrue } from '#api/objects';
+import { NEVER } from '#api/values';
 import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
 import { bySavings, type Candidate, type Command, isEmpty } from '../command.ts';
 import {

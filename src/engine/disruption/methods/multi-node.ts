@@ -1,6 +1,6 @@
 /** Removes several nodes in one command, with at most one replacement. */
 
-import { consolidationPolicy } from '../../../api/policy.ts';
+import { consolidationPolicy } from '#api/values';
 import { requirementsOf } from '../../instance-types.ts';
 import type { InstanceType } from '../../model.ts';
 import { extrasUsdPerHour, type NodeExtras } from '../../node-extras.ts';

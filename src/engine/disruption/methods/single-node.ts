@@ -1,6 +1,6 @@
 /** Removes or replaces one node at a time. */
 
-import { messageOf } from '../../../lib/error-message.ts';
+import { messageOf } from '#lib';
 import { bySavings, type Candidate, type Command, savingsText, shortText } from '../command.ts';
 import {
   type DisruptionEvent,

@@ -1,6 +1,5 @@
 /** Replaces drifted nodes of NodePools with a fixed number of nodes, one for one, regardless of the pods on the nodes. */
-import { isTrue } from '../../../api/conditions.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
+import { isTrue, type NodePool } from '#api/objects';
 import { readableResources } from '../../resources.ts';
 import { templateClaim } from '../../static-pools.ts';
 import { type ClaimCounts, NO_CLAIMS } from '../candidates/claim-counts.ts';

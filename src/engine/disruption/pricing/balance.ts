@@ -2,9 +2,8 @@
  * Implements the `Balanced` policy of Karpenter: the savings of a move, as a share of the NodePool's cost, must justify the share
  * of disruption. If moves have a price, the policy needs a higher benefit instead (`move-price.ts`), and no move is scored.
  */
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
-import { remembering } from '../../../lib/remembering.ts';
+import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, type NodePool } from '#api/objects';
+import { remembering } from '#lib';
 import type { EngineNode, PoolInput } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';

@@ -2,10 +2,8 @@
  * Computes expectations about the nodes of a NodePool from the nodes and pods that run now. This data also
  * exists after a restart, so the operator must not store it.
  */
-import { getCondition, isTrue, READY } from '../../../api/conditions.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../api/labels.ts';
-import { remembering } from '../../../lib/remembering.ts';
-import { timeOf } from '../../../lib/times.ts';
+import { getCondition, INSTANCE_TYPE_LABEL, isTrue, NODEPOOL_LABEL, READY } from '#api/objects';
+import { remembering, timeOf } from '#lib';
 import type { EnginePod } from '../../input.ts';
 import type { PoolInput, Resources, StateNode } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';

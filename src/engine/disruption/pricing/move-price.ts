@@ -2,8 +2,7 @@
  * Computes if moving pods pays. The benefit of a move is its savings per hour multiplied by their expected duration. The price
  * of a move is the work that is lost or paid for twice.
  */
-import { remembering } from '../../../lib/remembering.ts';
-import { timeOf } from '../../../lib/times.ts';
+import { remembering, timeOf } from '#lib';
 import { podKey } from '../../pods.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
 import { jobOf, losesWork, workloadOf } from '../../workloads.ts';

@@ -1,5 +1,5 @@
 /** Narrows a replacement to the instance types that justify the move. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import { surplusUsdPerHour } from '../../cpu-credits.ts';
 import {
   compareText,

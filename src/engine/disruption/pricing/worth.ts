@@ -2,8 +2,8 @@
  * Computes the worth of the resources that pods request, at the best prices of new nodes. The cost of a node minus this worth is
  * the maximum that a replacement of the node can save.
  */
-import type { NodePool } from '../../../api/nodepool.ts';
-import { remembering } from '../../../lib/remembering.ts';
+import type { NodePool } from '#api/objects';
+import { remembering } from '#lib';
 import type { EnginePod } from '../../input.ts';
 import { allocatable, requirementsOf } from '../../instance-types.ts';
 import type { EngineNode, InstanceType, PoolInput, Resources } from '../../model.ts';

@@ -1,7 +1,6 @@
 /** Simulates a snapshot without some of its nodes with the solver. */
 
-import { NODEPOOL_LABEL } from '../../../api/labels.ts';
-import type { NodePool } from '../../../api/nodepool.ts';
+import { NODEPOOL_LABEL, type NodePool } from '#api/objects';
 import type { EnginePod } from '../../input.ts';
 import type { EngineNode, EngineSnapshot, Plan, Quiet, SolveOptions } from '../../model.ts';
 import { isHeavy } from '../../pod-bounds.ts';

@@ -7,7 +7,7 @@ import type {
   Tag,
   TagSpecification,
 } from '@aws-sdk/client-ec2';
-import { put } from '../../../lib/own.ts';
+import { put } from '#lib';
 import { applyFilters, page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import type { Machine } from '../state/machines.ts';

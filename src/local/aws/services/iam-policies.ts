@@ -9,7 +9,7 @@ import type {
   ListRolePoliciesRequest,
   PutRolePolicyRequest,
 } from '@aws-sdk/client-iam';
-import { tryRun } from '../../../lib/try-run.ts';
+import { tryRun } from '#lib';
 import type { Account } from '../state/account.ts';
 import type { StoredRole } from '../state/stored.ts';
 import { AwsError } from '../wire/error.ts';

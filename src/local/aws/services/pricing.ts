@@ -3,7 +3,7 @@
  */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Filter, GetProductsRequest, GetProductsResponse } from '@aws-sdk/client-pricing';
-import { own } from '../../../lib/own.ts';
+import { own } from '#lib';
 import { page } from '../filters.ts';
 import type { Account } from '../state/account.ts';
 import { AwsError } from '../wire/error.ts';

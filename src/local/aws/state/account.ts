@@ -1,7 +1,7 @@
 /** State of the local AWS: one account in one region. Services read and change it, and hold no other state. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import type { Cluster } from '@aws-sdk/client-eks';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { CallBook } from '../calls.ts';
 import type { EventBus } from '../events.ts';
 import type { PoolMatch } from '../fault-rules.ts';

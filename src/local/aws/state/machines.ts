@@ -5,7 +5,7 @@ import type {
   RequestLaunchTemplateData,
   StateReason,
 } from '@aws-sdk/client-ec2';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { CapacityType, InstanceListener, InstanceState, LocalInstance, LocalInstances, Tags } from '../types.ts';
 import type { StoredPlacementGroup, StoredReservation, StoredTemplate } from './stored.ts';
 

@@ -1,7 +1,7 @@
 /** SQS queues: messages with visibility timeouts, receive counts, retention, and long polling. */
 import { createHash } from 'node:crypto';
 import type { MessageAttributeValue } from '@aws-sdk/client-sqs';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { Random } from '../random.ts';
 import type { Tags } from '../types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Decodes the form-encoded requests of EC2 (`Filter.1.Value.2=x`) and of older query services (`Tags.member.1.Key`).
  */
-import { put } from '../../../lib/own.ts';
+import { put } from '#lib';
 import { AwsError, missingParameter } from './error.ts';
 import type { Member, Shape } from './shape.ts';
 

@@ -1,5 +1,5 @@
 /** A service: its protocol and handlers, and the decoding and encoding of calls. */
-import { own, put } from '../../../lib/own.ts';
+import { own, put } from '#lib';
 import { AwsError } from './error.ts';
 import { decodeJson, encodeJson } from './json.ts';
 import { decodeQuery } from './query.ts';

@@ -1,6 +1,6 @@
 /** The API server without its HTTP port: objects, validation rules, and controllers that run in the server. */
 import { randomInt, randomUUID } from 'node:crypto';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { IpFamily } from './admission/services.ts';
 import type { Core, Randomness } from './core.ts';
 import { cleanUp, protectVolumes } from './in-server/cleanup.ts';

@@ -1,5 +1,5 @@
 /** State and options that all operations of the server share. */
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { Registry } from './resources/registry.ts';
 import type { ObjectStore } from './storage/store.ts';
 

@@ -1,6 +1,5 @@
 /** JSON values of the API server. Stored objects are immutable: writers must clone them first. */
-import { cloneJson as clone, sameJson as equal } from '../../../lib/json-object.ts';
-import { own } from '../../../lib/own.ts';
+import { cloneJson as clone, sameJson as equal, own } from '#lib';
 
 export { clone, equal };
 

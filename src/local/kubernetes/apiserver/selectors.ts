@@ -1,7 +1,7 @@
 /** Label and field selectors, in queries and in specs. */
-import type { LabelSelector, StringMap } from '../../../api/kubernetes.ts';
-import { selects } from '../../../engine/selectors.ts';
-import { own } from '../../../lib/own.ts';
+import type { LabelSelector, StringMap } from '#api/objects';
+import { selects } from '#engine/model';
+import { own } from '#lib';
 import { labelValueError } from './admission/names.ts';
 import type { ApiObject } from './json.ts';
 import { at, list, record, records, text } from './json.ts';

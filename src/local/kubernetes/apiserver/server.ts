@@ -3,7 +3,7 @@
  * kubectl can use it. It does not authenticate: every process on this machine has full access.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { listen, stop as stopServer } from '../../../process/http-server.ts';
+import { listen, stop as stopServer } from '#process/server';
 import { type ApiOptions, openApi } from './api.ts';
 import type { Core } from './core.ts';
 import { bodyOf, sendError } from './http/call.ts';

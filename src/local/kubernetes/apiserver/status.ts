@@ -1,8 +1,8 @@
 /** Errors of the API as `Status` objects. */
-import { show } from '../../../api/schema/cause.ts';
+import { show } from '#api/schema';
 import type { Json } from './json.ts';
 
-export { invalid as invalidValue, notSupported, requiredValue, tooLong, tooMany } from '../../../api/schema/cause.ts';
+export { invalid as invalidValue, notSupported, requiredValue, tooLong, tooMany } from '#api/schema';
 
 /** One cause in a Status's details; `field` is a path such as `spec.replicas`. */
 export interface Cause {

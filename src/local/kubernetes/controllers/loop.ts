@@ -1,5 +1,5 @@
 /** A level-based control loop with retries. It processes each key sequentially, and uses only the latest state. */
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 
 export interface LoopOptions {
   readonly name: string;

@@ -2,13 +2,20 @@
  * Sets the Ready condition of nodes with a silent kubelet to Unknown, updates taints according to the Ready condition,
  * and evicts pods because of NoExecute taints.
  */
-import { getCondition } from '../../../api/conditions.ts';
-import { LEASE, NODE, POD } from '../../../api/kinds.ts';
-import type { Condition, Lease, Node, Pod, Taint } from '../../../api/kubernetes.ts';
-import { tolerates } from '../../../engine/taints.ts';
-import { keyOf, refOf } from '../../../kube/store.ts';
-import { sameJson } from '../../../lib/json-object.ts';
-import { timestamp } from '../../../lib/times.ts';
+import {
+  type Condition,
+  getCondition,
+  LEASE,
+  type Lease,
+  NODE,
+  type Node,
+  POD,
+  type Pod,
+  type Taint,
+} from '#api/objects';
+import { tolerates } from '#engine/model';
+import { keyOf, refOf } from '#kube/client';
+import { sameJson, timestamp } from '#lib';
 import type { Cache } from '../../cache.ts';
 import { isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

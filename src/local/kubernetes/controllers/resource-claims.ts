@@ -1,8 +1,14 @@
 /** Resource claims: creates claims from templates, and frees and deletes claims whose pods have ended. */
-import type { ClaimConsumer, ResourceClaim, ResourceClaimTemplate } from '../../../api/dra/objects.ts';
-import { POD, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE } from '../../../api/kinds.ts';
-import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf, refOf } from '../../../kube/store.ts';
+import {
+  type ClaimConsumer,
+  POD,
+  type Pod,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+} from '#api/objects';
+import { keyOf, refOf } from '#kube/client';
 import type { Cache } from '../../cache.ts';
 import { isConflict, isGone, type ObjectClient } from '../../client.ts';
 import { controllerOf, controllerUid, ownerReference } from '../../owner-references.ts';

@@ -1,9 +1,19 @@
 /** Persistent volumes: provisions volumes for claims, binds both, and deletes released volumes. */
 
-import { NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS } from '../../../api/kinds.ts';
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../../api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../api/labels.ts';
-import { keyOf, refOf } from '../../../kube/store.ts';
+import {
+  NODE,
+  type Node,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  POD,
+  type Pod,
+  STORAGE_CLASS,
+  type StorageClass,
+  ZONE_LABEL,
+} from '#api/objects';
+import { keyOf, refOf } from '#kube/client';
 import type { Cache } from '../../cache.ts';
 import { isConflict, isGone, type ObjectClient } from '../../client.ts';
 import { ownerReference } from '../../owner-references.ts';

@@ -1,8 +1,16 @@
 /** Attaches the CSI volumes of bound pods to their nodes, and detaches them when the last pod is gone. */
 
 import { createHash } from 'node:crypto';
-import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../api/kinds.ts';
-import type { PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment } from '../../../api/kubernetes.ts';
+import {
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  POD,
+  type Pod,
+  VOLUME_ATTACHMENT,
+  type VolumeAttachment,
+} from '#api/objects';
 import type { Cache } from '../../cache.ts';
 import { isConflict, isGone } from '../../client.ts';
 import type { Parts } from '../../parts.ts';

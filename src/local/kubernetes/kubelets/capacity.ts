@@ -1,8 +1,8 @@
 /** Capacity and allocatable resources of a machine, as computed by EC2's images and the kubelet. */
 
-import { DAEMON_SET } from '../../../api/kinds.ts';
-import { formatQuantity, parseQuantity } from '../../../api/quantity.ts';
-import { own } from '../../../lib/own.ts';
+import { DAEMON_SET } from '#api/objects';
+import { formatQuantity, parseQuantity } from '#api/values';
+import { own } from '#lib';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { ObjectClient } from '../../client.ts';
 import type { RunContainer } from './container-timing.ts';

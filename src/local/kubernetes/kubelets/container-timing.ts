@@ -2,7 +2,7 @@
  * Times until containers become ready and stop. No process runs. A probe fails if its command can only fail; otherwise
  * it succeeds as early as its settings allow.
  */
-import type { Container, Pod } from '../../../api/kubernetes.ts';
+import type { Container, Pod } from '#api/objects';
 
 /** A container with additional fields that only a kubelet reads. */
 export interface RunContainer extends Container {

@@ -1,8 +1,8 @@
 /** Runs the instances of the local AWS as nodes of the local cluster. */
 
-import { NODE, POD } from '../../../api/kinds.ts';
-import { pseudoRandom } from '../../../engine/pseudo-random.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { NODE, POD } from '#api/objects';
+import { pseudoRandom } from '#engine/model';
+import type { Clock } from '#lib/clock';
 import type { InstanceState, LocalInstance, LocalInstances } from '../../aws/types.ts';
 import type { Caches } from '../../cache.ts';
 import { isGone, type ObjectClient } from '../../client.ts';

@@ -1,10 +1,7 @@
 /** The kubelet of one machine: registers the node, sends heartbeats, and starts and stops its pods. */
-import { getCondition } from '../../../api/conditions.ts';
-import { CSI_NODE, LEASE, NODE, POD } from '../../../api/kinds.ts';
-import type { Lease, Node, Pod } from '../../../api/kubernetes.ts';
-import type { Resources } from '../../../engine/model.ts';
-import { resourcesOf as amountsOf } from '../../../engine/resources.ts';
-import { timestamp } from '../../../lib/times.ts';
+import { CSI_NODE, getCondition, LEASE, type Lease, NODE, type Node, POD, type Pod } from '#api/objects';
+import { resourcesOf as amountsOf, type Resources } from '#engine/model';
+import { timestamp } from '#lib';
 import type { LocalInstance } from '../../aws/types.ts';
 import { ApiError, isConflict, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

@@ -1,15 +1,18 @@
 /** The Node object that a kubelet registers. */
-import type { Condition, CSINode, Node, Taint } from '../../../api/kubernetes.ts';
 import {
   ARCH_LABEL,
+  type Condition,
+  type CSINode,
   HOSTNAME_LABEL,
   INSTANCE_TYPE_LABEL,
+  type Node,
   OS_LABEL,
   REGION_LABEL,
+  type Taint,
   ZONE_ID_LABEL,
   ZONE_LABEL,
-} from '../../../api/labels.ts';
-import { timestamp } from '../../../lib/times.ts';
+} from '#api/objects';
+import { timestamp } from '#lib';
 import type { LocalInstance } from '../../aws/types.ts';
 import type { Resources } from './capacity.ts';
 import type { KubeletConfig } from './userdata/index.ts';

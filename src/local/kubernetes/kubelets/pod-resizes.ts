@@ -2,14 +2,17 @@
  * Resizes the running pods of one kubelet in place. The status of a pod is its whole state: a resize is admitted when its
  * requests are allocated, and complete when they are in effect.
  */
-import { getCondition } from '../../../api/conditions.ts';
-import type { Container, ContainerStatus, Pod, ResourceRequirements } from '../../../api/kubernetes.ts';
-import { RESIZE_PENDING } from '../../../api/resize.ts';
-import type { Resources } from '../../../engine/model.ts';
-import { addResources, amountIn, podRequests } from '../../../engine/resources.ts';
-import type { Clock } from '../../../lib/clock.ts';
-import { sameJson } from '../../../lib/json-object.ts';
-import { timestamp } from '../../../lib/times.ts';
+import {
+  type Container,
+  type ContainerStatus,
+  getCondition,
+  type Pod,
+  RESIZE_PENDING,
+  type ResourceRequirements,
+} from '#api/objects';
+import { addResources, amountIn, podRequests, type Resources } from '#engine/model';
+import { sameJson, timestamp } from '#lib';
+import type { Clock } from '#lib/clock';
 import type { KubeletOptions } from './options.ts';
 
 const IN_PROGRESS = 'PodResizeInProgress';

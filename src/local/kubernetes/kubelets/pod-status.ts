@@ -1,8 +1,6 @@
 /** Pod statuses that a kubelet reports. */
-import { getCondition } from '../../../api/conditions.ts';
-import type { Condition, Container, Pod } from '../../../api/kubernetes.ts';
-import { defined } from '../../../lib/defined.ts';
-import { timestamp } from '../../../lib/times.ts';
+import { type Condition, type Container, getCondition, type Pod } from '#api/objects';
+import { defined, timestamp } from '#lib';
 import { withConditions } from '../../conditions.ts';
 import { type RunContainer, readyAfterMs } from './container-timing.ts';
 import { startResources } from './pod-resizes.ts';

@@ -1,9 +1,7 @@
 /** Requests of pods in the units of the engine, cached by spec. */
-import type { Container, Pod, PodSpec } from '../../../api/kubernetes.ts';
-import { isRequestedByStatus } from '../../../api/resize.ts';
-import type { Resources } from '../../../engine/model.ts';
-import { defaultRequests, podRequests as requestsOf } from '../../../engine/resources.ts';
-import { own } from '../../../lib/own.ts';
+import { type Container, isRequestedByStatus, type Pod, type PodSpec } from '#api/objects';
+import { defaultRequests, type Resources, podRequests as requestsOf } from '#engine/model';
+import { own } from '#lib';
 
 export function add(sum: Record<string, number>, amounts: Resources, sign: 1 | -1 = 1): void {
   for (const [name, amount] of Object.entries(amounts)) sum[name] = (own(sum, name) ?? 0) + sign * amount;

@@ -1,6 +1,11 @@
 /** Binds a pod's unbound claims to volumes after its node is chosen, and before the pod is bound. */
-import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM } from '../../../api/kinds.ts';
-import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
+import {
+  type Node,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolumeClaim,
+  type Pod,
+} from '#api/objects';
 import type { Cache } from '../../cache.ts';
 import type { Parts } from '../../parts.ts';
 import { claimUses, reaches, satisfies } from './volumes.ts';

@@ -1,5 +1,5 @@
 /** A cluster in which one node has other pods, to evaluate preemptions and nominations without changing the cluster. */
-import type { Pod } from '../../../api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { add, podRequests, scoredRequests } from './amounts.ts';
 import { type Counted, isSpread } from './domain-counts.ts';
 import { antiTerms, hasAffinity } from './pod-affinity.ts';

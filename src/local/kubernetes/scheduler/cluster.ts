@@ -3,18 +3,18 @@ import {
   CSI_NODE,
   NAMESPACE,
   NODE,
+  type Node,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  type Pod,
+  REGION_LABEL,
   STORAGE_CLASS,
-} from '../../../api/kinds.ts';
-import type { Node, Pod } from '../../../api/kubernetes.ts';
-import { REGION_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
-import type { Resources } from '../../../engine/model.ts';
-import { resourcesOf } from '../../../engine/resources.ts';
-import { keyOf } from '../../../kube/store.ts';
-import { sameJson } from '../../../lib/json-object.ts';
-import { own } from '../../../lib/own.ts';
+  ZONE_LABEL,
+} from '#api/objects';
+import { type Resources, resourcesOf } from '#engine/model';
+import { keyOf } from '#kube/client';
+import { own, sameJson } from '#lib';
 import type { Caches } from '../../cache.ts';
 import { add, podRequests, scoredRequests } from './amounts.ts';
 import { DefaultSelectors } from './default-selectors.ts';

@@ -1,8 +1,7 @@
 /** Rules of a pod that count other pods: required affinity and anti-affinity, and hard topology spread constraints. */
-import type { LabelSelector, Node, Pod } from '../../../api/kubernetes.ts';
-import { selects } from '../../../engine/selectors.ts';
-import { sameJson } from '../../../lib/json-object.ts';
-import { own } from '../../../lib/own.ts';
+import type { LabelSelector, Node, Pod } from '#api/objects';
+import { selects } from '#engine/model';
+import { own, sameJson } from '#lib';
 
 interface Rule {
   readonly topologyKey: string;

@@ -1,8 +1,15 @@
 /** Selectors of pods with the same Services and controller. System default constraints spread such pods. */
-import { REPLICA_SET, REPLICATION_CONTROLLER, SERVICE, STATEFUL_SET } from '../../../api/kinds.ts';
-import type { LabelSelector, Pod, Service } from '../../../api/kubernetes.ts';
-import { controllerOf } from '../../../api/object-fields.ts';
-import { selects } from '../../../engine/selectors.ts';
+import {
+  controllerOf,
+  type LabelSelector,
+  type Pod,
+  REPLICA_SET,
+  REPLICATION_CONTROLLER,
+  SERVICE,
+  type Service,
+  STATEFUL_SET,
+} from '#api/objects';
+import { selects } from '#engine/model';
 import type { Cache, Caches } from '../../cache.ts';
 
 type ControllerSelector = (ref: { readonly namespace: string; readonly name: string }) => LabelSelector | undefined;

@@ -1,7 +1,7 @@
 /** Number of matching pods in each domain of a topology. Changes update the counts. */
-import type { LabelSelector, Pod, StringMap } from '../../../api/kubernetes.ts';
-import { selects } from '../../../engine/selectors.ts';
-import { own } from '../../../lib/own.ts';
+import type { LabelSelector, Pod, StringMap } from '#api/objects';
+import { selects } from '#engine/model';
+import { own } from '#lib';
 
 /** Pods to count, and their topology. */
 export interface Spread {

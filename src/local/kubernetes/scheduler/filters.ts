@@ -1,8 +1,7 @@
 /** The filters in kube-scheduler's order. A node is reported with the reasons of the first filter that rejects it. */
-import type { Pod, Taint, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
-import { type HostPort, portConflict } from '../../../engine/host-ports.ts';
-import { selects } from '../../../engine/selectors.ts';
-import { own } from '../../../lib/own.ts';
+import type { Pod, Taint, TopologySpreadConstraint } from '#api/objects';
+import { type HostPort, portConflict, selects } from '#engine/model';
+import { own } from '#lib';
 import { podRequests } from './amounts.ts';
 import { dynamicResources } from './devices/filter.ts';
 import type { Counted } from './domain-counts.ts';

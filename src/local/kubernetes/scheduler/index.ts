@@ -1,22 +1,22 @@
 /** A scheduler with kube-scheduler's filters, scores, queue, preemption and messages. */
-import { getCondition } from '../../../api/conditions.ts';
-import type { ResourceClaim } from '../../../api/dra/objects.ts';
 import {
   CSI_NODE,
+  getCondition,
   NAMESPACE,
   NODE,
+  type Node,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolumeClaim,
   POD,
   POD_DISRUPTION_BUDGET,
+  type Pod,
   type RESOURCE_CLAIM,
+  type ResourceClaim,
   STORAGE_CLASS,
-} from '../../../api/kinds.ts';
-import type { Node, PersistentVolumeClaim, Pod } from '../../../api/kubernetes.ts';
-import type { Clock } from '../../../lib/clock.ts';
-import { sameJson } from '../../../lib/json-object.ts';
-import { own } from '../../../lib/own.ts';
-import { timestamp } from '../../../lib/times.ts';
+} from '#api/objects';
+import { own, sameJson, timestamp } from '#lib';
+import type { Clock } from '#lib/clock';
 import type { Caches } from '../../cache.ts';
 import { ApiError, isGone } from '../../client.ts';
 import { withConditions } from '../../conditions.ts';

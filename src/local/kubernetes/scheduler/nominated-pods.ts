@@ -1,6 +1,6 @@
 /** Pods that wait for the termination of the pods that they preempt. The room on their node is kept for them. */
-import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf } from '../../../kube/store.ts';
+import type { Pod } from '#api/objects';
+import { keyOf } from '#kube/client';
 import { withPods } from './changed-node.ts';
 import { firstRefusalOn } from './filters.ts';
 import { priorityOf } from './priority.ts';

@@ -1,6 +1,6 @@
-import type { Pod, PodAffinityTerm } from '../../../api/kubernetes.ts';
-import { selects } from '../../../engine/selectors.ts';
-import { own } from '../../../lib/own.ts';
+import type { Pod, PodAffinityTerm } from '#api/objects';
+import { selects } from '#engine/model';
+import { own } from '#lib';
 import { withLabelKeys } from './selectors.ts';
 import type { Check, ClusterView, Filter } from './view.ts';
 

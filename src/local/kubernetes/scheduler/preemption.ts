@@ -1,8 +1,7 @@
 /** Preemption: pods with lower priority make room for a pod that fits on no node. The rules are those of kube-scheduler. */
-import { getCondition } from '../../../api/conditions.ts';
-import type { LabelSelector, Pod, PodDisruptionBudget } from '../../../api/kubernetes.ts';
-import { selects } from '../../../engine/selectors.ts';
-import { own } from '../../../lib/own.ts';
+import { getCondition, type LabelSelector, type Pod, type PodDisruptionBudget } from '#api/objects';
+import { selects } from '#engine/model';
+import { own } from '#lib';
 import { podRequests } from './amounts.ts';
 import { withPods } from './changed-node.ts';
 import { firstRefusalOn, nodeAffinity, nodeUnschedulable } from './filters.ts';

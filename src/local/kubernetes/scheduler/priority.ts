@@ -1,3 +1,3 @@
-import type { Pod } from '../../../api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 
 export const priorityOf = ({ spec }: Pod): number => spec.priority ?? 0;

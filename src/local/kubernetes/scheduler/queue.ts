@@ -1,7 +1,7 @@
 /** Pending pods: ready pods in kube-scheduler's order, and refused pods that wait for an event that may help them. */
-import type { Pod } from '../../../api/kubernetes.ts';
-import { keyOf } from '../../../kube/store.ts';
-import { sameJson } from '../../../lib/json-object.ts';
+import type { Pod } from '#api/objects';
+import { keyOf } from '#kube/client';
+import { sameJson } from '#lib';
 import { podRequests } from './amounts.ts';
 import { hasRules } from './counted-pods.ts';
 import { priorityOf } from './priority.ts';

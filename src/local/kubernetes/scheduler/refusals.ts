@@ -1,5 +1,5 @@
 /** Refusals of pods, so that equal pods are not tried on the same nodes again. */
-import type { Pod } from '../../../api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { Cluster } from './cluster.ts';
 import type { Verdict } from './filters.ts';
 

@@ -1,8 +1,7 @@
 /** Node selectors with the semantics of Kubernetes. */
-import type { LabelSelector, Node, NodeSelectorRequirement, NodeSelectorTerm, Pod } from '../../../api/kubernetes.ts';
-import { holds } from '../../../engine/selectors.ts';
-import { parseInteger } from '../../../lib/integers.ts';
-import { own } from '../../../lib/own.ts';
+import type { LabelSelector, Node, NodeSelectorRequirement, NodeSelectorTerm, Pod } from '#api/objects';
+import { holds } from '#engine/model';
+import { own, parseInteger } from '#lib';
 
 function meets(requirement: Omit<NodeSelectorRequirement, 'key'>, value: string | undefined): boolean {
   const { operator, values = [] } = requirement;

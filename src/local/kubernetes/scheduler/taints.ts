@@ -1,5 +1,5 @@
-import type { Node, Taint, Toleration } from '../../../api/kubernetes.ts';
-import { untolerated } from '../../../engine/taints.ts';
+import type { Node, Taint, Toleration } from '#api/objects';
+import { untolerated } from '#engine/model';
 import type { Filter } from './view.ts';
 
 export const findUntolerated = (

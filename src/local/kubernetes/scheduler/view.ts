@@ -10,8 +10,8 @@ import type {
   Pod,
   StorageClass,
   StringMap,
-} from '../../../api/kubernetes.ts';
-import type { Resources } from '../../../engine/model.ts';
+} from '#api/objects';
+import type { Resources } from '#engine/model';
 import type { DeviceCluster } from './devices/device-cluster.ts';
 import type { DomainCounts } from './domain-counts.ts';
 

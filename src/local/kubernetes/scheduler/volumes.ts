@@ -1,6 +1,6 @@
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../../api/kubernetes.ts';
-import { parseQuantity } from '../../../api/quantity.ts';
-import { own } from '../../../lib/own.ts';
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '#api/objects';
+import { parseQuantity } from '#api/values';
+import { own } from '#lib';
 import { matchesAnyTerm } from './selectors.ts';
 import type { Check, ClusterView, Filter, PodRefusal } from './view.ts';
 

@@ -1,6 +1,6 @@
 /** Generates traces from a seed. The functions are pure, so the same options always result in the same trace. */
-import { formatDuration } from '../../../api/duration.ts';
-import { timestamp } from '../../../lib/times.ts';
+import { formatDuration } from '#api/values';
+import { timestamp } from '#lib';
 import type { Trace } from '../trace.ts';
 import { batch, ciBursts } from './batch.ts';
 import { largePods, onePerNode, rollingUpdates, slowStart, zonalState } from './constrained-services.ts';

@@ -1,5 +1,5 @@
 /** Merges streams of events that are sorted by time. */
-import { EarliestFirst } from '../../../lib/earliest-first.ts';
+import { EarliestFirst } from '#lib';
 import type { TraceEvent } from '../trace.ts';
 
 interface Head {

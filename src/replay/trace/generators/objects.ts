@@ -1,6 +1,13 @@
 /** Objects of generated traces. */
-import type { KubeObject, PodSpec, Toleration, TopologySpreadConstraint } from '../../../api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, HOSTNAME_LABEL, ZONE_LABEL } from '../../../api/labels.ts';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  HOSTNAME_LABEL,
+  type KubeObject,
+  type PodSpec,
+  type Toleration,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
 import { BACKOFF_LIMIT } from '../objects.ts';
 import type { Random } from './random.ts';
 

@@ -1,7 +1,7 @@
 /** Random numbers of a generator. They depend only on the seed and the name, not on other parts of the trace. */
 
-import { pseudoRandom } from '../../../engine/pseudo-random.ts';
-import { hashText } from '../../../lib/fnv.ts';
+import { pseudoRandom } from '#engine/model';
+import { hashText } from '#lib';
 
 /** Log-normal distribution of positive numbers, defined by its median and 95th percentile. */
 export interface LogNormal {

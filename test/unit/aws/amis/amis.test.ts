@@ -1,12 +1,12 @@
 import type { Image } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { AmiSelectorTerm } from '../../../../src/api/ec2-nodeclass.ts';
+import type { AmiSelectorTerm } from '#api/objects';
+import { silent } from '#observe/logger';
 import { amiStatus, selectAmis } from '../../../../src/aws/amis/amis.ts';
 import type { Alias } from '../../../../src/aws/amis/families.ts';
 import { aliasParameters, amiQueries, STANDARD } from '../../../../src/aws/amis/queries.ts';
 import type { Parameter, SsmParameters } from '../../../../src/aws/ssm.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';
 
 const NOW = Date.UTC(2026, 7, 1);

@@ -18,10 +18,10 @@ import { GetProductsCommand } from '@aws-sdk/client-pricing';
 import { DeleteMessageCommand, GetQueueUrlCommand, ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { openFence } from '#kube/client';
 import type { UnusableAnswer } from '../../../../src/aws/answers/unusable.ts';
 import { type Clients, createClients } from '../../../../src/aws/clients.ts';
 import { isUnanswered } from '../../../../src/aws/errors.ts';
-import { openFence } from '../../../../src/kube/fence.ts';
 import { type Endpoint, serveAws } from '../support/endpoint.ts';
 
 let endpoint: Endpoint;

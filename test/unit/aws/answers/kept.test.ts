@@ -1,8 +1,6 @@
 /** State that the provider keeps while the responses of AWS cannot be used. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { EC2_NODE_CLASS, getCondition, INSTANCE_TYPE_LABEL, NODE_CLAIM } from '#api/objects';
 import { type ProxiedRequest, type RewritingProxy, startRewritingProxy } from '../../../hostile/rewriting-proxy.ts';
 import { operationOf } from '../../../hostile/spoilt-answers.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';

@@ -1,9 +1,7 @@
 /** Findings of the doctor about NodePools that cannot launch nodes. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Condition } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { type Condition, EC2_NODE_CLASS, NODE_POOL, type NodePool } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { CLUSTER, type Examined, examinedWorld } from './support.ts';
 

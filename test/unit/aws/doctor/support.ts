@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startWorld, type World } from '#local/world';
 import { examine, type Finding } from '../../../../src/aws/doctor/doctor.ts';
-import { startWorld, type World } from '../../../../src/local/world.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
 
 export const CLUSTER = 'test';

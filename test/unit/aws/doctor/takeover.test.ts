@@ -1,8 +1,17 @@
 /** Findings of the doctor about a cluster with a Karpenter installation. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DEPLOYMENT, EC2_NODE_CLASS, LEASE, NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Condition, Node, Workload } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import {
+  type Condition,
+  DEPLOYMENT,
+  EC2_NODE_CLASS,
+  LEASE,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  type Node,
+  type NodeClaim,
+  type Workload,
+} from '#api/objects';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { connect } from '../../../support/kube-api.ts';
 import { CLUSTER, type Examined, examinedWorld } from './support.ts';

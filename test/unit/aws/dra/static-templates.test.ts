@@ -1,10 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { GPU_LAYOUTS } from '../../../../src/api/dra/gpu-tables.ts';
-import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
+import { GPU_LAYOUTS } from '#api/devices';
+import type { ResourceClaim } from '#api/objects';
+import { combinedTemplates, type DeviceTemplates, templatePools } from '#engine/devices';
 import { type GpuSharing, gpuSharing, staticTemplates } from '../../../../src/aws/dra/static-templates.ts';
-import { templatePools } from '../../../../src/engine/dra/device-templates.ts';
-import { combinedTemplates } from '../../../../src/engine/dra/driver-template.ts';
-import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.ts';
 import { instanceType } from '../../engine/build.ts';
 import { claim, deviceClass, newNode, request, selecting, world } from '../../engine/dra/build.ts';
 

@@ -1,9 +1,8 @@
 /** Law of all error codes of EC2: no code ends in a wait without another attempt. The provider uses the local AWS over HTTP. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type NodeClaim } from '#api/objects';
+import { CreateFailed, causeOf, InsufficientCapacity } from '#cloud';
 import { classOf } from '../../../../src/aws/error-codes.ts';
-import { CreateFailed, causeOf, InsufficientCapacity } from '../../../../src/cloud/errors.ts';
 import { Account, only } from '../support/account.ts';
 
 const SECOND = 1000;

@@ -1,9 +1,8 @@
 /** The launcher keeps a bounded number of filtered lists of instance types. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type NodeClaim, ZONE_LABEL } from '#api/objects';
+import type { InstanceType } from '#engine/model';
 import { LAUNCHES_KEPT, LaunchChoices } from '../../../../src/aws/fleet/launch-choice.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
 
 const only = (key: string, value: string) => ({ key, operator: 'In', values: [value] }) as const;
 

@@ -1,9 +1,8 @@
 /** A lost response of EC2 neither launches an instance twice nor leaks one. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
-import type { FaultRule } from '../../../../src/local/aws/fault-rules.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type NodeClaim } from '#api/objects';
+import { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound } from '#cloud';
+import type { FaultRule } from '#local/aws';
 import { Account, only } from '../support/account.ts';
 
 const ON_DEMAND = only(CAPACITY_TYPE_LABEL, 'on-demand');

@@ -4,13 +4,13 @@
  */
 import type { CreateFleetError } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
+import { CreateFailed, InsufficientCapacity } from '#cloud';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { explainLaunchFailure } from '../../../../src/aws/errors.ts';
 import { type FleetContext, launchError, recordFleetErrors } from '../../../../src/aws/fleet/failures.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { type OfferingKey, UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
-import { CreateFailed, InsufficientCapacity } from '../../../../src/cloud/errors.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 
 const clock = { now: () => 0, sleep: async () => undefined, after: () => () => undefined };
 const SPOT_ROLE = 'AuthFailure.ServiceLinkedRoleCreationNotPermitted';

@@ -7,10 +7,9 @@ import {
   INSTANCE_SIZE_LABEL,
   INSTANCE_TYPE_LABEL,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
+} from '#api/objects';
+import { type InstanceType, type Offering, type Requirement, Requirements } from '#engine/model';
 import { chooseCapacityType, filterForLaunch } from '../../../../src/aws/fleet/launch-choice.ts';
-import type { InstanceType, Offering, Requirement } from '../../../../src/engine/model.ts';
-import { Requirements } from '../../../../src/engine/requirements.ts';
 
 const only = (key: string, value: string): Requirement => ({ key, operator: 'In', values: [value] });
 

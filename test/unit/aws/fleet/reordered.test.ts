@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { type InstanceType, Requirements } from '#engine/model';
 import { fleetRequest } from '../../../../src/aws/fleet/create-fleet.ts';
 import { isReordered } from '../../../../src/aws/fleet/launch-choice.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
-import { Requirements } from '../../../../src/engine/requirements.ts';
 
 const typed = (name: string, usdPerHour: number, listUsdPerHour?: number): InstanceType => ({
   name,

@@ -1,12 +1,10 @@
 /** Spot risk orders the types of a fleet request and removes no type from the request. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
+import { type InstanceType, type Requirement, Requirements, satisfiesMinValues } from '#engine/model';
 import { filterForLaunch, isReordered, MAX_FLEET_TYPES, overridesOf } from '../../../../src/aws/fleet/launch-choice.ts';
 import type { TemplateConfig } from '../../../../src/aws/launchtemplates/launchtemplates.ts';
 import type { ZonalSubnet } from '../../../../src/aws/subnets/subnets.ts';
-import { satisfiesMinValues } from '../../../../src/engine/instance-types.ts';
-import type { InstanceType, Requirement } from '../../../../src/engine/model.ts';
-import { Requirements } from '../../../../src/engine/requirements.ts';
 
 const only = (key: string, value: string): Requirement => ({ key, operator: 'In', values: [value] });
 const FAMILY = 'karpenter.k8s.aws/instance-family';

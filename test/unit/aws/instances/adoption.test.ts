@@ -4,12 +4,12 @@ import {
   EC2_NODECLASS_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type NodeClaim,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+} from '#api/objects';
+import type { InstanceType } from '#engine/model';
 import { couldHaveBought, Orphans } from '../../../../src/aws/instances/adoption.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
 
 const claim: NodeClaim = {
   apiVersion: 'karpenter.sh/v1',

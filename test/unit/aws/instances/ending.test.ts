@@ -1,10 +1,10 @@
 /** State that is kept of new and terminating instances, and its lifetime. */
 import { DescribeInstancesCommand, type EC2Client, type Instance } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
+import { createMetrics } from '#observe/setup';
 import { Instances } from '../../../../src/aws/instances/instances.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { noShifts } from '../../../../src/aws/zonalshift/zonalshift.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { settableClock } from '../../virtualclock.ts';
 
 const ID = 'i-1';

@@ -1,17 +1,16 @@
 /** Termination of instances without a NodeClaim, and the interval of the controller. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { NodeClaimNotFound } from '#cloud';
+import type { KubeClient, Ref } from '#kube/client';
+import type { EventNote } from '#kube/reconcilers';
+import { createMetrics } from '#observe/setup';
 import { CollectionReport } from '../../../../src/aws/collection-report.ts';
 import { clusterObject } from '../../../../src/aws/identity.ts';
 import { instanceGarbageCollection } from '../../../../src/aws/instances/garbage-collection.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
-import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
-import type { KubeClient, Ref } from '../../../../src/kube/client.ts';
-import type { EventNote } from '../../../../src/kube/events.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { handFed, recordingLog } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { type NodeClaim, PLACEMENT_GROUP_ID_LABEL, PLACEMENT_GROUP_PARTITION_LABEL } from '#api/objects';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
 import { partitionHook } from '../../../../src/aws/provider.ts';
 

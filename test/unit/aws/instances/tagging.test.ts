@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODE_CLAIM, type NodeClaim } from '#api/objects';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;

@@ -2,26 +2,35 @@
  * Launches a node for each pod in the same way as the operator, and returns the Nodes in the state in which pods are
  * bound.
  */
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TENANCY_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TENANCY_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+  ZONE_LABEL,
+} from '#api/objects';
+import type { Deps } from '#controllers';
+import { nodeClaimOf, OwnWrites, registration } from '#controllers/testing';
+import {
+  compatibleOfferings,
+  type PlannedClaim,
+  podKey,
+  Requirements,
+  requirementsOf,
+  type Snapshot,
+} from '#engine/model';
+import { solve } from '#engine/solve';
+import { decodeUserData } from '#local/machines';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { instanceLabels } from '../../../../src/aws/instances/claim.ts';
 import type { Instance } from '../../../../src/aws/instances/instance.ts';
 import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
-import { nodeClaimOf } from '../../../../src/controllers/claims.ts';
-import type { Deps } from '../../../../src/controllers/deps.ts';
-import { registration } from '../../../../src/controllers/nodeclaim/registration.ts';
-import { OwnWrites } from '../../../../src/controllers/own-writes.ts';
-import { compatibleOfferings, requirementsOf } from '../../../../src/engine/instance-types.ts';
-import type { PlannedClaim, Snapshot } from '../../../../src/engine/model.ts';
-import { podKey } from '../../../../src/engine/pods.ts';
-import { Requirements } from '../../../../src/engine/requirements.ts';
-import { solve } from '../../../../src/engine/solve.ts';
-import { decodeUserData } from '../../../../src/local/kubernetes/kubelets/userdata/index.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { present } from '../../../support/present.ts';
 import type { Account } from '../support/account.ts';
 

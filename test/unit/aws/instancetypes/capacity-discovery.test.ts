@@ -1,14 +1,11 @@
 /** Reports of nodes that have registered. */
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { Node } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, NODE_CLAIM, type Node, type NodeClaim } from '#api/objects';
+import type { InstanceType } from '#engine/model';
+import { silent } from '#observe/logger';
 import { capacityDiscovery } from '../../../../src/aws/instancetypes/capacity-discovery.ts';
 import type { InstanceTypes } from '../../../../src/aws/instancetypes/instancetypes.ts';
 import type { CapacityReport } from '../../../../src/aws/instancetypes/stored-capacities.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { FakeKube } from '../support/kube.ts';
 
 const GIB = 2 ** 30;

@@ -1,6 +1,6 @@
 /** The fields of a NodeClass that determine its instance types and their offerings. */
 import { expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
 import { classKey, offeringKey } from '../../../../src/aws/instancetypes/class-keys.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';
 

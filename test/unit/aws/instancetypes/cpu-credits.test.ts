@@ -1,7 +1,7 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
+import { ruleBuiltCatalogue } from '#local/machines';
 import { cpuCreditsOf } from '../../../../src/aws/instancetypes/cpu-credits.ts';
-import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
 
 const burstable = (name: string, architecture: 'x86_64' | 'arm64' = 'x86_64'): InstanceTypeInfo => ({
   InstanceType: name as NonNullable<InstanceTypeInfo['InstanceType']>,

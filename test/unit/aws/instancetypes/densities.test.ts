@@ -1,9 +1,9 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { sumOf } from '#engine/model';
+import { realClock } from '#lib/clock';
 import { Densities } from '../../../../src/aws/instancetypes/densities.ts';
-import { sumOf } from '../../../../src/engine/capacity-terms.ts';
-import { realClock } from '../../../../src/lib/clock.ts';
 
 const nodeClassOf = (maxPods: string): EC2NodeClass =>
   ({

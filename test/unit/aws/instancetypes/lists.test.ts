@@ -1,7 +1,7 @@
 /** Lists of instance types for NodeClasses. Unchanged types stay the same object. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '#api/objects';
+import type { InstanceType } from '#engine/model';
 import { Account, only } from '../support/account.ts';
 
 const MINUTE_MS = 60_000;

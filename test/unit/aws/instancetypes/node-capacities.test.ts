@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { sumsOf } from '#engine/testing';
+import { ConfigMapDocument } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
 import { capacityKeeper, NODE_CAPACITIES_NAME } from '../../../../src/aws/instancetypes/capacity-keeper.ts';
 import { NodeCapacities } from '../../../../src/aws/instancetypes/node-capacities.ts';
-import { sumsOf } from '../../../../src/engine/capacity-terms.ts';
-import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { present } from '../../../support/present.ts';
 import { MemoryKube } from '../../controllers/memory-kube.ts';
 import { recordingLog } from '../../kube/fakes.ts';

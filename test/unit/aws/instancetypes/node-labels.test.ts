@@ -3,25 +3,26 @@
  * kube-scheduler never binds the pod, and nodes are launched for it again and again.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
-import type { NodeSelectorRequirement, Pod } from '../../../../src/api/kubernetes.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_INTERRUPTIBLE_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
   HOSTNAME_LABEL,
   INSTANCE_TENANCY_LABEL,
+  type NodePool,
+  type NodeSelectorRequirement,
   PLACEMENT_GROUP_ID_LABEL,
   PLACEMENT_GROUP_PARTITION_LABEL,
+  type Pod,
   WELL_KNOWN_LABELS,
   WINDOWS_BUILD_LABEL,
-} from '../../../../src/api/labels.ts';
-import { labelValueErrors } from '../../../../src/api/names.ts';
-import type { NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { Requirements, STRICT } from '../../../../src/engine/requirements.ts';
-import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+} from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
+import { labelValueErrors } from '#api/values';
+import { Requirements, STRICT } from '#engine/model';
+import { matchesNodeSelection } from '#local/testing';
 import { catalogueOf } from '../../../support/catalogue.ts';
 import { Account } from '../support/account.ts';
 import { alternatives, type Bought, buy, podThat } from './buying.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { amountsOf } from '#engine/model';
 import { overheadTerms } from '../../../../src/aws/instancetypes/overhead.ts';
 import type { Kubelet } from '../../../../src/aws/kubelet/block.ts';
-import { amountsOf } from '../../../../src/engine/capacity-terms.ts';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;

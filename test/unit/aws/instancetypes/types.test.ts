@@ -1,12 +1,13 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { sumOf } from '#engine/model';
+import { sumsOf } from '#engine/testing';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { capacityTerms } from '../../../../src/aws/instancetypes/capacity.ts';
 import { canLaunch } from '../../../../src/aws/instancetypes/compatibility.ts';
 import { networkBandwidthMbps, typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
 import { eniLimitedPods, podTerms } from '../../../../src/aws/kubelet/pod-limit.ts';
-import { sumOf, sumsOf } from '../../../../src/engine/capacity-terms.ts';
 import { recordings } from '../support/recordings.ts';
 
 const instanceTypes: Record<string, InstanceTypeInfo> = recordings().world.instanceTypes;

@@ -1,12 +1,12 @@
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { sumOf } from '#engine/model';
+import { ruleBuiltCatalogue } from '#local/machines';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { volumeTerms } from '../../../../src/aws/instancetypes/volume-limits.ts';
 import { parseKubelet } from '../../../../src/aws/kubelet/block.ts';
 import { podTerms } from '../../../../src/aws/kubelet/pod-limit.ts';
-import { sumOf } from '../../../../src/engine/capacity-terms.ts';
-import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
 
 const CATALOGUE = new Map(
   ruleBuiltCatalogue([{ name: 'us-west-2a', id: 'usw2-az1' }], 1).types.map((info) => [

@@ -1,16 +1,14 @@
 /** Effects of each kind of interruption on a NodeClaim, its Node and the recorded shortages. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { Node } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE, NODE_CLAIM, type Node, type NodeClaim } from '#api/objects';
+import type { EventNote } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { act, type InterruptionKind } from '../../../../src/aws/interruption/act.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
 import type { Reservations } from '../../../../src/aws/reservations/reservations.ts';
 import type { SpotPool } from '../../../../src/aws/spot-risk/spot-pools.ts';
-import type { EventNote } from '../../../../src/kube/events.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { FakeKube } from '../support/kube.ts';
 
 const clock = { now: () => Date.UTC(2026, 5, 3), sleep: async () => undefined, after: () => () => undefined };

@@ -1,7 +1,6 @@
 /** EC2 status checks of several instances if the termination of one instance fails. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { INSTANCE_TYPE_LABEL, NODE_CLAIM } from '#api/objects';
 import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
 import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';

@@ -2,14 +2,13 @@
 import { EC2Client } from '@aws-sdk/client-ec2';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from '@jest/globals';
+import { runControllers, type Singleton } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import type { ActOptions } from '../../../../src/aws/interruption/act.ts';
 import { interruption } from '../../../../src/aws/interruption/controller.ts';
 import { instanceStatus } from '../../../../src/aws/interruption/instance-status.ts';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
-import type { Singleton } from '../../../../src/kube/reconciler.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, getCondition } from '#api/objects';
 import {
   compileFailure,
   hasExpressions,

@@ -1,8 +1,10 @@
 /** Launch templates for a NodeClass and a NodeClaim, with defaults for unset fields. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import type { EC2NodeClass, NodeClaim } from '#api/objects';
+import type { InstanceType, Offering } from '#engine/model';
+import { sumsOf } from '#engine/testing';
+import { silent } from '#observe/logger';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { capacityTerms } from '../../../../src/aws/instancetypes/capacity.ts';
 import { typeRequirements } from '../../../../src/aws/instancetypes/labels.ts';
@@ -10,9 +12,6 @@ import { parseKubelet } from '../../../../src/aws/kubelet/block.ts';
 import { resolveReserved } from '../../../../src/aws/kubelet/expressions.ts';
 import { podTerms } from '../../../../src/aws/kubelet/pod-limit.ts';
 import { planTemplates, type TemplatePlanInput } from '../../../../src/aws/launchtemplates/launchtemplates.ts';
-import { sumsOf } from '../../../../src/engine/capacity-terms.ts';
-import type { InstanceType, Offering } from '../../../../src/engine/model.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { recordings } from '../support/recordings.ts';
 
 const infos: Record<string, InstanceTypeInfo> = recordings().world.instanceTypes;

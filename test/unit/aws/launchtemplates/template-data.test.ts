@@ -1,7 +1,7 @@
 /** Effect of each setting of a NodeClass and each requirement of a NodeClaim on the launch template. */
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import type { Offering } from '../../../../src/engine/model.ts';
+import type { EC2NodeClass } from '#api/objects';
+import type { Offering } from '#engine/model';
 import { claimOf, IPV6, nodeClassOf, type Situation, type Spec, templates } from './planned-templates.ts';
 
 const requirement = (key: string, value: string) => ({ key, operator: 'In' as const, values: [value] });

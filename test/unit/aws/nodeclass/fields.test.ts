@@ -1,10 +1,8 @@
 /** Every field of an EC2NodeClass, from the object to the instance that the local AWS launches for it. */
 import { DescribeInstancesCommand, EC2Client, type Instance } from '@aws-sdk/client-ec2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, SERVICE } from '../../../../src/api/kinds.ts';
-import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, getCondition, type NodeClaim, SERVICE } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
 import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
 import { wholeCatalogue } from '../../../support/catalogue.ts';
 import { present } from '../../../support/present.ts';

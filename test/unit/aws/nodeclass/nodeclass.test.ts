@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  NODE_CLAIM,
+} from '#api/objects';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;

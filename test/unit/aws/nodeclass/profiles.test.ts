@@ -1,8 +1,7 @@
 /** Creation, use and removal of the instance profiles for the role of a NodeClass. */
 import { GetInstanceProfileCommand, IAMClient, ListInstanceProfilesCommand } from '@aws-sdk/client-iam';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, getCondition, NODE_CLAIM } from '#api/objects';
 import { profileName } from '../../../../src/aws/instanceprofiles/names.ts';
 import { Account, CLUSTER_UID } from '../support/account.ts';
 

@@ -1,10 +1,8 @@
 /** Conditions, requeue times and hashes of each step of a NodeClass. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { after, settled } from '../../../../src/kube/reconciler.ts';
-import { hashText } from '../../../../src/lib/fnv.ts';
+import { EC2_NODE_CLASS, type EC2NodeClass, getCondition, NODE_CLAIM } from '#api/objects';
+import { after, settled } from '#kube/reconcilers';
+import { hashText } from '#lib';
 import { Account } from '../support/account.ts';
 
 const MINUTE = 60_000;

@@ -1,14 +1,12 @@
 /** Prices and availability of offerings, published as soon as a NodePool can use them. */
 import { describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { EC2_NODE_CLASS, type KubeObject, NODE_POOL, type NodePool } from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import type { InstanceType } from '#engine/model';
+import { runControllers } from '#kube/reconcilers';
+import { createMetrics } from '#observe/setup';
 import { awsMetrics } from '../../../../src/aws/metrics.ts';
 import { offeringMetrics } from '../../../../src/aws/offerings/metrics.ts';
-import type { CloudProvider } from '../../../../src/cloud/provider.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { instanceType } from '../../engine/build.ts';
 import { handFed, recordingLog } from '../../kube/fakes.ts';

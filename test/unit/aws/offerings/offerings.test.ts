@@ -1,6 +1,7 @@
 /** Offerings of a type, their prices, and the obstacles that make them unavailable. */
 import type { InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
+import { requirementsOf } from '#engine/model';
 import {
   baseEntries,
   expandPartitions,
@@ -11,7 +12,6 @@ import {
 } from '../../../../src/aws/offerings/offerings.ts';
 import type { Shortage } from '../../../../src/aws/offerings/unavailable.ts';
 import type { CapacityReservation } from '../../../../src/aws/reservations/reservations.ts';
-import { requirementsOf } from '../../../../src/engine/instance-types.ts';
 
 const INFO: InstanceTypeInfo = {
   InstanceType: 'm5.large',

@@ -1,7 +1,6 @@
 /** Unavailable offerings of each NodePool, and the event that reports a NodePool without offerings. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_OVERLAY, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { NODE_OVERLAY, NODE_POOL, type NodePool } from '#api/objects';
 import type { ObstacleCode } from '../../../../src/aws/offerings/offerings.ts';
 import type { OutOffering } from '../../../../src/aws/offerings/report.ts';
 import { outText } from '../../../../src/aws/offerings/watch.ts';

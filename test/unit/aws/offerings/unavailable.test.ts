@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { silent } from '#observe/logger';
 import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 
 const KEY = { instanceType: 'm5.large', zone: 'a', capacityType: 'spot' };
 

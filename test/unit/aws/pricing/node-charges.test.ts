@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { nodeCharges } from '../../../../src/aws/pricing/node-charges.ts';
 

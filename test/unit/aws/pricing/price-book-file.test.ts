@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { after } from '#kube/reconcilers';
+import { type LogFields, type Logger, silent } from '#observe/logger';
 import { PriceBookFile, priceBookController } from '../../../../src/aws/pricing/price-book-file.ts';
-import { after } from '../../../../src/kube/reconciler.ts';
-import { type LogFields, type Logger, silent } from '../../../../src/observe/logger.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const HEAD = 'apiVersion: karpenter-ts/v1\nkind: PriceBook\n';

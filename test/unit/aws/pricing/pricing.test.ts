@@ -1,11 +1,11 @@
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { PricingClient } from '@aws-sdk/client-pricing';
 import { describe, expect, it } from '@jest/globals';
+import { after } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
 import { pricingRegion } from '../../../../src/aws/clients.ts';
 import { fallbackPrices } from '../../../../src/aws/pricing/fallback.ts';
 import { Pricing, parsePriceListItem, pricingController } from '../../../../src/aws/pricing/pricing.ts';
-import { after } from '../../../../src/kube/reconciler.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import type { Json } from '../support/json.ts';
 import { recordings } from '../support/recordings.ts';
 

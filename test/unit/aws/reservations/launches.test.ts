@@ -1,14 +1,14 @@
 /** The reservation of a launch, and the record of a reservation that is used up. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS } from '../../../../src/api/kinds.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
   INSTANCE_TYPE_LABEL,
+  type NodeClaim,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { ReservationSeed } from '../../../../src/local/aws/options.ts';
+} from '#api/objects';
+import type { ReservationSeed } from '#local/testing';
 import { Account, only } from '../support/account.ts';
 
 let account: Account;

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_RESERVATION_TYPE_LABEL,
   CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  NODE,
+  NODE_CLAIM,
   REGISTERED_LABEL,
-} from '../../../../src/api/labels.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+} from '#api/objects';
+import { ApiError } from '#kube/client';
 import { present } from '../../../support/present.ts';
 import { Account, only } from '../support/account.ts';
 

@@ -1,8 +1,7 @@
 /** Launches without capacity raise the price of a spot pool in the lists of types and in the report. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_POOL } from '../../../../src/api/kinds.ts';
-import { requirementsOf } from '../../../../src/engine/instance-types.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
+import { NODE_POOL } from '#api/objects';
+import { type InstanceType, requirementsOf } from '#engine/model';
 import { Account, only } from '../support/account.ts';
 
 const MINUTE_MS = 60_000;

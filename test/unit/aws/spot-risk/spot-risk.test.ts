@@ -1,11 +1,10 @@
 /** Effect of interruptions on prices, counting of instance-hours, and persistence across restarts. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { ConfigMapDocument } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
 import { SPOT_RISK_NAME, SpotRisk, spotRiskKeeper } from '../../../../src/aws/spot-risk/spot-risk.ts';
 import { spotRiskWatch } from '../../../../src/aws/spot-risk/watch.ts';
-import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { MemoryKube } from '../../controllers/memory-kube.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';

@@ -4,9 +4,9 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { DescribeVpcsCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Clock } from '#lib/clock';
 import { type Clients, clientsIn } from '../../../../src/aws/clients.ts';
 import { AwsStart } from '../../../../src/aws/start/aws-start.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
 
 const EMPTY = '<DescribeVpcsResponse><vpcSet/></DescribeVpcsResponse>';
 const ANSWER: RequestListener = (_, response) => response.writeHead(200, { 'content-type': 'text/xml' }).end(EMPTY);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { StartError } from '#process/life';
 import { failedStart, startRemedy } from '../../../../src/aws/start/start-remedies.ts';
-import { StartError } from '../../../../src/process/start-error.ts';
 
 const FACTS = { region: 'us-west-2', clusterName: 'demo' };
 

@@ -1,9 +1,9 @@
 /** The subnet of a launch in each zone, and the expected use of its addresses. */
 import { EC2Client } from '@aws-sdk/client-ec2';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
+import type { InstanceType } from '#engine/model';
 import { Subnets } from '../../../../src/aws/subnets/subnets.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
 
 const only = (key: string, value: string) => ({ key, operator: 'In' as const, values: [value] });
 

@@ -1,18 +1,17 @@
 /** The provider on the local AWS, over real HTTP, with Kubernetes objects in memory. */
 
-import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { NodeClaim, NodeClaimRequirement } from '../../../../src/api/nodeclaim.ts';
+import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
+import type { NodeClaimRequirement } from '#api/testing';
+import { openFence } from '#kube/client';
+import type { Controller, EventNote, Outcome } from '#kube/reconcilers';
+import { type Clock, realClock } from '#lib/clock';
+import type { Catalogue } from '#local/aws';
+import { type LocalAws, startAws } from '#local/testing';
+import type { Metrics } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
 import { awsProvider } from '../../../../src/aws/index.ts';
 import type { AwsProvider } from '../../../../src/aws/options.ts';
-import type { EventNote } from '../../../../src/kube/events.ts';
-import { openFence } from '../../../../src/kube/fence.ts';
-import type { Controller, Outcome } from '../../../../src/kube/reconciler.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
-import { realClock } from '../../../../src/lib/clock.ts';
-import type { Catalogue } from '../../../../src/local/aws/options.ts';
-import { type LocalAws, startAws } from '../../../../src/local/aws/server.ts';
-import { createMetrics, type Metrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
 import { nodeClaimOf, nodeClassOf, nodePoolOf } from '../../../support/awsobjects.ts';
 import { catalogueOf } from '../../../support/catalogue.ts';
 import { ec2RateLimiter } from '../../../support/ec2-rate-limits.ts';

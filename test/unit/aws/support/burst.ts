@@ -1,7 +1,7 @@
 /** Many concurrent launches and terminations, against the published rate limits of EC2. */
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { causeOf, NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
-import type { RecordedCall } from '../../../../src/local/aws/types.ts';
+import type { NodeClaim } from '#api/objects';
+import { causeOf, NodeClaimNotFound } from '#cloud';
+import type { RecordedCall } from '#local/testing';
 import type { Account } from './account.ts';
 
 export interface Burst {

@@ -1,16 +1,15 @@
 /** Replays a recorded case through the provider and normalizes the requests of both sides. */
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
-import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL, SERVICE } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { EC2_NODE_CLASS, NAMESPACE, NODE_CLAIM, NODE_POOL, type NodeClaim, SERVICE } from '#api/objects';
+import type { Controller } from '#kube/reconcilers';
+import { realClock } from '#lib/clock';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { assemble } from '../../../../src/aws/assembly.ts';
 import { fingerprint } from '../../../../src/aws/fingerprint.ts';
 import { CLUSTER_UID_TAG } from '../../../../src/aws/tags.ts';
 import { parseMime } from '../../../../src/aws/userdata/mime.ts';
-import type { Controller } from '../../../../src/kube/reconciler.ts';
-import { realClock } from '../../../../src/lib/clock.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import type { Json } from './json.ts';
 import { FakeKube } from './kube.ts';
 import { type Sent, World } from './world.ts';

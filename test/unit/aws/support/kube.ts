@@ -1,14 +1,6 @@
 /** An in-process Kubernetes API: objects in maps and informers that read them. Supports the writes of the provider. */
-import { apiVersionOf, type Kind } from '../../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
-import {
-  ApiError,
-  type Informers,
-  type KubeClient,
-  type Ref,
-  type Store,
-  type StoreListener,
-} from '../../../../src/kube/client.ts';
+import { apiVersionOf, type Kind, type KubeObject } from '#api/objects';
+import { ApiError, type Informers, type KubeClient, type Ref, type Store, type StoreListener } from '#kube/client';
 
 const merge = (into: unknown, patch: unknown): unknown => {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;

@@ -1,10 +1,10 @@
 /** User data of unrealistic size or depth. */
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
+import type { EC2NodeClass } from '#api/objects';
+import { silent } from '#observe/logger';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { type Bootstrap, InvalidUserData } from '../../../../src/aws/userdata/input.ts';
 import { renderUserData } from '../../../../src/aws/userdata/userdata.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';
 import { withinCpuTime } from '../../../support/cpu-time.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'smol-toml';
+import { silent } from '#observe/logger';
 import { familyOf } from '../../../../src/aws/amis/families.ts';
 import { tomlText } from '../../../../src/aws/userdata/bottlerocket.ts';
 import { InvalidUserData } from '../../../../src/aws/userdata/input.ts';
 import { renderUserData } from '../../../../src/aws/userdata/userdata.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { nodeClassOf } from '../../../support/awsobjects.ts';
 
 const unordered = () => undefined;

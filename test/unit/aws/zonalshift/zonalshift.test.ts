@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { NODE_CLAIM } from '#api/objects';
 import { instanceIdOfClaim } from '../../../../src/aws/instances/instance.ts';
 import { ZonalShifts } from '../../../../src/aws/zonalshift/zonalshift.ts';
 import { present } from '../../../support/present.ts';

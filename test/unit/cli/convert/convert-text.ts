@@ -1,6 +1,6 @@
 /** Converts texts in the same way as the command converts files with these names. */
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { parseFile, renderFile } from '../../../../src/cli/convert/documents.ts';
 import { type ConvertOptions, convertFiles } from '../../../../src/cli/convert/manifests.ts';
 import { noteText } from '../../../../src/cli/convert/notes.ts';

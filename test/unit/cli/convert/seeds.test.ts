@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import type { EC2NodeClass, NodePool } from '#api/objects';
 import { convertText, rejections } from './convert-text.ts';
 
 const fixture = (name: string): string => readFileSync(join(import.meta.dirname, 'fixtures', name), 'utf8');

@@ -1,5 +1,5 @@
 /** Clusters at each stage of a migration, in the form of a snapshot. */
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { ALPHA_KINDS } from '../../../../src/cli/migrate/checks/kinds.ts';
 import type { Facts } from '../../../../src/cli/migrate/facts.ts';
 import { factsOfManifests } from '../../../../src/cli/migrate/facts.ts';

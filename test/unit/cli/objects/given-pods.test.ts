@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import type { Workload } from '../../../../src/api/kubernetes.ts';
+import type { Workload } from '#api/objects';
 import { parseManifests, readManifests } from '../../../../src/cli/objects/read.ts';
 import { podsOf, uidsInOrder } from '../../../../src/cli/objects/workloads.ts';
 import { type SimulateResult, simulate, simulateManifests } from '../../../../src/cli/simulate.ts';

@@ -1,6 +1,6 @@
 /** Objects of kinds other than Karpenter's are not decoded. This is fast, because most manifests are such objects. */
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { unknownFields, validateStored } from '../../../../src/cli/objects/stored.ts';
 import { withinCpuTime } from '../../../support/cpu-time.ts';
 

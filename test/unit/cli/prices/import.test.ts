@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { readPriceBook } from '../../../../src/api/price-book/read.ts';
+import { readPriceBook } from '#api/price-book';
 import { importEntries } from '../../../../src/cli/prices/aws-answers.ts';
 import { mergeImported, pricesCommand, pricesFrom } from '../../../../src/cli/prices.ts';
 

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parse } from 'yaml';
+import type { ReplayOptions } from '#replay/testing';
+import type { TraceEvent } from '#replay/trace';
+import { DEFAULT_WORLD } from '#replay/world-model';
 import { OUTPUTS } from '../../../../scripts/reference/outputs/catalogue.ts';
 import { generateFrom } from '../../../../src/cli/replay/generated.ts';
 import { type ReplayParts, runsAtOnce } from '../../../../src/cli/replay/play.ts';
 import { destination, replayCommand, stoppable, withSummary } from '../../../../src/cli/replay.ts';
-import type { ReplayOptions } from '../../../../src/replay/replay.ts';
-import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
-import { DEFAULT_WORLD } from '../../../../src/replay/world-model/world-model.ts';
 import { strictly } from '../../scripts/strictly.ts';
 import { livesResult, sampleResult, stoppedResult } from './results.ts';
 

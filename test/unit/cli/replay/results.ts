@@ -1,7 +1,7 @@
 /** Generated results of replays, of any length, that look like real results. */
-import { compareLives, figuresOf } from '../../../../src/replay/lives/life-runs.ts';
-import type { LifeAmounts } from '../../../../src/replay/lives/lives-result.ts';
-import type { NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '../../../../src/replay/result.ts';
+
+import type { LifeAmounts, NodeEvent, ReplayResult, ReplayRun, ReplaySeries } from '#replay/run';
+import { compareLives, figuresOf } from '#replay/testing';
 
 const DAY = 86_400;
 

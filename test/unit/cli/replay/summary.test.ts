@@ -1,12 +1,12 @@
 /** Output of a replay on a terminal: sentences, figures, progress. */
 import { describe, expect, it } from '@jest/globals';
+import type { ReplayResult, ReplayRun } from '#replay/run';
 import { sparkline } from '../../../../src/cli/render/cost.ts';
 import { sentences, unfinishedSentences } from '../../../../src/cli/replay/compare.ts';
 import { downsample, rowsPerPoint } from '../../../../src/cli/replay/downsample.ts';
 import { progressLine } from '../../../../src/cli/replay/progress.ts';
 import { summaryText } from '../../../../src/cli/replay/summary.ts';
 import { amount, dollars, signedPercent, spanText } from '../../../../src/cli/replay/units.ts';
-import type { ReplayResult, ReplayRun } from '../../../../src/replay/result.ts';
 import { livesResult, sampleResult, sampleRun, stoppedResult } from './results.ts';
 
 const PLAIN = { width: 80, isStyled: false };

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { sceneOptions, simulateDisruption } from '../../../../src/cli/disruption.ts';
 import { explainNodes } from '../../../../src/cli/explain.ts';
 import { typesNoting } from '../../../../src/cli/scenario.ts';

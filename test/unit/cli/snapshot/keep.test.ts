@@ -1,10 +1,8 @@
 /** Rules of a snapshot. They keep no object with arbitrary keys. */
 import { describe, expect, it } from '@jest/globals';
-import { customResourceDefinitions } from '../../../../src/api/crds.ts';
-import { KEPT_DEVICE_FIELDS } from '../../../../src/api/dra/kept-device-fields.ts';
-import { KEPT_FIELDS, type Keep, METADATA } from '../../../../src/api/kept-fields.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
-import type { OpenApiSchema } from '../../../../src/api/schema/openapi.ts';
+import { KEPT_DEVICE_FIELDS } from '#api/devices';
+import { KEPT_FIELDS, type Keep, type KubeObject, METADATA } from '#api/objects';
+import { customResourceDefinitions, type OpenApiSchema } from '#api/schema';
 import { redactAlike } from '../../../../src/cli/objects/redaction.ts';
 import { kept } from '../../../../src/cli/snapshot/keep.ts';
 import { keepOf, ownKinds } from '../../../../src/cli/snapshot/own-kinds.ts';

@@ -1,7 +1,6 @@
 /** Random dumps of clusters with nodes, whose objects contain secrets. Equal seeds create equal dumps. */
-import { ec2NodeClassHash, nodePoolHash } from '../../../../src/api/hash.ts';
-import type { KubeObject, StringMap } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { ec2NodeClassHash, nodePoolHash } from '#api/hashes';
+import type { KubeObject, NodePool, StringMap } from '#api/objects';
 import { validateStored } from '../../../../src/cli/objects/stored.ts';
 import { randomCluster } from '../../../operator/differential/clusters.ts';
 import { type Dice, dice } from '../../../operator/random.ts';

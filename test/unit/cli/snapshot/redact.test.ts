@@ -1,14 +1,12 @@
 /** Content that a snapshot removes, without an effect on results. */
 import { describe, expect, it } from '@jest/globals';
-import type { EC2NodeClass } from '../../../../src/api/ec2-nodeclass.ts';
-import { nodePoolHash } from '../../../../src/api/hash.ts';
-import type { ConfigMap, KubeObject } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { nodePoolHash } from '#api/hashes';
+import type { ConfigMap, EC2NodeClass, KubeObject, NodePool } from '#api/objects';
+import { readDeclarations } from '#state';
 import { redactAlike } from '../../../../src/cli/objects/redaction.ts';
 import { KNOWN_KINDS } from '../../../../src/cli/objects/snapshot.ts';
 import { READ_KINDS } from '../../../../src/cli/snapshot/kinds.ts';
 import { Redactor } from '../../../../src/cli/snapshot/redact.ts';
-import { readDeclarations } from '../../../../src/state/devices/declared.ts';
 import { planted, SECRET } from './secrets.ts';
 
 const of = (kind: string): KubeObject => planted().find((object) => object.kind === kind) as KubeObject;

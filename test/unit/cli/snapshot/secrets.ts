@@ -1,5 +1,5 @@
 /** A cluster with a secret in every place where a user, a kubelet or AWS can write one. */
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 
 export const SECRET = 'hunter2-do-not-leak';
 

@@ -1,6 +1,6 @@
 /** Events of the operator in `karpenter top`. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { KubeEvent, Pod } from '../../../../src/api/kubernetes.ts';
+import type { KubeEvent, Pod } from '#api/objects';
 import { EventReader } from '../../../../src/cli/top/watch.ts';
 
 const event = (name: string, more: Partial<KubeEvent> = {}): KubeEvent => ({

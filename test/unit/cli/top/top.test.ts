@@ -1,6 +1,8 @@
 /** Keys and frames of `karpenter top`, without a terminal. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { Verdict } from '#engine/disruption';
+import type { PendingPod } from '#live/view';
 import {
   type Choices,
   columnsToSort,
@@ -15,8 +17,6 @@ import {
 import { type FrameInput, frame, printFrame } from '../../../../src/cli/top/frame.ts';
 import { PANE_HEAD, paneRows } from '../../../../src/cli/top/panes.ts';
 import type { Line } from '../../../../src/cli/top/spans.ts';
-import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
-import type { PendingPod } from '../../../../src/live/model.ts';
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const GIB = 2 ** 30;

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { TraceEvent } from '#replay/trace';
 import { fromAudit } from '../../../../src/cli/trace/audit.ts';
-import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
 import { claim, request, slice } from '../../engine/dra/build.ts';
 
 let folder: string;

@@ -3,12 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
+import { readEvent } from '#replay/testing';
+import { readTrace, type TraceEvent, writeTrace } from '#replay/trace';
 import { type CsvOptions, fromCsv } from '../../../../src/cli/trace/csv.ts';
-import { readEvent } from '../../../../src/replay/trace/events.ts';
-import { readTrace } from '../../../../src/replay/trace/read.ts';
-import type { TraceEvent } from '../../../../src/replay/trace/trace.ts';
-import { writeTrace } from '../../../../src/replay/trace/write.ts';
 
 let folder: string;
 let path: string;

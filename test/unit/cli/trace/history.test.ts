@@ -1,10 +1,10 @@
 /** Objects in a recording. */
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
+import { readEvent } from '#replay/testing';
+import type { TraceEvent, TraceHeader } from '#replay/trace';
 import { AuditHistory } from '../../../../src/cli/trace/history.ts';
 import { jobName } from '../../../../src/cli/trace/job-object.ts';
-import { readEvent } from '../../../../src/replay/trace/events.ts';
-import type { TraceEvent, TraceHeader } from '../../../../src/replay/trace/trace.ts';
 import { partial } from '../../../support/partial.ts';
 
 const START = Date.parse('2026-01-05T10:00:00Z');

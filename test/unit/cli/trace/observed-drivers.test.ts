@@ -1,11 +1,17 @@
 /** DRA drivers of a recorded cluster, as a trace contains them. */
 import { describe, expect, it } from '@jest/globals';
-import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
-import type { ConfigMap, KubeObject, Node } from '../../../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
+import {
+  type ConfigMap,
+  type Device,
+  INSTANCE_TYPE_LABEL,
+  type KubeObject,
+  NODEPOOL_LABEL,
+  type Node,
+  type ResourceSlice,
+} from '#api/objects';
+import { readEvent } from '#replay/testing';
+import { readDeclarations } from '#state';
 import { ObservedDrivers } from '../../../../src/cli/trace/observed-drivers.ts';
-import { readEvent } from '../../../../src/replay/trace/events.ts';
-import { readDeclarations } from '../../../../src/state/devices/declared.ts';
 import { slice } from '../../engine/dra/build.ts';
 
 const SECRET = 'GPU-secret';

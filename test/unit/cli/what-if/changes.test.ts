@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject, Pod, PodDisruptionBudget, Workload } from '../../../../src/api/kubernetes.ts';
+import type { KubeObject, Pod, PodDisruptionBudget, Workload } from '#api/objects';
 import type { Manifest } from '../../../../src/cli/objects/read.ts';
 import { applyChanges } from '../../../../src/cli/what-if/changes.ts';
 import { atOtherPrices, priceChangeOf } from '../../../../src/cli/what-if/prices.ts';

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { CapacityBufferSpec } from '../../../../src/api/capacity-buffer.ts';
-import { getCondition } from '../../../../src/api/conditions.ts';
-import { CAPACITY_BUFFER, DEPLOYMENT, POD_TEMPLATE } from '../../../../src/api/kinds.ts';
+import { CAPACITY_BUFFER, type CapacityBufferSpec, DEPLOYMENT, getCondition, POD_TEMPLATE } from '#api/objects';
 import { World } from '../harness.ts';
 
 let world: World;

@@ -1,15 +1,14 @@
 /** The operator records costs and decisions across restarts. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CONFIG_MAP, NODE_CLAIM } from '../../../../src/api/kinds.ts';
+import { CONFIG_MAP, NODE_CLAIM } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { ConfigMapDocument, writeLast } from '#kube/reconcilers';
+import { HISTORY_NAME, newHistory } from '#observe/history';
+import { silent } from '#observe/logger';
+import { historyView } from '#process/server';
+import { parseSettings } from '#process/settings';
 import { historyKeeper, type KeptHistory, openHistory, readCost } from '../../../../src/controllers/cost/index.ts';
 import { recordInterrupted } from '../../../../src/controllers/disrupted.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
-import { ConfigMapDocument } from '../../../../src/kube/config-map-document.ts';
-import { writeLast } from '../../../../src/kube/document-keeper.ts';
-import { HISTORY_NAME, newHistory } from '../../../../src/observe/history/document.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { historyView } from '../../../../src/process/history-view.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
 import { present } from '../../../support/present.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { World } from '../harness.ts';

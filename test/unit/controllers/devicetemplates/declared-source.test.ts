@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import type { ConfigMap } from '../../../../src/api/kubernetes.ts';
+import type { ConfigMap } from '#api/objects';
+import type { EventNote } from '#observe/events';
+import { silent } from '#observe/logger';
 import { DeclaredDeviceSource } from '../../../../src/controllers/devicetemplates/declared-source.ts';
-import type { EventNote } from '../../../../src/observe/events/declaration.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { partial } from '../../../support/partial.ts';
 import { settableClock } from '../../virtualclock.ts';
 

@@ -1,9 +1,16 @@
 /** From declared devices to initialized nodes. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
-import { CONFIG_MAP, DEVICE_CLASS, POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
-import type { ConfigMap, Pod } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import {
+  CONFIG_MAP,
+  type ConfigMap,
+  DEVICE_CLASS,
+  type NodeClaim,
+  POD,
+  type Pod,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
+  type ResourceSlice,
+} from '#api/objects';
 import { claim, deviceClass, devices, request, slice } from '../../engine/dra/build.ts';
 import { conditionOf, World } from '../harness.ts';
 

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_POOL } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODE_POOL, type NodePool } from '#api/objects';
 import { World } from '../harness.ts';
 
 let world: World;

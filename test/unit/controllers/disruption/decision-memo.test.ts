@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Candidate, MethodInput, MethodResult } from '#engine/disruption';
+import { emptiness, singleNode } from '#engine/testing';
+import type { DisruptionInput } from '#planner';
 import { DecisionMemo } from '../../../../src/controllers/disruption/snapshots.ts';
-import type { Candidate } from '../../../../src/engine/disruption/command.ts';
-import type { MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
-import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
-import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
-import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
 import { partial } from '../../../support/partial.ts';
 import { methodInputOf } from '../../engine/disruption/objects.ts';
 

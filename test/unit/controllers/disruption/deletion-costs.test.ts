@@ -1,21 +1,23 @@
 /** Deletion costs of pods on marked nodes. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
 import {
   DELETION_COST_ANNOTATION,
   DELETION_COST_SINCE_ANNOTATION,
   EMPTYING_TAINT,
-} from '../../../../src/api/labels.ts';
+  NODE,
+  NODE_CLAIM,
+  POD,
+  type Pod,
+} from '#api/objects';
+import { ApiError } from '#kube/client';
+import { runControllers } from '#kube/reconcilers';
+import { remembering } from '#lib';
+import { createMetrics } from '#observe/setup';
+import type { DisruptionInput } from '#planner';
+import { parseSettings } from '#process/settings';
 import { DeletionCosts } from '../../../../src/controllers/disruption/deletion-costs.ts';
 import { Steering } from '../../../../src/controllers/disruption/steering.ts';
 import { createOperator } from '../../../../src/controllers/operator.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { remembering } from '../../../../src/lib/remembering.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
 import { NOW, pod, pool, stateNode } from '../../engine/disruption/objects.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';

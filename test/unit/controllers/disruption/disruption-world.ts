@@ -1,8 +1,6 @@
 /** A NodePool and its nodes, for tests of disruption. */
 import { expect } from '@jest/globals';
-import { NODE_POOL } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { CAPACITY_TYPE_LABEL, NODE_POOL, type NodePool } from '#api/objects';
 import type { World } from '../harness.ts';
 
 export type Disruption = NonNullable<NodePool['spec']['disruption']>;

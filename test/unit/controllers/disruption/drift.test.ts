@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
 import { conditionOf, World } from '../harness.ts';
 
 let world: World;

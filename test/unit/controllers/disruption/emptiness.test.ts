@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION, NODE, NODE_CLAIM, type NodePool } from '#api/objects';
 import { conditionOf, World } from '../harness.ts';
 
 let world: World;

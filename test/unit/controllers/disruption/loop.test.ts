@@ -1,9 +1,8 @@
 /** Timing, interruptions and messages of the disruption loop. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import { localSimulationRunner, type SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION, NODE, NODE_CLAIM, NODE_POOL } from '#api/objects';
+import { localSimulationRunner, type SimulationRunner } from '#engine-worker';
+import { ApiError } from '#kube/client';
 import { present } from '../../../support/present.ts';
 import { conditionOf, World } from '../harness.ts';
 import { CLOSED, type Disruption, largePods, startWithNodes, WIDE } from './disruption-world.ts';

@@ -1,11 +1,9 @@
 /** The taint and the condition of nodes that are being disrupted. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { Node, Taint } from '../../../../src/api/kubernetes.ts';
-import { DISRUPTED_TAINT } from '../../../../src/api/labels.ts';
+import { DISRUPTED_TAINT, NODE, NODE_CLAIM, type Node, type Taint } from '#api/objects';
+import type { StateNode } from '#engine/model';
+import { ApiError } from '#kube/client';
 import { hasReason, isTainted, mark, untaint, withdrawReason } from '../../../../src/controllers/disruption/marks.ts';
-import type { StateNode } from '../../../../src/engine/model.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
 import { claim, stateNode } from '../../engine/disruption/objects.ts';
 import { type VirtualClock, virtualClock } from '../../virtualclock.ts';
 import { conditionOf } from '../harness.ts';

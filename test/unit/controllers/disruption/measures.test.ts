@@ -1,10 +1,9 @@
 /** Metrics and events of disruption. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { NODE, NODE_POOL } from '#api/objects';
+import { multiNode, singleNode } from '#engine/testing';
+import { createMetrics } from '#observe/setup';
 import { observeEvaluations } from '../../../../src/controllers/disruption/measures.ts';
-import { multiNode } from '../../../../src/engine/disruption/methods/multi-node.ts';
-import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { World } from '../harness.ts';
 import { type Disruption, largePods, startWithNodes, WIDE } from './disruption-world.ts';
 

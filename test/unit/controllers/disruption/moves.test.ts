@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, NODE, NODE_CLAIM, NODE_POOL } from '#api/objects';
+import { VerdictHistory } from '#engine/disruption';
 import {
   type MovedNode,
   MoveHistory,
   type MoveView,
   savingsUntil,
 } from '../../../../src/controllers/disruption/moves.ts';
-import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
 import { World } from '../harness.ts';
 
 /** Price of the only type as spot, in USD per hour. */

@@ -1,10 +1,8 @@
 /** Start, wait, execution and rollback of commands. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { NODE_CLAIM, NODE_POOL, type NodeClaim, type NodePool } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { limitMs } from '../../../../src/controllers/disruption/queue.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
 import { conditionOf, World } from '../harness.ts';
 import { CLOSED, startWithNodes } from './disruption-world.ts';
 

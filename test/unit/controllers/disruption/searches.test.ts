@@ -1,9 +1,8 @@
 /** Repetition and end of consolidation searches. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import type { Method, MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
-import { localSimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, NODE, NODE_POOL } from '#api/objects';
+import type { Method, MethodInput, MethodResult } from '#engine/disruption';
+import { localSimulationRunner } from '#engine-worker';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 import { CLOSED, type Disruption, startWithNodes, WIDE } from './disruption-world.ts';

@@ -3,36 +3,35 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
   DAEMON_SET,
+  DO_NOT_DISRUPT_ANNOTATION,
+  type KubeObject,
   NAMESPACE,
   NODE,
   NODE_CLAIM,
   NODE_POOL,
+  type Node,
+  type NodePool,
   PERSISTENT_VOLUME_CLAIM,
   POD,
   POD_DISRUPTION_BUDGET,
-} from '../../../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+  type Pod,
+} from '#api/objects';
+import type { Commitment } from '#engine/costs';
+import { type Method, type MethodResult, methodsOf, VerdictHistory } from '#engine/disruption';
+import type { InstanceType } from '#engine/model';
+import type { WithheldLaunch } from '#engine/solve';
+import { emptiness, STUCK_MS } from '#engine/testing';
+import { localSimulationRunner } from '#engine-worker';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import type { DisruptionInput } from '#planner';
+import { parseSettings } from '#process/settings';
+import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { DisruptionLoop } from '../../../../src/controllers/disruption/loop.ts';
 import { MoveHistory } from '../../../../src/controllers/disruption/moves.ts';
 import { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
 import { DecisionMemo, Snapshots } from '../../../../src/controllers/disruption/snapshots.ts';
-import type { Method, MethodResult } from '../../../../src/engine/disruption/method.ts';
-import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
-import { methodsOf } from '../../../../src/engine/disruption/review.ts';
-import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
-import type { WithheldLaunch } from '../../../../src/engine/launch-causes.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
-import { STUCK_MS } from '../../../../src/engine/pods.ts';
-import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
-import { localSimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
-import { ClusterState } from '../../../../src/state/cluster.ts';
 import { partial } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';
 import {

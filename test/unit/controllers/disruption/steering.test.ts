@@ -1,8 +1,6 @@
 /** Marks of nodes that kube-scheduler should fill last. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Taint } from '../../../../src/api/kubernetes.ts';
-import { DO_NOT_DISRUPT_ANNOTATION, EMPTYING_TAINT } from '../../../../src/api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, EMPTYING_TAINT, NODE, NODE_POOL, type Taint } from '#api/objects';
 import { World } from '../harness.ts';
 import { CLOSED, largePods, startWithNodes } from './disruption-world.ts';
 

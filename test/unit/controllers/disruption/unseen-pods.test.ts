@@ -1,8 +1,7 @@
 /** Commands for nodes with pods or budgets that the cache does not show, because a watch is silent. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL, POD, POD_DISRUPTION_BUDGET } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { NODE, NODE_POOL, POD, POD_DISRUPTION_BUDGET, type Pod } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { conditionOf, World } from '../harness.ts';
 import { CLOSED, largePods, startWithNodes } from './disruption-world.ts';
 

@@ -1,13 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { NODE, NODE_POOL } from '#api/objects';
+import { type Candidate, type Method, type Verdict, VerdictHistory } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import type { EventNote } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
 import { verdictEvents } from '../../../../src/controllers/disruption/verdict-events.ts';
-import type { Candidate } from '../../../../src/engine/disruption/command.ts';
-import type { Method } from '../../../../src/engine/disruption/method.ts';
-import type { Verdict } from '../../../../src/engine/disruption/verdicts.ts';
-import { VerdictHistory } from '../../../../src/engine/disruption/verdicts.ts';
-import type { StateNode } from '../../../../src/engine/model.ts';
-import type { EventNote } from '../../../../src/kube/events.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { partial } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';
 import { virtualClock } from '../../virtualclock.ts';

@@ -1,8 +1,8 @@
 /** The operator records its decisions with their reasons. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { newHistory, type OperatorHistory } from '../../../../src/observe/history/document.ts';
-import { type LogKind, type LogLine, logLines } from '../../../../src/observe/history/log-lines.ts';
+import { NODE_CLAIM } from '#api/objects';
+import { type LogLine, logLines, newHistory, type OperatorHistory } from '#observe/history';
+import type { LogKind } from '#observe/testing';
 import { present } from '../../../support/present.ts';
 import { CLOSED, largePods, startWithNodes, WIDE } from '../disruption/disruption-world.ts';
 import { World } from '../harness.ts';

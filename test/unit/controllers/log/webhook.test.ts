@@ -1,9 +1,9 @@
 /** Decisions reach a webhook once, signed, and after failures. */
 import { createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DecisionLog } from '#observe/history';
+import { parseSettings } from '#process/settings';
 import { type Post, Webhook } from '../../../../src/controllers/log/webhook.ts';
-import { DecisionLog } from '../../../../src/observe/history/decision-log.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
 import { present } from '../../../support/present.ts';
 import { recordingLog } from '../../kube/fakes.ts';
 import { type SettableClock, settableClock } from '../../virtualclock.ts';

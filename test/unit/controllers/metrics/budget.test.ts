@@ -1,8 +1,8 @@
 /** Cost of a scrape in a cluster of 1,000 nodes and 20,000 pods, for the scraper and for the event loop. */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { seriesBudget } from '../../../../src/observe/metric-views.ts';
-import type { Metrics } from '../../../../src/observe/metrics.ts';
-import { inSteps } from '../../../../src/process/rendered-answer.ts';
+import type { Metrics } from '#observe/metrics';
+import { seriesBudget } from '#observe/testing';
+import { inSteps } from '#process/testing';
 import { measuredCluster } from './large-cluster.ts';
 
 const SIZE = { nodes: 1_000, pods: 20_000 };

@@ -1,13 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type NodeClaim, type NodePool, ZONE_LABEL } from '#api/objects';
+import type { Commitment } from '#engine/costs';
+import type { StateNode } from '#engine/model';
+import { silent } from '#observe/logger';
+import { parseSettings } from '#process/settings';
 import { CoveredPrices } from '../../../../src/controllers/cost/covered-prices.ts';
 import { CostTracker } from '../../../../src/controllers/metrics/cost.ts';
-import type { StateNode } from '../../../../src/engine/model.ts';
-import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
 import { partial } from '../../../support/partial.ts';
 import { nodePool, pod } from '../../engine/build.ts';
 import { stateNode } from '../../engine/disruption/objects.ts';

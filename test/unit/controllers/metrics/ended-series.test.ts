@@ -1,16 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import {
+  EC2_NODE_CLASS,
+  type KubeObject,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODEPOOL_LABEL,
+  type NodeClaim,
+  type NodePool,
+} from '#api/objects';
+import { runControllers } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import { counter, gauge, histogram, summary } from '#observe/testing';
+import { openStores } from '#state/testing';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { endedSeries } from '../../../../src/controllers/metrics/ended-series.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { counter, gauge, histogram, summary } from '../../../../src/observe/metrics/declaration.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { openStores } from '../../../../src/state/stores.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 

@@ -1,19 +1,25 @@
 /** A large cluster in stores, with many kinds of nodes, to measure its metrics. */
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
-import { WELL_KNOWN_LABELS } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { awsMetrics } from '../../../../src/aws/metrics.ts';
-import { typesInUse } from '../../../../src/aws/offerings/metrics.ts';
-import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+import {
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  type Node,
+  type NodePool,
+  POD,
+  type Pod,
+  WELL_KNOWN_LABELS,
+} from '#api/objects';
+import { awsMetrics, typesInUse } from '#aws/testing';
+import type { CloudProvider } from '#cloud';
+import { runControllers } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import type { MetricsView } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
+import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { metricsControllers } from '../../../../src/controllers/index.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import type { MetricsView } from '../../../../src/observe/metric-views.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
-import { ClusterState } from '../../../../src/state/cluster.ts';
 import { claimAt, nodeAt, NODE_POOL as POOL, podAt } from '../../../bench/largecluster.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';

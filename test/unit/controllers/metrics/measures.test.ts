@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Evaluation, Method } from '#engine/disruption';
+import { createMetrics } from '#observe/setup';
 import { observeEvaluations } from '../../../../src/controllers/disruption/measures.ts';
-import type { Method } from '../../../../src/engine/disruption/method.ts';
-import type { Evaluation } from '../../../../src/engine/disruption/pricing/balance.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { pool } from '../../engine/disruption/objects.ts';
 
 const view = (name: string, approved: boolean): Evaluation => ({

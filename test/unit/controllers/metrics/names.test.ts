@@ -1,9 +1,8 @@
 /** Metrics of nodes, claims, NodePools and pods as dashboards query them: names, types, labels and buckets. */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
+import { createMetrics } from '#observe/setup';
 import { countDisrupted } from '../../../../src/controllers/disrupted.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { World } from '../harness.ts';
 import { claimOf } from '../node/bench.ts';
 

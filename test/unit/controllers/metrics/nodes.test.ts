@@ -1,16 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  INSTANCE_TYPE_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODEPOOL_LABEL,
+  type NodePool,
+  POD,
+  type Pod,
+  ZONE_LABEL,
+} from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import { runControllers } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
+import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { metricsControllers } from '../../../../src/controllers/index.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
-import { ClusterState } from '../../../../src/state/cluster.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { claimOf, daemonOf, nodeOf, PROVIDER_ID, podOf } from '../node/bench.ts';

@@ -1,17 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODECLAIM_CONDITIONS } from '../../../../src/api/conditions.ts';
-import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Condition, Pod } from '../../../../src/api/kubernetes.ts';
-import { NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import {
+  type Condition,
+  NODE_CLAIM,
+  NODECLAIM_CONDITIONS,
+  NODEPOOL_LABEL,
+  type NodeClaim,
+  POD,
+  type Pod,
+} from '#api/objects';
+import { type EventNote, runControllers } from '#kube/reconcilers';
+import { silent } from '#observe/logger';
+import { nodeLabelName } from '#observe/metrics';
+import { createMetrics } from '#observe/setup';
 import { pricesOf } from '../../../../src/controllers/metrics/cost.ts';
 import { PodWaits } from '../../../../src/controllers/metrics/pods.ts';
 import { StatusMetrics } from '../../../../src/controllers/metrics/status.ts';
-import type { EventNote } from '../../../../src/kube/events.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { nodeLabelName } from '../../../../src/observe/metrics/nodes.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 

@@ -2,33 +2,31 @@
  * Node controllers with stores that act like an API server, and configurable responses of the cloud and the Eviction
  * API.
  */
-import { EC2_NODE_CLASS, type Kind, NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Condition, KubeObject, Node, Pod } from '../../../../src/api/kubernetes.ts';
 import {
+  type Condition,
+  EC2_NODE_CLASS,
   EC2_NODECLASS_LABEL,
+  type Kind,
+  type KubeObject,
+  NODE,
+  NODE_CLAIM,
   NODEPOOL_LABEL,
+  type Node,
+  type NodeClaim,
+  POD,
+  type Pod,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
-} from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
-import type { CloudProvider } from '../../../../src/cloud/provider.ts';
+} from '#api/objects';
+import { type CloudProvider, NodeClaimNotFound } from '#cloud';
+import { ApiError, type Informers, type KubeClient, type Ref } from '#kube/client';
+import { type Controller, type EventNote, runControllers } from '#kube/reconcilers';
+import type { DeleteOptions, WatchAge } from '#kube/testing';
+import { createMetrics } from '#observe/setup';
+import { parseSettings } from '#process/settings';
+import { ClusterState } from '#state';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { nodeControllers } from '../../../../src/controllers/index.ts';
-import {
-  ApiError,
-  type DeleteOptions,
-  type Informers,
-  type KubeClient,
-  type Ref,
-  type WatchAge,
-} from '../../../../src/kube/client.ts';
-import type { EventNote } from '../../../../src/kube/events.ts';
-import type { Controller } from '../../../../src/kube/reconciler.ts';
-import { runControllers } from '../../../../src/kube/runtime.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
-import { ClusterState } from '../../../../src/state/cluster.ts';
 import { handFed, recordingLog } from '../../kube/fakes.ts';
 import { settableClock } from '../../virtualclock.ts';
 

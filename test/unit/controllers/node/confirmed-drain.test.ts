@@ -1,7 +1,7 @@
 /** The end of a drain: the API server confirms that the node has no pods to wait for, because the cache may be outdated. */
 import { describe, expect, it } from '@jest/globals';
-import { POD } from '../../../../src/api/kinds.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { POD } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { bench, errors, failing, leaving, podOf } from './bench.ts';
 
 const SECOND = 1_000;

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
+import { grantedSeconds, needsForceDelete, pendingAttachments } from '#engine/drain';
 import { planDrain } from '../../../../src/controllers/node/drain.ts';
 import { ailmentOf, conditionsChanged, isRepairBlocked } from '../../../../src/controllers/node/health.ts';
 import { withDisruptedTaint } from '../../../../src/controllers/node/node-termination.ts';
-import { pendingAttachments } from '../../../../src/engine/drain/attachments.ts';
-import { grantedSeconds, needsForceDelete } from '../../../../src/engine/drain/deadline.ts';
 import { invalid } from '../../../support/partial.ts';
 import { daemonOf, nodeOf, podOf } from './bench.ts';
 

@@ -1,11 +1,9 @@
 /** Evictions that are refused, duplicated or late. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
+import { NODE, NODE_CLAIM, POD, type Pod, TERMINATION_TIMESTAMP_ANNOTATION } from '#api/objects';
+import { canEndSooner } from '#engine/drain';
+import { ApiError } from '#kube/client';
 import { Evictions } from '../../../../src/controllers/node/eviction-queue.ts';
-import { canEndSooner } from '../../../../src/engine/drain/deadline.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { type Bench, bench, claimOf, count, errors, failing, leaving, nodeOf, podOf } from './bench.ts';
 

@@ -1,9 +1,7 @@
 /** Node terminations with lost, duplicate, stuck, refused or invalid objects and responses. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { NODE, NODE_CLAIM, POD, type Pod, TERMINATION_TIMESTAMP_ANNOTATION, VOLUME_ATTACHMENT } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { type Bench, bench, claimOf, daemonOf, errors, failing, leaving, nodeOf, podOf } from './bench.ts';
 
 const SECOND = 1_000;

@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../src/api/kinds.ts';
-import { EC2_NODECLASS_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import {
+  EC2_NODECLASS_LABEL,
+  NODE,
+  NODE_CLAIM,
+  PERSISTENT_VOLUME_CLAIM,
+  POD,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+  VOLUME_ATTACHMENT,
+} from '#api/objects';
+import { ApiError } from '#kube/client';
 import { bench, claimOf, daemonOf, errors, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
 
 const SECOND = 1_000;

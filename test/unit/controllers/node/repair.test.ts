@@ -1,9 +1,16 @@
 /** Conditions for the replacement of unhealthy nodes. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Node } from '../../../../src/api/kubernetes.ts';
-import { INITIALIZED_LABEL, NODEPOOL_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import {
+  INITIALIZED_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODEPOOL_LABEL,
+  type Node,
+  POD,
+  TERMINATION_TIMESTAMP_ANNOTATION,
+} from '#api/objects';
+import { ApiError } from '#kube/client';
 import { type Bench, bench, claimOf, count, daemonOf, failing, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
 
 const SECOND = 1_000;

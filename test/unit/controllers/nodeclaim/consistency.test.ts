@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { consistency } from '../../../../src/controllers/nodeclaim/consistency.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
 import { bench, nodeOf, settledClaim } from '../node/bench.ts';
 
 const SECOND = 1_000;

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ResourceSlice } from '../../../../src/api/dra/objects.ts';
-import { DEVICE_CLASS, NODE_CLAIM, RESOURCE_SLICE } from '../../../../src/api/kinds.ts';
-import { REQUESTED_DRA_DRIVERS_ANNOTATION } from '../../../../src/api/labels.ts';
+import {
+  DEVICE_CLASS,
+  NODE_CLAIM,
+  REQUESTED_DRA_DRIVERS_ANNOTATION,
+  RESOURCE_SLICE,
+  type ResourceSlice,
+} from '#api/objects';
 import { deviceDrivers } from '../../../../src/controllers/nodeclaim/devices.ts';
 import { invalid } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';

@@ -1,20 +1,22 @@
 /** Drift reasons, and the time from which a node can be consolidated. */
 import { describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
 import {
   CAPACITY_RESERVATION_ID_LABEL,
   CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
   INSTANCE_TYPE_LABEL,
+  NODE_CLAIM,
+  NODE_POOL,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
   NODEPOOL_LABEL,
+  type NodeClaim,
+  type NodePool,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+} from '#api/objects';
+import { driftReason } from '#engine/model';
+import type { ClusterState } from '#state';
 import { DisruptionConditions, driftChecks } from '../../../../src/controllers/nodeclaim/disruption.ts';
-import { driftReason } from '../../../../src/engine/drift.ts';
-import type { ClusterState } from '../../../../src/state/cluster.ts';
 import { invalid, partial } from '../../../support/partial.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { FakeCloud, instanceType } from '../fake-cloud.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE, NODE_CLAIM, type NodeClaim, POD } from '#api/objects';
 import { expiration } from '../../../../src/controllers/nodeclaim/expiration.ts';
 import { bench, daemonOf, nodeOf, podOf, settledClaim } from '../node/bench.ts';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
+import { NODE, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { NodeClaimNotFound } from '#cloud';
+import { ApiError } from '#kube/client';
 import { garbageCollection } from '../../../../src/controllers/nodeclaim/garbage-collection.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
 import { bench, nodeOf, settledClaim } from '../node/bench.ts';
 
 const SECOND = 1_000;

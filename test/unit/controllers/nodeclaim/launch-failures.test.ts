@@ -1,9 +1,8 @@
 /** Launches that fail, are rejected, or whose claim is deleted meanwhile. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { INSTANCE_TYPE_LABEL, TERMINATION_FINALIZER } from '../../../../src/api/labels.ts';
-import { InsufficientCapacity } from '../../../../src/cloud/errors.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { INSTANCE_TYPE_LABEL, NODE_CLAIM, TERMINATION_FINALIZER } from '#api/objects';
+import { InsufficientCapacity } from '#cloud';
+import { ApiError } from '#kube/client';
 import { conditionOf } from '../harness.ts';
 import { broken, TroubledWorld } from './troubled-world.ts';
 

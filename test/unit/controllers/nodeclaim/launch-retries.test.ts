@@ -1,6 +1,6 @@
 /** Back-off of failed launches, and its end. */
 import { describe, expect, it } from '@jest/globals';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import type { NodeClaim } from '#api/objects';
 import { LaunchRetries } from '../../../../src/controllers/nodeclaim/launch.ts';
 import { virtualClock } from '../../virtualclock.ts';
 

@@ -1,17 +1,16 @@
 /** Single steps of the life cycle of a NodeClaim. */
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { Condition } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { CloudProvider, HookAnswer } from '../../../../src/cloud/provider.ts';
+import { type Condition, NODE, NODE_CLAIM, type NodeClaim } from '#api/objects';
+import type { CloudProvider } from '#cloud';
+import type { HookAnswer } from '#cloud/testing';
+import type { Ref } from '#kube/client';
+import { silent } from '#observe/logger';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { stateGarbageCollection } from '../../../../src/controllers/nodeclaim/garbage-collection.ts';
 import { LaunchedInstances } from '../../../../src/controllers/nodeclaim/launch.ts';
 import { NodeClaimLifecycle } from '../../../../src/controllers/nodeclaim/lifecycle.ts';
 import { askHooks } from '../../../../src/controllers/nodeclaim/registration.ts';
 import { shortenMessage } from '../../../../src/controllers/nodeclaim/step.ts';
-import type { Ref } from '../../../../src/kube/client.ts';
-import { silent } from '../../../../src/observe/logger.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { type Bench, bench, claimOf, condition, nodeOf, settledClaim } from '../node/bench.ts';
 

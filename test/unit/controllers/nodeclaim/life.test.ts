@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
 import {
   INITIALIZED_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
+  POD,
   REGISTERED_LABEL,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
   UNREGISTERED_TAINT,
-} from '../../../../src/api/labels.ts';
-import { CreateFailed, InsufficientCapacity, NodeClassNotReady } from '../../../../src/cloud/errors.ts';
-import type { HookAnswer } from '../../../../src/cloud/provider.ts';
+} from '#api/objects';
+import { CreateFailed, InsufficientCapacity, NodeClassNotReady } from '#cloud';
+import type { HookAnswer } from '#cloud/testing';
 import { conditionOf, World } from '../harness.ts';
 
 let world: World;

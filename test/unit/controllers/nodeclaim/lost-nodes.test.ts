@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { NODE, NODE_CLAIM, type NodeClaim, POD } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { LostNodes } from '../../../../src/controllers/nodeclaim/lost-nodes.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
 import { bench, nodeOf, podOf, settledClaim } from '../node/bench.ts';
 
 const SECOND = 1_000;

@@ -1,7 +1,6 @@
 /** Lifecycle conditions of nodes: maintenance is a reason to replace a node within budgets, and no pod is planned there. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Node } from '../../../../src/api/kubernetes.ts';
+import { NODE, NODE_POOL, type Node } from '#api/objects';
 import { conditionOf, World } from '../harness.ts';
 
 let world: World;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { NODE, NODE_CLAIM, POD, type Pod } from '#api/objects';
 import { podEvents } from '../../../../src/controllers/nodeclaim/pod-events.ts';
 import { bench, daemonOf, nodeOf, podOf, settledClaim } from '../node/bench.ts';
 

@@ -1,14 +1,16 @@
 /** Nodes that are deleted, change or are never created during registration and initialization. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Taint } from '../../../../src/api/kubernetes.ts';
 import {
   DO_NOT_SYNC_TAINTS_LABEL,
   INITIALIZED_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
   REGISTERED_LABEL,
+  type Taint,
   UNREGISTERED_TAINT,
-} from '../../../../src/api/labels.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+} from '#api/objects';
+import { ApiError } from '#kube/client';
 import { conditionOf } from '../harness.ts';
 import { broken, TroubledWorld } from './troubled-world.ts';
 

@@ -1,9 +1,8 @@
 /** Failed writes and cloud provider errors during termination and maintenance of a claim. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import { REGISTERED_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '../../../../src/api/labels.ts';
-import { NodeClaimNotFound } from '../../../../src/cloud/errors.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { NODE, NODE_CLAIM, REGISTERED_LABEL, TERMINATION_TIMESTAMP_ANNOTATION } from '#api/objects';
+import { NodeClaimNotFound } from '#cloud';
+import { ApiError } from '#kube/client';
 import { conditionOf } from '../harness.ts';
 import { broken, TroubledWorld } from './troubled-world.ts';
 

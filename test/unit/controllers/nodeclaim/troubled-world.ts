@@ -2,10 +2,8 @@
  * A world with failing writes, deleted Nodes, and errors of clouds and NodePools, for tests of the NodeClaim life
  * cycle.
  */
-import { NODE, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Condition } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { type Condition, NODE, NODE_POOL, type NodePool } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { World } from '../harness.ts';
 
 type Template = NodePool['spec']['template'];

@@ -1,9 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
-import { EC2_NODE_CLASS, NODE_OVERLAY, NODE_POOL } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeOverlaySpec } from '../../../../src/api/nodeoverlay.ts';
-import { MOST_OVERLAYS } from '../../../../src/engine/overlays.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  EC2_NODE_CLASS,
+  getCondition,
+  INSTANCE_TYPE_LABEL,
+  isTrue,
+  NODE_OVERLAY,
+  NODE_POOL,
+} from '#api/objects';
+import type { NodeOverlaySpec } from '#api/testing';
+import { MOST_OVERLAYS } from '#engine/solve';
 import { World } from '../harness.ts';
 
 let world: World;

@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeOverlay } from '../../../../src/api/nodeoverlay.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { INSTANCE_TYPE_LABEL, type NodeOverlay, type NodePool } from '#api/objects';
+import { realClock } from '#lib/clock';
 import { Overlays, OverlaysNotEvaluated } from '../../../../src/controllers/nodeoverlay/overlays.ts';
-import { realClock } from '../../../../src/lib/clock.ts';
 import { instanceType, nodePool, oneOf } from '../../engine/build.ts';
 
 const types = [instanceType('small'), instanceType('large')];

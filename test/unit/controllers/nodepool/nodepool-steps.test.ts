@@ -1,16 +1,27 @@
 /** Single controllers of NodePools. */
 import { describe, expect, it } from '@jest/globals';
-import { nodePoolHash } from '../../../../src/api/hash.ts';
-import { EC2_NODE_CLASS, NODE, NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Condition, Pod } from '../../../../src/api/kubernetes.ts';
+import { nodePoolHash } from '#api/hashes';
 import {
+  type Condition,
+  EC2_NODE_CLASS,
   INITIALIZED_LABEL,
+  NODE,
+  NODE_CLAIM,
+  NODE_POOL,
   NODEPOOL_HASH_ANNOTATION,
   NODEPOOL_HASH_VERSION_ANNOTATION,
   NODEPOOL_LABEL,
+  type NodePool,
+  POD,
+  type Pod,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+} from '#api/objects';
+import { endsByItself } from '#engine/explanations';
+import type { Plan, PodRefusal } from '#engine/model';
+import { limitsCause } from '#engine/testing';
+import { ApiError, type ObjectStore } from '#kube/client';
+import type { Controller } from '#kube/reconcilers';
+import { defined } from '#lib';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { recordRegistration } from '../../../../src/controllers/nodeclaim/pool-health.ts';
 import {
@@ -22,12 +33,6 @@ import {
 import { nodePoolCounter } from '../../../../src/controllers/nodepool/counter.ts';
 import { hash } from '../../../../src/controllers/nodepool/hash.ts';
 import { PodVerdicts } from '../../../../src/controllers/provisioning/pod-verdicts.ts';
-import { endsByItself, limitsCause } from '../../../../src/engine/causes/pool-cause.ts';
-import type { Plan, PodRefusal } from '../../../../src/engine/model.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
-import type { Controller } from '../../../../src/kube/reconciler.ts';
-import type { ObjectStore } from '../../../../src/kube/store.ts';
-import { defined } from '../../../../src/lib/defined.ts';
 import { partial } from '../../../support/partial.ts';
 import { instanceType } from '../fake-cloud.ts';
 import { bench, claimOf, condition, nodeOf, podOf, settledClaim } from '../node/bench.ts';

@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { nodePoolHash } from '../../../../src/api/hash.ts';
-import { EC2_NODE_CLASS, NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import { NODEPOOL_HASH_ANNOTATION, NODEPOOL_HASH_VERSION_ANNOTATION } from '../../../../src/api/labels.ts';
+import { nodePoolHash } from '#api/hashes';
+import {
+  EC2_NODE_CLASS,
+  NODE_CLAIM,
+  NODE_POOL,
+  NODEPOOL_HASH_ANNOTATION,
+  NODEPOOL_HASH_VERSION_ANNOTATION,
+} from '#api/objects';
 import { World } from '../harness.ts';
 
 let world: World;

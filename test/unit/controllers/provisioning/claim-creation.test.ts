@@ -1,13 +1,11 @@
 /** Claims, events and logs that a provisioning run creates from a plan. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import { DISRUPTED_TAINT, INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import { DISRUPTED_TAINT, INSTANCE_TYPE_LABEL, NODE_CLAIM, NODE_POOL, type NodePool, POD } from '#api/objects';
+import { templateClaim } from '#engine/solve';
+import { ApiError } from '#kube/client';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
 import { createClaim } from '../../../../src/controllers/claims.ts';
-import { templateClaim } from '../../../../src/engine/static-pools.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { SERVICE } from '../../../../src/api/kinds.ts';
-import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { SERVICE, ZONE_LABEL } from '#api/objects';
 import { World } from '../harness.ts';
 
 let world: World;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { type PlannedClaim, podKey } from '#engine/model';
 import { wholeGangs } from '../../../../src/controllers/provisioning/gang-launches.ts';
-import type { PlannedClaim } from '../../../../src/engine/model.ts';
-import { podKey } from '../../../../src/engine/pods.ts';
 import { pod } from '../../engine/build.ts';
 import { gang } from '../../engine/gangs/build.ts';
 

@@ -1,8 +1,6 @@
 /** Launches of gangs are one transaction: without room for the rest, the launched part is returned. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, GANGS_ANNOTATION } from '../../../../src/api/labels.ts';
+import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, GANGS_ANNOTATION, NODE_CLAIM, NODE_POOL, type Pod } from '#api/objects';
 import { LaunchWorld, MINUTE } from './launch-world.ts';
 
 let world: LaunchWorld;

@@ -3,11 +3,10 @@
  * twice the usual time plus 30 seconds. The time of solves counts: each trial of a pod takes some milliseconds.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NODE } from '../../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
-import { solve } from '../../../../src/engine/solve.ts';
-import type { Solver } from '../../../../src/engine-worker/solver.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
+import { NODE, type Node, type Pod } from '#api/objects';
+import { solve } from '#engine/solve';
+import type { Solver } from '#engine-worker';
+import type { Clock } from '#lib/clock';
 import { LaunchWorld } from './launch-world.ts';
 
 const ATTACKER = 'attacker';

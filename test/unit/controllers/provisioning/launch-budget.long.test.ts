@@ -3,10 +3,8 @@
  * may be gone.
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+import { NODE, NODE_POOL, type Node, type NodePool, POD, type Pod } from '#api/objects';
+import { matchesNodeSelection } from '#local/testing';
 import { World } from '../harness.ts';
 
 const MINUTE = 60;

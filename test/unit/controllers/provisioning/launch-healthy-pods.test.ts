@@ -1,7 +1,6 @@
 /** The launch budget must not slow launches for pods whose nodes are used. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, POD } from '../../../../src/api/kinds.ts';
-import type { Node } from '../../../../src/api/kubernetes.ts';
+import { NODE, type Node, POD } from '#api/objects';
 import { LaunchWorld, MINUTE } from './launch-world.ts';
 
 const isLeaving = ({ spec }: Node): boolean => (spec?.taints ?? []).some(({ key }) => key === 'karpenter.sh/disrupted');

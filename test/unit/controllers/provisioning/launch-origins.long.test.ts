@@ -1,7 +1,6 @@
 /** Unproductive launches of every origin in virtual time: their number is limited, and other pods are not affected. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { isTrue } from '../../../../src/api/conditions.ts';
-import { CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL, POD_TEMPLATE } from '../../../../src/api/kinds.ts';
+import { CAPACITY_BUFFER, isTrue, NODE, NODE_CLAIM, NODE_POOL, POD_TEMPLATE } from '#api/objects';
 import { LaunchWorld, MINUTE } from './launch-world.ts';
 
 const TOLERATES_AGENT = { tolerations: [{ key: 'agent', operator: 'Exists' }] } as const;

@@ -1,12 +1,8 @@
 /** Controllers in virtual time with a scheduler and agents that change nodes. */
-import { getCondition, isTrue } from '../../../../src/api/conditions.ts';
-import { NODE, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { pseudoRandom } from '../../../../src/engine/pseudo-random.ts';
-import { untolerated } from '../../../../src/engine/taints.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
-import { matchesNodeSelection } from '../../../../src/local/kubernetes/scheduler/selectors.ts';
+import { getCondition, isTrue, NODE, NODE_POOL, type Node, type NodePool, POD, type Pod } from '#api/objects';
+import { pseudoRandom, untolerated } from '#engine/model';
+import { ApiError } from '#kube/client';
+import { matchesNodeSelection } from '#local/testing';
 import { World } from '../harness.ts';
 
 export const MINUTE = 60;

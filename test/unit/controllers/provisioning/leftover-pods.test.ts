@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import type { Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
-import { podKey } from '../../../../src/engine/pods.ts';
-import { solve } from '../../../../src/engine/solve.ts';
+import { NODE_POOL, POD, type Pod } from '#api/objects';
+import { podKey, type Snapshot, type SolveOptions } from '#engine/model';
+import { solve } from '#engine/solve';
 import { World } from '../harness.ts';
 
 describe('a pod that a solve did not evaluate in time', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import { POD, type Pod } from '#api/objects';
 import { parkedPods } from '../../../../src/controllers/provisioning/parked-pods.ts';
 import { bench, podOf } from '../node/bench.ts';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { FIRST_HOLD_MS, LONGEST_HOLD_MS, PodHolds } from '../../../../src/state/pod-holds.ts';
+import type { Pod } from '#api/objects';
+import { PodHolds } from '#state';
+import { FIRST_HOLD_MS, LONGEST_HOLD_MS } from '#state/testing';
 
 const pod = (selected: string, uid = 'a'): Pod => ({
   apiVersion: 'v1',

@@ -1,9 +1,8 @@
 /** Pods get their planned node as `status.nominatedNodeName`, and a nomination never leaves a pod without a node. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE, NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Condition, Node, Pod, Taint } from '../../../../src/api/kubernetes.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
-import { timestamp } from '../../../../src/lib/times.ts';
+import { type Condition, NODE, NODE_CLAIM, type Node, POD, type Pod, type Taint } from '#api/objects';
+import { ApiError } from '#kube/client';
+import { timestamp } from '#lib';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 

@@ -1,7 +1,8 @@
 /** The launch budget of one NodePool on a clock that tests advance. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import type { NodePool } from '#api/objects';
+import { causeKey, type LaunchCause } from '#engine/solve';
 import { MOST_ALLOWANCES } from '../../../../src/controllers/provisioning/allowances.ts';
 import { launchCondition, restoredCauses } from '../../../../src/controllers/provisioning/launch-condition.ts';
 import {
@@ -12,8 +13,6 @@ import {
   PoolBudget,
   RESET_MS,
 } from '../../../../src/controllers/provisioning/pool-budget.ts';
-import type { LaunchCause } from '../../../../src/engine/launch-causes.ts';
-import { causeKey } from '../../../../src/engine/withheld-launches.ts';
 
 const MINUTE_MS = 60_000;
 const TAINT: LaunchCause = { code: 'taint', taint: { key: 'agent', value: 'a=b', effect: 'NoSchedule' } };

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL, POD } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { Snapshot } from '../../../../src/engine/model.ts';
-import { localSolver } from '../../../../src/engine-worker/solver.ts';
-import type { Pressure } from '../../../../src/process/memory-pressure.ts';
+import { EC2_NODE_CLASS, NODE_POOL, type NodeClaim, POD } from '#api/objects';
+import type { Snapshot } from '#engine/model';
+import { localSolver } from '#engine-worker';
+import type { Pressure } from '#process/memory';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 

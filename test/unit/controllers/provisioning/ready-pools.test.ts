@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { EC2_NODE_CLASS, NODE_POOL } from '../../../../src/api/kinds.ts';
+import { EC2_NODE_CLASS, NODE_POOL } from '#api/objects';
 import { World } from '../harness.ts';
 
 let world: World;

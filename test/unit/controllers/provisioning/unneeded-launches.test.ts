@@ -1,8 +1,7 @@
 /** Launches for deleted pods are not requested, or end before their nodes join, unless another pod could use the node. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { ApiError } from '../../../../src/kube/client.ts';
+import { NODE_CLAIM, POD, type Pod } from '#api/objects';
+import { ApiError } from '#kube/client';
 import { LaunchWorld, MINUTE } from './launch-world.ts';
 
 const IN_A = { nodeSelector: { team: 'a' } } as const;

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, POD } from '../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { isUnschedulable } from '../../../../src/engine/pods.ts';
-import { timestamp } from '../../../../src/lib/times.ts';
-import { untriedReplicas } from '../../../../src/state/untried-replicas.ts';
+import { NODE_CLAIM, POD, type Pod } from '#api/objects';
+import { isUnschedulable } from '#engine/model';
+import { timestamp } from '#lib';
+import { untriedReplicas } from '#state';
 import { present } from '../../../support/present.ts';
 import { World } from '../harness.ts';
 

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { InsufficientCapacity } from '../../../../src/cloud/errors.ts';
+import { CAPACITY_TYPE_LABEL, NODE_CLAIM, NODE_POOL, type NodePool } from '#api/objects';
+import { InsufficientCapacity } from '#cloud';
 import { World } from '../harness.ts';
 
 let world: World;

@@ -1,15 +1,13 @@
 /** Number of nodes that a static NodePool launches or deletes, and the time of the next check. */
 import { describe, expect, it } from '@jest/globals';
-import type { Condition } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import type { Condition, NodeClaim, NodePool } from '#api/objects';
+import { silent } from '#observe/logger';
+import { NamedCounter } from '#state/testing';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import type { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
 import { staticDeprovisioning } from '../../../../src/controllers/static/deprovisioning.ts';
 import { countCreations, staticProvisioning } from '../../../../src/controllers/static/provisioning.ts';
 import { staticClaims } from '../../../../src/controllers/static/static-claims.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { NamedCounter } from '../../../../src/state/named-counter.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { claimOf, condition, settledClaim } from '../node/bench.ts';
 

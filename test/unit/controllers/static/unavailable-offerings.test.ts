@@ -1,24 +1,24 @@
 /** A static NodePool follows unavailable offerings as pending pods do. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NODE_CLAIM } from '../../../../src/api/kinds.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
-import { launchError, recordFleetErrors } from '../../../../src/aws/fleet/failures.ts';
-import { awsMetrics } from '../../../../src/aws/metrics.ts';
-import { UnavailableOfferings } from '../../../../src/aws/offerings/unavailable.ts';
-import { InsufficientCapacity } from '../../../../src/cloud/errors.ts';
+import {
+  CAPACITY_TYPE_LABEL,
+  type KubeObject,
+  NODE_CLAIM,
+  type NodeClaim,
+  type NodePool,
+  ZONE_LABEL,
+} from '#api/objects';
+import { awsMetrics, launchError, recordFleetErrors, UnavailableOfferings } from '#aws/testing';
+import { InsufficientCapacity } from '#cloud';
+import type { InstanceType } from '#engine/model';
+import { canLaunch } from '#engine/solve';
+import { silent } from '#observe/logger';
+import { createMetrics } from '#observe/setup';
+import { LaunchFailures, NamedCounter } from '#state/testing';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import type { DisruptionQueue } from '../../../../src/controllers/disruption/queue.ts';
 import { staticProvisioning } from '../../../../src/controllers/static/provisioning.ts';
-import type { InstanceType } from '../../../../src/engine/model.ts';
-import { canLaunch } from '../../../../src/engine/static-pools.ts';
-import { silent } from '../../../../src/observe/logger.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
-import { LaunchFailures } from '../../../../src/state/launch-failures.ts';
-import { NamedCounter } from '../../../../src/state/named-counter.ts';
 import { virtualClock } from '../../virtualclock.ts';
 import { claimOf, condition } from '../node/bench.ts';
 

@@ -1,10 +1,9 @@
 /** Spans of launched and terminated nodes, on a clock that tests advance. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_CLAIM, NODE_POOL } from '../../../../src/api/kinds.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import { InsufficientCapacity } from '../../../../src/cloud/errors.ts';
+import { NODE_CLAIM, NODE_POOL, type NodeClaim } from '#api/objects';
+import { InsufficientCapacity } from '#cloud';
+import { createMetrics } from '#observe/setup';
 import { NodeTraces } from '../../../../src/controllers/traces/node-traces.ts';
-import { createMetrics } from '../../../../src/observe/metrics.ts';
 import { partial } from '../../../support/partial.ts';
 import { World } from '../harness.ts';
 import { RecordingTracer } from './recording-tracer.ts';

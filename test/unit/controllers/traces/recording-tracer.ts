@@ -1,5 +1,7 @@
 /** Records reported spans. */
-import type { Attributes, Span, SpanStart, Tracer } from '../../../../src/observe/traces/tracer.ts';
+
+import type { SpanStart } from '#observe/testing';
+import type { Attributes, Span, Tracer } from '#observe/traces';
 
 export class RecordedSpan implements Span {
   readonly name: string;

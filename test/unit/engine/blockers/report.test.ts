@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, VolumeAttachment } from '../../../../src/api/kubernetes.ts';
 import {
   DO_NOT_DISRUPT_ANNOTATION,
+  type Pod,
   TERMINATION_FINALIZER,
   TERMINATION_TIMESTAMP_ANNOTATION,
-} from '../../../../src/api/labels.ts';
+  type VolumeAttachment,
+} from '#api/objects';
 import type { NodeBlockers } from '../../../../src/engine/blockers/blocker.ts';
 import { type BlockerContext, blockersIn } from '../../../../src/engine/blockers/report.ts';
 import type { StateNode } from '../../../../src/engine/model.ts';

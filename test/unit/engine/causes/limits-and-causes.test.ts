@@ -1,8 +1,7 @@
 /** Laws of the causes of pending pods beside limits, on random clusters. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import type { NodePool, Pod } from '#api/objects';
 import type { Cause } from '../../../../src/engine/causes/cause.ts';
 import { endsByItself } from '../../../../src/engine/causes/pool-cause.ts';
 import type { Plan, PoolInput, Snapshot } from '../../../../src/engine/model.ts';

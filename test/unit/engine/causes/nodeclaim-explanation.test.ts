@@ -4,9 +4,9 @@ import {
   INSTANCE_CATEGORY_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type NodeClaim,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+} from '#api/objects';
 import type { LaunchAnswer } from '../../../../src/engine/causes/launch-alternatives.ts';
 import { explainNodeClaim } from '../../../../src/engine/causes/nodeclaim-explanation.ts';
 import type { InstanceType } from '../../../../src/engine/model.ts';

@@ -7,7 +7,7 @@ import {
   INSTANCE_FAMILY_LABEL,
   NODEPOOL_LABEL,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
+} from '#api/objects';
 import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
 import { unlaunchedProviderId } from '../../../../src/engine/pool-usage.ts';
 import {

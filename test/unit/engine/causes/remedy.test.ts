@@ -1,13 +1,7 @@
 /** Checks of remedies: the change of each kind of cause, further causes, the limit of the work, and random clusters. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  ARCH_LABEL,
-  INSTANCE_CATEGORY_LABEL,
-  INSTANCE_FAMILY_LABEL,
-  NODEPOOL_LABEL,
-  ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
+import { ARCH_LABEL, INSTANCE_CATEGORY_LABEL, INSTANCE_FAMILY_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
 import { type Cause, causeText } from '../../../../src/engine/causes/cause.ts';
 import { applyEdit, remedyEdit } from '../../../../src/engine/causes/remedy.ts';
 import { NOT_CHECKED, type RemedyProof } from '../../../../src/engine/causes/remedy-proof.ts';

@@ -1,8 +1,7 @@
 /** Costs of nodes and their allocation to workloads, to a billionth of a USD. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, type Pod, ZONE_LABEL } from '#api/objects';
 import { CostAccount, IDLE, type NodePrice } from '../../../../src/engine/cost/account.ts';
 import type { CostGroup, CostReport, CostSums } from '../../../../src/engine/cost/report.ts';
 import type { Resources, StateNode } from '../../../../src/engine/model.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
 import { nodePrices } from '../../../../src/engine/cost/node-prices.ts';
 import type { Offering, PoolInput, StateNode } from '../../../../src/engine/model.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';

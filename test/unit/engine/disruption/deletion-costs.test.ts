@@ -1,7 +1,6 @@
 /** Choice of the pods that scale-downs delete first. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, PodSpec } from '../../../../src/api/kubernetes.ts';
-import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION } from '../../../../src/api/labels.ts';
+import { DELETION_COST_ANNOTATION, DELETION_COST_SINCE_ANNOTATION, type Pod, type PodSpec } from '#api/objects';
 import { podsToDeleteFirst } from '../../../../src/engine/disruption/deletion-costs.ts';
 import { NOW, pod } from './objects.ts';
 

@@ -1,6 +1,6 @@
 /** The next time at which the passage of time alone changes a decision. */
 import { describe, expect, it } from '@jest/globals';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
 import { nextChangeMs } from '../../../../src/engine/disruption/next-change.ts';
 import { at, claim, NOW, pod, pool, stateNode } from './objects.ts';
 

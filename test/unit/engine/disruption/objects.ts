@@ -1,15 +1,16 @@
 /** Builders of small objects for disruption tests. */
-import type { Pod, PodDisruptionBudget } from '../../../../src/api/kubernetes.ts';
 import {
   CAPACITY_TYPE_LABEL,
   INITIALIZED_LABEL,
   INSTANCE_TYPE_LABEL,
   NODEPOOL_LABEL,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+  type PodDisruptionBudget,
   REGISTERED_LABEL,
   ZONE_LABEL,
-} from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+} from '#api/objects';
 import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../src/engine/disruption/method.ts';
 import type { InstanceType, StateNode } from '../../../../src/engine/model.ts';

@@ -1,9 +1,13 @@
 /** Cached evaluations must not change results: a known cluster is evaluated like an unknown one. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod, PodDisruptionBudget } from '../../../../src/api/kubernetes.ts';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../src/api/nodepool.ts';
+import {
+  DISRUPTED_TAINT,
+  DO_NOT_DISRUPT_ANNOTATION,
+  type NodePool,
+  type Pod,
+  type PodDisruptionBudget,
+} from '#api/objects';
 import { claimCounts } from '../../../../src/engine/disruption/candidates/claim-counts.ts';
 import type { Candidate } from '../../../../src/engine/disruption/command.ts';
 import { type PassInput, prepare } from '../../../../src/engine/disruption/pass.ts';

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
-import type { NodeSelectorTerm, Pod } from '../../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { type NodeSelectorTerm, type Pod, type ResourceClaim, ZONE_LABEL } from '#api/objects';
 import { oneOf, type PodParts, planOf, pod, refusalText, stateNode } from '../build.ts';
 
 const claim = (name: string, ...terms: readonly NodeSelectorTerm[]): ResourceClaim => ({

@@ -1,6 +1,6 @@
 /** Allocation of devices: constraints, shared devices, partitions, and the work of the search. */
 import { describe, expect, it } from '@jest/globals';
-import type { Device, ResourceClaim } from '../../../../src/api/dra/objects.ts';
+import type { Device, ResourceClaim } from '#api/objects';
 import { MOST_STEPS, SearchBudget } from '../../../../src/engine/dra/search-budget.ts';
 import {
   allocated,

@@ -1,7 +1,6 @@
 /** Allocation of devices: new nodes, published devices, requests, selectors and taints. */
 import { describe, expect, it } from '@jest/globals';
-import type { Device, ResourceClaim } from '../../../../src/api/dra/objects.ts';
-import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { type Device, type ResourceClaim, ZONE_LABEL } from '#api/objects';
 import { Requirements } from '../../../../src/engine/requirements.ts';
 import {
   allocated,

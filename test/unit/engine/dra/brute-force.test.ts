@@ -1,7 +1,7 @@
 /** Compares the search with one that tries every combination, on small random problems. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Device, DeviceConstraint, DeviceRequest } from '../../../../src/api/dra/objects.ts';
+import type { Device, DeviceConstraint, DeviceRequest } from '#api/objects';
 import { DRIVER, newNode, template, world } from './build.ts';
 import { type Exact, type Problem, problem, type requestDetails } from './random-problems.ts';
 

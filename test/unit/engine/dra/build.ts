@@ -8,7 +8,7 @@ import type {
   DeviceTaintRule,
   ResourceClaim,
   ResourceSlice,
-} from '../../../../src/api/dra/objects.ts';
+} from '#api/objects';
 import { ClaimTable } from '../../../../src/engine/dra/claim-states.ts';
 import {
   type Allocation,

@@ -1,7 +1,12 @@
 /** Clusters of pods with claims, for tests of whole solves. */
-import type { DeviceRequest, ResourceClaim, ResourceSlice } from '../../../../src/api/dra/objects.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL, NODEPOOL_LABEL } from '../../../../src/api/labels.ts';
+import {
+  type DeviceRequest,
+  INSTANCE_TYPE_LABEL,
+  NODEPOOL_LABEL,
+  type Pod,
+  type ResourceClaim,
+  type ResourceSlice,
+} from '#api/objects';
 import type { DeviceTemplates } from '../../../../src/engine/dra/template-types.ts';
 import type { Plan, Snapshot, SolveOptions, StateNode } from '../../../../src/engine/model.ts';
 import { solve } from '../../../../src/engine/solve.ts';

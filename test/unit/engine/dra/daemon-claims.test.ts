@@ -1,7 +1,6 @@
 /** Claims of the pods of DaemonSets in whole solves. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { INSTANCE_TYPE_LABEL, type Pod } from '#api/objects';
 import { pod, refusalText } from '../build.ts';
 import { claim, DRIVER, deviceClass, devices, GPU_CLASS, request, template } from './build.ts';
 import { driversOf, gpuNode, held, planOf, podCounts, running, workload } from './cluster.ts';

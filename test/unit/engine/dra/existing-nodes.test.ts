@@ -1,9 +1,6 @@
 /** Pods with claims in whole solves: shared claims, existing nodes, and nodes that are removed. */
 import { describe, expect, it } from '@jest/globals';
-import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { type NodeClaim, type Pod, type ResourceClaim, ZONE_LABEL } from '#api/objects';
 import { prepare } from '../../../../src/engine/solve.ts';
 import { partial } from '../../../support/partial.ts';
 import { OPTIONS, oneOf, refusalText, snapshot } from '../build.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
+import type { Device, ResourceSlice } from '#api/objects';
 import { claim, devices, existing, newNode, request, slice, template, world } from './build.ts';
 
 const healthy = slice(devices(1), { pool: 'healthy', name: 'healthy' });

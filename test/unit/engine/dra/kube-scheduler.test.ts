@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from '@jest/globals';
-import type { DeviceClass, ResourceClaim, ResourceSlice } from '../../../../src/api/dra/objects.ts';
+import type { DeviceClass, ResourceClaim, ResourceSlice } from '#api/objects';
 import { existing, world } from './build.ts';
 
 interface Answered {

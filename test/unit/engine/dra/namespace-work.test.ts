@@ -1,7 +1,6 @@
 /** Expensive selectors of one namespace: its pods wait for later solves, and pods of other namespaces do not. */
 import { describe, expect, it, jest } from '@jest/globals';
-import type { ResourceClaim } from '../../../../src/api/dra/objects.ts';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { Pod, ResourceClaim } from '#api/objects';
 import { MOST_UNITS } from '../../../../src/engine/dra/search-budget.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';

@@ -1,6 +1,6 @@
 /** Small random allocation problems on one node. */
 import fc from 'fast-check';
-import type { Device, DeviceConstraint, DeviceRequest, ResourceClaim } from '../../../../src/api/dra/objects.ts';
+import type { Device, DeviceConstraint, DeviceRequest, ResourceClaim } from '#api/objects';
 import { claim, DRIVER, details } from './build.ts';
 
 export interface Problem {

@@ -1,7 +1,6 @@
 /** Pods with claims in whole solves: new nodes, virtual pods of capacity buffers, and resources of DeviceClasses. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { INSTANCE_TYPE_LABEL, type Pod } from '#api/objects';
 import { virtualPods } from '../../../../src/engine/capacity-buffers.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import { nodePool, pod, refusalText } from '../build.ts';

@@ -1,6 +1,5 @@
 /** Builders of gangs. */
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, GANG_TOPOLOGY_ANNOTATION } from '../../../../src/api/labels.ts';
+import { GANG_ANNOTATION, GANG_MIN_ANNOTATION, GANG_TOPOLOGY_ANNOTATION, type Pod } from '#api/objects';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';
 import { type PodParts, pod } from '../build.ts';

@@ -1,8 +1,7 @@
 /** Laws of gangs on random clusters. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { type Pod, ZONE_LABEL } from '#api/objects';
 import type { Snapshot } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';
 import { solve } from '../../../../src/engine/solve.ts';

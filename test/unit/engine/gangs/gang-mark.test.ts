@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KEPT_ANNOTATIONS } from '../../../../src/api/kept-fields.ts';
+import { KEPT_ANNOTATIONS } from '#api/objects';
 import { type GangMark, gangMarkOf } from '../../../../src/engine/gangs/gang-mark.ts';
 import { pod } from '../build.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import { refusalMessage } from '../../../../src/engine/causes/pod-verdict.ts';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { prepare } from '../../../../src/engine/solve.ts';

@@ -1,7 +1,6 @@
 /** Choice among NodePools of equal weight by price. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { ARCH_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, type Pod, ZONE_LABEL } from '#api/objects';
 import type { Plan, SolveOptions } from '../../../../src/engine/model.ts';
 import { CheapestPools } from '../../../../src/engine/packing/cheapest-pools.ts';
 import { solve } from '../../../../src/engine/solve.ts';

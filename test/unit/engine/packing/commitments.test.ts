@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import type { Plan, PlannedClaim, Snapshot } from '../../../../src/engine/model.ts';
 import type { Commitment } from '../../../../src/engine/price-book/commitment.ts';
 import { CommittedUse } from '../../../../src/engine/price-book/committed-use.ts';

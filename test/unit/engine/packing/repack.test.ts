@@ -1,7 +1,13 @@
 /** Replacement of planned nodes by cheaper ones. */
 import { describe, expect, it, jest } from '@jest/globals';
-import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
-import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import {
+  type Affinity,
+  CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  INSTANCE_TYPE_LABEL,
+  type Pod,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { Shop } from '../../../../src/engine/packing/shop.ts';
 import { instanceType, nodePool, oneOf, type PodParts, planOf, pod, replicas, type SnapshotParts } from '../build.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readPriceBook } from '../../../../src/api/price-book/read.ts';
+import { readPriceBook } from '#api/price-book';
 import { bookInForce } from '../../../../src/engine/price-book/book-entries.ts';
 import { drawOf } from '../../../../src/engine/price-book/commitment.ts';
 

@@ -1,7 +1,6 @@
 /** Affinity and anti-affinity between pods and the pods of DaemonSets on their nodes. */
 import { describe, expect, it } from '@jest/globals';
-import type { Affinity, Pod } from '../../../../src/api/kubernetes.ts';
-import { ARCH_LABEL, HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { type Affinity, ARCH_LABEL, HOSTNAME_LABEL, type Pod, ZONE_LABEL } from '#api/objects';
 import type { Plan } from '../../../../src/engine/model.ts';
 import {
   daemon,

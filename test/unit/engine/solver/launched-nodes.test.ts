@@ -1,9 +1,7 @@
 /** Pods whose nodes have been launched: each solve until they are bound keeps them there. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../../src/api/labels.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
+import { type NodeClaim, type Pod, ZONE_LABEL } from '#api/objects';
 import type { Plan, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';
 import { addResources, fits, podRequests } from '../../../../src/engine/resources.ts';

@@ -1,7 +1,7 @@
 /** Time limits of solves: namespaces share the time, and every step ends. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { Plan, SolveOptions } from '../../../../src/engine/model.ts';
 import { namespaceOf, podKey } from '../../../../src/engine/pods.ts';
 import { planOf, pod, replicas } from '../build.ts';

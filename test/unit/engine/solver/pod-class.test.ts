@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { virtualPods } from '../../../../src/engine/capacity-buffers.ts';
 import { planOf, pod } from '../build.ts';
 

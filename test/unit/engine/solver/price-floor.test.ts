@@ -1,6 +1,6 @@
 /** Solves with a price limit that skip the search for cheaper nodes if it cannot succeed. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import type { PackingLimit, Plan, Snapshot, SolveOptions } from '../../../../src/engine/model.ts';
 import { nodeUsdPerHour } from '../../../../src/engine/purchase.ts';
 import { solve } from '../../../../src/engine/solve.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, TopologySpreadConstraint } from '../../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { HOSTNAME_LABEL, type Pod, type TopologySpreadConstraint, ZONE_LABEL } from '#api/objects';
 import { relax } from '../../../../src/engine/solver/relax.ts';
 import { nodePool, oneOf, type PodParts, planOf, pod, refusalText, replicas } from '../build.ts';
 

@@ -1,6 +1,6 @@
 /** Reserved offerings: held by all possible claims, awaited in provisioning, optional in simulations. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import { CAPACITY_RESERVATION_ID_LABEL, CAPACITY_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import type { InstanceType, Offering, PlannedClaim } from '../../../../src/engine/model.ts';
 import { instanceType, nodePool, offering, oneOf, planOf, replicas } from '../build.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { LabelSelector, Pod, StringMap } from '../../../../src/api/kubernetes.ts';
+import type { LabelSelector, Pod, StringMap } from '#api/objects';
 import { type Rule, ruleCounts } from '../../../../src/engine/topology/group.ts';
 import { RuleIndex } from '../../../../src/engine/topology/rule-index.ts';
 import { ByLabels } from '../../../../src/engine/topology/running-pods.ts';

@@ -1,13 +1,16 @@
 /** Grouping of rules between pods, counted pods and known domains. */
 import { describe, expect, it } from '@jest/globals';
-import type {
-  Affinity,
-  Namespace,
-  Pod,
-  PodAffinityTerm,
-  TopologySpreadConstraint,
-} from '../../../../src/api/kubernetes.ts';
-import { ARCH_LABEL, CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import {
+  type Affinity,
+  ARCH_LABEL,
+  CAPACITY_TYPE_LABEL,
+  HOSTNAME_LABEL,
+  type Namespace,
+  type Pod,
+  type PodAffinityTerm,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { Plan, StateNode } from '../../../../src/engine/model.ts';
 import { solve } from '../../../../src/engine/solve.ts';
 import {

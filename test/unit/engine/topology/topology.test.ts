@@ -1,6 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Affinity, PodAffinityTerm, TopologySpreadConstraint } from '../../../../src/api/kubernetes.ts';
-import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../src/api/labels.ts';
+import {
+  type Affinity,
+  HOSTNAME_LABEL,
+  type PodAffinityTerm,
+  type TopologySpreadConstraint,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { Plan } from '../../../../src/engine/model.ts';
 import { selects } from '../../../../src/engine/selectors.ts';
 import {

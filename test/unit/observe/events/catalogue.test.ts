@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { KubeObject } from '#api/objects';
 import { EVENTS } from '../../../../scripts/reference/event-catalogue.ts';
-import type { KubeObject } from '../../../../src/api/kubernetes.ts';
 import { type EventDeclaration, eventOf } from '../../../../src/observe/events/declaration.ts';
 import { LEADER_ELECTION } from '../../../../src/observe/events/objects.ts';
 import { NOMINATED, POD_HELD } from '../../../../src/observe/events/pods.ts';

@@ -1,7 +1,7 @@
 /** OpenTelemetry's environment variables, and how invalid ones are handled. */
 import { describe, expect, it } from '@jest/globals';
+import { parseSettings } from '#process/settings';
 import { parseTracing, TRACING_VARIABLES } from '../../../../src/observe/traces/settings.ts';
-import { parseSettings } from '../../../../src/process/settings.ts';
 
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 

@@ -1,6 +1,6 @@
 /** Jobs that fail in a replay, and their pods that never succeed. */
 import { expect, it } from '@jest/globals';
-import type { Job } from '../../../../src/local/kubernetes/controllers/workloads/kinds.ts';
+import type { Job } from '#local/cluster';
 import { FailedJobsMeter } from '../../../../src/replay/measure/failed-jobs.ts';
 
 const job = (spec: object, type: string, succeeded?: number): Job =>

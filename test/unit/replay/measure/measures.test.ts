@@ -1,9 +1,8 @@
 /** The measurements of a replay: spending, pods, nodes, columns and complaints. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import type { NodeClaim } from '../../../../src/api/nodeclaim.ts';
-import type { StateNode } from '../../../../src/engine/model.ts';
-import type { LocalInstance } from '../../../../src/local/aws/types.ts';
+import type { NodeClaim, Pod } from '#api/objects';
+import type { StateNode } from '#engine/model';
+import type { LocalInstance } from '#local/aws';
 import { Columns } from '../../../../src/replay/measure/columns.ts';
 import { Complaints } from '../../../../src/replay/measure/measure.ts';
 import { NodeLog } from '../../../../src/replay/measure/node-log.ts';

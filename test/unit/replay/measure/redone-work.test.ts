@@ -1,6 +1,6 @@
 /** Work that pods lose with their nodes: its time, and its share of the price of the node. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { type PricedNode, RedoneMeter, shareOf } from '../../../../src/replay/measure/measure.ts';
 import { pod } from '../../engine/disruption/objects.ts';
 

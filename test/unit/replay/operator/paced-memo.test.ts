@@ -1,12 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../src/api/kubernetes.ts';
-import type { Method } from '../../../../src/engine/disruption/method.ts';
-import { drift } from '../../../../src/engine/disruption/methods/drift.ts';
-import { emptiness } from '../../../../src/engine/disruption/methods/emptiness.ts';
-import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
-import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
-import type { StateNode } from '../../../../src/engine/model.ts';
-import type { DisruptionInput } from '../../../../src/planner/inputs.ts';
+import type { Pod } from '#api/objects';
+import type { Method } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
+import { drift, emptiness, singleNode, swap } from '#engine/testing';
+import type { DisruptionInput } from '#planner';
 import { FEW_NODES, PacedMemo } from '../../../../src/replay/operator/operator.ts';
 import { partial } from '../../../support/partial.ts';
 import { claim, pod, stateNode } from '../../engine/disruption/objects.ts';

@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Candidate } from '../../../../src/engine/disruption/command.ts';
-import type { Method, MethodInput, MethodResult } from '../../../../src/engine/disruption/method.ts';
-import { singleNode } from '../../../../src/engine/disruption/methods/single-node.ts';
-import { swap } from '../../../../src/engine/disruption/methods/swap.ts';
-import type { SimulationRunner } from '../../../../src/engine-worker/simulation-runner.ts';
-import type { SimulationInput } from '../../../../src/planner/inputs.ts';
+import type { Candidate, Method, MethodInput, MethodResult } from '#engine/disruption';
+import { singleNode, swap } from '#engine/testing';
+import type { SimulationRunner } from '#engine-worker';
+import type { SimulationInput } from '#planner';
 import { FEW_NODES, pacedSimulations } from '../../../../src/replay/operator/operator.ts';
 import { partial } from '../../../support/partial.ts';
 import { methodInputOf, NOW, pod } from '../../engine/disruption/objects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { ruleBuiltCatalogue } from '../../../../src/local/aws/catalogue/catalogue.ts';
-import { standardZones } from '../../../../src/local/aws/open-account.ts';
+import { standardZones } from '#local/aws';
+import { ruleBuiltCatalogue } from '#local/machines';
 import { spotMarket } from '../../../../src/replay/world-model/spot-market.ts';
 import { DEFAULT_WORLD, type SpotModel } from '../../../../src/replay/world-model/world-model.ts';
 

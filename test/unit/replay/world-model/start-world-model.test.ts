@@ -9,8 +9,7 @@ import {
 import { ReceiveMessageCommand } from '@aws-sdk/client-sqs';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { describe, expect, it } from '@jest/globals';
-import { openAws } from '../../../../src/local/aws/open-aws.ts';
-import type { AwsOptions, OpenAws } from '../../../../src/local/aws/options.ts';
+import { type AwsOptions, type OpenAws, openAws } from '#local/aws';
 import { inProcessClients } from '../../../../src/replay/aws/in-process-clients.ts';
 import { awsOf, pace, startWorldModel } from '../../../../src/replay/world-model/start-world-model.ts';
 import { DEFAULT_WORLD, type WorldModel } from '../../../../src/replay/world-model/world-model.ts';

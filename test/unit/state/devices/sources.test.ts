@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Device, ResourceSlice } from '../../../../src/api/dra/objects.ts';
-import { INSTANCE_TYPE_LABEL } from '../../../../src/api/labels.ts';
-import { offeredPools } from '../../../../src/engine/dra/device-templates.ts';
-import type { DriverTemplate } from '../../../../src/engine/dra/driver-template.ts';
-import type { StateNode } from '../../../../src/engine/model.ts';
+import { type Device, INSTANCE_TYPE_LABEL, type ResourceSlice } from '#api/objects';
+import type { DriverTemplate } from '#engine/devices';
+import type { StateNode } from '#engine/model';
+import { offeredPools } from '#engine/testing';
 import { type Declarations, readDeclarations } from '../../../../src/state/devices/declared.ts';
 import { TemplateMemory } from '../../../../src/state/devices/memory.ts';
 import { DeviceSources } from '../../../../src/state/devices/sources.ts';

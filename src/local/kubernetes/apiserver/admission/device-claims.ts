@@ -1,5 +1,5 @@
 /** Validation of resource claims and device classes: the rules that clients notice, with the messages of the API server. */
-import { compileSelector, LONGEST_SELECTOR, SelectorError } from '../../../../api/dra/selector.ts';
+import { compileSelector, LONGEST_SELECTOR, SelectorError } from '#api/devices';
 import { type ApiObject, at, equal, type Json, list, record, records, text } from '../json.ts';
 import {
   type Cause,

@@ -1,5 +1,5 @@
 /** Kubernetes' rules for names, with the messages of its field errors. */
-import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '../../../../api/names.ts';
+import { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '#api/values';
 
 const LABEL =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";

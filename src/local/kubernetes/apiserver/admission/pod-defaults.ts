@@ -1,5 +1,5 @@
 /** Defaults of pods and pod templates. */
-import { own } from '../../../../lib/own.ts';
+import { own } from '#lib';
 import { type ApiObject, isRecord, type Json, record, records, text } from '../json.ts';
 
 /** Sets defaults that apply to pods and pod templates. */

@@ -1,5 +1,5 @@
 /** Updates of the subresource `resize` of pods: only CPU and memory of containers, init containers and the pod may change. */
-import { own } from '../../../../lib/own.ts';
+import { own } from '#lib';
 import { type ApiObject, at, clone, equal, type Json, record, records, text } from '../json.ts';
 import { type Cause, duplicate, fieldForbidden, invalidValue, notSupported } from '../status.ts';
 import { qosClass } from './pod-defaults.ts';

@@ -1,5 +1,5 @@
 /** Admission that reads other objects: the pod's priority from its class, and the storage class of claims. */
-import { own } from '../../../../lib/own.ts';
+import { own } from '#lib';
 import type { ApiObject } from '../json.ts';
 import { record, text } from '../json.ts';
 import { forbidden } from '../status.ts';

@@ -1,5 +1,5 @@
 /** Validation of resource slices: the rules that drivers notice, with the messages of the API server. */
-import { Semver } from '../../../../api/dra/semver.ts';
+import { Semver } from '#api/values';
 import { type ApiObject, at, isRecord, type Json, list, record, records, text } from '../json.ts';
 import { type Cause, duplicate, invalidValue, notSupported, requiredValue, tooLong, tooMany } from '../status.ts';
 import { labelNameError, subdomainError } from './names.ts';

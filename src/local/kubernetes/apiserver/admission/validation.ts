@@ -2,8 +2,8 @@
  * Validation of objects before they are stored: metadata of all objects, and the most important rules of built-in
  * specs.
  */
-import { compareQuantities } from '../../../../api/quantity.ts';
-import { own } from '../../../../lib/own.ts';
+import { compareQuantities } from '#api/values';
+import { own } from '#lib';
 import { type ApiObject, at, equal, isRecord, type Json, record, records, text } from '../json.ts';
 import type { Resource } from '../resources/registry.ts';
 import { objectSelector } from '../selectors.ts';

@@ -1,6 +1,6 @@
 /** Maps request paths to handlers. */
 
-import { own } from '../../../../lib/own.ts';
+import { own } from '#lib';
 import { at, clone, type Json, record } from '../json.ts';
 import { bind } from '../operations/binding.ts';
 import { evict } from '../operations/eviction.ts';

@@ -1,6 +1,6 @@
 /** Watches: a stream of changes after a revision, as one JSON object per line. */
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../../../lib/clock.ts';
+import type { Clock } from '#lib/clock';
 import type { Metadata } from '../json.ts';
 import { groupVersion, type Resource } from '../resources/registry.ts';
 import { expiredError, StatusError } from '../status.ts';

@@ -1,8 +1,7 @@
 /** Updates the status of PodDisruptionBudgets: the numbers of healthy pods and of allowed disruptions. */
 
-import type { PodDisruptionBudget } from '../../../../api/kubernetes.ts';
-import { desiredHealthy } from '../../../../api/pod-disruption-budget.ts';
-import { defined } from '../../../../lib/defined.ts';
+import { desiredHealthy, type PodDisruptionBudget } from '#api/objects';
+import { defined } from '#lib';
 import type { Core } from '../core.ts';
 import { type ApiObject, at, clone, equal, type Json, type Owner, record, records, timestamp } from '../json.ts';
 import { BUDGETS } from '../operations/eviction.ts';

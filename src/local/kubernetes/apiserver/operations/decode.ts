@@ -1,5 +1,5 @@
 /** Decodes a built-in object from a client: checks field types, and drops unknown fields. */
-import { put } from '../../../../lib/own.ts';
+import { put } from '#lib';
 import { isRecord, type Json } from '../json.ts';
 import { fieldShape, type Shape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';

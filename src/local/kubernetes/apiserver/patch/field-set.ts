@@ -2,7 +2,7 @@
  * Sets of fields in the FieldsV1 form of managedFields: `{ "f:spec": { "f:replicas": {} } }`. A field belongs to the
  * set if its node is empty or contains the mark ".".
  */
-import { own } from '../../../../lib/own.ts';
+import { own } from '#lib';
 
 export interface FieldSet {
   readonly [path: string]: FieldSet;

@@ -1,7 +1,7 @@
 /**
  * Fields of objects: the fields that an object sets, changes between two objects, and removal or addition of fields.
  */
-import { own, put } from '../../../../lib/own.ts';
+import { own, put } from '#lib';
 import { equal, isRecord, type Json, list } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';

@@ -1,5 +1,5 @@
 /** JSON merge patch, RFC 7386. */
-import { own, put } from '../../../../lib/own.ts';
+import { own, put } from '#lib';
 import { isRecord, type Json } from '../json.ts';
 
 /** Returns the patched target. Changes neither argument. */

@@ -1,5 +1,5 @@
 /** Strategic merge patch: merges lists by the merge key of their type, and supports `$patch` and related directives. */
-import { own, put } from '../../../../lib/own.ts';
+import { own, put } from '#lib';
 import { equal, isRecord, type Json, list, records } from '../json.ts';
 import { ANY, fieldShape, type Shape } from '../resources/shape.ts';
 import { badRequest } from '../status.ts';

@@ -1,5 +1,5 @@
 /** Columns of the tables that `kubectl get` prints. */
-import { humanDuration } from '../../../../lib/human-duration.ts';
+import { humanDuration } from '#lib';
 import { type ApiObject, at, text } from '../json.ts';
 
 export interface Column {

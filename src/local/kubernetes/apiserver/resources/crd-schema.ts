@@ -1,7 +1,7 @@
 /** Compiled schema of one version of a custom resource. */
 
-import { structuralSchema } from '../../../../api/schema/structural.ts';
-import { put } from '../../../../lib/own.ts';
+import { structuralSchema } from '#api/schema';
+import { put } from '#lib';
 import { isRecord, type Json } from '../json.ts';
 import type { Cause } from '../status.ts';
 import { type Shape, schemaShape } from './shape.ts';

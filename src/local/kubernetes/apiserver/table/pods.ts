@@ -1,5 +1,5 @@
 /** Columns of pods. */
-import { humanDuration } from '../../../../lib/human-duration.ts';
+import { humanDuration } from '#lib';
 import { type ApiObject, at, type Json, record, records, text } from '../json.ts';
 import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
 

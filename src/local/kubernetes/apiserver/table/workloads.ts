@@ -1,5 +1,5 @@
 /** Columns of workloads and Jobs. */
-import { humanDuration } from '../../../../lib/human-duration.ts';
+import { humanDuration } from '#lib';
 import { type ApiObject, at, records, text } from '../json.ts';
 import { AGE, type Column, column, NAME, orNone, wide } from '../resources/columns.ts';
 import { selectorText } from '../selectors.ts';

@@ -2,7 +2,7 @@
  * Nodes on which a DaemonSet should run and does run. The state is kept per node, because most changes concern one
  * node.
  */
-import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
+import type { DaemonSet, Node, Pod } from '#api/objects';
 import type { Cache } from '../../../cache.ts';
 import { controllerOf } from '../../../owner-references.ts';
 import { isOver } from '../../scheduler/cluster.ts';

@@ -1,5 +1,5 @@
 /** Pods of DaemonSets: their nodes and their specs. */
-import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '../../../../api/kubernetes.ts';
+import type { DaemonSet, Node, Pod, PodSpec, Taint, Toleration } from '#api/objects';
 import { matchesNodeSelection } from '../../scheduler/selectors.ts';
 import { findUntolerated } from '../../scheduler/taints.ts';
 import { podOf } from './pods.ts';

@@ -2,10 +2,9 @@
  * DaemonSets: one pod on every node that its selector, affinity and tolerations allow. Pods are pinned to nodes by
  * name.
  */
-import { DAEMON_SET, NODE, POD } from '../../../../api/kinds.ts';
-import type { DaemonSet, Node, Pod } from '../../../../api/kubernetes.ts';
-import { keyOf } from '../../../../kube/store.ts';
-import { sameJson } from '../../../../lib/json-object.ts';
+import { DAEMON_SET, type DaemonSet, NODE, type Node, POD, type Pod } from '#api/objects';
+import { keyOf } from '#kube/client';
+import { sameJson } from '#lib';
 import type { Cache } from '../../../cache.ts';
 import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';

@@ -1,9 +1,8 @@
 /** Deployments: one ReplicaSet per pod template, replaced step by step within maxSurge and maxUnavailable. */
 
-import { POD } from '../../../../api/kinds.ts';
-import type { Condition, Pod } from '../../../../api/kubernetes.ts';
-import { keyOf } from '../../../../kube/store.ts';
-import { timestamp } from '../../../../lib/times.ts';
+import { type Condition, POD, type Pod } from '#api/objects';
+import { keyOf } from '#kube/client';
+import { timestamp } from '#lib';
 import type { Cache } from '../../../cache.ts';
 import { isConflict } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';

@@ -1,6 +1,5 @@
 /** Ended pods of a Job, each counted once even if it is deleted, and the back-off after failures. */
-import { getCondition, isTrue } from '../../../../api/conditions.ts';
-import type { Pod } from '../../../../api/kubernetes.ts';
+import { getCondition, isTrue, type Pod } from '#api/objects';
 import { isOver } from '../../scheduler/cluster.ts';
 import type { Job } from './kinds.ts';
 import { restartsOf } from './pods.ts';

@@ -1,8 +1,7 @@
 /** Jobs: run pods until enough of them have succeeded or too many have failed. */
 
-import { JOB_CONTROLLER, POD } from '../../../../api/kinds.ts';
-import type { Condition, Pod } from '../../../../api/kubernetes.ts';
-import { timestamp } from '../../../../lib/times.ts';
+import { type Condition, JOB_CONTROLLER, POD, type Pod } from '#api/objects';
+import { timestamp } from '#lib';
 import { isGone } from '../../../client.ts';
 import { withConditions } from '../../../conditions.ts';
 import { controllerUid } from '../../../owner-references.ts';

@@ -1,7 +1,15 @@
 /** Workload objects with the fields that their controllers read and write. */
-import type { Kind } from '../../../../api/kinds.ts';
-import { DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET } from '../../../../api/kinds.ts';
-import type { Condition, KubeObject, PersistentVolumeClaim, Workload } from '../../../../api/kubernetes.ts';
+import {
+  type Condition,
+  DEPLOYMENT,
+  JOB,
+  type Kind,
+  type KubeObject,
+  type PersistentVolumeClaim,
+  REPLICA_SET,
+  STATEFUL_SET,
+  type Workload,
+} from '#api/objects';
 
 /** A workload with a number of replicas. */
 export interface Scaled extends Workload {

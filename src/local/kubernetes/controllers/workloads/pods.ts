@@ -1,9 +1,15 @@
 /** Pods of workload controllers: creation from templates, counting and deletion. */
 import { createHash } from 'node:crypto';
-import { getCondition, isTrue } from '../../../../api/conditions.ts';
-import { POD } from '../../../../api/kinds.ts';
-import type { ContainerStatus, KubeObject, Pod, PodTemplateSpec } from '../../../../api/kubernetes.ts';
-import { canonicalJson } from '../../../../lib/json-object.ts';
+import {
+  type ContainerStatus,
+  getCondition,
+  isTrue,
+  type KubeObject,
+  POD,
+  type Pod,
+  type PodTemplateSpec,
+} from '#api/objects';
+import { canonicalJson } from '#lib';
 import { isConflict, isGone } from '../../../client.ts';
 import { controllerUid, ownerReference } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';

@@ -2,7 +2,7 @@
  * ReplicaSets: keep the desired number of active pods. A pod that is being deleted does not count, and is replaced
  * immediately.
  */
-import type { Pod } from '../../../../api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { controllerUid } from '../../../owner-references.ts';
 import { eventReporter, type Parts } from '../../../parts.ts';
 import { control } from './control.ts';

@@ -1,6 +1,5 @@
 /** Order in which kube-controller-manager deletes surplus pods of a workload. */
-import { getCondition } from '../../../../api/conditions.ts';
-import type { ContainerStatus, Pod } from '../../../../api/kubernetes.ts';
+import { type ContainerStatus, getCondition, type Pod } from '#api/objects';
 import { isActive, isReady, restartsOf } from './pods.ts';
 
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';

@@ -2,8 +2,7 @@
  * StatefulSets: pods with ordinal names, which start in order and terminate in reverse order, each with its own claims.
  */
 
-import { PERSISTENT_VOLUME_CLAIM } from '../../../../api/kinds.ts';
-import type { Pod } from '../../../../api/kubernetes.ts';
+import { PERSISTENT_VOLUME_CLAIM, type Pod } from '#api/objects';
 import { isConflict } from '../../../client.ts';
 import { eventReporter, type Parts, type Report } from '../../../parts.ts';
 import { isOver } from '../../scheduler/cluster.ts';

@@ -1,6 +1,5 @@
 /** Writes a workload's status if it has changed. */
-import type { Kind } from '../../../../api/kinds.ts';
-import type { KubeObject } from '../../../../api/kubernetes.ts';
+import type { Kind, KubeObject } from '#api/objects';
 import type { Parts } from '../../../parts.ts';
 
 type WithStatus = KubeObject & { readonly status?: unknown };

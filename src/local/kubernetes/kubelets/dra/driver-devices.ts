@@ -1,14 +1,7 @@
 /** Devices that DRA drivers publish for a machine: NVIDIA GPUs, EFA interfaces and Neuron devices. */
 import { createHash } from 'node:crypto';
-import {
-  type EfaModel,
-  efaRoot,
-  GPU_LAYOUTS,
-  type GpuLayout,
-  type GpuModel,
-  gpuRoot,
-} from '../../../../api/dra/gpu-tables.ts';
-import type { Device, DeviceAttribute } from '../../../../api/dra/objects.ts';
+import { type EfaModel, efaRoot, GPU_LAYOUTS, type GpuLayout, type GpuModel, gpuRoot } from '#api/devices';
+import type { Device, DeviceAttribute } from '#api/objects';
 import type { LocalInstance } from '../../../aws/types.ts';
 
 export const NVIDIA_DRIVER = 'gpu.nvidia.com';

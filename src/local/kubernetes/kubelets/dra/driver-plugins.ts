@@ -1,7 +1,6 @@
 /** DRA drivers of one node. A pod with an annotation stands for a driver: while it runs, the node publishes devices. */
-import { NODE, POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
-import type { Pod } from '../../../../api/kubernetes.ts';
-import { messageOf } from '../../../../lib/error-message.ts';
+import { NODE, POD, type Pod, RESOURCE_CLAIM, RESOURCE_SLICE } from '#api/objects';
+import { messageOf } from '#lib';
 import type { LocalInstance } from '../../../aws/types.ts';
 import { isGone } from '../../../client.ts';
 import type { Parts, Report } from '../../../parts.ts';

@@ -1,8 +1,7 @@
 /** Pools of a DRA driver as ResourceSlices. */
 import { parse } from 'yaml';
-import type { CounterSet, Device, ResourceSlice } from '../../../../api/dra/objects.ts';
-import type { Node, Pod } from '../../../../api/kubernetes.ts';
-import { isObject } from '../../../../lib/json-object.ts';
+import type { CounterSet, Device, Node, Pod, ResourceSlice } from '#api/objects';
+import { isObject } from '#lib';
 import type { LocalInstance } from '../../../aws/types.ts';
 import { devicesOf } from './driver-devices.ts';
 

@@ -1,6 +1,6 @@
 /** Kubelet configuration in a machine's user data. */
-import type { Taint, TaintEffect } from '../../../../api/kubernetes.ts';
-import { put } from '../../../../lib/own.ts';
+import type { Taint, TaintEffect } from '#api/objects';
+import { put } from '#lib';
 
 export interface KubeletConfig {
   /** Undefined if the user data leaves it to the image, as kOps does. */

@@ -1,7 +1,7 @@
 /** The kubelet's command line in user data scripts: EKS's bootstrap.sh, PowerShell, and custom scripts. */
 
-import type { Taint } from '../../../../api/kubernetes.ts';
-import { shellWords } from '../../../../lib/shell-words.ts';
+import type { Taint } from '#api/objects';
+import { shellWords } from '#lib';
 import { type KubeletConfig, NO_CONFIG, parsePairs, parseTaints, wholeNumber } from './config.ts';
 
 /** Parses the options of a command line: `--name=value` or `--name value`. The last occurrence wins. */

@@ -1,10 +1,8 @@
 /** Reads a machine's user data as its image does. */
 import { parse as parseToml } from 'smol-toml';
 import { parse } from 'yaml';
-import type { Taint } from '../../../../api/kubernetes.ts';
-import { isObject } from '../../../../lib/json-object.ts';
-import { own, put } from '../../../../lib/own.ts';
-import { shellWords } from '../../../../lib/shell-words.ts';
+import type { Taint } from '#api/objects';
+import { isObject, own, put, shellWords } from '#lib';
 import { hugePages, type KubeletConfig, stringMap, taintOf, wholeNumber } from './config.ts';
 import { anyScript, bootstrapScript, configOfFlags, options, powershell } from './flags.ts';
 

@@ -6,13 +6,13 @@ import type {
   DeviceClass,
   NodeSelection,
   NodeSelector,
+  NodeSelectorTerm,
   ResourceClaim,
   ResourceSlice,
-} from '../../../../api/dra/objects.ts';
-import type { NodeSelectorTerm } from '../../../../api/kubernetes.ts';
-import { printQuantity } from '../../../../api/quantity.ts';
-import type { SearchGrant } from '../../../../engine/dra/device-search.ts';
-import { canonicalJson } from '../../../../lib/json-object.ts';
+} from '#api/objects';
+import { printQuantity } from '#api/values';
+import type { SearchGrant } from '#engine/devices';
+import { canonicalJson } from '#lib';
 import { requestsOf } from './claims-of-pod.ts';
 
 /** Objects that describe the allocated devices. */

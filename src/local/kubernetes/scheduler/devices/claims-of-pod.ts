@@ -1,6 +1,5 @@
 /** Resource claims that a pod needs before it can run. */
-import type { DeviceRequestDetails, ResourceClaim } from '../../../../api/dra/objects.ts';
-import type { Pod } from '../../../../api/kubernetes.ts';
+import type { DeviceRequestDetails, Pod, ResourceClaim } from '#api/objects';
 import { controllerOf } from '../../../owner-references.ts';
 
 /** Maximum number of pods that can use a claim, as in the API. */

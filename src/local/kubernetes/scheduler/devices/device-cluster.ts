@@ -1,16 +1,26 @@
 /** The scheduler's view of devices and claims, with the allocations whose writes are in progress. */
 
-import type { DeviceClass, ResourceClaim } from '../../../../api/dra/objects.ts';
-import { DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
-import type { Node, Pod } from '../../../../api/kubernetes.ts';
-import { type ClaimState, ClaimTable, type ClaimVariation } from '../../../../engine/dra/claim-states.ts';
-import { DeviceAllocator } from '../../../../engine/dra/device-allocator.ts';
-import type { SearchGrant } from '../../../../engine/dra/device-search.ts';
-import { NO_HOST_DEVICES } from '../../../../engine/dra/host-devices.ts';
-import { PublishedPools } from '../../../../engine/dra/published-pools.ts';
-import { SearchBudget } from '../../../../engine/dra/search-budget.ts';
-import { Requirements } from '../../../../engine/requirements.ts';
-import { keyOf } from '../../../../kube/store.ts';
+import {
+  DEVICE_CLASS,
+  type DeviceClass,
+  type Node,
+  type Pod,
+  RESOURCE_CLAIM,
+  RESOURCE_SLICE,
+  type ResourceClaim,
+} from '#api/objects';
+import {
+  type ClaimState,
+  ClaimTable,
+  type ClaimVariation,
+  DeviceAllocator,
+  NO_HOST_DEVICES,
+  PublishedPools,
+  SearchBudget,
+  type SearchGrant,
+} from '#engine/devices';
+import { Requirements } from '#engine/model';
+import { keyOf } from '#kube/client';
 import type { Caches } from '../../../cache.ts';
 import { matchesAnyTerm } from '../selectors.ts';
 import { type ClaimRefusal, claimFault, claimsOfPod } from './claims-of-pod.ts';

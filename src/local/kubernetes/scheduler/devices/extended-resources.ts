@@ -1,7 +1,6 @@
 /** Extended resources that a DeviceClass provides: a pod requests devices in its containers' resources, without a claim. */
-import type { DeviceClass, ResourceClaim } from '../../../../api/dra/objects.ts';
-import type { Container, Pod } from '../../../../api/kubernetes.ts';
-import { parseQuantity } from '../../../../api/quantity.ts';
+import type { Container, DeviceClass, Pod, ResourceClaim } from '#api/objects';
+import { parseQuantity } from '#api/values';
 
 /** Resources with this prefix request devices of the class that follows. */
 const IMPLICIT = 'deviceclass.resource.kubernetes.io/';

@@ -1,8 +1,8 @@
 /** The filter for resource claims, and for extended resources that devices provide. */
 
-import type { Node, Pod } from '../../../../api/kubernetes.ts';
-import type { Resources } from '../../../../engine/model.ts';
-import { own } from '../../../../lib/own.ts';
+import type { Node, Pod } from '#api/objects';
+import type { Resources } from '#engine/model';
+import { own } from '#lib';
 import type { Check, Filter, PodRefusal } from '../view.ts';
 import type { ClaimGrants, DeviceCluster, PodDevices } from './device-cluster.ts';
 import { type ExtendedRequest, extendedClaim } from './extended-resources.ts';

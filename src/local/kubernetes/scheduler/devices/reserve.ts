@@ -1,8 +1,6 @@
 /** Reserves devices for a pod in the scheduler's view, and writes the allocations of its claims before the pod is bound. */
 import { randomUUID } from 'node:crypto';
-import type { ResourceClaim } from '../../../../api/dra/objects.ts';
-import { POD, RESOURCE_CLAIM, RESOURCE_SLICE } from '../../../../api/kinds.ts';
-import type { Pod } from '../../../../api/kubernetes.ts';
+import { POD, type Pod, RESOURCE_CLAIM, RESOURCE_SLICE, type ResourceClaim } from '#api/objects';
 import { ownerReference } from '../../../owner-references.ts';
 import type { Parts } from '../../../parts.ts';
 import { matchesAnyTerm } from '../selectors.ts';

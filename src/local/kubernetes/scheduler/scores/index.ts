@@ -2,8 +2,8 @@
  * Scores of feasible nodes with the weights of kube-scheduler's default profile. The score for existing images is
  * omitted, because local nodes report no images.
  */
-import type { Pod } from '../../../../api/kubernetes.ts';
-import { untolerated } from '../../../../engine/taints.ts';
+import type { Pod } from '#api/objects';
+import { untolerated } from '#engine/model';
 import { podRequests, scoredRequests } from '../amounts.ts';
 import { matchesTerm } from '../selectors.ts';
 import type { ClusterView, NodeView } from '../view.ts';

@@ -1,6 +1,6 @@
 /** InterPodAffinity: preferences of the pod for other pods, and preferences of other pods for the pod. */
-import type { Pod, PodAffinityTerm, WeightedPodAffinityTerm } from '../../../../api/kubernetes.ts';
-import { own } from '../../../../lib/own.ts';
+import type { Pod, PodAffinityTerm, WeightedPodAffinityTerm } from '#api/objects';
+import { own } from '#lib';
 import { hasAffinity, type Term, termOf } from '../pod-affinity.ts';
 import type { ClusterView, NodeView } from '../view.ts';
 import { BEST, type Score } from './score.ts';

@@ -1,5 +1,5 @@
 /** Common parts of all scores. */
-import type { Pod } from '../../../../api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { ClusterView, NodeView } from '../view.ts';
 
 /** Scores nodes from 0 to 100, as integers. Returns undefined if all nodes have the same score. */

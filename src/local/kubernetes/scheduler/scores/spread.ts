@@ -1,8 +1,7 @@
 /** PodTopologySpread: prefers domains with few matching pods. */
 
-import type { Pod, TopologySpreadConstraint } from '../../../../api/kubernetes.ts';
-import { HOSTNAME_LABEL, ZONE_LABEL } from '../../../../api/labels.ts';
-import { own } from '../../../../lib/own.ts';
+import { HOSTNAME_LABEL, type Pod, type TopologySpreadConstraint, ZONE_LABEL } from '#api/objects';
+import { own } from '#lib';
 import { constraintsOf, domainsOf, podsOf } from '../filters.ts';
 import type { ClusterView, NodeView } from '../view.ts';
 import { BEST, maximum, type Score } from './score.ts';

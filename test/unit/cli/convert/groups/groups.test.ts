@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import type { NodePool } from '#api/objects';
 import { runConvert } from '../run-convert.ts';
 import { conversions, files, fixture, TEMPLATE } from './conversions.ts';
 

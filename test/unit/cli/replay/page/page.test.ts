@@ -1,11 +1,11 @@
 /** The text of the page: required and forbidden content, and size. */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import type { ReplayResult } from '#replay/run';
 import { html, json } from '../../../../../src/cli/replay/page/html.ts';
 import { logOf, pageOf } from '../../../../../src/cli/replay/page/page.ts';
 import { timePlots, waitPlot } from '../../../../../src/cli/replay/page/plots.ts';
 import { timeTicks, valueTicks, waitTicks } from '../../../../../src/cli/replay/page/scale.ts';
-import type { ReplayResult } from '../../../../../src/replay/result.ts';
 import { livesResult, sampleResult, stoppedResult } from '../results.ts';
 
 const HOSTILE = `</script><img src=x onerror="alert('1')">\u0000&amp;`;

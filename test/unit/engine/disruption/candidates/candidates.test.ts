@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../../src/api/labels.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '#api/objects';
 import {
   bySavings,
   type Candidate,

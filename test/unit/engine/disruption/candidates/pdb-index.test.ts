@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { PodDisruptionBudget } from '../../../../../src/api/kubernetes.ts';
+import type { PodDisruptionBudget } from '#api/objects';
 import { budgetsOf, isReadable } from '../../../../../src/engine/disruption/candidates/pdb-index.ts';
 import { budget, pod } from '../objects.ts';
 

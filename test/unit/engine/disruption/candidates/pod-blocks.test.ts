@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { PodDisruptionBudget } from '../../../../../src/api/kubernetes.ts';
-import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION } from '../../../../../src/api/labels.ts';
+import { DISRUPTED_TAINT, DO_NOT_DISRUPT_ANNOTATION, type PodDisruptionBudget } from '#api/objects';
 import {
   consolidatableIn,
   isUnderConsolidateAfter,

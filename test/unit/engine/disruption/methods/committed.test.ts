@@ -1,6 +1,6 @@
 /** Consolidation of nodes that Savings Plans or reserved instances cover. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL } from '#api/objects';
 import { savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';

@@ -1,5 +1,5 @@
 /** Builders of candidates, simulations and inputs of consolidation methods. */
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '#api/objects';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';

@@ -1,6 +1,6 @@
 /** Spot risk blocks moves into recently interrupted pools, but never causes a move. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import { addedRiskOf, type Candidate, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { multiNode } from '../../../../../src/engine/disruption/methods/multi-node.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';

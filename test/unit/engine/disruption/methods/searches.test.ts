@@ -1,6 +1,6 @@
 /** Limits of searches: batches, groups, deadlines and price comparisons. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { Method, MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { consolidationFilter } from '../../../../../src/engine/disruption/methods/consolidation.ts';

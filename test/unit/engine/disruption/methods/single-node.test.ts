@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '#api/objects';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL } from '../../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import { CAPACITY_TYPE_LABEL, type NodePool } from '#api/objects';
 import { claimCounts } from '../../../../../src/engine/disruption/candidates/claim-counts.ts';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';

@@ -1,7 +1,7 @@
 /** Properties of consolidation that hold in any cluster. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NODEPOOL_LABEL } from '../../../../../src/api/labels.ts';
+import { NODEPOOL_LABEL } from '#api/objects';
 import { type Command, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { swap } from '../../../../../src/engine/disruption/methods/swap.ts';
 import { type PassInput, simulateOn } from '../../../../../src/engine/disruption/pass.ts';

@@ -1,6 +1,6 @@
 /** Swaps of several nodes for cheaper nodes, with prepared simulations. */
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import type { Candidate, Command } from '../../../../../src/engine/disruption/command.ts';
 import type { MethodInput } from '../../../../../src/engine/disruption/method.ts';
 import { groupsOf } from '../../../../../src/engine/disruption/methods/candidate-groups.ts';

@@ -1,6 +1,6 @@
 /** Shares and scores of the Balanced policy at their boundaries. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import { singleNode } from '../../../../../src/engine/disruption/methods/single-node.ts';
 import { described } from '../../../../../src/engine/disruption/pass.ts';

@@ -1,12 +1,13 @@
 /** Comparison of the savings of a move with its price. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, Taint } from '../../../../../src/api/kubernetes.ts';
 import {
   DELETION_COST_ANNOTATION,
   DELETION_COST_SINCE_ANNOTATION,
   EMPTYING_TAINT,
-} from '../../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../../src/api/nodepool.ts';
+  type NodePool,
+  type Pod,
+  type Taint,
+} from '#api/objects';
 import { type Candidate, savingsOf } from '../../../../../src/engine/disruption/command.ts';
 import { candidateOf, isBlock } from '../../../../../src/engine/disruption/pass.ts';
 import { forecastsOf } from '../../../../../src/engine/disruption/pricing/forecast.ts';

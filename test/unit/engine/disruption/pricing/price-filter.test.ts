@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL } from '#api/objects';
 import { Replacement } from '../../../../../src/engine/disruption/pricing/price-filter.ts';
 import type { InstanceType, Offering, PlannedClaim, Requirement } from '../../../../../src/engine/model.ts';
 import { instanceType } from '../objects.ts';

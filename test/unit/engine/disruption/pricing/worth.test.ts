@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '../../../../../src/api/labels.ts';
+import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL } from '#api/objects';
 import type { Candidate } from '../../../../../src/engine/disruption/command.ts';
 import { described } from '../../../../../src/engine/disruption/pass.ts';
 import { byWaste, unitPrices } from '../../../../../src/engine/disruption/pricing/worth.ts';

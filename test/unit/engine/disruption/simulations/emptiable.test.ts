@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import { Simulator } from '../../../../../src/engine/disruption/simulations/simulator.ts';
 import type { PoolInput, StateNode } from '../../../../../src/engine/model.ts';
 import { snapshot } from '../../build.ts';

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../../src/api/kubernetes.ts';
-import { ZONE_LABEL } from '../../../../../src/api/labels.ts';
-import type { NodePool } from '../../../../../src/api/nodepool.ts';
+import { type NodePool, type Pod, ZONE_LABEL } from '#api/objects';
 import {
   type Simulation,
   type SimulationOptions,

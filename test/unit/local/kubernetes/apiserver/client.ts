@@ -1,5 +1,5 @@
 /** An API server for one test file, and a plain HTTP client. */
-import { steadyClock } from '../../../../../src/lib/clock.ts';
+import { steadyClock } from '#lib/clock';
 import {
   type ApiServerOptions,
   type LocalApiServer,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { customResourceDefinitions } from '../../../../../src/api/crds.ts';
+import { customResourceDefinitions } from '#api/schema';
 import { type Body, eventually, type TestServer, testServer, WIDGETS, widget, widgetDefinition } from './client.ts';
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

@@ -1,7 +1,7 @@
 /** The pods of budgets, after any changes of pods and selectors. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, expect, it } from '@jest/globals';
-import { realClock } from '../../../../../src/lib/clock.ts';
+import { realClock } from '#lib/clock';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import type { Objects } from '../../../../../src/local/kubernetes/apiserver/objects.ts';
 

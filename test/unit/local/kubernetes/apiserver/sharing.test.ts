@@ -1,6 +1,6 @@
 /** Writes share unchanged parts with stored objects and must never mutate them. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { realClock } from '../../../../../src/lib/clock.ts';
+import { realClock } from '#lib/clock';
 import { openApi } from '../../../../../src/local/kubernetes/apiserver/api.ts';
 import { type ApiObject, clone } from '../../../../../src/local/kubernetes/apiserver/json.ts';
 import type { Objects } from '../../../../../src/local/kubernetes/apiserver/objects.ts';

@@ -1,8 +1,7 @@
 /** Coverage of nodes by a DaemonSet: a change is evaluated only for its nodes. */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DAEMON_SET, NODE, POD } from '../../../../../src/api/kinds.ts';
-import type { DaemonSet, Node, Pod } from '../../../../../src/api/kubernetes.ts';
-import { realClock } from '../../../../../src/lib/clock.ts';
+import { DAEMON_SET, type DaemonSet, NODE, type Node, POD, type Pod } from '#api/objects';
+import { realClock } from '#lib/clock';
 import type { Caches } from '../../../../../src/local/cache.ts';
 import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ContainerStatus, Pod } from '../../../../../src/api/kubernetes.ts';
+import type { ContainerStatus, Pod } from '#api/objects';
 import { activeWished } from '../../../../../src/local/kubernetes/controllers/workloads/job.ts';
 import {
   hasRestartedTooOften,

@@ -1,8 +1,6 @@
 /** A pause of the process of the local world, such as the sleep of a laptop. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../../src/api/conditions.ts';
-import { LEASE, NODE } from '../../../../../src/api/kinds.ts';
-import type { Node } from '../../../../../src/api/kubernetes.ts';
+import { getCondition, LEASE, NODE, type Node } from '#api/objects';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';
 import { type LocalApiServer, startApiServer } from '../../../../../src/local/kubernetes/apiserver/server.ts';
 import { startNodeLifecycle } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { DaemonSet, Node, Pod, Taint, Toleration } from '../../../../../src/api/kubernetes.ts';
+import type { DaemonSet, Node, Pod, Taint, Toleration } from '#api/objects';
 import { correctedTaints, evictionTime } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';
 import { belongs, podFor } from '../../../../../src/local/kubernetes/controllers/workloads/daemon-pods.ts';
 

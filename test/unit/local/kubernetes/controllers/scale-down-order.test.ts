@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ContainerStatus, Pod } from '../../../../../src/api/kubernetes.ts';
+import type { ContainerStatus, Pod } from '#api/objects';
 import { scaleDownOrder } from '../../../../../src/local/kubernetes/controllers/workloads/scale-down-order.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM } from '../../../../../src/api/kinds.ts';
-import type { PersistentVolume, PersistentVolumeClaim } from '../../../../../src/api/kubernetes.ts';
+import {
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from '#api/objects';
 import { startVolumes } from '../../../../../src/local/kubernetes/controllers/volumes.ts';
 import { startCluster, type TestCluster } from '../../world-cluster.ts';
 

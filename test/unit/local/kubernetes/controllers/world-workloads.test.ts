@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DAEMON_SET, JOB_CONTROLLER, NODE, POD } from '../../../../../src/api/kinds.ts';
-import type { DaemonSet, Pod } from '../../../../../src/api/kubernetes.ts';
+import { DAEMON_SET, type DaemonSet, JOB_CONTROLLER, NODE, POD, type Pod } from '#api/objects';
 import { startWorkloads } from '../../../../../src/local/kubernetes/controllers/index.ts';
 import {
   DEPLOYMENTS,

@@ -1,9 +1,16 @@
 /** Volumes are detached after their last use, in any order of deletions. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, VOLUME_ATTACHMENT } from '../../../../../src/api/kinds.ts';
-import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../../../src/api/kubernetes.ts';
-import { steadyClock } from '../../../../../src/lib/clock.ts';
+import {
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  POD,
+  type Pod,
+  VOLUME_ATTACHMENT,
+} from '#api/objects';
+import { steadyClock } from '#lib/clock';
 import type { Caches } from '../../../../../src/local/cache.ts';
 import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';

@@ -1,20 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '../../../../../src/api/conditions.ts';
-import type { ResourceSlice } from '../../../../../src/api/dra/objects.ts';
 import {
   CSI_NODE,
   DAEMON_SET,
   EVENT,
+  getCondition,
   LEASE,
   NODE,
+  type Node,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  type Pod,
   RESOURCE_CLAIM,
   RESOURCE_SLICE,
+  type ResourceSlice,
   VOLUME_ATTACHMENT,
-} from '../../../../../src/api/kinds.ts';
-import type { Node, Pod } from '../../../../../src/api/kubernetes.ts';
+} from '#api/objects';
 import { startNodeLifecycle } from '../../../../../src/local/kubernetes/controllers/node-lifecycle.ts';
 import { type Kubelets, startKubelets } from '../../../../../src/local/kubernetes/kubelets/index.ts';
 import { startCluster, type TestCluster, template } from '../../world-cluster.ts';

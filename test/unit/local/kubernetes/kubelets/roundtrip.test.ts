@@ -1,12 +1,11 @@
 /** Instances of the local world understand all user data that the provider renders. */
 import { describe, expect, it } from '@jest/globals';
 
-import type { EC2NodeClass } from '../../../../../src/api/ec2-nodeclass.ts';
-import type { Taint } from '../../../../../src/api/kubernetes.ts';
-import { familyOf } from '../../../../../src/aws/amis/families.ts';
-import { renderUserData } from '../../../../../src/aws/userdata/userdata.ts';
+import type { EC2NodeClass, Taint } from '#api/objects';
+import { familyOf } from '#aws/node-classes';
+import { renderUserData } from '#aws/testing';
+import { silent } from '#observe/logger';
 import { decodeUserData } from '../../../../../src/local/kubernetes/kubelets/userdata/index.ts';
-import { silent } from '../../../../../src/observe/logger.ts';
 
 const labels = { 'karpenter.sh/nodepool': 'default', 'karpenter.sh/capacity-type': 'spot', team: 'x' };
 const taints: readonly Taint[] = [

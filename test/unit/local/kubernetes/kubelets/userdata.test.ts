@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { shellWords } from '../../../../../src/lib/shell-words.ts';
+import { shellWords } from '#lib';
 import { decodeUserData } from '../../../../../src/local/kubernetes/kubelets/userdata/index.ts';
 
 const mime = (...parts: readonly [type: string, body: string][]): string =>

@@ -3,16 +3,19 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   apiVersionOf,
   type Kind,
+  type KubeObject,
   NAMESPACE,
   NODE,
   POD,
+  type Pod,
+  type PodSpec,
   REPLICA_SET,
   REPLICATION_CONTROLLER,
   SERVICE,
   STATEFUL_SET,
-} from '../../../../../src/api/kinds.ts';
-import type { KubeObject, Pod, PodSpec, StringMap } from '../../../../../src/api/kubernetes.ts';
-import { realClock } from '../../../../../src/lib/clock.ts';
+  type StringMap,
+} from '#api/objects';
+import { realClock } from '#lib/clock';
 import { randomStream } from '../../../../../src/local/aws/random.ts';
 import type { ObjectClient } from '../../../../../src/local/client.ts';
 import { cachesInProcess, connectInProcess } from '../../../../../src/local/in-process.ts';

@@ -1,15 +1,18 @@
 /** Claims of pods from their template to their end, with the claim controller and the scheduler. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Device, DeviceRequest, ResourceClaim, ResourceSlice } from '../../../../../src/api/dra/objects.ts';
 import {
   DEVICE_CLASS,
+  type Device,
+  type DeviceRequest,
   EVENT,
   POD,
+  type Pod,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
   RESOURCE_SLICE,
-} from '../../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../../src/api/kubernetes.ts';
+  type ResourceClaim,
+  type ResourceSlice,
+} from '#api/objects';
 import { startResourceClaims } from '../../../../../src/local/kubernetes/controllers/resource-claims.ts';
 import { startScheduler } from '../../../../../src/local/kubernetes/scheduler/index.ts';
 import { startCluster, type TestCluster, template } from '../../world-cluster.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Toleration } from '../../../../../src/api/kubernetes.ts';
+import type { Toleration } from '#api/objects';
 import { podRequests } from '../../../../../src/local/kubernetes/scheduler/amounts.ts';
 import {
   feasibleNodes,

@@ -11,8 +11,8 @@ import type {
   QuantityList,
   StorageClass,
   StringMap,
-} from '../../../../../src/api/kubernetes.ts';
-import { resourcesOf } from '../../../../../src/engine/resources.ts';
+} from '#api/objects';
+import { resourcesOf } from '#engine/model';
 import { add, podRequests, scoredRequests } from '../../../../../src/local/kubernetes/scheduler/amounts.ts';
 import { DomainCounts } from '../../../../../src/local/kubernetes/scheduler/domain-counts.ts';
 import { feasibleNodes } from '../../../../../src/local/kubernetes/scheduler/filters.ts';

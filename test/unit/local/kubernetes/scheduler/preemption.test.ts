@@ -1,6 +1,6 @@
 /** Choice of the pods that a pod with a higher priority preempts. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod, PodDisruptionBudget } from '../../../../../src/api/kubernetes.ts';
+import type { Pod, PodDisruptionBudget } from '#api/objects';
 import { withPods } from '../../../../../src/local/kubernetes/scheduler/changed-node.ts';
 import { FILTERS, feasibleNodes } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { NominatedPods } from '../../../../../src/local/kubernetes/scheduler/nominated-pods.ts';

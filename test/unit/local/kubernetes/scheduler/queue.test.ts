@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Pod, PodSpec } from '../../../../../src/api/kubernetes.ts';
+import type { Pod, PodSpec } from '#api/objects';
 import { type Helped, SchedulingQueue } from '../../../../../src/local/kubernetes/scheduler/queue.ts';
 
 const podWith = (name: string, spec: Partial<PodSpec> = {}): Pod => ({

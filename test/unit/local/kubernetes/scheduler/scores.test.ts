@@ -1,6 +1,6 @@
 /** Scores of kube-scheduler's default profile. */
 import { describe, expect, it } from '@jest/globals';
-import type { Pod } from '../../../../../src/api/kubernetes.ts';
+import type { Pod } from '#api/objects';
 import {
   balancedAllocation,
   bestNodes,

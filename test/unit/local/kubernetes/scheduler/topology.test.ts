@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { PodAffinityTerm, TopologySpreadConstraint } from '../../../../../src/api/kubernetes.ts';
+import type { PodAffinityTerm, TopologySpreadConstraint } from '#api/objects';
 import { topologySpread } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { interPodAffinity } from '../../../../../src/local/kubernetes/scheduler/pod-affinity.ts';
 import { clusterOf, nodeView, outcome, type PodShape, podWith, refusal } from './fixtures.ts';

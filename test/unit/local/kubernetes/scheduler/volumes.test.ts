@@ -1,10 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type {
-  CSINode,
-  PersistentVolume,
-  PersistentVolumeClaim,
-  StorageClass,
-} from '../../../../../src/api/kubernetes.ts';
+import type { CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass } from '#api/objects';
 import { volumeLimits } from '../../../../../src/local/kubernetes/scheduler/filters.ts';
 import { volumeBinding } from '../../../../../src/local/kubernetes/scheduler/volumes.ts';
 import { type ClusterShape, clusterOf, nodeView, outcome, podWith } from './fixtures.ts';

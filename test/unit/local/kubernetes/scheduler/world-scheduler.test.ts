@@ -4,10 +4,10 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   POD,
+  type Pod,
   PRIORITY_CLASS,
   STORAGE_CLASS,
-} from '../../../../../src/api/kinds.ts';
-import type { Pod } from '../../../../../src/api/kubernetes.ts';
+} from '#api/objects';
 import { startVolumes } from '../../../../../src/local/kubernetes/controllers/volumes.ts';
 import { startScheduler } from '../../../../../src/local/kubernetes/scheduler/index.ts';
 import { partial } from '../../../../support/partial.ts';

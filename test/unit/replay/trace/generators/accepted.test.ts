@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../../../src/api/kubernetes.ts';
-import { steadyClock } from '../../../../../src/lib/clock.ts';
-import { type LocalApiServer, startApiServer } from '../../../../../src/local/kubernetes/apiserver/server.ts';
+import type { KubeObject } from '#api/objects';
+import { steadyClock } from '#lib/clock';
+import { type LocalApiServer, startApiServer } from '#local/testing';
 import { objectField } from '../../../../../src/replay/trace/fields.ts';
 import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
 import { kindOf } from '../../../../../src/replay/trace/kinds.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import type { KubeObject } from '../../../../../src/api/kubernetes.ts';
+import type { KubeObject } from '#api/objects';
 import { GENERATORS, type GeneratorKind, generateTrace } from '../../../../../src/replay/trace/generators/generate.ts';
 import type { Apply, TraceEvent } from '../../../../../src/replay/trace/trace.ts';
 

@@ -1,0 +1,9 @@
+export { nodeOverlayErrors } from '../nodeoverlay.ts';
+export {
+  NODE_CLASS_READY,
+  unreadyText,
+  VALIDATION_SUCCEEDED,
+  withNodeClassReadiness,
+  withValidation,
+} from '../nodepool-readiness.ts';
+export { limitErrors, nodePoolErrors, requirementProblems } from '../nodepool-validation.ts';

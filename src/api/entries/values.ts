@@ -1,0 +1,23 @@
+export { parseCron } from '../cron.ts';
+export { Semver } from '../dra/semver.ts';
+export { durationOrNever, formatDuration, NEVER, parseDuration, readDurationOrNever } from '../duration.ts';
+export { cpuUtilizationError, DEFAULT_CPU_UTILIZATION } from '../expected-cpu-utilization.ts';
+export { labelValueErrors, qualifiedNameErrors, subdomainErrors } from '../names.ts';
+export { DEFAULT_NODE_HOURLY_FEE, nodeHourlyFee, nodeHourlyFeeError } from '../node-hourly-fee.ts';
+export {
+  type ConsolidationMode,
+  type CostPolicy,
+  consolidationPolicy,
+  type PackingMode,
+  type PackingPolicy,
+  packingPolicy,
+} from '../policy.ts';
+export {
+  compareQuantities,
+  formatQuantity,
+  isQuantity,
+  milliValue,
+  parseQuantity,
+  printQuantity,
+  readQuantity,
+} from '../quantity.ts';

@@ -1,0 +1,2 @@
+export { isOldWebhook, leftovers } from '../doctor/beta.ts';
+export { controllerOf, type FoundController } from '../doctor/cluster.ts';

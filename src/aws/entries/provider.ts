@@ -1,0 +1,2 @@
+export { assemble } from '../assembly.ts';
+export { AwsStart, awsProvider } from '../index.ts';

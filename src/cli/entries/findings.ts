@@ -1,0 +1,1 @@
+export { findingsText } from '../render/findings.ts';

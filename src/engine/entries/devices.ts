@@ -1,0 +1,13 @@
+export { type ClaimState, ClaimTable, type ClaimVariation, claimId } from '../dra/claim-states.ts';
+export { DeviceAllocator } from '../dra/device-allocator.ts';
+export type { SearchGrant } from '../dra/device-search.ts';
+export { templatePools } from '../dra/device-templates.ts';
+export { combinedTemplates, type DriverTemplate, type RuntimeValues } from '../dra/driver-template.ts';
+export { NO_HOST_DEVICES } from '../dra/host-devices.ts';
+export { type DeviceSample, haveSameShape, learnedTemplate } from '../dra/learned-template.ts';
+export { UNSUPPORTED, usesDevices } from '../dra/pod-claims.ts';
+export { deviceKey } from '../dra/pool-device.ts';
+export { missingDevices } from '../dra/promised-devices.ts';
+export { PublishedPools } from '../dra/published-pools.ts';
+export { SearchBudget } from '../dra/search-budget.ts';
+export type { DeviceTemplates, SuspendedDriver } from '../dra/template-types.ts';

@@ -1,0 +1,46 @@
+export {
+  type BufferProblem,
+  type BufferTarget,
+  bufferSource,
+  isProblem,
+  notFound,
+  templateTarget,
+  workloadTarget,
+} from '../buffer-target.ts';
+export {
+  ACTIVE_CAPACITY,
+  type BufferOutcome,
+  bufferKey,
+  bufferOutcomes,
+  desiredReplicas,
+  expectRoomBeside,
+  INFEASIBLE,
+  isActive,
+  isVirtual,
+  provisioningCondition,
+  READY_FOR_PROVISIONING,
+  virtualPods,
+} from '../capacity-buffers.ts';
+export type { LaunchCause, LaunchCauseCode, WithheldLaunch } from '../launch-causes.ts';
+export { labelsOfPool, requiredKeys } from '../overlay-matching.ts';
+export {
+  evaluateOverlays,
+  evaluationSteps,
+  MOST_OVERLAYS,
+  type OverlayEvaluation,
+  overlaid,
+  overlaidSteps,
+} from '../overlays.ts';
+export { checkRemedies, provePodRemedy } from '../remedy-check.ts';
+export { solve } from '../solve.ts';
+export type { RankedNode } from '../solver/emptiable.ts';
+export { misfitText } from '../solver/misfits.ts';
+export { canLaunch, type StaticClaim, surplus, templateClaim } from '../static-pools.ts';
+export {
+  affinityTerms,
+  causeKey,
+  isAffected,
+  isSatisfied,
+  mergeCauses,
+  selectorRequirements,
+} from '../withheld-launches.ts';

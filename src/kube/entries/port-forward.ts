@@ -1,0 +1,1 @@
+export { type ForwardedPort, forwardPort } from '../port-forward.ts';

@@ -1,0 +1,1 @@
+export { type LivePage, openLive } from '../index.ts';

@@ -1,0 +1,2 @@
+export { mergePatch } from '../kubernetes/apiserver/patch/merge.ts';
+export { labelSelector } from '../kubernetes/apiserver/selectors.ts';

@@ -1,0 +1,10 @@
+export { createClusterObjects } from '../cluster-objects.ts';
+export { startWorkloads } from '../kubernetes/controllers/index.ts';
+export { JOBS, type Job } from '../kubernetes/controllers/workloads/kinds.ts';
+export { startKubelets } from '../kubernetes/kubelets/index.ts';
+export type { KubeletOptions } from '../kubernetes/kubelets/options.ts';
+export { allocationOf } from '../kubernetes/scheduler/devices/allocation-result.ts';
+export { DeviceCluster } from '../kubernetes/scheduler/devices/device-cluster.ts';
+export { startScheduler } from '../kubernetes/scheduler/index.ts';
+export type { TieBreak } from '../kubernetes/scheduler/scores/index.ts';
+export type { Parts } from '../parts.ts';

@@ -1,0 +1,25 @@
+/** Names that only tests and scripts of other areas import. */
+export type { ImageSeed, RateLimiter, ReservationSeed } from '../aws/options.ts';
+export type { Random } from '../aws/random.ts';
+export { type AwsOptions, type LocalAws, startAws } from '../aws/server.ts';
+export type { RecordedCall } from '../aws/types.ts';
+export type { JoinOptions } from '../join.ts';
+export { REVIEWS } from '../kubernetes/apiserver/http/reviews.ts';
+export { clone, equal } from '../kubernetes/apiserver/json.ts';
+export { addBuiltins } from '../kubernetes/apiserver/resources/builtins.ts';
+export { createRegistry } from '../kubernetes/apiserver/resources/registry.ts';
+export { type LocalApiServer, type RequestView, startApiServer } from '../kubernetes/apiserver/server.ts';
+export { StatusError } from '../kubernetes/apiserver/status.ts';
+export { belongs, podFor } from '../kubernetes/controllers/workloads/daemon-pods.ts';
+export { resourcesOf } from '../kubernetes/kubelets/capacity.ts';
+export { addTimes, NOT_READY, nodeConditions, nodeObject } from '../kubernetes/kubelets/node-object.ts';
+export { Cluster } from '../kubernetes/scheduler/cluster.ts';
+export { reserveDevices } from '../kubernetes/scheduler/devices/reserve.ts';
+export { DomainCounts } from '../kubernetes/scheduler/domain-counts.ts';
+export { FILTERS, feasibleNodes } from '../kubernetes/scheduler/filters.ts';
+export { findPreemptions, PREEMPTED } from '../kubernetes/scheduler/preemption.ts';
+export { bestNodes } from '../kubernetes/scheduler/scores/index.ts';
+export { matchesNodeSelection } from '../kubernetes/scheduler/selectors.ts';
+export type { NodeView } from '../kubernetes/scheduler/view.ts';
+export type { RemoteClient } from '../remote-client.ts';
+export { startCaches } from '../watched-caches.ts';

@@ -1,0 +1,3 @@
+export { escapeControls, filterOutputs, withoutFilter, writeControl } from '../control-characters.ts';
+export { errorText } from '../error-text.ts';
+export { currentController, inController, type LogFields, type Logger, silent } from '../logger.ts';

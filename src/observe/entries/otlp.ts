@@ -1,0 +1,1 @@
+export { openTracer } from '../traces/otlp.ts';

@@ -1,0 +1,10 @@
+export { collectFully } from '../full-collection.ts';
+export { countGc, type EngineThreadName } from '../gc-seconds.ts';
+export { forgetHeapFlags } from '../heap-flags.ts';
+export { guardHeap } from '../heap-guard.ts';
+export { ensureHeap } from '../heap-restart.ts';
+export { type HeapLimits, memoryLimit } from '../memory-budget.ts';
+export type { ClusterSize } from '../memory-capacity.ts';
+export type { Pressure } from '../memory-pressure.ts';
+export type { Returning } from '../memory-return.ts';
+export { showBuild, watchProcess } from '../process-watch.ts';
