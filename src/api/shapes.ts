@@ -1,9 +1,20 @@
 /** Schemas that several kinds share. */
-import { Type } from 'typebox';
 import { defined } from '#lib';
 import type { Condition } from './kubernetes.ts';
 import { CAPACITY_TYPE_LABEL, HOSTNAME_LABEL, NODEPOOL_LABEL } from './labels.ts';
-import { type CelRule, choice, int64, integer, list, object, optional, rule, text, time } from './schema/declare.ts';
+import {
+  type CelRule,
+  choice,
+  int64,
+  integer,
+  list,
+  object,
+  optional,
+  rule,
+  text,
+  time,
+  unsafe,
+} from './schema/declare.ts';
 
 const QUALIFIED_NAME =
   '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$';
@@ -148,7 +159,7 @@ const REASON = '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$';
 const REASON_OR_EMPTY = '^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$';
 
 const conditionList = (item: ReturnType<typeof object>, listType: boolean) =>
-  list(Type.Unsafe<Condition>(item), {
+  list(unsafe<Condition>(item), {
     description: 'Conditions of the object.',
     ...(listType && { merge: { mapKeys: ['type'] } }),
   });

@@ -2,8 +2,7 @@
  * Price book: prices that a company pays for EC2 instead of AWS's list prices. Negotiated discounts change the price of an
  * offering. Savings Plans and reserved instances cover running instances, and cost the same if they are not used.
  */
-import { Type } from 'typebox';
-import { choice, type Declared, flag, integer, list, object, optional, text, time } from '../schema/declare.ts';
+import { choice, type Declared, flag, integer, list, number, object, optional, text, time } from '../schema/declare.ts';
 
 export const PRICE_BOOK_KIND = { apiVersion: 'karpenter-ts/v1', kind: 'PriceBook' } as const;
 
@@ -18,8 +17,8 @@ export const MOST_RATES = 10_000;
 export const LOWEST_PRICE_SHARE = 0.01;
 
 const name = (description: string) => text({ description, minLength: 1, maxLength: 128 });
-const usd = (description: string) => Type.Number({ description, minimum: 0 });
-const share = (description: string) => Type.Number({ description, minimum: 0, maximum: 1 });
+const usd = (description: string) => number({ description, minimum: 0 });
+const share = (description: string) => number({ description, minimum: 0, maximum: 1 });
 
 const region = optional(name('AWS region, such as eu-central-1. If it is not set, the entry applies to all regions.'));
 const period = {

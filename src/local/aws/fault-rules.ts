@@ -1,10 +1,10 @@
 /** Kinds of faults. One declaration defines the types for tests and validates requests to `POST /_local/faults`. */
-import { Type } from 'typebox';
 import {
   checkSchema,
   choice,
   type Declared,
   integer,
+  number,
   type OpenApiSchema,
   object,
   optional,
@@ -18,8 +18,8 @@ const name = text({ minLength: 1 });
 const action = optional(name);
 const times = optional(integer({ minimum: 1 }));
 /** Share of the calls. */
-const rate = optional(Type.Number({ minimum: 0, maximum: 1 }));
-const ms = Type.Number({ minimum: 0 });
+const rate = optional(number({ minimum: 0, maximum: 1 }));
+const ms = number({ minimum: 0 });
 /** Capacity pools of a rule. Each value may contain `*` and `?`; absent means all values. */
 const POOL = {
   instanceType: optional(name),

@@ -1,7 +1,6 @@
 /** Reads the file that describes the world of a replay. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { Type } from 'typebox';
 import { parse } from 'yaml';
 import {
   checkSchema,
@@ -10,6 +9,7 @@ import {
   infinite,
   integer,
   list,
+  number,
   type OpenApiSchema,
   object,
   optional,
@@ -94,16 +94,16 @@ const MOST_PRICES = 100_000;
 const LONGEST_SECONDS = 86_400;
 const DEAREST_USD = 10_000;
 
-const seconds = (description: string) => Type.Number({ description, minimum: 0, maximum: LONGEST_SECONDS });
-const share = (description: string) => Type.Number({ description, minimum: 0, maximum: 1 });
+const seconds = (description: string) => number({ description, minimum: 0, maximum: LONGEST_SECONDS });
+const share = (description: string) => number({ description, minimum: 0, maximum: 1 });
 /** Schema of a share below one, because a process with a share of one would never end. */
-const shareBelowOne = (description: string) => Type.Number({ description, minimum: 0, maximum: 0.99 });
+const shareBelowOne = (description: string) => number({ description, minimum: 0, maximum: 0.99 });
 
 const PRICE = object({
-  at: Type.Number({ description: 'Seconds since the start of the trace.', minimum: 0, maximum: 1e9 }),
+  at: number({ description: 'Seconds since the start of the trace.', minimum: 0, maximum: 1e9 }),
   instanceType: text({ minLength: 1, maxLength: 64 }),
   zone: text({ minLength: 1, maxLength: 64 }),
-  usdPerHour: Type.Number({ minimum: 0.000_001, maximum: DEAREST_USD }),
+  usdPerHour: number({ minimum: 0.000_001, maximum: DEAREST_USD }),
 });
 
 const SPOT = object({
@@ -115,7 +115,7 @@ const SPOT = object({
     }),
   ),
   volatility: optional(
-    Type.Number({
+    number({
       description: 'Standard deviation of the daily change of a price, as a fraction.',
       minimum: 0,
       maximum: 2,
@@ -123,7 +123,7 @@ const SPOT = object({
   ),
   interruptionsPerDay: optional(shareBelowOne('Share of running spot instances that are interrupted per day.')),
   unevenness: optional(
-    Type.Number({
+    number({
       description: 'Ratio between the interruption rates of the pools with the least and the most spare capacity.',
       minimum: 1,
       maximum: 1_000,
@@ -143,10 +143,10 @@ const WORLD_FILE = object({
     object({
       spot: optional(share('Share of spot pools that are sold out at a time.')),
       onDemand: optional(share('Share of on-demand pools that are sold out at a time.')),
-      hours: optional(Type.Number({ minimum: 0.01, maximum: 10_000 })),
+      hours: optional(number({ minimum: 0.01, maximum: 10_000 })),
     }),
   ),
-  imageRotationDays: optional(Type.Number({ minimum: 0, maximum: 10_000 })),
+  imageRotationDays: optional(number({ minimum: 0, maximum: 10_000 })),
 });
 
 type WorldFile = Declared<typeof WORLD_FILE>;
