@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Command } from 'commander';
-import { CONFIG_MAP, isTrue, NODE_POOL, PAUSE_NAME } from '#api/objects';
+import { CONFIG_MAP, isTrue, NODE_POOL, PAUSE_NAME, pauseData } from '#api/objects';
 import { explainCommand, logCommand, pauseCommand, resumeCommand, topCommand } from '#cli/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
@@ -92,5 +92,24 @@ describe('karpenter pause', () => {
     await scenario.until('no nodes', async () => (await claims()) === 0);
     expect(await reasons()).toEqual(expect.arrayContaining(['OperatorPaused', 'OperatorResumed']));
     expect(await printed(resumeCommand('0.0.0'), ...cluster, ...server)).toContain('Nothing is paused');
+  });
+});
+
+describe('a ConfigMap that kubectl writes', () => {
+  it('holds back launches until it is deleted', async () => {
+    await scenario.startOperator();
+    await scenario.until('a ready NodePool', async () => {
+      const found = await scenario.kube.find(NODE_POOL, { name: 'default' });
+      return found !== undefined && isTrue(found, 'Ready');
+    });
+    const metadata = { name: PAUSE_NAME, namespace: 'kube-system' };
+    const data = pauseData({ scope: 'launches', reason: 'a drill', untilMs: Date.parse(LATER) });
+    await scenario.kube.create(CONFIG_MAP, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+    await scenario.until('the start of the pause', async () => (await reasons()).includes('OperatorPaused'));
+    await scenario.apply(deployment('web', 1, {}, { cpu: '1500m' }));
+    await scenario.until('an event on the pod', async () => (await reasons()).includes('PodHeld'));
+    expect(await claims()).toBe(0);
+    await scenario.kube.delete(CONFIG_MAP, metadata);
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
   });
 });
