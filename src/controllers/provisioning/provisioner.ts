@@ -116,7 +116,8 @@ export class Provisioner implements Singleton {
     this.#launches = launches;
     this.#verdicts = verdicts;
     this.#keepsBuffers = settings.featureGates.capacityBuffer;
-    if (this.#keepsBuffers) cluster.stores.nodeClaims.subscribe((event, claim) => this.#claimChanged(event, claim));
+    if (this.#keepsBuffers)
+      cluster.stores.nodeClaims.subscribe((event, claim, before) => this.#claimChanged(event, claim, before));
     this.#measures = provisioningMeasures(deps);
     this.#unbound = new UnboundPods(deps);
     this.#refusals = new RefusalLog(deps);
@@ -333,12 +334,14 @@ export class Provisioner implements Singleton {
     for (const pod of real) publishNominated(this.#deps, pod, { nodeClaim });
   }
 
-  #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim): void {
-    const { metadata, status } = claim;
-    if (!this.#forBuffers.has(metadata.name) || (event !== 'deleted' && !status?.providerID)) return;
-    // the buffer is provisioned only when its nodes are initialized
-    if (event === 'deleted' || isTrue(claim, 'Initialized')) this.#forBuffers.delete(metadata.name);
-    if (event !== 'deleted') this.#batcher.trigger(metadata.name);
+  /** Triggers a run at the launch and at the initialization: a buffer is provisioned only when its nodes are initialized. */
+  #claimChanged(event: 'added' | 'updated' | 'deleted', claim: NodeClaim, before?: NodeClaim): void {
+    const { name } = claim.metadata;
+    if (!this.#forBuffers.has(name) || (event !== 'deleted' && !claim.status?.providerID)) return;
+    const isInitialized = isTrue(claim, 'Initialized');
+    if (event === 'deleted' || isInitialized) this.#forBuffers.delete(name);
+    const isLaunched = !before?.status?.providerID;
+    if (event !== 'deleted' && (isInitialized || isLaunched)) this.#batcher.trigger(name);
   }
 }
 

@@ -31,7 +31,7 @@ describe('a pod of a leaving node with a blocked eviction, while an agent taints
 });
 
 describe('a capacity buffer, while an agent taints new nodes', () => {
-  it('has two nodes launched in ten minutes', async () => {
+  it('has three nodes launched in ten minutes', async () => {
     world.meddle = (node) => world.taintNew(node);
     world.nodePool();
     world.kube.create(POD_TEMPLATE, {
@@ -48,7 +48,8 @@ describe('a capacity buffer, while an agent taints new nodes', () => {
     });
     await world.begin('--feature-gates=CapacityBuffer=true');
     await world.pass(10 * MINUTE);
-    expect(world.cloud.creations).toBe(2);
+    // two show the cause; the third is planned when the second is initialized, before its taint is judged
+    expect(world.cloud.creations).toBe(3);
     expect(world.condition()).toMatchObject({ status: 'False', reason: 'TaintNotTolerated' });
   });
 });
