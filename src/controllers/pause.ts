@@ -7,7 +7,7 @@ import { eventOf, OPERATOR_PAUSED, OPERATOR_RESUMED } from '#observe/events';
 import { PAUSED } from '#observe/metrics';
 import type { Deps } from './deps.ts';
 
-/** Time between two reads. RBAC restricts a watch by name only with a field selector. */
+/** Time between two reads. Informers watch kinds, and the operator must not read other ConfigMaps. */
 const INTERVAL_MS = 3_000;
 
 interface PauseParts {
