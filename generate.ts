@@ -1,6 +1,7 @@
 /**
  * Writes what follows from declarations: of the custom resources, CRDs, their copies in the charts and reference pages;
- * the reference pages of metrics, events and settings; of package.json, the version of the charts and of the programs;
+ * the reference pages of metrics, events and settings; of package.json, Chart.yaml and the version of the programs; of the
+ * values and their schema, the README of the charts and a reference page;
  * the chart's dashboards; of a cluster in virtual time, the page of questions; of the values' schema, the names of values that the chart knows; of the CloudFormation template,
  * the controller's policies; of the verbs of the command line, reference pages and the schemas of what they print.
  * With `--check` it writes nothing, names the files that are not current and exits with 1.
@@ -8,13 +9,22 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { customResourceDefinitions, DECLARATIONS } from '#api/schema';
 import { type CustomResourceDefinition, priceBookSchemaText } from '#api/testing';
 import { describeCommand, QUESTIONS, VERBS, wholeProgram } from '#cli/testing';
 import { managedPolicies, parseTemplate } from './scripts/cloudformation.ts';
-import { DASHBOARDS } from './scripts/dashboards/dashboards.ts';
+import { DASHBOARDS, surroundings } from './scripts/dashboards/dashboards.ts';
 import { grafanaJson } from './scripts/dashboards/grafana.ts';
+import {
+  type ChartName,
+  chartFile,
+  chartReadme,
+  chartValues,
+  type Product,
+  type ValuesSchema,
+  valuesPage,
+} from './scripts/reference/charts.ts';
 import { referencePage } from './scripts/reference/crds.ts';
 import { eventsPage, metricsPage, settingsPage } from './scripts/reference/operator.ts';
 import { OUTPUTS, schemaText } from './scripts/reference/outputs/catalogue.ts';
@@ -51,25 +61,32 @@ function crdTemplate(crd: CustomResourceDefinition): string {
 
 const sourceText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
+const product = (): Product => JSON.parse(sourceText('package.json')) as Product;
+
 /** The product has one version, that of package.json. */
-function versioned(): readonly (readonly [path: string, text: string])[] {
-  const { version } = JSON.parse(sourceText('package.json')) as { readonly version: string };
-  const charts = ['charts/karpenter/Chart.yaml', 'charts/karpenter-crd/Chart.yaml'];
+function versionModule(): string {
   const lines = [
     '/** Version of the product, of package.json. Written by `npm run generate`. */',
-    `export const VERSION = '${version}';`,
+    `export const VERSION = '${product().version}';`,
   ];
-  return [
-    ['src/lib/version.ts', `${lines.join('\n')}\n`],
-    ...charts.map(
-      (path) => [path, sourceText(path).replace(/^(version|appVersion): .*$/gm, `$1: ${version}`)] as const,
-    ),
-  ];
+  return `${lines.join('\n')}\n`;
 }
 
-interface ValuesSchema {
-  readonly properties?: Readonly<Record<string, ValuesSchema>>;
-  readonly enum?: readonly (string | null)[];
+/** Chart.yaml and README of each chart, and the reference page of their values. */
+function chartFiles(): readonly (readonly [path: string, text: string])[] {
+  const crds = customResourceDefinitions();
+  const valuesOf = (name: ChartName, schema: ValuesSchema) => {
+    const text = sourceText(`charts/${name}/values.yaml`);
+    return [name, chartValues(text, parse(text), schema)] as const;
+  };
+  const charts = [valuesOf('karpenter', valuesSchema()), valuesOf('karpenter-crd', {})];
+  return [
+    ...charts.flatMap(([name, values]) => [
+      [`charts/${name}/Chart.yaml`, chartFile(name, product(), crds)] as const,
+      [`charts/${name}/README.md`, chartReadme(name, product(), values)] as const,
+    ]),
+    [join(FOLDERS.reference, 'values.md'), valuesPage(charts)],
+  ];
 }
 
 type KnownValues = { readonly [name: string]: KnownValues | true };
@@ -91,12 +108,12 @@ ${stringify(namesIn(schema))}{{- end }}
 `;
 }
 
-type ValueNames = { readonly [name: string]: ValueNames | readonly string[] | true };
+type ValueNames = { readonly [name: string]: ValueNames | readonly (string | boolean)[] | true };
 
 /** The same with the texts that a value may be, where only some can. */
-const valuesIn = ({ properties, enum: allowed }: ValuesSchema): ValueNames | readonly string[] | true =>
+const valuesIn = ({ properties, enum: allowed }: ValuesSchema): ValueNames | readonly (string | boolean)[] | true =>
   properties === undefined
-    ? (allowed?.filter((text) => text !== null) ?? true)
+    ? (allowed?.filter((text): text is string | boolean => text !== null) ?? true)
     : Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valuesIn(schema)]));
 
 /** A module that holds a value as JSON, which the formatter of sources leaves as it is. */
@@ -163,8 +180,9 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set('src/cli/convert/chart-values.ts', knownValuesModule());
   files.set('src/cli/convert/iam/policies-text.ts', policiesModule());
   for (const [name, dashboard] of Object.entries(DASHBOARDS))
-    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard));
-  for (const [path, text] of versioned()) files.set(path, text);
+    files.set(join(FOLDERS.dashboards, `${name}.json`), grafanaJson(dashboard, surroundings(product().homepage)));
+  files.set('src/lib/version.ts', versionModule());
+  for (const [path, text] of chartFiles()) files.set(path, text);
   return files;
 }
 

@@ -1,15 +1,16 @@
 /**
  * Checks workflows and shell scripts with actionlint and shellcheck, which it installs once into the cache of the cluster
- * suite. `--templates` also checks the CloudFormation template with cfn-lint, whose installation takes minutes. Files that
+ * suite. Checks the charts with helm, and their rules with promtool, if the cluster suite has built them or they are in `PATH`.
+ * `--templates` also checks the CloudFormation template with cfn-lint, whose installation takes minutes. Files that
  * passed before are not checked again. A tool that cannot be installed is reported, and fails the run only in CI. The first
  * argument is the folder of the files, by default the repository.
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { built, cacheFolder } from '../test/cluster/harness/binaries.ts';
+import { built, cacheFolder, HELM_VERSION } from '../test/cluster/harness/binaries.ts';
 import { pythonPackage } from '../test/cluster/harness/python-package.ts';
 
 const [folder = join(import.meta.dirname, '..')] = process.argv.slice(2).filter((each) => !each.startsWith('-'));
@@ -66,30 +67,70 @@ async function programOf(linter: Linter): Promise<string | undefined> {
   }
 }
 
+interface Run {
+  readonly tool: string;
+  /** Program and arguments. */
+  readonly command: readonly string[];
+  /** Files that the program reads. */
+  readonly files: readonly string[];
+  /** Text in the output of a program that accepts the files with remarks. */
+  readonly remark?: RegExp;
+}
+
 /** Runs a linter, unless it accepted the same files before. */
-function lint(tool: Linter, command: readonly string[], files: readonly string[]): void {
+function lint({ tool, command, files, remark }: Run): void {
   const hash = createHash('sha256').update([...TOOLS.map(({ version }) => version), ...command].join());
   for (const file of files) hash.update(`\n${file}\n`).update(readFileSync(join(ROOT, file)));
-  const passed = join(cacheFolder(), 'linted', `${tool.tool}-${hash.digest('hex').slice(0, 16)}`);
+  const passed = join(cacheFolder(), 'linted', `${tool}-${hash.digest('hex').slice(0, 16)}`);
   if (existsSync(passed)) return;
   const [program = '', ...args] = command;
   const env = { ...process.env, PYTHONPATH: resolve(program, '../..') };
-  try {
-    execFileSync(program, [...args, ...files], { cwd: ROOT, env, stdio: 'inherit' });
+  const { error, status, stdout, stderr } = spawnSync(program, args, { cwd: ROOT, env, encoding: 'utf8' });
+  if (error) throw error;
+  process.stdout.write(stdout);
+  if (status === 0 && remark?.test(stdout) !== true) {
     mkdirSync(resolve(passed, '..'), { recursive: true });
     writeFileSync(passed, '');
-  } catch (error) {
-    if (typeof (error as { readonly status?: unknown }).status !== 'number') throw error;
-    process.stderr.write(`${tool.tool} rejects ${files.join(', ')}\n`);
-    process.exitCode = 1;
+    return;
   }
+  process.stderr.write(`${stderr}${tool} rejects ${files.join(', ')}\n`);
+  process.exitCode = 1;
+}
+
+/** Returns a program of the cluster suite, or of `PATH`. Returns undefined after a report if there is none. */
+function existingProgram(tool: string, folder: string): string | undefined {
+  const cached = join(cacheFolder(), `${folder}-${process.platform}-${process.arch}`, tool);
+  if (existsSync(cached)) return cached;
+  if (!spawnSync(tool, ['version']).error) return tool;
+  process.stderr.write(`skipped ${tool}, which is not installed; run \`npm run test:cluster\` once\n`);
+  return undefined;
+}
+
+/** Checks the charts, with the values that they require. A remark of helm is an error. */
+function lintCharts(): void {
+  const files = filesIn('charts/**/*.*');
+  if (files.length === 0) return;
+  const helm = existingProgram('helm', `helm-${HELM_VERSION}`);
+  const values = ['settings.clusterName=lint', 'controller.image.repository=registry.example.com/lint'];
+  const charts = ['charts/karpenter', 'charts/karpenter-crd'];
+  const command = ['lint', '--strict', ...values.flatMap((value) => ['--set', value]), ...charts];
+  if (helm !== undefined) lint({ tool: 'helm', command: [helm, ...command], files, remark: /^\[(?:INFO|WARNING)\]/m });
+  const promtool = existingProgram('promtool', 'prometheus-debian');
+  const rules = 'charts/karpenter/rules.yaml';
+  if (promtool !== undefined) lint({ tool: 'promtool', command: [promtool, 'check', 'rules', rules], files: [rules] });
 }
 
 const [actionlint, shellcheck] = [await programOf(ACTIONLINT), await programOf(SHELLCHECK)];
-if (actionlint !== undefined)
-  lint(ACTIONLINT, [actionlint, `-shellcheck=${shellcheck ?? ''}`], filesIn('.github/workflows/*.yml'));
-if (shellcheck !== undefined) lint(SHELLCHECK, [shellcheck], filesIn('.ci/run', '{.ci,bin,scripts,test}/**/*.sh'));
+if (actionlint !== undefined) {
+  const files = filesIn('.github/workflows/*.yml');
+  lint({ tool: 'actionlint', command: [actionlint, `-shellcheck=${shellcheck ?? ''}`, ...files], files });
+}
+if (shellcheck !== undefined) {
+  const files = filesIn('.ci/run', '{.ci,bin,scripts,test}/**/*.sh');
+  lint({ tool: 'shellcheck', command: [shellcheck, ...files], files });
+}
+lintCharts();
 if (process.argv.includes('--templates')) {
   const cfnLint = await programOf(CFN_LINT);
-  if (cfnLint !== undefined) lint(CFN_LINT, [cfnLint], [TEMPLATE]);
+  if (cfnLint !== undefined) lint({ tool: 'cfn-lint', command: [cfnLint, TEMPLATE], files: [TEMPLATE] });
 }

@@ -2,7 +2,7 @@
  * Dashboards of the chart, with metrics of the default view. Some metrics come from every replica and some only from the leader,
  * so queries use the sum or the maximum over replicas.
  */
-import type { Dashboard } from './grafana.ts';
+import type { Dashboard, Surroundings } from './grafana.ts';
 
 const RATE = '[5m]';
 /** Values of `reason` of nodes that AWS interrupted. */
@@ -362,6 +362,14 @@ const DISRUPTION: Dashboard = {
         },
       },
       {
+        title: 'Drains of interrupted nodes per hour',
+        kind: 'line',
+        about: 'Lost: the instance ended before the drain.',
+        queries: {
+          '{{reason}} {{outcome}}': 'sum by (reason, outcome) (increase(karpenter_interruption_drains_total[1h]))',
+        },
+      },
+      {
         title: 'Lifetime of nodes',
         kind: 'line',
         unit: 's',
@@ -463,6 +471,25 @@ const AWS_CALLS: Dashboard = {
     ],
   },
 };
+
+/** Marks and links of every dashboard. */
+export const surroundings = (homepage: string): Surroundings => ({
+  marks: [
+    {
+      name: 'Interruptions',
+      query: `sum by (reason) (increase(karpenter_nodeclaims_disrupted_total{reason=~"${INTERRUPTION_REASONS}"}[2m])) > 0`,
+      color: 'orange',
+      text: '{{reason}}',
+    },
+    {
+      name: 'Leader changes',
+      query: 'max(changes(leader_election_master_status[2m])) > 0',
+      color: 'purple',
+      text: 'The leader of the operator changed',
+    },
+  ],
+  links: { Runbook: `${homepage}/blob/main/docs/runbook.md` },
+});
 
 /** Dashboards by file name. */
 export const DASHBOARDS: Readonly<Record<string, Dashboard>> = {

@@ -94,6 +94,7 @@ export function recordInterrupted(
   reason: string,
 ): void {
   cluster.deletionReasons.set(claim.metadata.name, 'interrupted');
+  cluster.interruptions.set(claim.metadata.name, reason);
   decisions?.record(
     {
       kind: 'interrupted',

@@ -106,6 +106,8 @@ export class ClusterState {
   onCreated: (claim: NodeClaim, pods: readonly string[]) => void = () => undefined;
   /** Reasons of deletions of NodeClaims by this process, by name of the NodeClaim. */
   readonly deletionReasons = new LRUCache<string, string>({ max: MOST_REASONS });
+  /** Kinds of the interruptions by AWS for which NodeClaims were deleted, by name of the NodeClaim. */
+  readonly interruptions = new LRUCache<string, string>({ max: MOST_REASONS });
   /** Undefined if dynamic resources are ignored. */
   readonly devices: DeviceStores | undefined;
   /** Names of the NodeClaims that the last decisions chose for pods with resource claims, by UID of the pod. */

@@ -1,6 +1,6 @@
 /** Documents and comments refer only to existing files and decision notes. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -13,6 +13,26 @@ const IN_DOCUMENTS = new RegExp(`\`(${FILE})\``, 'g');
 const IN_COMMENTS = new RegExp(String.raw`(?<![\w./-])(${FILE})\b(?![\w/(])`, 'g');
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/ .*/gm;
 const NOTE = /\bdocs\/decisions\/(\d{4})|\bdecisions? (\d+)\b/g;
+
+/** Target of a link to a file or heading of the repository. */
+const LINK = /\]\((?!https?:|mailto:)([^)\s]+)\)/g;
+
+const withoutCode = (text: string): string => text.replace(/^\s*```[\s\S]*?^\s*```|`[^`\n]*`/gm, '');
+
+/** Returns the anchors of the headings, as GitHub derives them. */
+function headingsOf(text: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const [, title = ''] of text.replace(/^\s*```[\s\S]*?^\s*```/gm, '').matchAll(/^#{1,6} (.+)$/gm)) {
+    const plain = title
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .trim()
+      .toLowerCase();
+    const anchor = plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
+    const copies = [...anchors].filter((each) => each.replace(/-\d+$/, '') === anchor).length;
+    anchors.add(anchors.has(anchor) ? `${anchor}-${copies}` : anchor);
+  }
+  return anchors;
+}
 
 const files = [
   ...readdirSync(ROOT, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : [])),
@@ -42,6 +62,22 @@ describe('a document', () => {
   it.each(documents)('refers only to existing files and notes: %s', (path) => {
     const text = read(path);
     expect([...missingFiles(text, IN_DOCUMENTS), ...missingNotes(text)]).toEqual([]);
+  });
+
+  it.each(documents)('links only to existing files and headings: %s', (path) => {
+    const broken = [...withoutCode(read(path)).matchAll(LINK)].flatMap(([, target = '']) => {
+      const [file = '', anchor] = target.split('#');
+      const full = file === '' ? path : join(dirname(path), file);
+      if (!existsSync(join(ROOT, full))) return [target];
+      return anchor === undefined || !full.endsWith('.md') || headingsOf(read(full)).has(anchor) ? [] : [target];
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it('is rejected in a sample if its links are broken', () => {
+    const sample = '# A `b`: c-d, e\n```\n# no\n```\n## A b c-d e\n[x](#y) [x](https://y) [x](gone.md)';
+    expect([...headingsOf(sample)]).toEqual(['a-b-c-d-e', 'a-b-c-d-e-1']);
+    expect([...sample.matchAll(LINK)].map(([, target]) => target)).toEqual(['#y', 'gone.md']);
   });
 
   it('states the number of files of each walk through the code', () => {

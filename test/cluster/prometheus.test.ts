@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { deployment, type Scenario, startScenario } from '../operator/harness.ts';
 import { apart } from '../operator/pools.ts';
-import { alerts, queries, RULES_FILE, seriesIn } from '../support/queries.ts';
+import { queries, RULES_FILE, ruleName, rules, seriesIn } from '../support/queries.ts';
 import { eventually } from './harness/processes.ts';
 import { type Prometheus, prometheusBinaries, startPrometheus } from './harness/prometheus.ts';
 
@@ -70,13 +70,13 @@ describe('a Prometheus', () => {
     const { prometheus: path, promtool } = await prometheusBinaries();
     expect(path).not.toBe('');
     const { stdout } = await promisify(execFile)(promtool, ['check', 'rules', RULES_FILE]);
-    expect(stdout).toContain(`SUCCESS: ${alerts().length} rules found`);
+    expect(stdout).toContain(`SUCCESS: ${rules().length} rules found`);
     const { groups } = await prometheus.get<{ groups: { rules: { name: string; health: string; state: string }[] }[] }>(
       'rules',
     );
-    const rules = groups.flatMap((group) => group.rules);
-    expect(rules.map(({ name, health, state }) => ({ name, health, isFiring: state === 'firing' }))).toEqual(
-      alerts().map(({ alert }) => ({ name: alert, health: 'ok', isFiring: false })),
+    const evaluated = groups.flatMap((group) => group.rules);
+    expect(evaluated.map(({ name, health, state }) => ({ name, health, isFiring: state === 'firing' }))).toEqual(
+      rules().map((rule) => ({ name: ruleName(rule), health: 'ok', isFiring: false })),
     );
   });
 });

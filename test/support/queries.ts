@@ -24,6 +24,9 @@ export interface Dashboard {
   readonly uid: string;
   readonly title: string;
   readonly panels: readonly Panel[];
+  readonly annotations: { readonly list: readonly { readonly name: string; readonly expr: string }[] };
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+  readonly links: readonly { readonly title: string; readonly url?: string }[];
 }
 
 export interface Alert {
@@ -31,7 +34,12 @@ export interface Alert {
   readonly expr: string;
   readonly for?: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string };
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+
+interface RecordingRule {
+  readonly record: string;
+  readonly expr: string;
 }
 
 export const RULES_FILE = join(CHART, 'rules.yaml');
@@ -42,18 +50,26 @@ export const dashboards = (): readonly Dashboard[] =>
     ...JSON.parse(readFileSync(join(CHART, 'dashboards', file), 'utf8')),
   }));
 
-export function alerts(): readonly Alert[] {
+/** Returns the alerts and recording rules in their order. */
+export function rules(): readonly (Alert | RecordingRule)[] {
   const { groups } = parse(readFileSync(RULES_FILE, 'utf8')) as {
-    readonly groups: { readonly rules: readonly Alert[] }[];
+    readonly groups: { readonly rules: readonly (Alert | RecordingRule)[] }[];
   };
-  return groups.flatMap(({ rules }) => rules);
+  return groups.flatMap((group) => group.rules);
 }
+
+export const alerts = (): readonly Alert[] => rules().filter((rule): rule is Alert => 'alert' in rule);
+
+export const ruleName = (rule: Alert | RecordingRule): string => ('alert' in rule ? rule.alert : rule.record);
 
 export const queries = (): readonly Query[] => [
   ...dashboards().flatMap(({ title, panels }) =>
     panels.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => ({ of: `${title}: ${panel.title}`, expr }))),
   ),
-  ...alerts().map(({ alert, expr }) => ({ of: alert, expr })),
+  ...dashboards().flatMap(({ title, annotations }) =>
+    annotations.list.map(({ name, expr }) => ({ of: `${title}: ${name}`, expr })),
+  ),
+  ...rules().map((rule) => ({ of: ruleName(rule), expr: rule.expr })),
 ];
 
 const METRIC =

@@ -31,6 +31,7 @@ import {
 import { defined, own } from '#lib';
 import { eventOf, TERMINATION_GRACE_PERIOD_EXPIRING } from '#observe/events';
 import {
+  INTERRUPTION_DRAINS,
   NODES_DRAINED,
   NODES_LIFETIME_DURATION_SECONDS,
   NODES_TERMINATED,
@@ -96,7 +97,7 @@ export class NodeTermination implements Reconciler<Node> {
     const { progress, error } = await inOrder(this.#steps, { node: tainted, claim, deadlineMs });
     await this.#saveConditions(claim, progress.claim);
     if (error !== undefined) throw error;
-    return progress.waitMs === undefined ? this.#release(tainted, claim, context) : after(progress.waitMs);
+    return progress.waitMs === undefined ? this.#release(tainted, progress.claim, context) : after(progress.waitMs);
   }
 
   /**
@@ -150,7 +151,7 @@ export class NodeTermination implements Reconciler<Node> {
     const versions = { before, after: changed };
     this.#writes.wrote(await writeChanges(this.#deps.client, NODE_CLAIM, versions, { part: 'status', lock: true }));
     if (!isTrue(before, 'Drained') && isTrue(changed, 'Drained')) {
-      this.#meter.drained(poolNameOf(changed));
+      this.#meter.drained(changed);
     }
   }
 
@@ -161,6 +162,7 @@ export class NodeTermination implements Reconciler<Node> {
     if (stored === undefined) return settled;
     const { labels } = node.metadata;
     this.#meter.terminated(node, labels?.[NODEPOOL_LABEL] ?? '', labels?.[ZONE_LABEL] ?? '');
+    if (claim !== undefined && !isTrue(claim, 'Drained')) this.#meter.lost(claim);
     log.info('deleted node', names(node, claim));
     return settled;
   }
@@ -238,16 +240,25 @@ function terminating({ clock, cloud }: Deps): TerminationStep {
 }
 
 /** Metrics of drained and terminated nodes. */
-function terminationMeter({ clock, metrics }: Deps) {
+function terminationMeter({ clock, cluster, metrics }: Deps) {
   const drained = metrics.counter(NODES_DRAINED);
   const terminated = metrics.counter(NODES_TERMINATED);
+  const interrupted = metrics.counter(INTERRUPTION_DRAINS);
+  const countInterrupted = (claim: NodeClaim, outcome: 'drained' | 'lost'): void => {
+    const reason = cluster.interruptions.get(claim.metadata.name);
+    if (reason !== undefined) interrupted.inc({ reason, outcome });
+  };
   const termination = metrics.summary(NODES_TERMINATION_DURATION_SECONDS);
   const lifetime = metrics.histogram(NODES_LIFETIME_DURATION_SECONDS);
   const secondsSince = (time: string | undefined): number =>
     Math.max(0, clock.now() - (time === undefined ? clock.now() : Date.parse(time))) / 1_000;
 
   return {
-    drained: (nodepool: string): void => drained.inc({ nodepool }),
+    drained: (claim: NodeClaim): void => {
+      drained.inc({ nodepool: poolNameOf(claim) });
+      countInterrupted(claim, 'drained');
+    },
+    lost: (claim: NodeClaim): void => countInterrupted(claim, 'lost'),
     terminated: ({ metadata }: Node, nodepool: string, zone: string): void => {
       terminated.inc({ nodepool, zone });
       termination.observe({ nodepool }, secondsSince(metadata.deletionTimestamp));

@@ -102,6 +102,12 @@ export const NODES_DRAINED = counter({
   labels: ['nodepool'],
 });
 
+export const INTERRUPTION_DRAINS = counter({
+  name: 'karpenter_interruption_drains_total',
+  help: 'Nodes that AWS interrupted, by outcome: drained before the end of the instance, or lost',
+  labels: ['reason', 'outcome'],
+});
+
 export const NODES_TERMINATED = counter({
   name: 'karpenter_nodes_terminated_total',
   help: 'Terminated nodes',

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { customResourceDefinitions } from '#api/schema';
 import { KARPENTER_IMAGE } from '#cli/testing';
 import { VERSION } from '#lib';
 import { memoryBudget } from '#process/testing';
@@ -32,6 +33,19 @@ describe('a chart', () => {
       appVersion: version,
       annotations: { 'compatible-with-karpenter': '1.14.1' },
     });
+  });
+
+  it.each([
+    'karpenter',
+    'karpenter-crd',
+  ])('has links to the repository, an existing icon, maintainers and its custom resources for Artifact Hub: %s', (name) => {
+    const { homepage } = yaml('../package.json') as { readonly homepage: string };
+    const chart = yaml(`${name}/Chart.yaml`) as { readonly icon: string; readonly annotations: Record<string, string> };
+    expect(chart).toMatchObject({ home: homepage, sources: [`${homepage}/tree/main/charts/${name}`] });
+    expect(chart).toMatchObject({ maintainers: [{ url: homepage }] });
+    expect(text(`../${chart.icon.split('/main/')[1]}`)).toContain('<svg');
+    const crds = parse(chart.annotations['artifacthub.io/crds'] ?? '') as readonly { readonly kind: string }[];
+    expect(crds.map(({ kind }) => kind)).toEqual(customResourceDefinitions().map(({ spec }) => spec.names.kind));
   });
 
   it('has no default image repository, because another publisher could own it, and uses the version as the tag', () => {
@@ -80,6 +94,12 @@ describe('the values schema of charts/karpenter', () => {
 
 describe('a value of charts/karpenter', () => {
   const values = yaml('karpenter/values.yaml');
+
+  it('has a type and a meaning in the README', () => {
+    const rows = text('karpenter/README.md').match(/^\| `.*$/gm) ?? [];
+    expect(rows.length).toBeGreaterThan(100);
+    expect(rows.filter((row) => !/^\| `[\w.]+` \| [^|]*\w[^|]* \| .* \| \S.*\. \|$/.test(row))).toEqual([]);
+  });
 
   it.each<[string, unknown]>([
     ['imagePullPolicy', 'IfNotPresent'],

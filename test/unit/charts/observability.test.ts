@@ -17,7 +17,7 @@ const statuses = (['nodeclaim', 'node', 'nodepool', 'ec2nodeclass'] as const).fl
 });
 const declared = new Map<string, MetricDeclaration>([...METRICS, ...statuses].map((metric) => [metric.name, metric]));
 /** Labels that Prometheus adds or that every histogram has. */
-const ANY = ['instance', 'job', 'le'];
+const ANY = ['cluster', 'instance', 'job', 'le'];
 
 const declarationOf = (series: string): MetricDeclaration | undefined => {
   const [whole, part] = [declared.get(series), declared.get(series.replace(/_(bucket|sum|count)$/, ''))];
@@ -46,6 +46,9 @@ describe('a query', () => {
 describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as const))('the dashboard %s', (_, {
   uid,
   panels,
+  annotations,
+  templating,
+  links,
 }) => {
   it('has panels that do not overlap, each with an id, a title and queries', () => {
     expect(uid).toMatch(/^karpenter-[a-z-]+$/);
@@ -60,6 +63,17 @@ describe.each(dashboards().map((dashboard) => [dashboard.title, dashboard] as co
     );
     expect(new Set(cells).size).toBe(cells.length);
     expect(cells.every((cell) => Number.parseInt(cell, 10) < 24)).toBe(true);
+  });
+
+  it('reads only series of the selected cluster, marks events and links to the runbook', () => {
+    expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'cluster']);
+    expect(annotations.list.map(({ name }) => name)).toEqual(['Interruptions', 'Leader changes']);
+    expect(links.map(({ title }) => title)).toEqual(['Karpenter', 'Runbook']);
+    const all = [...annotations.list, ...panels.flatMap(({ targets = [] }) => targets)].map(({ expr }) => expr);
+    for (const expr of all)
+      for (const name of seriesIn(expr))
+        for (const rest of expr.split(new RegExp(`\\b${name}\\b`)).slice(1))
+          expect(rest.startsWith('{cluster="$cluster"')).toBe(true);
   });
 
   it('uses only labels that the metric has', () => {
@@ -89,7 +103,13 @@ describe('the runbook', () => {
   });
 
   it('is linked by every alert, and every alert has a severity and a summary', () => {
-    for (const { labels, annotations } of alerts()) {
+    const { homepage } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+      readonly homepage: string;
+    };
+    for (const { alert, labels, annotations } of alerts()) {
+      const [page, anchor] = annotations.runbook_url.split('#');
+      expect(page).toBe(`${homepage}/blob/main/docs/runbook.md`);
+      expect([...sections.keys()].find((name) => name.toLowerCase() === anchor)).toBe(alert);
       expect(['critical', 'warning', 'info']).toContain(labels.severity);
       expect(annotations.summary).not.toBe('');
     }

@@ -1,9 +1,10 @@
-/** The check of workflows and shell scripts, with programs that stand for actionlint and shellcheck. */
+/** The check of workflows, shell scripts and charts, with programs that stand for actionlint and shellcheck. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { HELM_VERSION } from '../../cluster/harness/binaries.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../../scripts/lint.ts');
 const WORKFLOW = '.github/workflows/check.yml';
@@ -67,6 +68,22 @@ describe('the check of workflows and shell scripts', () => {
     );
     expect(stderr).toMatch(/^skipped shellcheck 0\.11\.0\.1, .*; install Python 3 with pip$/m);
     expect(lint({ CI: 'true' }).status).toBe(1);
+  });
+
+  it('checks charts with an existing helm and their rules with promtool, and rejects remarks of helm', () => {
+    installBoth();
+    write('charts/karpenter/rules.yaml', 'groups: []');
+    expect(lint().stderr).toMatch(/^skipped helm, which is not installed.*\nskipped promtool, which is not installed/);
+    install('helm', HELM_VERSION, 'helm');
+    install('prometheus', 'debian', 'promtool');
+    expect(lint()).toEqual({ status: 0, stdout: 'ran helm\nran prometheus\n', stderr: '' });
+    expect(lint()).toEqual({ status: 0, stdout: '', stderr: '' });
+    write('charts/karpenter/rules.yaml', 'BAD');
+    const name = `helm-${HELM_VERSION}-${process.platform}-${process.arch}/helm`;
+    write(`cache/karpenter-ts/cluster/${name}`, '#!/bin/sh\necho "[INFO] Chart.yaml: icon is recommended"\n', 0o755);
+    const { status, stderr } = lint();
+    expect(status).toBe(1);
+    for (const tool of ['helm', 'promtool']) expect(stderr).toContain(`${tool} rejects charts/karpenter/rules.yaml\n`);
   });
 
   it('checks workflows without shellcheck, and once more with it', () => {

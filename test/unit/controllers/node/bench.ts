@@ -211,7 +211,7 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
   };
   const stop = new AbortController();
   runControllers({ controllers: build(deps), informers, clock, log, metrics, signal: stop.signal });
-  return { ...world, world };
+  return { ...world, world, cluster: deps.cluster };
 }
 
 export const PROVIDER_ID = 'aws:///zone-a/i-1';

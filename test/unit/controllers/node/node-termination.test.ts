@@ -65,6 +65,33 @@ describe('node.termination', () => {
     expect(b.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  it('counts interrupted nodes that were drained, and nodes whose instance ended first', async () => {
+    const [drained, lost, other] = [bench(), bench(), bench()];
+    for (const b of [drained, lost]) b.cluster.interruptions.set('claim', 'spot_interrupted');
+    for (const b of [drained, lost, other]) {
+      b.put(POD, podOf('web'));
+      leaving(b);
+      await b.clock.advance(6 * SECOND);
+      expect(b.calls).toEqual(['evicted web']);
+    }
+    lost.world.instance.exists = false;
+    lost.put(NODE, nodeOf('node', { deletionTimestamp: lost.time() }, 'False'));
+    for (const b of [drained, other]) b.gone('web');
+    for (const b of [drained, lost, other]) {
+      await b.clock.advance(10 * SECOND);
+      expect(b.node('node')).toBeUndefined();
+    }
+    const counted = async (b: ReturnType<typeof bench>): Promise<readonly string[]> =>
+      (await b.metrics.text()).split('\n').filter((line) => line.startsWith('karpenter_interruption_drains_total{'));
+    expect(await counted(drained)).toEqual([
+      'karpenter_interruption_drains_total{reason="spot_interrupted",outcome="drained"} 1',
+    ]);
+    expect(await counted(lost)).toEqual([
+      'karpenter_interruption_drains_total{reason="spot_interrupted",outcome="lost"} 1',
+    ]);
+    expect(await counted(other)).toEqual([]);
+  });
+
   it('waits five seconds for pods that were scheduled just before the taint', async () => {
     const b = bench();
     leaving(b);
