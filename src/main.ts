@@ -12,7 +12,6 @@ import {
   CostTracker,
   CoveredPrices,
   createOperator,
-  currentVerdicts,
   NodeTraces,
   type OperatorCore,
   type OperatorParts,
@@ -330,7 +329,7 @@ async function wireControllers(
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
   { settings, clock, log, metrics, leadership, closing }: Parts,
-  { deps, history, costHistory, whatIf, podVerdicts }: OperatorCore & Pick<OperatorParts, 'costHistory'>,
+  { deps, costHistory, whatIf, verdicts, podVerdicts }: OperatorCore & Pick<OperatorParts, 'costHistory'>,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
@@ -348,7 +347,7 @@ async function openLivePage(
     log,
     metrics,
     pricesOf: async (pool, claims) => covered.withoutCovered(await prices.pricesOf(pool, claims), claims),
-    verdicts: () => (leadership.isOpen ? currentVerdicts(history, deps) : []),
+    verdicts: () => (leadership.isOpen ? verdicts() : []),
     podVerdicts: () => (leadership.isOpen ? podVerdicts() : []),
     isLeading: () => leadership.isOpen,
     signal: closing.signal,

@@ -56,6 +56,8 @@ export const PLACEMENT_GROUP_ID_LABEL = aws('placement-group-id');
 export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
 
 export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
+/** Annotation of a Node that forbids its repair. */
+export const DO_NOT_REPAIR_ANNOTATION = core('do-not-repair');
 /** Relative cost of deleting a pod, as kube-controller-manager defines it. */
 export const DELETION_COST_ANNOTATION = 'controller.kubernetes.io/pod-deletion-cost';
 /** Set on a pod whose deletion cost the operator has lowered, with the time. */

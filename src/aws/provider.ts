@@ -30,7 +30,6 @@ import {
   NodeClaimNotFound,
   NodeClassNotReady,
   type RegistrationHook,
-  type RepairPolicy,
 } from '#cloud';
 import { type Commitment, NO_CHARGES, type NodeCharges } from '#engine/costs';
 import type { DriverTemplate } from '#engine/devices';
@@ -66,6 +65,7 @@ import { chosenPartition } from './launchtemplates/launchtemplates.ts';
 import type { PlacementGroups } from './placementgroups.ts';
 import { nodeCharges } from './pricing/node-charges.ts';
 import type { PriceBookFile } from './pricing/price-book-file.ts';
+import { REPAIR_RULES } from './repair-rules.ts';
 import type { Reservations } from './reservations/reservations.ts';
 import type { Subnets } from './subnets/subnets.ts';
 import { restrictedTags } from './tags.ts';
@@ -74,22 +74,6 @@ const MINUTE_MS = 60_000;
 /** Time until a launched instance must be in the status of its claim. Until then, garbage collection ignores it. */
 const HELD_MS = 5 * MINUTE_MS;
 const MAX_LAUNCH_TRIES = 3;
-
-const unhealthy = (conditionType: string, conditionStatus: 'False' | 'Unknown', minutes: number): RepairPolicy => ({
-  conditionType,
-  conditionStatus,
-  tolerationMs: minutes * MINUTE_MS,
-});
-
-const REPAIR_POLICIES: readonly RepairPolicy[] = [
-  unhealthy('Ready', 'False', 30),
-  unhealthy('Ready', 'Unknown', 30),
-  unhealthy('AcceleratedHardwareReady', 'False', 10),
-  unhealthy('StorageReady', 'False', 30),
-  unhealthy('NetworkingReady', 'False', 30),
-  unhealthy('KernelReady', 'False', 30),
-  unhealthy('ContainerRuntimeReady', 'False', 30),
-];
 
 interface Ec2ProviderOptions {
   readonly cluster: ClusterFacts;
@@ -110,7 +94,7 @@ interface Ec2ProviderOptions {
 export class Ec2Provider implements CloudProvider {
   readonly name = 'aws';
   readonly nodeClassKinds = [{ group: EC2_NODE_CLASS.group, kind: EC2_NODE_CLASS.kind }];
-  readonly repairPolicies = REPAIR_POLICIES;
+  readonly repairPolicies = REPAIR_RULES;
   readonly registrationHooks: readonly RegistrationHook[];
   readonly #options: Ec2ProviderOptions;
   readonly #orphans: Orphans;

@@ -1,6 +1,9 @@
 /** Command `karpenter explain`. Shows whether nodes would be disrupted, or the reason why not. */
 import { Command } from 'commander';
-import { type Verdict, verdictsOf } from '#engine/disruption';
+import { poolNameOf } from '#api/objects';
+import { REPAIR_RULES } from '#aws/node-classes';
+import { repairsIn, surveyHealth, type Verdict, verdictsOf, withRepairs } from '#engine/disruption';
+import type { StateNode } from '#engine/model';
 import { blockersCommand } from './blockers.ts';
 import { budgetsCommand } from './budgets.ts';
 import { withCluster } from './cluster.ts';
@@ -34,11 +37,31 @@ export async function explainNodes(
   flags: ExplainFlags,
   instanceTypes: TypesFor,
 ): Promise<{ readonly verdicts: readonly ExplainedVerdict[]; readonly notes: readonly string[] }> {
-  const { notes, unknown, ...scene } = await sceneOf(sceneOptions(flags, instanceTypes));
+  const options = sceneOptions(flags, instanceTypes);
+  const { notes, unknown, ...scene } = await sceneOf(options);
   const reviews = await reviewsOf(scene, true);
-  const verdicts = verdictsOf(scene.pass.nodes, reviews, scene.pass.nowMs);
+  const { nodes, nowMs } = scene.pass;
+  const verdicts = withRepairs(
+    verdictsOf(nodes, reviews, nowMs),
+    options.featureGates.NodeRepair ? repairsOf(nodes) : new Map(),
+  );
   const known = unknown.length === 0 ? verdicts : verdicts.map((verdict) => ({ ...verdict, unknown }));
   return { verdicts: known, notes: [...notes, ...notKnown(unknown)] };
+}
+
+/** Returns the repairs of unhealthy nodes, which need the feature gate NodeRepair. */
+function repairsOf(nodes: readonly StateNode[]): ReturnType<typeof repairsIn> {
+  const survey = surveyHealth(
+    nodes.flatMap(({ node }) => node ?? []),
+    () => REPAIR_RULES,
+  );
+  const managed = new Map(
+    nodes.flatMap(({ node, nodeClaim }) => (node && nodeClaim ? [[node, nodeClaim] as const] : [])),
+  );
+  return repairsIn(survey, (node) => {
+    const claim = managed.get(node);
+    return claim && poolNameOf(claim);
+  });
 }
 
 async function verdictsFor(flags: ExplainFlags): Promise<readonly ExplainedVerdict[]> {

@@ -1,2 +1,2 @@
 export { CreateFailed, causeOf, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady } from './errors.ts';
-export type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook, RepairPolicy } from './provider.ts';
+export type { AdjustTypes, CloudProvider, DriftReason, RegistrationHook } from './provider.ts';

@@ -2,17 +2,12 @@
 import type { NodeClaim, NodePool } from '#api/objects';
 import type { Commitment, NodeCharges } from '#engine/costs';
 import type { DriverTemplate } from '#engine/devices';
+import type { RepairRule } from '#engine/disruption';
 import type { LaunchAnswer } from '#engine/explanations';
 import type { InstanceType, TypeTerms } from '#engine/model';
 
 /** Drift reason of the provider, such as `AMIDrift`; also the Drifted condition's reason. */
 export type DriftReason = string;
-
-export interface RepairPolicy {
-  readonly conditionType: string;
-  readonly conditionStatus: 'True' | 'False' | 'Unknown';
-  readonly tolerationMs: number;
-}
 
 /** Result of a registration hook: registration may continue, optionally with additional labels of the claim, or must wait. */
 export type HookAnswer =
@@ -33,7 +28,7 @@ export interface CloudProvider {
   readonly name: string;
   /** NodeClass kinds that this provider serves. Objects with references to other kinds are ignored. */
   readonly nodeClassKinds: readonly { readonly group: string; readonly kind: string }[];
-  readonly repairPolicies: readonly RepairPolicy[];
+  readonly repairPolicies: readonly RepairRule[];
   /** Hooks that run in parallel. Default: no hooks. */
   readonly registrationHooks?: readonly RegistrationHook[];
 

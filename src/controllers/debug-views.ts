@@ -1,7 +1,7 @@
 /** Views of the controllers' state by URL path. Only the leading replica can serve them. */
 
 import { NODE_POOL, pauseText } from '#api/objects';
-import { type PoolBudgets, poolBudgets, type VerdictHistory } from '#engine/disruption';
+import { type PoolBudgets, poolBudgets, type Verdict } from '#engine/disruption';
 import type { NodeBlockers } from '#engine/drain';
 import {
   type InstanceTypeReport,
@@ -16,7 +16,6 @@ import { BadQuery, historyView, type Look, logView, Unavailable } from '#process
 import { type HoldCode, type HoldOf, wallTimeOf } from '#state';
 import { type KeptHistory, readCost } from './cost/index.ts';
 import type { Deps } from './deps.ts';
-import { currentVerdicts } from './disruption/current-verdicts.ts';
 import type { MoveHistory } from './disruption/moves.ts';
 import { instanceTypeExplanations } from './instance-type-explanations.ts';
 import { viewedPoolInputs } from './pool-inputs.ts';
@@ -92,7 +91,8 @@ interface DebugViewParts {
   readonly deps: Deps;
   /** Returns the provider's view of offerings. */
   readonly offerings: () => unknown;
-  readonly history: VerdictHistory;
+  /** Returns the current verdicts on all nodes. */
+  readonly currentVerdicts: () => readonly Verdict[];
   readonly moves: MoveHistory;
   readonly launches: LaunchBudget;
   readonly verdicts: PodVerdicts;
@@ -117,7 +117,7 @@ const NO_POD = 'the operator has no pod of this name in its cluster';
  * leader.
  */
 export function debugViews(
-  { deps, offerings, history, moves, launches, verdicts, costHistory, whatIf, holdOf }: DebugViewParts,
+  { deps, offerings, currentVerdicts, moves, launches, verdicts, costHistory, whatIf, holdOf }: DebugViewParts,
   lead: Lead,
 ): Readonly<Record<string, Look>> {
   const { clock } = deps;
@@ -135,7 +135,7 @@ export function debugViews(
     return costHistory;
   };
   return {
-    '/debug/verdicts': leading(() => currentVerdicts(history, deps)),
+    '/debug/verdicts': leading(currentVerdicts),
     '/debug/offerings': leading(offerings),
     '/debug/instancetypes': {
       page: leading((query: URLSearchParams) => {

@@ -1,7 +1,6 @@
 export { CoveredPrices } from './cost/covered-prices.ts';
 export { openHistory } from './cost/index.ts';
 export type { Deps } from './deps.ts';
-export { currentVerdicts } from './disruption/current-verdicts.ts';
 export { DecisionMemo } from './disruption/snapshots.ts';
 export { CostTracker } from './metrics/cost.ts';
 export { createOperator, type OperatorCore, type OperatorParts } from './operator.ts';

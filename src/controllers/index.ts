@@ -35,6 +35,7 @@ import { StatusMetrics } from './metrics/status.ts';
 import { EvictionQueue, Evictions } from './node/eviction-queue.ts';
 import { NodeHealth } from './node/health.ts';
 import { NodeTermination } from './node/node-termination.ts';
+import { Repairs } from './node/repairs.ts';
 import { nodeClassConditions, nodeClassKinds, nodeClassLabel } from './node-classes.ts';
 import { consistency } from './nodeclaim/consistency.ts';
 import { DisruptionConditions } from './nodeclaim/disruption.ts';
@@ -67,6 +68,7 @@ interface Parts {
   readonly simulations: SimulationRunner;
   /** Verdicts of disruption on each node. */
   readonly history: VerdictHistory;
+  readonly repairs: Repairs;
   /** Moves of disruption and their results. */
   readonly moves: MoveHistory;
   /** Unproductive launches, and the launches that are held back because of them. */
@@ -139,7 +141,7 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     queue.worker,
     verdictEvents(deps, history),
     new MoveWatch(deps, moves),
-    ...nodeControllers(deps),
+    ...nodeControllers(deps, parts.repairs),
     ...metricsControllers(deps),
     ...costControllers(deps, parts.costHistory),
     ...logControllers(deps),
@@ -175,15 +177,14 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
 }
 
 /** Controllers of Nodes. */
-export function nodeControllers(deps: Deps): readonly Controller[] {
+export function nodeControllers(deps: Deps, repairs = new Repairs(deps)): readonly Controller[] {
   const evictions = new Evictions(deps.clock);
   // Registers the counter even if repairs are disabled, because alerts refer to it.
   deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
-  const canRepair = deps.settings.featureGates.nodeRepair && deps.cloud.repairPolicies.length > 0;
   return [
     new NodeTermination(deps, evictions),
     new EvictionQueue(deps, evictions),
     nodeHydration(deps),
-    ...(canRepair ? [new NodeHealth(deps)] : []),
+    ...(repairs.isEnabled ? [new NodeHealth(deps, repairs)] : []),
   ];
 }

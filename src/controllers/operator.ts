@@ -2,7 +2,7 @@
 
 import type { NodeClaim } from '#api/objects';
 import type { CloudProvider } from '#cloud';
-import { VerdictHistory } from '#engine/disruption';
+import { type Verdict, VerdictHistory } from '#engine/disruption';
 import type { PodVerdict } from '#engine/explanations';
 import { localSimulationRunner, localSolver, type SimulationRunner, type Solver } from '#engine-worker';
 import type { Controller } from '#kube/reconcilers';
@@ -12,9 +12,11 @@ import type { KeptHistory } from './cost/index.ts';
 import { debugViews, type Lead } from './debug-views.ts';
 import type { Deps } from './deps.ts';
 import { recordInterrupted } from './disrupted.ts';
+import { currentVerdicts } from './disruption/current-verdicts.ts';
 import { MoveHistory } from './disruption/moves.ts';
 import type { DecisionMemo } from './disruption/snapshots.ts';
 import { controllers } from './index.ts';
+import { Repairs } from './node/repairs.ts';
 import { LaunchBudget } from './provisioning/launch-budget.ts';
 import { PodVerdicts } from './provisioning/pod-verdicts.ts';
 import { WhatIf } from './what-if.ts';
@@ -57,6 +59,8 @@ export interface OperatorCore {
   /** Verdicts of disruption on each node. */
   readonly history: VerdictHistory;
   readonly whatIf: WhatIf;
+  /** Returns the current verdict on each node, with its repair. */
+  readonly verdicts: () => readonly Verdict[];
   /** Yields the current verdict on each pending pod. */
   readonly podVerdicts: () => Iterable<PodVerdict>;
   /** Returns the pages below `/debug`, by path. */
@@ -91,17 +95,20 @@ export function createOperator({
     return (pod) => held(pod) ?? solver.holdOf?.(pod);
   };
   for (const each of [solver, simulations]) each.reportTo?.(deps);
-  const shared = { costHistory, history, launches, moves, solver, verdicts };
+  const repairs = new Repairs(deps);
+  const nodeVerdicts = (): readonly Verdict[] => currentVerdicts({ history, repairs }, deps);
+  const shared = { costHistory, launches, moves, solver, verdicts };
   return {
     deps,
     controllers: [
-      ...controllers(deps, { ...shared, simulations, memo: memoOf?.(cluster), lookoutMs }),
+      ...controllers(deps, { ...shared, history, repairs, simulations, memo: memoOf?.(cluster), lookoutMs }),
       ...ofProvider((claim, kind) => recordInterrupted(deps, claim, kind)),
     ],
     launches,
     history,
     whatIf,
+    verdicts: nodeVerdicts,
     podVerdicts: () => verdicts.all(holdOf()),
-    views: (lead) => debugViews({ ...shared, deps, offerings, whatIf, holdOf }, lead),
+    views: (lead) => debugViews({ ...shared, currentVerdicts: nodeVerdicts, deps, offerings, whatIf, holdOf }, lead),
   };
 }

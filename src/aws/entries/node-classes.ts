@@ -9,3 +9,4 @@ export { isPlacementGroupDrifted, nodeClassDrift } from '../drift.ts';
 export { type Kubelet, parseKubelet } from '../kubelet/block.ts';
 export { kubeletFields } from '../kubelet/block-schema.ts';
 export { podTerms } from '../kubelet/pod-limit.ts';
+export { REPAIR_RULES } from '../repair-rules.ts';

@@ -1,5 +1,5 @@
 /** Renders verdicts on nodes as text. */
-import { calculationOf, type ObjectName, type Verdict } from '#engine/disruption';
+import { calculationOf, type ObjectName, repairText, type Verdict } from '#engine/disruption';
 import { humanDuration, timeOf } from '#lib';
 import { inShort, savingsText, table } from './table.ts';
 import { indented, terminalWidth } from './wrap.ts';
@@ -33,7 +33,7 @@ const ageOf = (decided: string, nowMs: number): string => humanDuration(Math.max
 
 /** Renders all details of one node. @param nowMs milliseconds since the epoch */
 export function verdictText(verdict: Verdict, nowMs: number): string {
-  const { node, nodePool, code, text, object, nearestMiss, command, methods, decided } = verdict;
+  const { node, nodePool, code, text, object, nearestMiss, command, methods, decided, repair } = verdict;
   const facts = [
     ['NodePool', nodePool ?? ''],
     ['verdict', code],
@@ -42,6 +42,7 @@ export function verdictText(verdict: Verdict, nowMs: number): string {
     ['nearest miss', nearestMiss ?? ''],
     ['command', command === undefined ? '' : commandText(command)],
     ['worth', command?.worth === undefined ? '' : calculationOf(command.worth)],
+    ['repair', repair === undefined ? '' : repairText(repair)],
     ['decided', decided === undefined ? '' : `${ageOf(decided, nowMs)} ago, at ${decided}`],
   ]
     .filter(([, value]) => value !== '')

@@ -1,6 +1,7 @@
 /** Remembers when a condition of a node took its status, although its writer may reset the time with each new reason. */
 import { LRUCache } from 'lru-cache';
-import { type Condition, type Node, uidOf } from '#api/objects';
+import { type Condition, uidOf } from '#api/objects';
+import type { OnsetOf } from '#engine/disruption';
 import { timeOf } from '#lib';
 
 /** Maximum number of remembered conditions. A forgotten condition is as old as its own time. */
@@ -21,7 +22,7 @@ export class Onsets {
    * Returns the time in milliseconds since the epoch from which the condition has had its status. A newer time with the same
    * reason is a new start, because a watch can miss the status in between.
    */
-  sinceMs(node: Node, { type, status, reason, lastTransitionTime }: Condition): number {
+  readonly of: OnsetOf = (node, { type, status, reason, lastTransitionTime }) => {
     const key = `${uidOf(node)}/${type}`;
     // a condition without a transition time is as old as its node
     const ownMs = timeOf(lastTransitionTime ?? node.metadata.creationTimestamp);
@@ -29,7 +30,7 @@ export class Onsets {
     const sinceMs = known?.status === status ? onsetAfter(known, { reason, ownMs }) : ownMs;
     this.#known.set(key, { status, reason, ownMs, sinceMs });
     return sinceMs;
-  }
+  };
 }
 
 function onsetAfter(known: Onset, { reason, ownMs }: Pick<Onset, 'reason' | 'ownMs'>): number {

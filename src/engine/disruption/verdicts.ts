@@ -6,6 +6,7 @@ import { defined, timestamp } from '#lib';
 import type { StateNode } from '../model.ts';
 import { joinProgress } from '../node-join.ts';
 import { isWaitingForEviction } from '../pods.ts';
+import type { NodeRepair } from '../repair.ts';
 import { type Allowance, budgetRemark } from './budgets/budgets.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { bothSavings, type Candidate, type Command, type Decision, decisionOf } from './command.ts';
@@ -70,6 +71,8 @@ export interface Verdict extends Reason<VerdictCode> {
   };
   /** Verdicts of all enabled methods, in the order in which the methods run. */
   readonly methods: readonly MethodVerdict[];
+  /** Repair of an unhealthy node. Absent for a healthy node, and if repairs are disabled. */
+  readonly repair?: NodeRepair;
 }
 
 /** Codes that mean that a method does not apply to a node. They are not reasons to keep the node. */

@@ -46,3 +46,17 @@ export {
   VerdictHistory,
   verdictsOf,
 } from '../disruption/verdicts.ts';
+export {
+  type Ailment,
+  ailmentOf,
+  type HealthSurvey,
+  healthObstacle,
+  type NodeRepair,
+  type OnsetOf,
+  type RepairObstacle,
+  type RepairRule,
+  repairsIn,
+  repairText,
+  surveyHealth,
+  withRepairs,
+} from '../repair.ts';

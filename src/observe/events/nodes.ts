@@ -25,7 +25,7 @@ export const NODE_REPAIR_BLOCKED = event({
   type: 'Warning',
   isLasting: true,
   about: ['Node'],
-  meaning: 'The Node is unhealthy, but it is not replaced because too many Nodes are unhealthy.',
+  meaning: 'The Node is unhealthy, but it is not repaired: too many Nodes are unhealthy, or its annotation forbids it.',
   key: 'uid of the Node, of its NodeClaim and of its NodePool, one event for each',
   windowMs: 15 * MINUTE,
 });

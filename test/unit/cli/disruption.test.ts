@@ -150,6 +150,22 @@ status: {phase: Running, startTime: 2026-06-03T08:31:00Z}`,
     expect(await costs([running, ...failed].join(''))).toMatch(/ended Jobs|"endedJobsUsd":0\.0*[1-9]/);
   });
 
+  it('explains the repair of an unhealthy node with the feature gate', async () => {
+    const sick = NODE.replace(
+      '[{type: Ready, status: "True"}]',
+      '[{type: Ready, status: "False", reason: KubeletNotReady, lastTransitionTime: 2026-06-03T10:20:00Z}]',
+    );
+    const flags = flagsFor(write('pool.yaml', POOL('0s')), write('node.yaml', sick));
+    const { verdicts } = await explainNodes({ ...flags, featureGates: 'NodeRepair=true' }, builtIn);
+    expect(verdicts.map((verdict) => verdictText(verdict, 0))).toEqual([
+      expect.stringMatching(
+        /repair +replaced from 2026-06-03T10:50:00Z, because Ready=False \(KubeletNotReady\)\s+since/,
+      ),
+    ]);
+    const without = await explainNodes(flags, builtIn);
+    expect(without.verdicts[0]).not.toHaveProperty('repair');
+  });
+
   it('deletes an empty node', async () => {
     const filename = [write('pool.yaml', POOL('0s')), write('node.yaml', NODE)];
     const options = { ...sceneOptions(flagsFor(...filename), builtIn), everyMethod: false };

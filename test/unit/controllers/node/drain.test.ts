@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '#api/objects';
 import { grantedSeconds, needsForceDelete, pendingAttachments } from '#engine/drain';
 import { planDrain } from '../../../../src/controllers/node/drain.ts';
-import { ailmentOf, conditionsChanged, isRepairBlocked } from '../../../../src/controllers/node/health.ts';
+import { conditionsChanged } from '../../../../src/controllers/node/health.ts';
 import { withDisruptedTaint } from '../../../../src/controllers/node/node-termination.ts';
 import { invalid } from '../../../support/partial.ts';
 import { daemonOf, nodeOf, podOf } from './bench.ts';
@@ -163,33 +163,9 @@ describe('withDisruptedTaint', () => {
 });
 
 describe('repair', () => {
-  const policies = [
-    { conditionType: 'Ready', conditionStatus: 'False' as const, tolerationMs: 1_800_000 },
-    { conditionType: 'AcceleratedHardwareReady', conditionStatus: 'False' as const, tolerationMs: 600_000 },
-  ];
   const conditions = (...types: readonly [string, 'True' | 'False' | 'Unknown', number][]) => ({
     ...nodeOf('node'),
     status: { conditions: types.map(([type, status, seconds]) => ({ type, status, lastTransitionTime: at(seconds) })) },
-  });
-
-  it('returns the unhealthy condition that is due first', () => {
-    const node = conditions(['Ready', 'False', -1_000], ['AcceleratedHardwareReady', 'False', 0]);
-    expect(ailmentOf(node, policies)).toMatchObject({
-      condition: { type: 'AcceleratedHardwareReady' },
-      dueMs: NOW + 600_000,
-    });
-    expect(ailmentOf(conditions(['Ready', 'Unknown', 0]), policies)).toBeUndefined();
-  });
-
-  it.each([
-    { broken: 1, of: 3, blocked: false },
-    { broken: 2, of: 3, blocked: true },
-    { broken: 1, of: 1, blocked: false },
-    { broken: 2, of: 10, blocked: false },
-    { broken: 3, of: 10, blocked: true },
-  ])('is blocked if $broken of $of nodes are unhealthy: $blocked', ({ broken, of, blocked }) => {
-    const nodes = Array.from({ length: of }, (_, index) => conditions(['Ready', index < broken ? 'False' : 'True', 0]));
-    expect(isRepairBlocked(nodes, policies)).toBe(blocked);
   });
 
   it.each([

@@ -9,6 +9,7 @@ import {
   type Node,
   POD,
   TERMINATION_TIMESTAMP_ANNOTATION,
+  ZONE_LABEL,
 } from '#api/objects';
 import { ApiError } from '#kube/client';
 import { type Bench, bench, claimOf, count, daemonOf, failing, nodeOf, PROVIDER_ID, podOf } from './bench.ts';
@@ -180,6 +181,38 @@ describe('repair', () => {
     expect(b.calls).toEqual([]);
     await b.clock.advance(MINUTE);
     expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('spares a node that its annotation protects, until the annotation is removed', async () => {
+    const b = bench(REPAIR);
+    b.put(NODE_CLAIM, claimOf('claim'));
+    b.put(NODE, sick(b, 'node', { annotations: { 'karpenter.sh/do-not-repair': 'true' } }));
+    await b.clock.advance(30 * MINUTE);
+    expect(b.calls).toEqual([]);
+    expect(b.events.find(({ reason }) => reason === 'NodeRepairBlocked')?.message).toBe(
+      'the annotation karpenter.sh/do-not-repair of the node forbids repairs',
+    );
+    b.put(NODE, sick(b));
+    await b.clock.advance(5 * MINUTE);
+    expect(b.calls).toEqual(['delete NodeClaim claim']);
+  });
+
+  it('pauses in a zone where many nodes fail together, and repairs a node of another zone', async () => {
+    const b = bench(REPAIR);
+    const inZone = (zone: string) => ({ labels: { [ZONE_LABEL]: zone, [NODEPOOL_LABEL]: 'default' } });
+    const ids = Array.from({ length: 12 }, (_, index) => `aws:///zone/i-${index}`);
+    for (const [index, id] of ids.entries()) {
+      const zone = index < 4 ? 'zone-a' : 'zone-b';
+      const name = `node-${index}`;
+      b.put(NODE_CLAIM, { ...claimOf(`claim-${index}`), status: { providerID: id, nodeName: name } });
+      const healthy = { ...nodeOf(name, inZone(zone)), spec: { providerID: id } };
+      b.put(NODE, index < 4 || index === 11 ? sick(b, name, inZone(zone), id) : healthy);
+    }
+    await b.clock.advance(MINUTE);
+    expect(b.calls).toEqual(['delete NodeClaim claim-11']);
+    expect(b.events.filter(({ reason }) => reason === 'NodeRepairBlocked').map(({ message }) => message)).toContain(
+      'more than 20% nodes are unhealthy in the nodepool: 4 of 4 nodes in zone zone-a became unhealthy between 2025-12-31T23:29:00Z and 2025-12-31T23:29:00Z',
+    );
   });
 
   it('considers only the nodes of its NodePool', async () => {
