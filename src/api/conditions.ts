@@ -37,6 +37,7 @@ export const NODECLAIM_CONDITIONS: ConditionSet = {
 };
 export const NODEPOOL_CONDITIONS: ConditionSet = { root: READY, dependents: ['ValidationSucceeded', 'NodeClassReady'] };
 export const NODEOVERLAY_CONDITIONS: ConditionSet = { root: READY, dependents: ['ValidationSucceeded'] };
+export const NODEPOLICY_CONDITIONS: ConditionSet = { root: READY, dependents: ['ValidationSucceeded'] };
 export const EC2NODECLASS_CONDITIONS: ConditionSet = {
   root: READY,
   dependents: [

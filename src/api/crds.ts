@@ -5,6 +5,7 @@ import { CAPACITY_BUFFER_DECLARATION } from './capacity-buffer.ts';
 import { EC2_NODE_CLASS_DECLARATION } from './ec2-nodeclass.ts';
 import { NODE_CLAIM_DECLARATION } from './nodeclaim.ts';
 import { NODE_OVERLAY_DECLARATION } from './nodeoverlay.ts';
+import { NODE_POLICY_DECLARATION } from './nodepolicy.ts';
 import { NODE_POOL_DECLARATION } from './nodepool.ts';
 import type { OpenApiSchema } from './schema/openapi.ts';
 import type { ResourceDeclaration } from './schema/resource.ts';
@@ -50,6 +51,7 @@ export const DECLARATIONS: readonly ResourceDeclaration[] = [
   NODE_CLAIM_DECLARATION,
   EC2_NODE_CLASS_DECLARATION,
   NODE_OVERLAY_DECLARATION,
+  NODE_POLICY_DECLARATION,
   CAPACITY_BUFFER_DECLARATION,
 ];
 

@@ -28,8 +28,10 @@ import type {
   VolumeAttachment,
   Workload,
 } from './kubernetes.ts';
+import { KARPENTER_TS_GROUP } from './labels.ts';
 import type { NodeClaim } from './nodeclaim.ts';
 import type { NodeOverlay } from './nodeoverlay.ts';
+import type { NodePolicy } from './nodepolicy.ts';
 import type { NodePool } from './nodepool.ts';
 
 export interface Kind<T extends KubeObject = KubeObject> {
@@ -44,7 +46,10 @@ export interface Kind<T extends KubeObject = KubeObject> {
 }
 
 /** Returns the plural of a kind as in paths of the API: `nodepools`, `ec2nodeclasses`. */
-const pathOf = (kind: string): string => `${kind.toLowerCase()}${kind.endsWith('s') ? 'es' : 's'}`;
+const pathOf = (kind: string): string =>
+  kind.endsWith('cy')
+    ? `${kind.slice(0, -1).toLowerCase()}ies`
+    : `${kind.toLowerCase()}${kind.endsWith('s') ? 'es' : 's'}`;
 
 const cluster = <T extends KubeObject>(group: string, version: string, kind: string): Kind<T> => ({
   group,
@@ -61,6 +66,7 @@ const namespaced = <T extends KubeObject>(group: string, version: string, kind: 
 export const NODE_POOL = cluster<NodePool>('karpenter.sh', 'v1', 'NodePool');
 export const NODE_CLAIM = cluster<NodeClaim>('karpenter.sh', 'v1', 'NodeClaim');
 export const NODE_OVERLAY = cluster<NodeOverlay>('karpenter.sh', 'v1alpha1', 'NodeOverlay');
+export const NODE_POLICY = cluster<NodePolicy>(KARPENTER_TS_GROUP, 'v1alpha1', 'NodePolicy');
 export const EC2_NODE_CLASS = cluster<EC2NodeClass>('karpenter.k8s.aws', 'v1', 'EC2NodeClass');
 export const CAPACITY_BUFFER = namespaced<CapacityBuffer>('autoscaling.x-k8s.io', 'v1beta1', 'CapacityBuffer');
 

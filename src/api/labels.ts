@@ -5,6 +5,8 @@ import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 
 export const KARPENTER_GROUP = 'karpenter.sh';
 export const AWS_GROUP = 'karpenter.k8s.aws';
+/** Group of the kinds that Karpenter does not have. */
+export const KARPENTER_TS_GROUP = 'karpenter-ts.sh';
 
 const core = <Name extends string>(name: Name): `karpenter.sh/${Name}` => `karpenter.sh/${name}`;
 const aws = <Name extends string>(name: Name): `karpenter.k8s.aws/${Name}` => `karpenter.k8s.aws/${name}`;

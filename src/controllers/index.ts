@@ -4,8 +4,10 @@ import {
   INITIALIZED_LABEL,
   NODE,
   NODE_CLAIM,
+  NODE_POLICY,
   NODE_POOL,
   NODECLAIM_CONDITIONS,
+  NODEPOLICY_CONDITIONS,
   NODEPOOL_CONDITIONS,
   NODEPOOL_LABEL,
 } from '#api/objects';
@@ -47,6 +49,7 @@ import { LostNodes } from './nodeclaim/lost-nodes.ts';
 import { podEvents } from './nodeclaim/pod-events.ts';
 import { overlayEvaluation } from './nodeoverlay/evaluation.ts';
 import { Overlays, overlaidCloud } from './nodeoverlay/overlays.ts';
+import { nodePolicyConditions } from './nodepolicy.ts';
 import { readiness, registrationHealth, requirementsOffered, validation } from './nodepool/conditions.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
@@ -126,10 +129,7 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     stateGarbageCollection(deps),
     nodePoolCounter(deps, verdicts),
     hash(deps),
-    readiness(deps),
-    validation(deps),
-    registrationHealth(deps),
-    requirementsOffered(deps),
+    ...poolConditions(deps),
     ...(settings.featureGates.staticCapacity
       ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
       : [staticHint(deps)]),
@@ -150,6 +150,15 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   ];
 }
 
+/** Controllers of the conditions of NodePools and NodePolicies. */
+const poolConditions = (deps: Deps): readonly Controller[] => [
+  readiness(deps),
+  validation(deps),
+  registrationHealth(deps),
+  requirementsOffered(deps),
+  nodePolicyConditions(deps),
+];
+
 /** Returns the controllers. Excludes cluster state if the settings disable its observability. */
 export function metricsControllers(deps: Deps): readonly Controller[] {
   if (deps.settings.disableClusterStateObservability) return [endedSeries(deps)];
@@ -167,6 +176,7 @@ export function metricsControllers(deps: Deps): readonly Controller[] {
       many: true,
     }),
     new StatusMetrics(deps, NODE_POOL, { conditions: NODEPOOL_CONDITIONS, older: true }),
+    new StatusMetrics(deps, NODE_POLICY, { conditions: NODEPOLICY_CONDITIONS, optional: true }),
     ...(deps.settings.featureGates.capacityBuffer ? [new StatusMetrics(deps, CAPACITY_BUFFER, { older: true })] : []),
     new StatusMetrics(deps, NODE, { labels: [...ownership, INITIALIZED_LABEL], many: true }),
     ...nodeClasses.map(

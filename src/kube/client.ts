@@ -123,6 +123,8 @@ export type Indexes<T extends KubeObject> = Readonly<Record<string, (object: T) 
 export interface StoreOptions {
   /** The operator works without this kind, so a missing kind or permission does not block the start. */
   readonly optional?: boolean;
+  /** The absence of the kind is not a problem, and is not logged. Implies `optional`. */
+  readonly isAddOn?: boolean;
 }
 
 /** Watch of one kind. */

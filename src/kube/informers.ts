@@ -36,7 +36,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
   const entries = new Map<string, Entry>();
   const pending = new Set<string>();
 
-  const start = (kind: Kind<KubeObject>, isOptional: boolean): Entry => {
+  const start = (kind: Kind<KubeObject>, { isOptional, isAddOn }: { isOptional: boolean; isAddOn: boolean }): Entry => {
     const store = new ObjectStore(kind, log);
     const { promise: ready, resolve } = Promise.withResolvers<void>();
     const resource = [kind.plural, kind.group].filter((part) => part !== '').join('.');
@@ -48,7 +48,7 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
       entry.isUnavailable = true;
       if (entry.isOptional) resolve();
     };
-    const reflector = new Reflector({ client, store, clock, log, signal, onListed, onUnavailable });
+    const reflector = new Reflector({ client, store, clock, log, signal, isAddOn, onListed, onUnavailable });
     const entry: Entry = { store, ready, resource, reflector, isOptional, isUnavailable: false };
     pending.add(resource);
     void ready.then(() => pending.delete(resource));
@@ -61,8 +61,8 @@ export function startInformers({ client, clock, log, signal }: InformersOptions)
   return {
     store: <T extends KubeObject>(kind: Kind<T>, indexes: Indexes<T> = {}, options: StoreOptions = {}): Store<T> => {
       const key = keyOf(kind);
-      const isOptional = options.optional ?? false;
-      const entry = entries.get(key) ?? start(kind, isOptional);
+      const { isAddOn = false, optional: isOptional = isAddOn } = options;
+      const entry = entries.get(key) ?? start(kind, { isOptional, isAddOn });
       entries.set(key, entry);
       entry.isOptional &&= isOptional;
       // the entry was created for this kind, so its objects have this type

@@ -60,6 +60,8 @@ interface Common {
 /** Works on objects of one kind. The runtime fetches the object from the cache and skips keys without an object. */
 export interface Reconciler<T extends KubeObject> extends Common {
   readonly watches: Kind<T>;
+  /** True if the operator works without the kind when it is not served or not permitted. */
+  readonly optional?: boolean;
   readonly filter?: (object: T, event: 'added' | 'updated' | 'deleted', before?: T) => boolean;
   readonly triggers?: readonly Trigger[];
   readonly reconcile: (object: T, context: ReconcileContext) => Promise<Outcome>;

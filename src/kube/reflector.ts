@@ -30,6 +30,8 @@ interface ReflectorOptions<T extends KubeObject> {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** True if the absence of the kind is not logged. */
+  readonly isAddOn?: boolean;
   /** Called after each complete list. */
   readonly onListed: () => void;
   /** Called if the kind is not served or must not be read. */
@@ -301,7 +303,7 @@ interface Reporter {
 }
 
 /** Logs the first relevant failure of a streak with a remedy, and the end of the streak. Single broken watches are normal. */
-function reporter<T extends KubeObject>({ store, log }: ReflectorOptions<T>): Reporter {
+function reporter<T extends KubeObject>({ store, log, isAddOn = false }: ReflectorOptions<T>): Reporter {
   const { kind, plural, group } = store.kind;
   const resource = group === '' ? plural : `${plural}.${group}`;
   const failing = new Set<'list' | 'watch' | 'silence'>();
@@ -314,6 +316,8 @@ function reporter<T extends KubeObject>({ store, log }: ReflectorOptions<T>): Re
       if (doing === 'watch' && (isKnown || failures < MOST_FAILURES))
         return log.debug('watch ended, reconnecting', { kind, error });
       if (isKnown) return;
+      if (isAddOn && error instanceof ApiError && error.status === 404)
+        return log.debug('the kind is not served', { kind });
       failing.add(doing);
       log.error(doing === 'list' ? 'failed listing, retrying' : 'failed watching, retrying', {
         kind,

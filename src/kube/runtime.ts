@@ -91,7 +91,7 @@ function prepare(controller: Controller, options: RuntimeOptions): Running {
 function prepareReconciler<T extends KubeObject>(reconciler: Reconciler<T>, options: RuntimeOptions): Running {
   const { informers } = options;
   const { watches } = reconciler;
-  const store = informers.store(watches);
+  const store = informers.store(watches, {}, { optional: reconciler.optional ?? false });
   const attempt = attempts(reconciler, options);
   /** Keys whose object was deleted since the last work on the key. */
   const gone = new Set<string>();

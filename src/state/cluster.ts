@@ -148,7 +148,7 @@ export class ClusterState {
     const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);
     const optional: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.devices ?? {});
     for (const store of [...listed, ...optional]) store.subscribe(() => this.changed());
-    const { nodes, nodeClaims, pods, nodePools, csiNodes, volumeAttachments } = this.stores;
+    const { nodes, nodeClaims, pods, nodePools, nodePolicies, csiNodes, volumeAttachments } = this.stores;
     nodes.subscribe((_, node, before) => {
       if (before) this.#nodeChanged(before);
       this.#nodeChanged(node);
@@ -160,6 +160,9 @@ export class ClusterState {
     pods.subscribe((event, pod, before) => this.#podChanged(event === 'deleted', pod, before));
     csiNodes.subscribe((_, csiNode) => this.#stalePods(csiNode.metadata.name));
     volumeAttachments.subscribe((_, { spec }) => this.#stalePods(spec.nodeName));
+    nodePolicies.subscribe((_, policy, before) => {
+      if (policy.metadata.generation !== before?.metadata.generation) this.markChanged();
+    });
     nodePools.subscribe((event, pool, before) => {
       // A NodePool is not ready for a moment after each edit. A search that failed without it may succeed with it.
       if (event !== 'updated' || before === undefined || isOther(pool, before)) this.markChanged();

@@ -8,10 +8,12 @@ import {
   type Namespace,
   NODE,
   NODE_CLAIM,
+  NODE_POLICY,
   NODE_POOL,
   NODEPOOL_LABEL,
   type Node,
   type NodeClaim,
+  type NodePolicy,
   type NodePool,
   nodeNameOf,
   PERSISTENT_VOLUME,
@@ -52,6 +54,8 @@ export interface Stores {
   readonly nodes: Store<Node>;
   readonly nodeClaims: Store<NodeClaim>;
   readonly nodePools: Store<NodePool>;
+  /** Empty if the cluster does not serve NodePolicies. */
+  readonly nodePolicies: Store<NodePolicy>;
   readonly daemonSets: Store<DaemonSet>;
   /** Empty if the operator must not read StatefulSets. */
   readonly statefulSets: Store<Workload>;
@@ -80,6 +84,7 @@ export function openStores(informers: Informers): Stores {
       [CLAIMS_BY_NODE_CLASS]: (claim) => present(claim.spec.nodeClassRef.name),
     }),
     nodePools: informers.store(NODE_POOL),
+    nodePolicies: informers.store(NODE_POLICY, {}, { isAddOn: true }),
     daemonSets: informers.store(DAEMON_SET),
     statefulSets: informers.store(STATEFUL_SET, {}, { optional: true }),
     namespaces: informers.store(NAMESPACE),

@@ -22,6 +22,7 @@ const CRDS = [
   'ec2nodeclasses.karpenter.k8s.aws',
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
+  'nodepolicies.karpenter-ts.sh',
   'nodepools.karpenter.sh',
 ];
 

@@ -15,6 +15,7 @@ import {
   type KubeObject,
   NODE_CLAIM,
   NODE_OVERLAY,
+  NODE_POLICY,
   NODE_POOL,
 } from '#api/objects';
 import { collectionPath } from '../support/kube-api.ts';
@@ -27,7 +28,7 @@ import { eventually } from './harness/processes.ts';
 const AT_ONCE = 8;
 const SERVED_MS = 60_000;
 
-const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVERLAY, CAPACITY_BUFFER];
+const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, EC2_NODE_CLASS, NODE_OVERLAY, NODE_POLICY, CAPACITY_BUFFER];
 const OBJECTS = join(import.meta.dirname, 'printed/objects.yaml');
 
 /** Removes values that differ from run to run: ages, which may also change the column width. */

@@ -88,6 +88,21 @@ export const overlayBase = (name: string): KubeObject =>
     },
   }) as unknown as KubeObject;
 
+export const policyBase = (name: string): KubeObject =>
+  ({
+    apiVersion: 'karpenter-ts.sh/v1alpha1',
+    kind: 'NodePolicy',
+    metadata: { name },
+    spec: {
+      nodePools: { names: ['hostile'] },
+      mode: 'Act',
+      windows: {
+        timeZone: 'Europe/Berlin',
+        allowed: [{ reasons: ['Drifted'], days: ['Mon'], start: '20:00', end: '06:00' }],
+      },
+    },
+  }) as unknown as KubeObject;
+
 export const bufferBase = (name: string): KubeObject =>
   ({
     apiVersion: 'autoscaling.x-k8s.io/v1beta1',

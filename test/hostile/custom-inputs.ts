@@ -1,6 +1,6 @@
 /** Inputs with extreme values of the custom kinds: one input for each field, with one object for each value. */
 import type { KubeObject, Pod } from '#api/objects';
-import { bufferBase, nodeClaimBase, nodeClassBase, nodePoolBase, overlayBase } from './bases.ts';
+import { bufferBase, nodeClaimBase, nodeClassBase, nodePoolBase, overlayBase, policyBase } from './bases.ts';
 import { smallPod } from './healthy.ts';
 import type { ObjectsInput } from './play.ts';
 import { fieldsOf } from './schema-extremes.ts';
@@ -18,6 +18,7 @@ const COMPANY: Readonly<Record<string, Company>> = {
   EC2NodeClass: ({ metadata }) => [nodePoolBase(metadata.name, metadata.name), podOf(metadata.name)],
   NodeClaim: () => [],
   NodeOverlay: () => [],
+  NodePolicy: () => [],
   CapacityBuffer: () => [],
 };
 
@@ -26,6 +27,7 @@ const BASES: readonly KubeObject[] = [
   nodeClassBase('x'),
   nodeClaimBase('x'),
   overlayBase('x'),
+  policyBase('x'),
   bufferBase('x'),
 ];
 

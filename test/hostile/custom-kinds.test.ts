@@ -1,4 +1,4 @@
-/** Extremes of every field of a NodePool, a NodeClaim, a NodeOverlay and a CapacityBuffer. */
+/** Extremes of every field of a NodePool, a NodeClaim, a NodeOverlay, a NodePolicy and a CapacityBuffer. */
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { customInputs } from './custom-inputs.ts';
 import { type HostileWorld, startHostileWorld } from './hostile-world.ts';
@@ -17,7 +17,7 @@ afterAll(() => hostile.stop());
 
 describe('the operator', () => {
   it.each(
-    ['NodePool', 'NodeClaim', 'NodeOverlay', 'CapacityBuffer'].flatMap((kind) =>
+    ['NodePool', 'NodeClaim', 'NodeOverlay', 'NodePolicy', 'CapacityBuffer'].flatMap((kind) =>
       groupsOf(customInputs(kind), TOGETHER),
     ),
   )('handles an extreme value of $names', ({ inputs }) => playObjects(hostile, inputs));

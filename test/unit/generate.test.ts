@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POOL } from '#api/objects';
+import { CAPACITY_BUFFER, EC2_NODE_CLASS, NODE_CLAIM, NODE_OVERLAY, NODE_POLICY, NODE_POOL } from '#api/objects';
 import { customResourceDefinitions } from '#api/schema';
 import { generatedFiles, staleFiles } from '../../generate.ts';
 
@@ -24,7 +24,7 @@ describe('a generated file', () => {
 
   it('adds nothing but annotations to the templates of the CRD chart', () => {
     const templates = [...files].filter(([path]) => path.startsWith('charts/karpenter-crd/templates/'));
-    expect(templates).toHaveLength(5);
+    expect(templates).toHaveLength(6);
     for (const [path, template] of templates) {
       const plain = template
         .split('\n')
@@ -79,6 +79,7 @@ describe('customResourceDefinitions', () => {
     NODE_POOL,
     NODE_CLAIM,
     NODE_OVERLAY,
+    NODE_POLICY,
     EC2_NODE_CLASS,
     CAPACITY_BUFFER,
   ])('agrees with where clients look for $kind', (kind) => {
@@ -98,6 +99,7 @@ describe('customResourceDefinitions', () => {
     ['NodePool', 'nodepools.karpenter.sh', 'v1', 'Cluster', undefined],
     ['NodeClaim', 'nodeclaims.karpenter.sh', 'v1', 'Cluster', undefined],
     ['NodeOverlay', 'nodeoverlays.karpenter.sh', 'v1alpha1', 'Cluster', ['overlays']],
+    ['NodePolicy', 'nodepolicies.karpenter-ts.sh', 'v1alpha1', 'Cluster', undefined],
     ['EC2NodeClass', 'ec2nodeclasses.karpenter.k8s.aws', 'v1', 'Cluster', ['ec2nc', 'ec2ncs']],
     ['CapacityBuffer', 'capacitybuffers.autoscaling.x-k8s.io', 'v1beta1', 'Namespaced', ['cb']],
   ])('serves %s as kubectl users know it', (kind, name, version, scope, shortNames) => {

@@ -14,6 +14,7 @@ export {
   isTrue,
   NODECLAIM_CONDITIONS,
   NODEOVERLAY_CONDITIONS,
+  NODEPOLICY_CONDITIONS,
   NODEPOOL_CONDITIONS,
   READY,
   setCondition,
@@ -90,6 +91,7 @@ export {
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
+  NODE_POLICY,
   NODE_POOL,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
@@ -215,6 +217,7 @@ export {
   INSTANCE_TYPE_LABEL,
   isRestrictedLabel,
   KARPENTER_GROUP,
+  KARPENTER_TS_GROUP,
   MIN_VALUES_RELAXED_ANNOTATION,
   NITRO_SANDBOX_LABEL,
   NODE_HOURLY_FEE_ANNOTATION,
@@ -244,6 +247,7 @@ export {
 } from '../labels.ts';
 export type { NodeClaim } from '../nodeclaim.ts';
 export type { NodeOverlay } from '../nodeoverlay.ts';
+export type { NodePolicy } from '../nodepolicy.ts';
 export type { Budget, NodePool } from '../nodepool.ts';
 export { controllerOf, labelOf, nodeNameOf, poolNameOf, uidOf } from '../object-fields.ts';
 export {
@@ -259,6 +263,7 @@ export {
   readPause,
 } from '../pause.ts';
 export { desiredHealthy, neverAllowsEvictions } from '../pod-disruption-budget.ts';
+export { overruledSections, sectionFor } from '../policy-sections.ts';
 export {
   isRequestedByStatus,
   isResizeInfeasible,

@@ -2,6 +2,7 @@
 export type { CustomResourceDefinition } from '../crds.ts';
 export type { NodeClaimRequirement } from '../nodeclaim.ts';
 export type { NodeOverlaySpec } from '../nodeoverlay.ts';
+export type { NodePolicySpec } from '../nodepolicy.ts';
 export type { NodePoolSpec } from '../nodepool.ts';
 export { priceBookSchemaText } from '../price-book/price-book.ts';
 export { valuesOf } from '../schema/openapi.ts';

@@ -1,4 +1,5 @@
 export { nodeOverlayErrors } from '../nodeoverlay.ts';
+export { nodePolicyErrors } from '../nodepolicy.ts';
 export {
   NODE_CLASS_READY,
   unreadyText,

@@ -11,7 +11,11 @@ import { type Finding, fine, problem, unknownFinding, warning } from './finding.
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const INSTALL = 'helm upgrade --install karpenter-crd charts/karpenter-crd';
 /** CRDs that the operator does not require. */
-const OPTIONAL = new Set(['nodeoverlays.karpenter.sh', 'capacitybuffers.autoscaling.x-k8s.io']);
+const OPTIONAL = new Set([
+  'nodeoverlays.karpenter.sh',
+  'nodepolicies.karpenter-ts.sh',
+  'capacitybuffers.autoscaling.x-k8s.io',
+]);
 
 /** Lists the paths of the fields that `wanted` has and `found` lacks. */
 export function missingFields(wanted: unknown, found: unknown, path = ''): readonly string[] {

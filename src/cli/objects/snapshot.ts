@@ -50,6 +50,7 @@ import { InputError } from './errors.ts';
 import { behindGates, bufferPods, type KnownGates } from './gated-kinds.ts';
 import { NodeClasses } from './node-classes.ts';
 import { nominate } from './nominations.ts';
+import { policyNotes } from './policies.ts';
 import { readPools } from './pools.ts';
 import { appliedBook, providerOf, type TypesOf } from './provider.ts';
 import { identityOf, type Manifest } from './read.ts';
@@ -111,7 +112,7 @@ export interface WorldOptions {
 /** Kinds that are read, and kinds that can be ignored without a note. */
 export const KNOWN_KINDS: ReadonlySet<string> = new Set(
   [
-    'NodePool NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
+    'NodePool NodePolicy NodeOverlay CapacityBuffer PodTemplate EC2NodeClass NodeClaim Node Pod Deployment StatefulSet ReplicaSet ReplicationController Job DaemonSet Namespace PriorityClass',
     'PersistentVolume PersistentVolumeClaim StorageClass CSINode PodDisruptionBudget VolumeAttachment',
     'Service Event',
     'DeviceClass ResourceSlice DeviceTaintRule ResourceClaim ResourceClaimTemplate',
@@ -166,6 +167,7 @@ export async function worldOf(all: readonly Manifest[], asked: WorldOptions): Pr
       ...gateNotes,
       ...unknownFields(manifests),
       ...notes,
+      ...policyNotes(manifests, nodePools),
       ...problems,
       ...ofNodes,
       ...buffered.notes,

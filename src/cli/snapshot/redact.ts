@@ -10,6 +10,7 @@ import {
   CONFIG_MAP,
   EVENT,
   KARPENTER_GROUP,
+  KARPENTER_TS_GROUP,
   KEPT_ANNOTATIONS,
   KEPT_FIELDS,
   type KubeEvent,
@@ -29,7 +30,7 @@ import { ownKinds } from './own-kinds.ts';
 import { declarationParts } from './redacted-declaration.ts';
 
 /** API groups of this operator's custom resources, and of their predecessors. */
-const OWN_GROUPS: readonly string[] = [KARPENTER_GROUP, AWS_GROUP, 'autoscaling.x-k8s.io'];
+const OWN_GROUPS: readonly string[] = [KARPENTER_GROUP, KARPENTER_TS_GROUP, AWS_GROUP, 'autoscaling.x-k8s.io'];
 
 /** Images of autoscalers, which contain the installed version. */
 const CONTROLLER_IMAGE = /(?:^|\/)(?:karpenter\/controller|cluster-autoscaler)(?:[:@]|$)/;

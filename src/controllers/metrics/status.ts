@@ -26,6 +26,8 @@ interface StatusOptions {
   /** If true, also emits the older form, without the kind in the metric names. */
   readonly older?: boolean;
   readonly buckets?: StatusFields['buckets'];
+  /** True if the operator works without the kind. */
+  readonly optional?: boolean;
   /** True if the number of objects grows with the number of nodes. */
   readonly many?: boolean;
 }
@@ -41,6 +43,7 @@ interface Seen<T> {
 export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
   readonly name: string;
   readonly watches: Kind<T>;
+  readonly optional: boolean;
   readonly #deps: StatusDeps;
   /** Object labels to add to the series. */
   readonly #extra: readonly string[];
@@ -51,6 +54,7 @@ export class StatusMetrics<T extends Conditioned> implements Reconciler<T> {
   constructor(deps: StatusDeps, kind: Kind<T>, options: StatusOptions = {}) {
     this.name = `operatorpkg.${kind.kind.toLowerCase()}.status`;
     this.watches = kind;
+    this.optional = options.optional ?? false;
     this.#deps = deps;
     this.#extra = options.labels ?? [];
     this.#set = options.conditions;

@@ -14,7 +14,7 @@ export const TABLED: readonly string[] = [
     'ec2nodeclasses',
     'nodeclaims',
   ],
-  ...['nodeoverlays', 'capacitybuffers'],
+  ...['nodeoverlays', 'nodepolicies', 'capacitybuffers'],
 ];
 
 /** Kinds of which all objects are printed. */

@@ -98,6 +98,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'networks.test.ts', why: 'the addresses and zones of a real control plane are those of the machine' },
   { file: 'node-capacity.test.ts', why: 'a real kubelet reports its own disks' },
   { file: 'node-fee.test.ts', why: SETTING },
+  { file: 'node-policy.test.ts', test: 'NodePolicies are optional', why: 'it removes a kind that other tests need' },
   { file: 'nominations.test.ts', test: 'a nomination is left out without the right', why: FAULTS },
   {
     file: 'pause.test.ts',

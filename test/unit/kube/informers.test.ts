@@ -245,6 +245,19 @@ describe('an informer', () => {
     expect(store.list()).toEqual([]);
   });
 
+  it('reads an add-on when it is served, and keeps its objects without an error when it no longer is', async () => {
+    const notServed = status(404, 'NotFound', 'the server could not find the requested resource');
+    server.script(notServed, notServed, page(5, widget('a', 1)), notServed, notServed);
+    const store = informers.store(WIDGET, {}, { isAddOn: true });
+    await informers.synced();
+    expect(store.list()).toEqual([]);
+    await until(() => store.list().length === 1);
+    await until(() => server.seen.length >= 5);
+    expect(store.list()).toHaveLength(1);
+    expect(informers.watches()).toEqual([]);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   it('stops waiting when the signal is aborted', async () => {
     server.script(status(404, 'NotFound', 'not served'));
     informers.store(WIDGET);
