@@ -41,6 +41,7 @@ import {
 } from './nodes.ts';
 import { Notes, type Path } from './notes.ts';
 import { addAfter, type FoundObject, leaveOut, objectsIn, replace, retypeList } from './objects.ts';
+import { noteOldNames, rememberFields } from './old-names.ts';
 import { templateRemedy } from './placeholders.ts';
 import { cleanClaimRequirements, TEMPLATE_SPEC } from './pool-template.ts';
 import { convertRelease } from './releases.ts';
@@ -218,8 +219,9 @@ class Run {
     else if (typeOf(found) === `${KARPENTER_GROUP}/v1alpha5 Machine`) this.#leaveOut(found, MACHINE_LEFT_OUT);
     else {
       noteSettings(found, this.#notes);
-      const note = this.#notes.on(found.where, found.map);
+      const { note, fields } = rememberFields(this.#notes.on(found.where, found.map));
       if (convertRelease(found, note) || convertWorkload(found, note)) found.source.isChanged = true;
+      noteOldNames(found, this.#notes.on(found.where), fields);
     }
   }
 

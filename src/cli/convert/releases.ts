@@ -1,5 +1,9 @@
-/** Converts values of Karpenter's chart inside Flux's HelmRelease and Argo CD's Application. */
+/**
+ * Converts values of Karpenter's chart inside Flux's HelmRelease and Argo CD's Application and ApplicationSet. Reports values
+ * that are text, parameters or files, and values inside the objects of other tools.
+ */
 import { isMap, isSeq, type YAMLMap } from 'yaml';
+import { own } from '#lib';
 import { convertValues } from './helm-values.ts';
 import { entriesOf, keyOf, plain, resolveAlias } from './nodes.ts';
 import { below, type Path, type TakeNote } from './notes.ts';
@@ -7,6 +11,9 @@ import type { FoundObject } from './objects.ts';
 
 const CHART = /(?:^|\/)karpenter$/;
 
+const ELSEWHERE = 'names files with values, which are not read; convert them with karpenter convert values -f FILE';
+const PARAMETERS =
+  'contains values as parameters, which are unchanged; move them to valuesObject and convert again, or check each with docs/reference/values.md';
 const VALUES_TEXT = 'contains values as text, which are unchanged; convert them with karpenter convert values -f FILE';
 const VERSION = 'is a release of Karpenter; this chart has its own versions';
 
@@ -15,8 +22,52 @@ export function convertRelease(found: FoundObject, note: TakeNote): boolean {
   const { apiVersion, kind } = found;
   if (kind === 'HelmRelease' && apiVersion.startsWith('helm.toolkit.fluxcd.io/'))
     return convertHelmRelease(found, note);
-  if (kind === 'Application' && apiVersion.startsWith('argoproj.io/')) return convertApplication(found, note);
+  if (apiVersion.startsWith('argoproj.io/')) {
+    if (kind === 'Application') return convertApplication(found, note, ['spec']);
+    if (kind === 'ApplicationSet') return convertApplication(found, note, ['spec', 'template', 'spec']);
+  }
+  noteOtherTool(found, note);
   return false;
+}
+
+/** Fields with the chart and with values in objects of other tools that install charts. */
+interface OtherTool {
+  readonly group: string;
+  readonly chart: Path;
+  readonly values: readonly Path[];
+}
+
+const OTHER_TOOLS: Readonly<Record<string, OtherTool>> = {
+  HelmChartProxy: {
+    group: 'addons.cluster.x-k8s.io/',
+    chart: ['spec', 'chartName'],
+    values: [['spec', 'valuesTemplate']],
+  },
+  HelmChart: {
+    group: 'helm.cattle.io/',
+    chart: ['spec', 'chart'],
+    values: [
+      ['spec', 'valuesContent'],
+      ['spec', 'set'],
+    ],
+  },
+  Release: {
+    group: 'helm.crossplane.io/',
+    chart: ['spec', 'forProvider', 'chart', 'name'],
+    values: [
+      ['spec', 'forProvider', 'values'],
+      ['spec', 'forProvider', 'set'],
+    ],
+  },
+};
+
+function noteOtherTool(found: FoundObject, note: TakeNote): void {
+  const tool = own(OTHER_TOOLS, found.kind);
+  if (tool === undefined || !found.apiVersion.startsWith(tool.group)) return;
+  if (!isKarpenter(memberAt(found, found.map, tool.chart))) return;
+  for (const path of tool.values)
+    if (memberAt(found, found.map, path) !== undefined)
+      note('lost', path, 'contains values, which are unchanged; convert them with karpenter convert values -f FILE');
 }
 
 function convertHelmRelease(found: FoundObject, note: TakeNote): boolean {
@@ -35,18 +86,26 @@ function convertHelmRelease(found: FoundObject, note: TakeNote): boolean {
   return isChanged;
 }
 
-function convertApplication(found: FoundObject, note: TakeNote): boolean {
-  const single = memberAt(found, found.map, ['spec', 'source']);
-  const several = memberAt(found, found.map, ['spec', 'sources']);
+function convertApplication(found: FoundObject, note: TakeNote, spec: Path): boolean {
+  const single = memberAt(found, found.map, [...spec, 'source']);
+  const several = memberAt(found, found.map, [...spec, 'sources']);
   const sources: readonly (readonly [unknown, Path])[] = [
-    [single, ['spec', 'source']],
+    [single, [...spec, 'source']],
     ...(isSeq(several) ? several.items : []).map(
-      (one, index) => [resolveAlias(one, found.source.document), ['spec', 'sources', index]] as const,
+      (one, index) => [resolveAlias(one, found.source.document), [...spec, 'sources', index]] as const,
     ),
   ];
   const changed = sources.filter(([source, path]) => isMap(source) && convertSource(found, source, { note, path }));
   return changed.length > 0;
 }
+
+/** Fields of an Application with values that are not converted. */
+const UNREAD: Readonly<Record<string, string>> = {
+  values: VALUES_TEXT,
+  parameters: PARAMETERS,
+  fileParameters: ELSEWHERE,
+  valueFiles: ELSEWHERE,
+};
 
 interface Place {
   readonly note: TakeNote;
@@ -55,7 +114,8 @@ interface Place {
 
 function convertSource(found: FoundObject, source: YAMLMap, { note, path }: Place): boolean {
   if (!isKarpenter(memberAt(found, source, ['chart']))) return false;
-  if (memberAt(found, source, ['helm', 'values']) !== undefined) note('lost', [...path, 'helm', 'values'], VALUES_TEXT);
+  for (const [field, text] of Object.entries(UNREAD))
+    if (memberAt(found, source, ['helm', field]) !== undefined) note('lost', [...path, 'helm', field], text);
   const values = memberAt(found, source, ['helm', 'valuesObject']);
   const isChanged = isMap(values) && convertValues(values, below(note, [...path, 'helm', 'valuesObject']));
   if (isChanged) noteVersion(found, source, { note, path: [...path, 'targetRevision'] });
