@@ -5,6 +5,7 @@
 
 import { timeOf, timestamp } from '#lib';
 import type { Condition, KubeObject } from './kubernetes.ts';
+import { withSelector } from './selector-text.ts';
 
 /** Condition types of a kind. */
 export interface ConditionSet {
@@ -70,9 +71,11 @@ const WAITING: ReadonlySet<string | undefined> = new Set(['AwaitingReconciliatio
  * conditions.
  */
 export const causesOf = (object: Conditioned): readonly Condition[] =>
-  conditionsOf(object).filter(
-    ({ type, status, reason, message }) => type !== READY && status !== 'True' && message && !WAITING.has(reason),
-  );
+  conditionsOf(object)
+    .filter(
+      ({ type, status, reason, message }) => type !== READY && status !== 'True' && message && !WAITING.has(reason),
+    )
+    .map((condition) => withSelector(object, condition));
 
 /**
  * Adds Ready and the conditions that it depends on if they are missing. Added conditions are Unknown since the creation of the

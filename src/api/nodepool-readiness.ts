@@ -40,17 +40,11 @@ function nodeClassReadiness(nodeClass: Conditioned | undefined): ConditionUpdate
   if (nodeClass.metadata.deletionTimestamp) return not('NodeClassTerminating', 'NodeClass is Terminating');
   const ready = getCondition(nodeClass, READY);
   if (ready === undefined || ready.status === 'Unknown') {
-    return not('NodeClassReadinessUnknown', `Node Class Readiness Unknown${why(nodeClass)}`);
+    return not('NodeClassReadinessUnknown', 'Node Class Readiness Unknown');
   }
   return ready.status === 'True'
     ? { type: NODE_CLASS_READY, status: 'True' }
-    : not(ready.reason ?? 'NodeClassNotReady', `${ready.message ?? ''}${why(nodeClass)}`);
-}
-
-/** Lists the causes in brackets, because users may only see the NodePool. */
-function why(nodeClass: Conditioned): string {
-  const texts = causesOf(nodeClass).map(({ reason, message }) => `${reason}: ${message}`);
-  return texts.length === 0 ? '' : ` (${texts.join('; ')})`;
+    : not(ready.reason ?? 'NodeClassNotReady', ready.message ?? '');
 }
 
 /** Returns why a NodePool is not Ready. If its NodeClass is the cause, returns the messages of the NodeClass. */

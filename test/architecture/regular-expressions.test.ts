@@ -20,6 +20,7 @@ interface Found {
 /** Files that compile expressions from texts, with the reason why users cannot supply these texts. */
 const COMPILED: Readonly<Record<string, string>> = {
   'aws/answers/checked.ts': 'of names of elements that stand in the file; its test has what takes longest',
+  'cli/convert/old-names.ts': 'of old names of Karpenter that stand in a table',
   'local/kubernetes/kubelets/userdata/index.ts': 'of names of headers that stand in the file',
   'local/kubernetes/kubelets/userdata/flags.ts': 'of names of parameters that stand in the file',
 };

@@ -18,8 +18,6 @@ interface Selector {
   readonly what: string;
   readonly condition: string;
   readonly none: { readonly reason: string; readonly message: string };
-  /** Terms of the selector, which the message names. */
-  readonly terms: (nodeClass: EC2NodeClass) => readonly SelectorTerm[] | undefined;
   readonly status: 'subnets' | 'securityGroups' | 'amis';
   readonly list: Lookup<Found>;
   readonly againMs: number;
@@ -53,7 +51,7 @@ async function confirmed<T extends Found>(
  * clears the status and sets the condition to False. If the request fails, the status is kept.
  */
 const selectorStep =
-  (tools: StepTools, { what, condition, none, terms, status, list, againMs }: Selector): NodeClassStep =>
+  (tools: StepTools, { what, condition, none, status, list, againMs }: Selector): NodeClassStep =>
   async (nodeClass) => {
     const { setCondition } = tools;
     let found: readonly Found[];
@@ -69,7 +67,7 @@ const selectorStep =
           type: condition,
           status: 'False',
           reason: none.reason,
-          message: `${none.message}: ${selectorText(terms(nodeClass))}`,
+          message: none.message,
         }),
         againMs: MINUTE_MS,
       };
@@ -77,23 +75,6 @@ const selectorStep =
     const listed = withStatus(nodeClass, { [status]: found });
     return { nodeClass: setCondition(listed, ready(condition)), againMs };
   };
-
-/** Fields that the terms of all selectors have in common. */
-type SelectorTerm = Readonly<Record<string, unknown>>;
-
-/** Returns the terms as `tag team=a and id subnet-1, or name nodes`. */
-const selectorText = (terms: readonly SelectorTerm[] = []): string =>
-  terms
-    .map((term) =>
-      Object.entries(term)
-        .flatMap(([field, value]) =>
-          typeof value === 'object' && value !== null
-            ? Object.entries(value).map(([key, tag]) => `tag ${key}=${tag}`)
-            : [`${field} ${value}`],
-        )
-        .join(' and '),
-    )
-    .join(', or ');
 
 const failedLookup = (what: string, error: unknown): Error =>
   new Error(`getting ${what}, ${messageOf(error)}`, { cause: error });
@@ -105,7 +86,6 @@ export const subnetStep = (tools: StepTools, subnets: Subnets): NodeClassStep =>
     what: 'subnets',
     condition: 'SubnetsReady',
     none: { reason: 'SubnetsNotFound', message: 'SubnetSelector did not match any Subnets' },
-    terms: ({ spec }) => spec.subnetSelectorTerms,
     status: 'subnets',
     list: (nodeClass, options) => subnets.list(nodeClass, options),
     againMs: MINUTE_MS,
@@ -116,21 +96,20 @@ export const securityGroupStep = (tools: StepTools, groups: SecurityGroups): Nod
     what: 'security groups',
     condition: 'SecurityGroupsReady',
     none: { reason: 'SecurityGroupsNotFound', message: 'SecurityGroupSelector did not match any SecurityGroups' },
-    terms: ({ spec }) => spec.securityGroupSelectorTerms,
     status: 'securityGroups',
     list: (nodeClass, options) => groups.list(nodeClass, options),
     againMs: 5 * MINUTE_MS,
   });
 
 const AMIS = 'AMIsReady';
+const NO_AMI = { reason: 'AMINotFound', message: 'AMISelector did not match any AMIs' } as const;
 
 /** @param region name of the region for messages */
 export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClassStep {
   const lookUp = selectorStep(tools, {
     what: 'amis',
     condition: AMIS,
-    none: { reason: 'AMINotFound', message: 'AMISelector did not match any AMIs' },
-    terms: ({ spec }) => spec.amiSelectorTerms,
+    none: NO_AMI,
     status: 'amis',
     list: async (nodeClass, options) => (await amis.list(nodeClass, options)).map(amiStatus),
     againMs: 5 * MINUTE_MS,
@@ -153,10 +132,11 @@ export function amiStep(tools: StepTools, amis: Amis, region: string): NodeClass
     if (empty === undefined || isCurrent(nodeClass, AMIS)) return result;
     const known = await nearestReleases(empty.parts, amis);
     const nearest = known.length === 0 ? '' : `; nearest releases: ${known.join(', ')}`;
-    const message = `alias ${empty.alias} does not match an image in ${region}${nearest}`;
+    const detail = `alias ${empty.alias} does not match an image in ${region}${nearest}`;
     const cleared = withStatus(nodeClass, { amis: undefined });
     return {
-      nodeClass: tools.setCondition(cleared, { type: AMIS, status: 'False', reason: 'AMINotFound', message }),
+      nodeClass: tools.setCondition(cleared, { type: AMIS, status: 'False', ...NO_AMI }),
+      detail: { type: AMIS, text: detail },
       againMs: MINUTE_MS,
     };
   };

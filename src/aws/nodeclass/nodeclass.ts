@@ -77,7 +77,7 @@ export function nodeClassController({
       if (held === undefined) return settled;
       const [resolved, results] = await runSteps(held, log);
       await writeChanges(client, EC2_NODE_CLASS, { before: held, after: resolved }, { part: 'status', lock: true });
-      publishCauses(resolved, events);
+      publishCauses(resolved, results, events);
       publishInvalidSharing(resolved, events);
       return outcomeOf(results, log);
     },
@@ -85,12 +85,13 @@ export function nodeClassController({
 }
 
 /**
- * Publishes the causes as events, because the first status of a condition is not a transition and therefore has no
- * event.
+ * Publishes the causes as events, because the first status of a condition is not a transition and therefore has no event. The
+ * events name selectors without a match.
  */
-function publishCauses(nodeClass: EC2NodeClass, events: EventRecorder): void {
+function publishCauses(nodeClass: EC2NodeClass, results: readonly NodeClassStepResult[], events: EventRecorder): void {
+  const details = new Map(results.flatMap(({ detail }) => (detail ? [[detail.type, detail.text] as const] : [])));
   for (const { type, reason = '', message = '' } of causesOf(nodeClass)) {
-    const text = NODE_CLASS_UNRESOLVED.message(type, reason, message);
+    const text = NODE_CLASS_UNRESOLVED.message(type, reason, details.get(type) ?? message);
     const dedupe = [nodeClass.metadata.uid ?? nodeClass.metadata.name, text];
     events.publish(eventOf(NODE_CLASS_UNRESOLVED, nodeClass, { message: text, dedupe }));
   }

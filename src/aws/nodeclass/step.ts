@@ -13,6 +13,8 @@ import { lastingText, mayPass } from '../errors.ts';
 
 export interface NodeClassStepResult {
   readonly nodeClass: EC2NodeClass;
+  /** Cause of a condition that only AWS shows. The event has it instead of the message of the condition. */
+  readonly detail?: { readonly type: string; readonly text: string };
   /** Delay until the next reconciliation. 0 is an immediate retry. */
   readonly againMs?: number;
   /** Error that is reported after all steps have run. */

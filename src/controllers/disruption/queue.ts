@@ -424,8 +424,8 @@ export function describe(command: Command, id?: string): LogFields {
     'disrupted-nodes': candidates.map(({ node, nodeClaim, capacityType, stateNode }) => ({
       Node: { name: node.metadata.name },
       NodeClaim: { name: nodeClaim.metadata.name },
-      'instance-type': stateNode.labels[INSTANCE_TYPE_LABEL],
       'capacity-type': capacityType,
+      'instance-type': stateNode.labels[INSTANCE_TYPE_LABEL],
     })),
     'replacement-nodes': replacements.map((planned) => ({
       'capacity-type': capacityTypeOf(planned),

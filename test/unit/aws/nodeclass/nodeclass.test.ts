@@ -42,14 +42,20 @@ describe('a NodeClass', () => {
     expect(condition('SubnetsReady')).toEqual({
       status: 'False',
       reason: 'SubnetsNotFound',
-      message: 'SubnetSelector did not match any Subnets: tag nobody=has',
+      message: 'SubnetSelector did not match any Subnets',
     });
     expect(condition('SecurityGroupsReady')).toMatchObject({
       reason: 'SecurityGroupsNotFound',
-      message: 'SecurityGroupSelector did not match any SecurityGroups: name nobody',
+      message: 'SecurityGroupSelector did not match any SecurityGroups',
     });
     expect(condition('ValidationSucceeded')).toMatchObject({ status: 'False', reason: 'DependenciesNotReady' });
     expect(condition('Ready')?.status).toBe('False');
+    expect(account.events.map(({ message }) => message)).toEqual(
+      expect.arrayContaining([
+        'SubnetsReady: SubnetsNotFound: SubnetSelector did not match any Subnets: tag nobody=has',
+        'SecurityGroupsReady: SecurityGroupsNotFound: SecurityGroupSelector did not match any SecurityGroups: name nobody',
+      ]),
+    );
   });
 
   it('keeps its status if AWS does not respond', async () => {
@@ -122,7 +128,8 @@ describe('a NodeClass', () => {
     another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
     expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });
     const said = 'alias al2023@v20991231 does not match an image in us-west-2; nearest releases: v20260701, v20260801';
-    expect(condition('AMIsReady')).toEqual({ status: 'False', reason: 'AMINotFound', message: said });
+    const message = 'AMISelector did not match any AMIs';
+    expect(condition('AMIsReady')).toEqual({ status: 'False', reason: 'AMINotFound', message });
     expect(condition('Ready')).toMatchObject({
       status: 'False',
       message: 'ValidationSucceeded=False, AMIsReady=False',

@@ -113,7 +113,7 @@ describe('an image', () => {
     expect(condition('noimage', 'AMIsReady')).toEqual({
       status: 'False',
       reason: 'AMINotFound',
-      message: 'AMISelector did not match any AMIs: name nobody-has-this',
+      message: 'AMISelector did not match any AMIs',
     });
     expect(account.nodeClass('noimage').status).not.toHaveProperty('amis');
   });

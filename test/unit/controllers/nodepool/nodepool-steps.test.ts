@@ -230,14 +230,14 @@ describe('nodepool.readiness', () => {
         condition('B', { status: 'False', reason: 'DependenciesNotReady', message: 'wait' }),
         condition('C', { status: 'True', reason: 'C', message: '' }),
       ]),
-      'False/UnhealthyDependents/B=False, A=False (AMINotFound: alias x names no image)',
+      'False/UnhealthyDependents/B=False, A=False',
     ],
     [
       'is Unknown because AWS denies access',
       nodeClass(1, { status: 'Unknown', reason: 'ReconcilingDependents', message: 'A=Unknown' }, {}, [
         condition('A', { status: 'Unknown', reason: 'ResolutionFailed', message: 'denied' }),
       ]),
-      'False/NodeClassReadinessUnknown/Node Class Readiness Unknown (ResolutionFailed: denied)',
+      'False/NodeClassReadinessUnknown/Node Class Readiness Unknown',
     ],
     ['is Ready', nodeClass(1, {}), 'True/NodeClassReady/'],
     [

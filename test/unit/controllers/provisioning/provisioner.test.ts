@@ -319,7 +319,12 @@ describe('provisioning', () => {
     const pool = world.nodePool();
     world.kube.delete(NODE_POOL, pool.metadata);
     const { spec } = pool.spec.template;
-    const fresh = { ...world.kube.get(EC2_NODE_CLASS, { name: 'default' }), metadata: { name: 'fresh' }, status: {} };
+    const fresh = {
+      ...world.kube.get(EC2_NODE_CLASS, { name: 'default' }),
+      metadata: { name: 'fresh' },
+      spec: { amiSelectorTerms: [{ alias: 'al2023@v1' }], subnetSelectorTerms: [], securityGroupSelectorTerms: [] },
+      status: {},
+    };
     world.kube.create(EC2_NODE_CLASS, fresh);
     world.nodePool('new', { template: { spec: { ...spec, nodeClassRef: { ...spec.nodeClassRef, name: 'fresh' } } } });
     world.start();
@@ -330,11 +335,11 @@ describe('provisioning', () => {
     expect(messages('no dynamic nodepools found')).toBeGreaterThan(0);
     expect(refused()).toEqual([]);
 
-    const message = 'alias al2023@v1 does not match an image in us-west-2';
+    const message = 'AMISelector did not match any AMIs';
     const conditions = [{ type: 'AMIsReady', status: 'False' as const, reason: 'AMINotFound', message }];
     world.kube.patch(EC2_NODE_CLASS, { name: 'fresh' }, { status: { conditions } }, 'status');
     await world.pass(30);
-    expect(refused()[0]?.message).toContain(`EC2NodeClass fresh: ${message}`);
+    expect(refused()[0]?.message).toContain(`EC2NodeClass fresh: ${message}: alias al2023@v1`);
   });
 
   it('names a NodePool that is not ready in the log of pods that ready NodePools cannot serve, and in the event the command', async () => {
