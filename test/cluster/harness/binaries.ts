@@ -99,6 +99,9 @@ const HELM: Source = {
   linkerFlags: [`-X helm.sh/helm/v3/internal/version.version=v${HELM_VERSION}`],
 };
 
+/** Interpreter of Lua that Argo CD contains. */
+const LUA = { tool: 'glua', version: '1.1.1' };
+
 const CLIENT = join(import.meta.dirname, '../client');
 
 /** Folder of cached builds: `karpenter-ts/cluster` in `$XDG_CACHE_HOME`, by default in `~/.cache`. */
@@ -131,6 +134,16 @@ export async function binaries(progress: (message: string) => void = () => {}): 
 /** Returns the executable of the kubelet, and builds it if it is missing. */
 export const kubeletProgram = async (progress: (message: string) => void = () => {}): Promise<string> =>
   join(await built(KUBELET, (work) => build(KUBELET, work), progress), 'kubelet');
+
+/** Returns the executable of the Lua interpreter, and builds it if it is missing. */
+export async function luaProgram(progress: (message: string) => void = () => {}): Promise<string> {
+  const make = async (work: string): Promise<void> => {
+    await requireGo();
+    const env = { ...process.env, GOBIN: join(work, 'bin'), CGO_ENABLED: '0' };
+    await run('go', ['install', `github.com/yuin/gopher-lua/cmd/glua@v${LUA.version}`], { cwd: work, env });
+  };
+  return join(await built(LUA, make, progress), 'glua');
+}
 
 /** Returns the executable of the Go program in this repository, and builds it if its source has changed. */
 export async function clientProgram(progress: (message: string) => void = () => {}): Promise<string> {
