@@ -10,7 +10,8 @@ import type { Shape } from '../solver/shape.ts';
 import type { Template } from '../solver/template.ts';
 import { isAdmitted } from '../taints.ts';
 import type { TopologyGroup } from '../topology/group.ts';
-import { hostCapacity, type Topology } from '../topology/topology.ts';
+import { hostCapacity } from '../topology/ties.ts';
+import type { Topology } from '../topology/topology.ts';
 import type { Bin, Mix, PodKind, Problem } from './problem.ts';
 import { capacitiesOf, pricesOf, surplusOf } from './template-rows.ts';
 

@@ -1,9 +1,9 @@
 /** Claims of a solve in their order of trial: claims with fewer pods first. */
 import type { Claim } from './claim.ts';
 
-/** Claims with the same number of pods. Claims are added at both ends and removed at any position. */
+/** Indexes of claims with the same number of pods. Claims are added at both ends and removed at any position. */
 class Bucket {
-  #items: (Claim | undefined)[] = new Array(16);
+  #items = new Int32Array(16);
   #head = 8;
   #end = 8;
 
@@ -13,22 +13,22 @@ class Bucket {
 
   copy(): Bucket {
     const copy = new Bucket();
-    copy.#items = [...this.#items];
+    copy.#items = this.#items.slice();
     copy.#head = this.#head;
     copy.#end = this.#end;
     return copy;
   }
 
-  at(index: number): Claim | undefined {
-    return this.#items[this.#head + index];
+  at(index: number): number {
+    return this.#items[this.#head + index] as number;
   }
 
-  push(claim: Claim): void {
+  push(claim: number): void {
     if (this.#end === this.#items.length) this.#widen();
     this.#items[this.#end++] = claim;
   }
 
-  unshift(claim: Claim): void {
+  unshift(claim: number): void {
     if (this.#head === 0) this.#widen();
     this.#items[--this.#head] = claim;
   }
@@ -36,9 +36,9 @@ class Bucket {
   /** Grows the array, with the same room at both ends. */
   #widen(): void {
     const { length } = this;
-    const wider: (Claim | undefined)[] = new Array(2 * length + 32);
+    const wider = new Int32Array(2 * length + 32);
     const head = (length >> 1) + 16;
-    for (let at = 0; at < length; at++) wider[head + at] = this.at(at);
+    wider.set(this.#items.subarray(this.#head, this.#end), head);
     this.#items = wider;
     this.#head = head;
     this.#end = head + length;
@@ -50,17 +50,30 @@ class Bucket {
     const gap = this.#head + index;
     if (index < this.length - index) {
       items.copyWithin(this.#head + 1, this.#head, gap);
-      items[this.#head++] = undefined;
+      this.#head++;
     } else {
       items.copyWithin(gap, gap + 1, this.#end);
-      items[--this.#end] = undefined;
+      this.#end--;
     }
   }
+}
+
+/** Pod that needs a claim. The tests are ordered by their cost. */
+interface Offer {
+  /** 1 at the index of each claim that refuses the pod. `takes` may add claims. */
+  readonly closed: Uint8Array;
+  /** `search` at the id of each shape whose claims refuse the pod. `takes` may add shapes. */
+  readonly refusing: readonly number[];
+  readonly search: number;
+  /** Returns true if the claim now has one more pod. */
+  readonly takes: (claim: Claim) => boolean;
 }
 
 export class Claims {
   /** Claims in order of creation. */
   readonly all: Claim[] = [];
+  /** Ids of the shapes of the claims, so that the search for a claim reads no objects. */
+  readonly #shapes: number[] = [];
   /** Claims in order of trial, by number of pods. Ties have the order of a stable sort before each trial. */
   readonly #buckets: Bucket[] = [];
 
@@ -69,34 +82,44 @@ export class Claims {
     return this.#buckets[pods] as Bucket;
   }
 
-  /** Returns a function that removes all claims that are added until it is called, and restores the order of trial. */
+  /**
+   * Returns a function that removes all claims that are added until it is called, and restores the order of trial. The claims
+   * must have their former states then.
+   */
   restorePoint(): () => void {
     const count = this.all.length;
     const buckets = this.#buckets.map((bucket) => bucket.copy());
     return () => {
       this.all.length = count;
+      this.#shapes.length = count;
+      for (const claim of this.all) this.#readShape(claim);
       this.#buckets.splice(0, this.#buckets.length, ...buckets);
     };
+  }
+
+  #readShape({ index, state }: Claim): void {
+    this.#shapes[index] = state.shape.id;
   }
 
   /** Adds a new claim after all claims with the same number of pods. */
   open(claim: Claim): void {
     this.all.push(claim);
-    this.#bucket(claim.pods.length).push(claim);
+    this.#readShape(claim);
+    this.#bucket(claim.pods.length).push(claim.index);
   }
 
-  /**
-   * Offers claims in order until `takes` returns true, which means that the claim now has one more pod. Returns true if a claim
-   * was taken.
-   */
-  offer(takes: (claim: Claim) => boolean): boolean {
+  /** Offers a pod to claims in order until one of them takes it. Returns true if a claim took it. */
+  offer({ closed, refusing, search, takes }: Offer): boolean {
     for (const bucket of this.#buckets) {
-      for (let index = 0; index < bucket.length; index++) {
-        const claim = bucket.at(index);
-        if (claim === undefined || !takes(claim)) continue;
-        bucket.remove(index);
+      for (let at = 0; at < bucket.length; at++) {
+        const index = bucket.at(at);
+        if (closed[index] === 1 || refusing[this.#shapes[index] as number] === search) continue;
+        const claim = this.all[index] as Claim;
+        if (!takes(claim)) continue;
+        this.#readShape(claim);
+        bucket.remove(at);
         // a claim with a new pod comes before all claims with the same number of pods
-        this.#bucket(claim.pods.length).unshift(claim);
+        this.#bucket(claim.pods.length).unshift(index);
         return true;
       }
     }

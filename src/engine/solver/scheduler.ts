@@ -85,6 +85,8 @@ export class Scheduler {
   /** Last search with a target, by shape, and this target. */
   readonly #searches: number[] = [];
   readonly #targets: (Target | 'tied')[] = [];
+  /** Last search with a refusal, by shape. */
+  readonly #refusing: number[] = [];
   #search = 0;
   /** Reasons by NodePool why no node is launched for the current pod. */
   #withheld: ReadonlyMap<string, string> | undefined;
@@ -248,8 +250,8 @@ export class Scheduler {
     this.#search++;
     const closed = this.#closedTo(podClass.kind);
     const isShared = this.#sharesTargets(podClass, bindings);
-    return this.claims.offer((claim) => {
-      if (closed[claim.index] === 1 || !bindings.admitHost(claim.host)) return false;
+    const takes = (claim: Claim): boolean => {
+      if (!bindings.admitHost(claim.host)) return false;
       const { template } = claim.state;
       if (this.#withheld?.has(template.name) || avoided?.has(template)) return false;
       const state = isShared ? this.#joinedTarget(claim, podClass) : this.#joinedClaim(claim, podClass);
@@ -257,7 +259,8 @@ export class Scheduler {
       if (!(state instanceof ClaimState)) return false;
       this.#put(pod, podClass, claim, state);
       return true;
-    });
+    };
+    return this.claims.offer({ closed, refusing: this.#refusing, search: this.#search, takes });
   }
 
   #closedTo(kind: PodKind): Uint8Array {
@@ -306,7 +309,9 @@ export class Scheduler {
     const { id } = claim.state.shape;
     if (this.#searches[id] !== this.#search) {
       this.#searches[id] = this.#search;
-      this.#targets[id] = this.#findTarget(claim, podClass);
+      const target = this.#findTarget(claim, podClass);
+      this.#targets[id] = target;
+      if (target === 'closed' || target === 'refused') this.#refusing[id] = this.#search;
     }
     return this.#targets[id] as Target | 'tied';
   }

@@ -58,6 +58,8 @@ export class TopologyGroup {
    * kind, which starts in another domain. Other affinity rules wait until the domain is known, as in Karpenter.
    */
   canMiscount = false;
+  /** Number of the filter of the rule in `FilterVerdicts`. */
+  filterNumber = 0;
   readonly #ids: DomainIds;
   /** Counts by domain id. `UNKNOWN` or beyond the end for domains that this group does not know. */
   #counts: Int32Array;

@@ -20,10 +20,11 @@ import {
   sparesWithout,
 } from './bindings.ts';
 import { type DaemonRule, DaemonRules } from './daemon-rules.ts';
+import { FilterVerdicts } from './filter-verdicts.ts';
 import { type Rule, ruleCounts, TopologyGroup, UNKNOWN } from './group.ts';
-import { passes } from './node-filter.ts';
 import { RuleIndex } from './rule-index.ts';
 import { RunningPods } from './running-pods.ts';
+import { type Ties, TiesMemory } from './ties.ts';
 import { daemonMisfit, misfitOf } from './topology-misfits.ts';
 
 /** Class of pods, with the properties that topology rules use. */
@@ -52,26 +53,8 @@ interface Sight {
 /** Pods per domain, for groups that are not by host. */
 export type DomainCounts = Map<TopologyGroup, Map<string, number>>;
 
-interface Ties {
-  /** Labels, except for the hostname, with values by which some rule counts or restricts the pods. */
-  readonly keys: readonly string[];
-  /** Keys that let a rule count the pods only if the place has a single value. */
-  readonly countedKeys: readonly string[];
-  /** Rules by host, with the part of the host's capacity that a pod uses. */
-  readonly hosts: ReadonlyMap<TopologyGroup, number>;
-  /** True if the pods must share a host with other pods, or depend on DaemonSets. Such pods should stay where they are. */
-  readonly company: boolean;
-}
-
 const NO_PODS: readonly EnginePod[] = [];
 const NO_HOSTILE: readonly HostileDaemon[] = [];
-
-/** Capacity that the owner of an anti-affinity rule by host uses. Pods that the rule repels use 1. */
-const WHOLE_HOST = 2 ** 20;
-
-/** Returns the capacity of a host for a rule by host. It never exceeds the limit of the rule, and is lower in some cases. */
-export const hostCapacity = ({ rule }: TopologyGroup): number =>
-  rule.type === 'topology spread' ? rule.maxSkew : WHOLE_HOST;
 
 interface TopologyMisfit {
   readonly misfit: () => Misfit;
@@ -108,6 +91,8 @@ export class Topology {
   #last: { readonly podClass: TopologyPods; readonly bindings: Bindings } | undefined;
   /** Cached by the properties of pods that rules can see. */
   readonly #sights = new Map<string, Sight>();
+  readonly #filters = new FilterVerdicts();
+  readonly #ties = new TiesMemory();
   /** Domain ids of the hosts of claims. */
   readonly #newHosts: number[] = [];
   /** Results of narrowings by the requirements before. */
@@ -187,7 +172,7 @@ export class Topology {
       const { base } = this.#parts;
       const from = base.inverse.get(id) ?? base.emptyInverse(rule);
       const counts = this.#countsOf(rule, from, [this.#movingPods().repellers.get(id) ?? []]);
-      group = new TopologyGroup(rule, base.idsOf(rule.key), counts);
+      group = this.#newGroup(rule, counts);
       for (const domain of base.reachable(rule.key, ANYWHERE)) group.register(domain);
       this.#inverse.set(id, group);
       this.#inverseIndex.add(rule, group);
@@ -200,7 +185,7 @@ export class Topology {
     let group = this.#groups.get(id);
     if (group === undefined) {
       const counts = this.#countsOf(rule, from, this.#movingPods().pods.countedBy(rule));
-      group = new TopologyGroup(rule, base.idsOf(rule.key), counts, this.#newHosts);
+      group = this.#newGroup(rule, counts, this.#newHosts);
       this.#groups.set(id, group);
       this.#groupIndex.add(rule, group);
     }
@@ -208,6 +193,12 @@ export class Topology {
     group.canMiscount ||= rule.type === 'topology spread' || (rule.type === 'pod affinity' && group.counts(pod));
     if (!group.isByHost && (base.domains.isOpen(rule.key) || !this.#isComplete(group)))
       for (const domain of base.reachable(rule.key, reach, closedPools)) group.register(domain);
+    return group;
+  }
+
+  #newGroup(rule: Rule, counts: Int32Array, newHosts?: readonly number[]): TopologyGroup {
+    const group = new TopologyGroup(rule, this.#parts.base.idsOf(rule.key), counts, newHosts);
+    group.filterNumber = this.#filters.numberOf(rule.filter);
     return group;
   }
 
@@ -410,10 +401,11 @@ export class Topology {
     const own = place.requirements.get(key);
     if (isDetermined(own) || !isOrMayBeIn(place.requirements, key)) return narrowed;
     let result = narrowed;
+    const passes = this.#filters.testOf(place);
     for (const group of groups) {
       const node = result.has(key) ? own.intersect(result.get(key)) : own;
       if (isDetermined(node)) break;
-      if (!passes(group.rule.filter, place)) continue;
+      if (!passes(group)) continue;
       const counted = group.countedDomain({ node, prefer: (domains) => prefer(key, domains) });
       if (counted.length > 0) result = this.#narrowing(result, key, counted);
     }
@@ -468,13 +460,14 @@ export class Topology {
   /** Counts a pod of the class on a claim. */
   recordOnClaim(podClass: TopologyPods, host: number, place: Place): void {
     const { counting, repelling } = this.bindingsOf(podClass);
+    const passes = this.#filters.testOf(place);
     for (const group of this.#incompleteSpreads()) {
       const [domain, ...others] = domainsIn(group, place);
-      if (domain === undefined || others.length > 0 || !passes(group.rule.filter, place)) continue;
+      if (domain === undefined || others.length > 0 || !passes(group)) continue;
       const id = this.#parts.base.idsOf(group.rule.key).idOf(domain);
       if (group.register(id)) this.#reverts?.push(() => group.unregister(id));
     }
-    for (const group of counting) this.#recordIn(group, host, place, false);
+    for (const group of counting) if (passes(group)) this.#recordIn(group, host, place, false);
     for (const group of repelling) this.#recordIn(group, host, place, true);
     if (this.countsDaemons)
       for (const { rule, domains } of this.#daemonRules.record(place, host))
@@ -503,14 +496,13 @@ export class Topology {
   }
 
   #recordIn(group: TopologyGroup, host: number, place: Place, repels: boolean): void {
-    const { key, type, filter } = group.rule;
+    const { key, type } = group.rule;
     if (group.isByHost) {
-      if (repels || passes(filter, place)) this.#count(group, host, true);
+      this.#count(group, host, true);
       return;
     }
     const { complement, values } = place.requirements.get(key);
     if (complement || !(repels || type === 'pod anti-affinity' || values.size === 1)) return;
-    if (!repels && !passes(filter, place)) return;
     const ids = this.#parts.base.idsOf(key);
     for (const value of values) this.#count(group, ids.idOf(value));
   }
@@ -521,8 +513,9 @@ export class Topology {
     place: Place,
   ): readonly { readonly group: TopologyGroup; readonly domains: readonly string[] }[] {
     const { counting, repelling } = this.bindingsOf(podClass);
+    const passes = this.#filters.testOf(place);
     const counted = counting
-      .filter((group) => !group.isByHost && passes(group.rule.filter, place))
+      .filter((group) => !group.isByHost && passes(group))
       .map((group) => ({ group, domains: domainsIn(group, place) }))
       .filter(({ group, domains }) => group.rule.type === 'pod anti-affinity' || domains.length === 1);
     const repelled = repelling.filter((group) => !group.isByHost);
@@ -540,22 +533,8 @@ export class Topology {
 
   /** Returns the labels that tie the pods of a class to their current domains, and the host capacity that they use. */
   tiesOf(podClass: TopologyPods): Ties {
-    const { own, all: binding, counting, repelling, dependOnDaemons } = this.bindingsOf(podClass);
-    const all = new Set([...binding.map(({ group }) => group), ...counting, ...repelling]);
-    const hosts = new Map<TopologyGroup, number>();
-    for (const group of counting) if (group.isByHost) hosts.set(group, 1);
-    for (const group of own)
-      if (group.isByHost && group.rule.type === 'pod anti-affinity') hosts.set(group, WHOLE_HOST);
-    const counted = counting.filter(({ rule: { type } }) => type !== 'pod anti-affinity');
-    return {
-      keys: keysOf([...all, ...this.#daemonRules.all.map(({ group }) => group)]),
-      countedKeys: keysOf(counted),
-      hosts,
-      company:
-        dependOnDaemons ||
-        this.#daemonRules.all.some(({ group }) => all.has(group)) ||
-        [...all].some((group) => group.isByHost && group.rule.type === 'pod affinity'),
-    };
+    const started = this.#daemonRules.all.map(({ group }) => group);
+    return this.#ties.of(this.bindingsOf(podClass), started);
   }
 
   /** Registers the host of a new claim as an empty domain of every rule by host. Returns the number of the host. */
@@ -578,16 +557,6 @@ function allowedIn(binding: Binding, daemons: number, node: ValueSet, prefer: Pr
   const self = countsItself(binding);
   return group.allowed({ self, daemons, pod, node, prefer: (domains) => prefer(group.rule.key, domains) });
 }
-
-/** Returns the keys of the rules and of their node affinities, except for the hostname. */
-const keysOf = (groups: Iterable<TopologyGroup>): readonly string[] => [
-  ...new Set(
-    [...groups].flatMap(({ isByHost, rule: { key, filter } }) => [
-      ...(isByHost ? [] : [key]),
-      ...(filter?.alternatives ?? []).flatMap(({ keys }) => keys),
-    ]),
-  ),
-];
 
 function domainsIn(group: TopologyGroup, place: Place): readonly string[] {
   const set = place.requirements.get(group.rule.key);
