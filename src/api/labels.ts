@@ -84,6 +84,8 @@ export const CAPACITY_BUFFER_NAME_ANNOTATION = core('capacity-buffer-name');
 export const CAPACITY_BUFFER_NAMESPACE_ANNOTATION = core('capacity-buffer-namespace');
 export const EC2_NODECLASS_HASH_ANNOTATION = aws('ec2nodeclass-hash');
 export const EC2_NODECLASS_HASH_VERSION_ANNOTATION = aws('ec2nodeclass-hash-version');
+/** Set on a NodeClaim whose zone was chosen for balance, with the price of the choice. */
+export const BALANCED_ZONE_ANNOTATION = 'karpenter-ts.sh/balanced-zone';
 export const INSTANCE_PROFILE_ANNOTATION = aws('instance-profile-name');
 export const TAGGED_ANNOTATION = aws('tagged');
 export const CLUSTER_NAME_TAGGED_ANNOTATION = 'compatibility.karpenter.k8s.aws/cluster-name-tagged';

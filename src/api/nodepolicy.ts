@@ -86,8 +86,19 @@ const windows = object(
   { description: 'Times at which nodes may be disrupted, in addition to the budgets of the NodePool.' },
 );
 
+const zones = object(
+  {
+    balance: text({
+      description:
+        'Share of the price of a node that the balance of zones may add, such as `3%`. With `0%`, EC2 chooses among zones.',
+      pattern: '^(100|[0-9]{1,2}(\\.[0-9]{1,2})?)%$',
+    }),
+  },
+  { description: 'Distribution of new nodes over zones. Default: `balance: 3%`.' },
+);
+
 /** Sections of a policy. A section that two policies set for a NodePool comes from one of them as a whole. */
-const sections = { mode: optional(mode), windows: optional(windows) };
+const sections = { mode: optional(mode), windows: optional(windows), zones: optional(zones) };
 
 const nodePolicySpec = object(
   { nodePools: optional(nodePools), ...sections },

@@ -9,6 +9,8 @@ export type ConsolidationMode = 'thorough' | 'compatible';
 export interface CostPolicy {
   /** Node fees, spot risks and surplus CPU credits count in decisions. Otherwise, only the prices of instances count. */
   readonly expectsCosts: boolean;
+  /** Share of the price that the balance of zones may add. With 0, the cloud chooses among zones. */
+  readonly zoneBalance: number;
 }
 
 /** Decisions about launches. */
@@ -37,14 +39,18 @@ export interface ConsolidationPolicy extends CostPolicy {
   readonly steers: boolean;
 }
 
+/** Default share. Prices of spot offerings often differ more between two days. */
+const ZONE_BALANCE = 0.03;
+
 const PACKING: Readonly<Record<PackingMode, PackingPolicy>> = {
-  cheapest: { expectsCosts: true, packsByPrice: true, keepsLaunches: true },
-  compatible: { expectsCosts: false, packsByPrice: false, keepsLaunches: false },
+  cheapest: { expectsCosts: true, zoneBalance: ZONE_BALANCE, packsByPrice: true, keepsLaunches: true },
+  compatible: { expectsCosts: false, zoneBalance: 0, packsByPrice: false, keepsLaunches: false },
 };
 
 const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = {
   thorough: {
     expectsCosts: true,
+    zoneBalance: ZONE_BALANCE,
     swapsNodes: true,
     searchesGroups: true,
     seesNewCandidates: true,
@@ -55,6 +61,7 @@ const CONSOLIDATION: Readonly<Record<ConsolidationMode, ConsolidationPolicy>> = 
   },
   compatible: {
     expectsCosts: false,
+    zoneBalance: 0,
     swapsNodes: false,
     searchesGroups: false,
     seesNewCandidates: false,

@@ -27,7 +27,7 @@ import { backOffMs, type ReconcileContext } from '#kube/reconcilers';
 import { defined, own, timestamp } from '#lib';
 import type { Clock } from '#lib/clock';
 import { namespacesOf } from '#observe/history';
-import { NODECLAIMS_CREATED } from '#observe/metrics';
+import { NODECLAIMS_BALANCED, NODECLAIMS_CREATED } from '#observe/metrics';
 import type { ClusterState } from '#state';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
@@ -82,6 +82,8 @@ export async function createClaim(
     nodepool: planned.nodePool,
     min_values_relaxed: claim.metadata.annotations?.[MIN_VALUES_RELAXED_ANNOTATION] ?? 'false',
   });
+  if (planned.zone !== undefined)
+    metrics.counter(NODECLAIMS_BALANCED).inc({ nodepool: planned.nodePool, zone: planned.zone.name });
   const nodeClaim = claim.metadata.name;
   const usdPerHour = billedUsdPerHour(planned);
   decisions?.record(

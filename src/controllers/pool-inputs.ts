@@ -9,7 +9,7 @@ import { managedPools, nodeExtras, type PoolProblem, poolInputs } from '#planner
 import type { Deps } from './deps.ts';
 import { OverlaysNotEvaluated } from './nodeoverlay/overlays.ts';
 
-type PoolDeps = Pick<Deps, 'cloud' | 'settings'> & Partial<Pick<Deps, 'devices'>>;
+type PoolDeps = Pick<Deps, 'cloud' | 'cluster' | 'settings'> & Partial<Pick<Deps, 'devices'>>;
 
 interface Reading {
   readonly policy: CostPolicy;
@@ -20,12 +20,13 @@ interface Reading {
 
 /** Returns the inputs of NodePools. If the instance types of a NodePool cannot be listed, its input has none. */
 export const readPoolInputs = (
-  { cloud, settings, devices }: PoolDeps,
+  { cloud, cluster, settings, devices }: PoolDeps,
   pools: readonly NodePool[],
   { policy, logOf, purpose }: Reading,
 ): Promise<readonly PoolInput[]> =>
   poolInputs(pools, {
     catalogue: cloud,
+    policies: cluster.stores.nodePolicies.list(),
     policy,
     nodeHourlyFee: settings.nodeHourlyFee,
     devices,
@@ -58,7 +59,7 @@ export const viewedPoolInputs = (
   { cloud, cluster, settings }: Pick<Deps, 'cloud' | 'cluster' | 'settings'>,
   pools: readonly NodePool[] = managedPools(cluster),
 ): Promise<readonly PoolInput[]> =>
-  readPoolInputs({ cloud, settings }, pools, {
+  readPoolInputs({ cloud, cluster, settings }, pools, {
     policy: consolidationPolicy(settings.consolidation),
     logOf: () => silent,
     purpose: 'disruption',

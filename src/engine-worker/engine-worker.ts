@@ -185,9 +185,9 @@ export class EngineWorker {
   async sendTypes(pools: readonly PoolInput[]): Promise<readonly NumberedPool[]> {
     const pause = yielding();
     const numbered: NumberedPool[] = [];
-    for (const { nodePool, instanceTypes, extras, deviceTemplates } of pools) {
+    for (const { instanceTypes, ...rest } of pools) {
       this.#typesOfRequest.add(instanceTypes);
-      numbered.push({ nodePool, types: await this.#types.send(instanceTypes, pause), extras, deviceTemplates });
+      numbered.push({ types: await this.#types.send(instanceTypes, pause), rest });
     }
     return numbered;
   }

@@ -1,6 +1,5 @@
 /** Messages between the operator and an engine worker. All values can be cloned. */
 import type { NodePool } from '#api/objects';
-import type { NodeExtras } from '#engine/costs';
 import type {
   Command,
   DisruptionEvent,
@@ -48,10 +47,8 @@ export type CopiedDevicesName = (typeof COPIED_DEVICES)[number];
 
 /** A NodePool with the number of its list of instance types. */
 export interface NumberedPool {
-  readonly nodePool: NodePool;
   readonly types: number;
-  readonly extras: NodeExtras | undefined;
-  readonly deviceTemplates: PoolInput['deviceTemplates'];
+  readonly rest: Omit<PoolInput, 'instanceTypes'>;
 }
 
 /** Parts of a snapshot that are small enough to be sent with each request. The worker has the lists of the snapshot. */

@@ -43,11 +43,11 @@ export class WorkerState {
 
   /** @throws Error if a pool's list of instance types was not received or was removed */
   withTypes(pools: readonly NumberedPool[]): readonly PoolInput[] {
-    return pools.map(({ nodePool, types, extras, deviceTemplates }) => {
+    return pools.map(({ types, rest }) => {
       const instanceTypes = this.#types.list(types);
       if (instanceTypes === undefined)
-        throw new Error(`NodePool "${nodePool.metadata.name}": its list ${types} of instance types is missing`);
-      return { nodePool, instanceTypes, ...defined({ extras, deviceTemplates }) };
+        throw new Error(`NodePool "${rest.nodePool.metadata.name}": its list ${types} of instance types is missing`);
+      return { ...rest, instanceTypes };
     });
   }
 

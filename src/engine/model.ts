@@ -108,6 +108,8 @@ export interface PoolInput {
   readonly extras?: NodeExtras;
   /** Devices of its new nodes by instance type. Absent while dynamic resources are ignored. */
   readonly deviceTemplates?: ReadonlyMap<string, DeviceTemplates>;
+  /** Share of the price that the balance of zones may add to its new nodes. Default: 0, and the cloud chooses among zones. */
+  readonly zoneBalance?: number;
 }
 
 /** NodePool that launches no nodes for pods now. */
@@ -277,6 +279,15 @@ export interface SolveOptions {
   readonly mostLaunches?: number;
 }
 
+/** Zone of a node that could be launched in several zones. */
+export interface PlannedZone {
+  readonly name: string;
+  /** Zone with the lowest price. */
+  readonly cheapest: string;
+  /** Difference to the lowest price including spot risk, in USD per hour. */
+  readonly addedUsdPerHour: number;
+}
+
 /** Node to launch. */
 export interface PlannedClaim {
   readonly nodePool: string;
@@ -309,6 +320,8 @@ export interface PlannedClaim {
   readonly extrasUsdPerHour?: number;
   /** Volumes and public IPv4 address, which AWS bills. Default: 0. */
   readonly chargesUsdPerHour?: number;
+  /** Present if the balance of zones chose the zone. */
+  readonly zone?: PlannedZone;
 }
 
 /** Pods that were placed on existing or launching capacity. */

@@ -60,6 +60,7 @@ import { type Template, templateOf } from './solver/template.ts';
 import { cheapestFirst, type TieBreak } from './solver/ties.ts';
 import { Topology } from './topology/topology.ts';
 import { WithheldLaunches } from './withheld-launches.ts';
+import { balanceZones } from './zone-balance.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 /** Relative rounding error between equal sums of prices. */
@@ -217,10 +218,16 @@ class VariationSolve {
       this.#options,
     );
     const cheapest = withoutComing(found, this.#coming);
-    const plan = withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY);
+    const plan = this.#balanced(withFewerClaims(cheapest, this.#options.mostLaunches ?? Number.POSITIVE_INFINITY));
     if (!this.#options.explain || plan.refusals.size === 0) return plan;
     const input = { ...this.#common.snapshot, nodes: [...this.#limitedNodes], claims: cheapest.claims };
     return { ...plan, refusals: withCauses(plan.refusals, this.#pendingPods, input, this.#pace.startStep()) };
+  }
+
+  #balanced(plan: Plan): Plan {
+    if (plan.claims.length === 0) return plan;
+    const { nodes, pools } = this.#common.snapshot;
+    return { ...plan, claims: balanceZones(plan.claims, { pools, nodes: [...stayingAmong(nodes, this.#leaving)] }) };
   }
 
   /** Returns the prices of NodePools of equal weight if they differ for a pod. */
@@ -425,7 +432,7 @@ class VariationSolve {
 
 const poolRequirements = ({ templates }: CompiledSnapshot) => templates.map(({ root }) => root.requirements);
 
-/** Filters the nodes each time that they are read, because only NodePools with limits read them. */
+/** Filters the nodes each time that they are read, because only NodePools with limits or balance read them. */
 const stayingAmong = (nodes: readonly EngineNode[], leaving: ReadonlySet<string>): Iterable<EngineNode> => ({
   *[Symbol.iterator]() {
     for (const node of nodes) if (!node.markedForDeletion && !leaving.has(node.providerId)) yield node;

@@ -1,6 +1,6 @@
 /** Input of decisions about NodePools: instance types, costs and devices of their nodes. */
 
-import type { NodePool } from '#api/objects';
+import { type NodePolicy, type NodePool, sectionFor } from '#api/objects';
 import { type CostPolicy, nodeHourlyFee } from '#api/values';
 import { countedTypes, NO_CHARGES, type NodeCharges, type NodeExtras } from '#engine/costs';
 import type { InstanceType, PoolInput } from '#engine/model';
@@ -35,6 +35,8 @@ interface ExtrasOptions {
 
 interface PoolOptions extends ExtrasOptions {
   readonly catalogue: Catalogue;
+  /** All NodePolicies of the cluster. */
+  readonly policies: readonly NodePolicy[];
   /** Undefined while dynamic resources are ignored. */
   readonly devices?: Pick<DeviceSources, 'forPool'> | undefined;
 }
@@ -46,7 +48,14 @@ export const poolInputs = (pools: readonly NodePool[], options: PoolOptions): Pr
 async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<PoolInput> {
   const instanceTypes = await typesOf(nodePool, options);
   const devices = instanceTypes === NO_TYPES ? undefined : await options.devices?.forPool(nodePool, instanceTypes);
-  return { nodePool, instanceTypes, extras: nodeExtras(nodePool, options), ...devices };
+  const zoneBalance = zoneBalanceOf(nodePool, options);
+  return { nodePool, instanceTypes, extras: nodeExtras(nodePool, options), zoneBalance, ...devices };
+}
+
+/** A NodePolicy takes precedence over the mode of packing or consolidation. */
+function zoneBalanceOf(nodePool: NodePool, { policies, policy }: PoolOptions): number {
+  const share = sectionFor(policies, nodePool, 'zones')?.value.balance;
+  return share === undefined ? policy.zoneBalance : Number.parseFloat(share) / 100;
 }
 
 async function typesOf(

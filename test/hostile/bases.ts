@@ -96,6 +96,7 @@ export const policyBase = (name: string): KubeObject =>
     spec: {
       nodePools: { names: ['hostile'] },
       mode: 'Act',
+      zones: { balance: '3%' },
       windows: {
         timeZone: 'Europe/Berlin',
         allowed: [{ reasons: ['Drifted'], days: ['Mon'], start: '20:00', end: '06:00' }],

@@ -88,6 +88,7 @@ export const SIMULATION = Type.Object(
     causes: Type.Optional(
       Type.Record(Type.String(), CAUSE, { description: 'Cause by namespace/name of a pod that no NodePool can serve' }),
     ),
+    zones: Type.Optional(text('Zones that the balance of zones chose, with the extra price; absent if it chose none')),
     totalPrice: usd('USD per hour of the offerings of all new nodes, at the list prices of AWS'),
     totalBilledPrice: usd('USD per hour of all new nodes as AWS bills them'),
     explanations: Type.Optional(
@@ -254,6 +255,7 @@ export const NODECLAIM = Type.Object(
         spotRiskUsdPerHour: Type.Optional(SPOT_RISK),
       }),
     ),
+    zone: Type.Optional(text('Choice of the zone, if the balance of zones made it')),
     capacityType: Type.Optional(text('Reason for the capacity type')),
     alternatives: Type.Array(
       Type.Object({

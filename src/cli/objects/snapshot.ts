@@ -205,6 +205,7 @@ async function poolInputsOf(
   const problems: string[] = [];
   const allPools = await poolInputs(managedPools(cluster), {
     catalogue,
+    policies: cluster.stores.nodePolicies.list(),
     nodeHourlyFee,
     devices,
     policy: consolidation === undefined ? packingPolicy(packing) : consolidationPolicy(consolidation),

@@ -7,7 +7,7 @@ import { indented, terminalWidth } from './wrap.ts';
 const MOST_PODS = 10;
 
 export function nodeClaimText(found: NodeClaimExplanation): string {
-  const { nodeClaim, nodePool, node, instance, launched, capacityType, join } = found;
+  const { nodeClaim, nodePool, node, instance, launched, capacityType, join, zone } = found;
   const facts = [
     ['NodePool', nodePool],
     ['node', node],
@@ -15,6 +15,7 @@ export function nodeClaimText(found: NodeClaimExplanation): string {
     ['for pods', podsText(found.pods)],
     ['requests', requestsText(found)],
     ['launched', launched && `${launched.instanceType} in ${launched.zone}${priceText(launched)}`],
+    ['zone', zone],
     ['capacity', capacityType],
     ['EC2', answerText(found)],
     ['state', join?.text],

@@ -1,7 +1,7 @@
 /** Plan in the public format of `karpenter simulate -o json`. */
 import { INSTANCE_TYPE_LABEL } from '#api/objects';
 import { billedUsdPerHour } from '#engine/costs';
-import { type Cause, type WaitingPod, waitingText } from '#engine/explanations';
+import { type Cause, type WaitingPod, waitingText, zonesText } from '#engine/explanations';
 import {
   compareText,
   type Plan,
@@ -45,6 +45,8 @@ export interface SimulationAnswer {
   readonly waiting?: Readonly<Record<string, string>>;
   /** Cause in the NodePool that the pod is meant for. Undefined if no pod has one. */
   readonly causes?: Readonly<Record<string, Cause>>;
+  /** Zones that the balance of zones chose, with the extra price. Undefined if it chose no zone. */
+  readonly zones?: string;
   /** Sum of the prices of offerings at list prices, in USD per hour. */
   readonly totalPrice: number;
   /** Sum of the billed prices, in USD per hour. */
@@ -115,12 +117,14 @@ export function simulationOf(
   const causes = refused.flatMap(([pod, refusal]) =>
     refusal.code === 'no-fit' && refusal.cause !== undefined ? [[pod, refusal.cause] as const] : [],
   );
+  const zones = zonesText(plan.claims);
   return {
     nodeClaims: plan.claims.map(claimOf),
     existingNodes: plan.placements.map(({ node, pods }) => ({ name: node, pods: inOrder(pods) })),
     unschedulable: Object.fromEntries(refused.map(([pod, { text }]) => [pod, text])),
     ...(options.waiting.length === 0 ? {} : { waiting: waitingIn(options.waiting) }),
     ...(causes.length === 0 ? {} : { causes: Object.fromEntries(causes) }),
+    ...(zones !== undefined && { zones }),
     totalPrice: sumOf(plan.claims, listPriceOf),
     totalBilledPrice: sumOf(plan.claims, billedUsdPerHour),
     ...(options.explain ? { explanations: Object.fromEntries(refused) } : {}),

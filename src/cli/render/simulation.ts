@@ -94,7 +94,7 @@ export function totalPlanning(nodes: readonly { readonly planning?: PlanningFigu
 
 export function simulationText(answer: SimulationAnswer): string {
   const { nodeClaims, existingNodes, unschedulable, waiting = {}, totalBilledPrice, explanations } = answer;
-  const { effect, unknown } = answer;
+  const { effect, unknown, zones } = answer;
   const planning = totalPlanning(nodeClaims);
   // the fee is the same for most nodes, so only the total has it
   const hasPlanning = planningText(figuresOf({ ...planning, fee: 0 })) !== '';
@@ -104,6 +104,7 @@ export function simulationText(answer: SimulationAnswer): string {
   const waits = Object.keys(waiting).length;
   const sections = [
     table(headings, claimRows(nodeClaims, hasPlanning)),
+    zones === undefined ? '' : indented(`balanced zones: ${zones}`, '  ', terminalWidth()),
     table(['EXISTING NODE', 'PODS'], placed),
     refused === 0 ? '' : ['UNSCHEDULABLE', ...refusalLines(answer)].join('\n'),
     waits === 0 ? '' : ['WAITING', ...waitingLines(waiting)].join('\n'),

@@ -42,6 +42,7 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
     poolInputs(pools, {
       catalogue: { instanceTypes: (pool) => cloud.instanceTypes(pool) },
       policy: packingPolicy(),
+      policies: [],
       nodeHourlyFee: 0,
       onProblem: ({ nodePool, error }) =>
         log.debug('unable to resolve instance types', { NodePool: { name: nodePool.metadata.name }, error }),

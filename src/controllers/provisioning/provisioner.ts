@@ -2,6 +2,7 @@
 
 import { isTrue, type NodeClaim, type Pod } from '#api/objects';
 import { formatDuration } from '#api/values';
+import { zonesText } from '#engine/explanations';
 import {
   isScheduled,
   type Plan,
@@ -275,7 +276,11 @@ export class Provisioner implements Singleton {
       Pods: firstFew(placed),
       duration: formatDuration(monotonicMs(this.#deps.clock) - startedMs),
     });
-    context.log.info('computed new nodeclaim(s) to fit pod(s)', { nodeclaims: claims.length, pods: placed.length });
+    context.log.info('computed new nodeclaim(s) to fit pod(s)', {
+      nodeclaims: claims.length,
+      pods: placed.length,
+      ...defined({ zones: zonesText(claims) }),
+    });
     const decision = this.#decision(solved);
     try {
       await withBoundedConcurrency(claims, claims.length, (planned) =>

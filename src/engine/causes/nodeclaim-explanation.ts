@@ -1,7 +1,8 @@
 /** Explanation of a NodeClaim in a public format: its pods, its launch, the alternatives, and the way to a registered node. */
-import { NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
+import { BALANCED_ZONE_ANNOTATION, NODEPOOL_LABEL, type NodeClaim } from '#api/objects';
 import { defined } from '#lib';
 import { type JoinProgress, joinProgress, type LaunchFailure } from '../node-join.ts';
+import { singleZone } from '../zone-balance.ts';
 import {
   type Alternatives,
   type AlternativesInput,
@@ -25,6 +26,8 @@ export interface NodeClaimExplanation extends Alternatives {
   readonly requests: Readonly<Record<string, string | number>>;
   /** Offering of the instance. Absent before the launch. */
   readonly launched?: OfferingName & Partial<OfferingPrice>;
+  /** Choice of the zone, if the balance of zones made it. */
+  readonly zone?: string;
   /** Reason for the capacity type. */
   readonly capacityType?: string;
   /** Response of EC2. Absent if the operator was restarted since the launch, or in manifests. */
@@ -54,8 +57,13 @@ export function explainNodeClaim(input: Input): NodeClaimExplanation {
     requests: requestsOf(claim),
     ...(isLaunched && { launched: { ...chosen, ...priceOf(chosen, input) }, capacityType: capacityTypeText(input) }),
     ...alternativesOf(input),
-    ...defined({ answer, join: joinProgress(claim, nowMs, failure) }),
+    ...defined({ answer, zone: zoneText(claim), join: joinProgress(claim, nowMs, failure) }),
   };
+}
+
+function zoneText({ metadata, spec }: NodeClaim): string | undefined {
+  const choice = metadata.annotations?.[BALANCED_ZONE_ANNOTATION];
+  return choice === undefined ? undefined : `${singleZone(spec) ?? ''} was chosen to balance zones; ${choice}`;
 }
 
 const requestsOf = ({ spec }: NodeClaim): Readonly<Record<string, string | number>> => spec.resources?.requests ?? {};

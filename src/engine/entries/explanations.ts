@@ -27,3 +27,4 @@ export {
   instanceTypeOf,
   instanceTypeReport,
 } from '../instance-type-report.ts';
+export { zonesText } from '../zone-balance.ts';

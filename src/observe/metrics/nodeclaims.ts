@@ -27,6 +27,12 @@ export const NODECLAIMS_SECOND_ROUND = counter({
   labels: ['nodepool'],
 });
 
+export const NODECLAIMS_BALANCED = counter({
+  name: 'karpenter_nodeclaims_balanced_total',
+  help: 'NodeClaims created in a zone that was chosen to balance zones',
+  labels: ['nodepool', 'zone'],
+});
+
 export const NODECLAIMS_UNHEALTHY_DISRUPTED = counter({
   name: 'karpenter_nodeclaims_unhealthy_disrupted_total',
   help: 'NodeClaims deleted to repair their nodes',

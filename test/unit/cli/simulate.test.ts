@@ -79,6 +79,23 @@ describe('simulate', () => {
     expect(simulationText(simulation)).toMatch(/^NODEPOOL +CHEAPEST .*\ndefault +m7g\./);
   });
 
+  it('balances zones, unless a NodePolicy leaves them to EC2', async () => {
+    const policy =
+      'apiVersion: karpenter-ts.sh/v1alpha1\nkind: NodePolicy\nmetadata: {name: all}\nspec: {zones: {balance: 0%}}';
+    const onDemand = POOL.replace(
+      'values: [m7g]}',
+      'values: [m7g]}\n        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}',
+    );
+    const size = 'karpenter.k8s.aws/instance-size';
+    const small = `${onDemand}        - {key: ${size}, operator: In, values: [medium]}\n`;
+    const filename = [write('small.yaml', small), write('pods.yaml', PODS('700m'))];
+    const { simulation } = await simulate({ filename, nowMs: 0 });
+    expect(simulation.zones).toBe('us-west-2a 1, us-west-2b 1, us-west-2c 1');
+    expect(simulationText(simulation)).toContain('balanced zones: us-west-2a 1, us-west-2b 1, us-west-2c 1');
+    const left = await simulate({ filename: [...filename, write('policy.yaml', policy)], nowMs: 0 });
+    expect(left.simulation).not.toHaveProperty('zones');
+  });
+
   describe('with claim templates', () => {
     const simulated = async (text: string) => {
       const filename = [write('pool.yaml', POOL), write('volumes.yaml', text)];

@@ -242,8 +242,7 @@ describe('the solver in a worker', () => {
     const held = new WorkerState(undefined);
     const [pool] = snapshotOfPools(1).pools;
     if (pool === undefined) throw new Error('there is no NodePool');
-    const withTypes = (types: number) =>
-      held.withTypes([{ nodePool: pool.nodePool, types, extras: undefined, deviceTemplates: undefined }]);
+    const withTypes = (types: number) => held.withTypes([{ types, rest: { nodePool: pool.nodePool } }]);
     expect(() => withTypes(3)).toThrow('NodePool "pool-0": its list 3 of instance types is missing');
     const shown = new SentTypes((message) => held.receive(message));
     const id = await shown.send(pool.instanceTypes);

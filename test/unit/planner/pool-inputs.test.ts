@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NODE_HOURLY_FEE_ANNOTATION } from '#api/objects';
+import { NODE_HOURLY_FEE_ANNOTATION, type NodePolicy } from '#api/objects';
 import { packingPolicy } from '#api/values';
 import type { InstanceType } from '#engine/model';
 import { type Catalogue, type PoolProblem, poolInputs } from '../../../src/planner/pool-inputs.ts';
@@ -12,15 +12,19 @@ const RISKY = {
 };
 const CHARGES = { volumesUsdPerHour: 0.01, publicIpv4UsdPerHour: 0 };
 
-async function inputsOf(
-  catalogue: Catalogue,
-  { packing = 'cheapest', fee }: { packing?: 'cheapest' | 'compatible'; fee?: string } = {},
-) {
+interface InputParts {
+  readonly packing?: 'cheapest' | 'compatible';
+  readonly fee?: string;
+  readonly policies?: readonly NodePolicy[];
+}
+
+async function inputsOf(catalogue: Catalogue, { packing = 'cheapest', fee, policies = [] }: InputParts = {}) {
   const problems: PoolProblem['of'][] = [];
   const pool = nodePool('default');
   const annotations = fee === undefined ? {} : { [NODE_HOURLY_FEE_ANNOTATION]: fee };
   const [input] = await poolInputs([{ ...pool, metadata: { ...pool.metadata, annotations } }], {
     catalogue,
+    policies,
     policy: packingPolicy(packing),
     nodeHourlyFee: 0.02,
     onProblem: ({ of }) => problems.push(of),
@@ -40,6 +44,28 @@ describe('the input of a NodePool', () => {
     const { input } = await inputsOf(catalogue, { packing: 'compatible', fee: '5' });
     expect(input?.extras).toEqual({ ...CHARGES, feeUsdPerHour: 0 });
     expect(input?.instanceTypes[0]?.offerings.filter((each) => 'spotRiskUsdPerHour' in each)).toEqual([]);
+  });
+
+  it('balances zones for 3 % of the price, and not with compatible packing', async () => {
+    const catalogue = { instanceTypes: async () => [TYPE] };
+    expect((await inputsOf(catalogue)).input?.zoneBalance).toBe(0.03);
+    expect((await inputsOf(catalogue, { packing: 'compatible' })).input?.zoneBalance).toBe(0);
+  });
+
+  it('takes the share of the balance from the NodePolicy', async () => {
+    const policy = (name: string, balance: string, spec: Partial<NodePolicy['spec']> = {}): NodePolicy => ({
+      apiVersion: 'karpenter-ts.sh/v1alpha1',
+      kind: 'NodePolicy',
+      metadata: { name },
+      spec: { zones: { balance }, ...spec },
+    });
+    const catalogue = { instanceTypes: async () => [TYPE] };
+    const shareOf = async (...policies: readonly NodePolicy[]) =>
+      (await inputsOf(catalogue, { packing: 'compatible', policies })).input?.zoneBalance;
+    const ofOther = policy('other', '50%', { nodePools: { names: ['other'] } });
+    expect(await shareOf(ofOther)).toBe(0);
+    expect(await shareOf(ofOther, policy('all', '7.5%'))).toBe(0.075);
+    expect(await shareOf(policy('all', '0%'))).toBe(0);
   });
 
   it('reports facts that cannot be read, and leaves them out', async () => {

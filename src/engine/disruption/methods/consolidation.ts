@@ -6,6 +6,7 @@ import { RESERVED } from '../../instance-types.ts';
 import type { InstanceType, PlannedClaim } from '../../model.ts';
 import { coveredTypes } from '../../price-book/covered-types.ts';
 import { nodeUsdPerHour } from '../../purchase.ts';
+import { singleZone, worsensBalance } from '../../zone-balance.ts';
 import { consolidateAfterOf } from '../candidates/consolidate-after.ts';
 import {
   addedRiskOf,
@@ -76,10 +77,8 @@ export interface Consolidation {
 }
 
 /** Computes the command that removes these candidates and reduces the cost, if there is such a command. */
-export async function consolidate(
-  candidates: readonly Candidate[],
-  { simulate, spotToSpot, consolidation, committed }: MethodInput,
-): Promise<Consolidation> {
+export async function consolidate(candidates: readonly Candidate[], input: MethodInput): Promise<Consolidation> {
+  const { simulate, spotToSpot, consolidation, committed } = input;
   const [only, ...others] = candidates;
   const cannot = (reason: Reason<DeclineCode>): Consolidation => ({
     reason,
@@ -105,11 +104,12 @@ export async function consolidate(
   const listed = pools.find(({ nodePool }) => nodePool.metadata.name === claim.nodePool)?.instanceTypes ?? [];
   const types = committed ? coveredTypes(listed, committed.leftWithout(idsOf(candidates))) : listed;
   const replacement = Replacement.of(claim, types);
-  const usdPerHour = costOf(candidates) - lostUsdPerHour;
+  const share = zoneShare(candidates, [claim], input);
+  const usdPerHour = (costOf(candidates) - lostUsdPerHour) * (1 - share);
   const found =
     (types === listed ? undefined : coveredReplacement(replacement, usdPerHour)) ??
     narrowed(replacement, candidates, { usdPerHour, spotToSpot, consolidation });
-  if ('code' in found) return cannot(found);
+  if ('code' in found) return cannot(share > 0 ? withZoneShare(found, share) : found);
   const command: Command = { ...base, replacements: [found.replacement.claim] };
   if (isTooRisky(command)) return cannot(tooRisky(command));
   return {
@@ -170,6 +170,30 @@ const idsOf = (candidates: readonly Candidate[]): readonly string[] => candidate
 /** Returns the part of the candidates' price that their removal does not save, in USD per hour. */
 export const lostBy = (candidates: readonly Candidate[], committed: MethodInput['committed']): number =>
   committed?.lost(idsOf(candidates)) ?? 0;
+
+/**
+ * Returns the share of the nodes' price that a move must save because it makes the zones of a NodePool less even. Returns 0 for
+ * other moves.
+ */
+export function zoneShare(
+  candidates: readonly Candidate[],
+  claims: readonly PlannedClaim[],
+  { pools, totals }: Pick<MethodInput, 'pools' | 'totals'>,
+): number {
+  const shares = [...new Set(claims.map(({ nodePool }) => nodePool))].map((name) => {
+    const { zoneBalance = 0 } = pools.get(name) ?? {};
+    if (zoneBalance === 0) return 0;
+    const leaving = candidates.flatMap(({ nodePool, zone }) => (nodePool.metadata.name === name ? (zone ?? []) : []));
+    const arriving = claims.flatMap((claim) => (claim.nodePool === name ? (singleZone(claim) ?? []) : []));
+    return worsensBalance(totals.get(name)?.zones, { leaving, arriving }) ? zoneBalance : 0;
+  });
+  return Math.max(0, ...shares);
+}
+
+const withZoneShare = (reason: Reason<DeclineCode>, share: number): Reason<DeclineCode> => ({
+  ...reason,
+  text: `${reason.text} that saves more than ${Number((share * 100).toFixed(2))} %, as a move to a zone with more nodes must`,
+});
 
 /** Returns an on-demand replacement if free commitments make it cheaper than the candidates and than all alternatives. */
 function coveredReplacement(replacement: Replacement, usdPerHour: number): Narrowed | undefined {

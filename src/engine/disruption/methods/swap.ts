@@ -26,6 +26,7 @@ import {
   poolApprovals,
   SPOT_FLEXIBILITY,
   validateConsolidation,
+  zoneShare,
 } from './consolidation.ts';
 
 const TIMEOUT_MS = 20_000;
@@ -174,7 +175,8 @@ async function trade(candidates: readonly Candidate[], input: MethodInput): Prom
     replacements,
     ...(lostUsdPerHour > 0 && { lostUsdPerHour }),
   };
-  if (savingsOf(command) - addedRiskOf(command) < LEAST_SAVINGS * costOf(candidates)) return undefined;
+  const leastSavings = Math.max(LEAST_SAVINGS, zoneShare(candidates, replacements, input));
+  if (savingsOf(command) - addedRiskOf(command) < leastSavings * costOf(candidates)) return undefined;
   const priced = withWorth(command, input);
   if ('code' in priced) return undefined;
   const views = evaluate(priced, input);

@@ -7,6 +7,7 @@ import { remembering } from '#lib';
 import type { EngineNode, PoolInput } from '../../model.ts';
 import { extrasUsdPerHour } from '../../node-extras.ts';
 import { isOwnedByDaemonSet, isTerminal } from '../../pods.ts';
+import { type ZoneCounts, zoneCounts } from '../../zone-balance.ts';
 import { nodePrice, rescheduleCost } from '../candidates/disruption-cost.ts';
 import { type Candidate, type Command, savingsOf } from '../command.ts';
 import { PricedTypes } from '../price-table.ts';
@@ -18,6 +19,8 @@ export const THRESHOLD = 1 / K;
 export interface PoolTotals {
   readonly usdPerHour: number;
   readonly disruption: number;
+  /** Number of its nodes by zone. */
+  readonly zones: ZoneCounts;
 }
 
 /** Returns the cost of each NodePool with a candidate, and the disruption cost of removing all its nodes. */
@@ -40,7 +43,7 @@ export function poolTotals(
         claimed.map((node) => nodePrice(node, types.type(node.labels[INSTANCE_TYPE_LABEL] ?? ''), extrasUsd)),
       );
       const disruption = sum(own.map((node) => known.get(node.providerId)?.rescheduleCost ?? costOfOther(node)));
-      return [name, { usdPerHour, disruption }] as const;
+      return [name, { usdPerHour, disruption, zones: zoneCounts(own) }] as const;
     }),
   );
 }

@@ -24,6 +24,7 @@ describe('a NodePolicy', () => {
     ['no labels', { nodePools: { matchLabels: {} } }, ['spec.nodePools']],
     ['an unknown mode', { mode: 'Dry' }, ['spec.mode']],
     ['an hour after 23', { windows: { allowed: [{ start: '24:00' }] } }, ['spec.windows.allowed[0].start']],
+    ['a share of the price above 100 %', { zones: { balance: '101%' } }, ['spec.zones.balance']],
     ['no window', { windows: { allowed: [] } }, ['spec.windows.allowed']],
   ])('is rejected with %s', (_, spec, fields) => {
     expect(causes(spec)).toEqual(fields);

@@ -33,8 +33,8 @@ const deletion = (...candidates: readonly Candidate[]) => ({
   replacements: [],
 });
 
-const totals = (of: Readonly<Record<string, PoolTotals>>): ReadonlyMap<string, PoolTotals> =>
-  new Map(Object.entries(of));
+const totals = (of: Readonly<Record<string, Omit<PoolTotals, 'zones'>>>): ReadonlyMap<string, PoolTotals> =>
+  new Map(Object.entries(of).map(([name, total]) => [name, { ...total, zones: new Map() }]));
 
 describe('a score', () => {
   it.each([

@@ -1,0 +1,269 @@
+/**
+ * Distributes new nodes over zones. Among the zones in which a node costs at most a share more than in the cheapest zone, a node
+ * is launched in the zone with the fewest nodes of its NodePool. The price of a plan therefore grows at most by this share.
+ */
+import { BALANCED_ZONE_ANNOTATION, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
+import { surplusUsdPerHour } from './cpu-credits.ts';
+import {
+  allocatable,
+  compareText,
+  compatibleOfferings,
+  isReserved,
+  requirementsOf,
+  satisfiesMinValues,
+  weighedUsdPerHour,
+} from './instance-types.ts';
+import type { EngineNode, InstanceType, Offering, PlannedClaim, PlannedZone, PoolInput, Requirement } from './model.ts';
+import { Requirements } from './requirements.ts';
+import { amountIn, fits } from './resources.ts';
+import { ValueSet } from './value-set.ts';
+
+/** Relative rounding error of prices. */
+const ROUNDING = 1e-9;
+
+/** Number of nodes by zone. */
+export type ZoneCounts = ReadonlyMap<string, number>;
+
+const NO_COUNTS: ZoneCounts = new Map();
+
+/** Returns the number of nodes by zone. Nodes without a zone are not launched yet. */
+export function zoneCounts(nodes: Iterable<Pick<EngineNode, 'labels'>>): ZoneCounts {
+  const counts = new Map<string, number>();
+  for (const { labels } of nodes) {
+    const zone = labels[ZONE_LABEL];
+    if (zone !== undefined) add(counts, zone);
+  }
+  return counts;
+}
+
+const add = (counts: Map<string, number>, zone: string): void => void counts.set(zone, (counts.get(zone) ?? 0) + 1);
+
+interface BalanceInput {
+  readonly pools: readonly PoolInput[];
+  /** Nodes that stay. */
+  readonly nodes: readonly EngineNode[];
+}
+
+/** Returns the claims with a zone for each claim of a NodePool with balance that could be launched in several zones. */
+export function balanceZones(claims: readonly PlannedClaim[], { pools, nodes }: BalanceInput): readonly PlannedClaim[] {
+  const balanced = new Map(
+    pools.filter(({ zoneBalance = 0 }) => zoneBalance > 0).map((pool) => [pool.nodePool.metadata.name, pool]),
+  );
+  if (!claims.some(({ nodePool }) => balanced.has(nodePool))) return claims;
+  const byPool = Map.groupBy(nodes, ({ labels }) => labels[NODEPOOL_LABEL]);
+  const counts = new Map<string, Map<string, number>>();
+  const countsOf = (name: string): Map<string, number> => {
+    const known = counts.get(name) ?? new Map(zoneCounts(byPool.get(name) ?? []));
+    counts.set(name, known);
+    return known;
+  };
+  const choices = new ZoneChoices(balanced);
+  const all = new Map(zoneCounts(nodes));
+  const count = ({ nodePool }: PlannedClaim, zone: string | undefined): void => {
+    if (zone === undefined) return;
+    add(countsOf(nodePool), zone);
+    add(all, zone);
+  };
+  // claims with only one possible zone count first, because the others can compensate for them
+  const free = new Set(claims.filter((claim) => choices.of(claim).length > 1));
+  for (const claim of claims) if (!free.has(claim)) count(claim, choices.of(claim)[0]?.zone ?? singleZone(claim));
+  return claims.map((claim) => {
+    if (!free.has(claim)) return claim;
+    const chosen = emptiest(choices.of(claim), countsOf(claim.nodePool), all);
+    count(claim, chosen.zone);
+    return chosen.launch(claim);
+  });
+}
+
+/** Returns the only zone that the requirements of a claim allow, if there is only one. */
+export const singleZone = ({ requirements }: Pick<PlannedClaim, 'requirements'>): string | undefined => {
+  const { operator, values: [zone, ...others] = [] } = requirements.find(({ key }) => key === ZONE_LABEL) ?? {};
+  return operator === 'In' && others.length === 0 ? zone : undefined;
+};
+
+/** Returns the zone with the fewest nodes of the NodePool. For equal zones, returns the cheapest, then the emptiest. */
+function emptiest(choices: readonly ZoneChoice[], own: ZoneCounts, all: ZoneCounts): ZoneChoice {
+  const rank = ({ zone, usd }: ZoneChoice): readonly number[] => [own.get(zone) ?? 0, usd, all.get(zone) ?? 0];
+  return choices.reduce((best, each) => (isLess(rank(each), rank(best)) ? each : best));
+}
+
+function isLess(one: readonly number[], other: readonly number[]): boolean {
+  const at = one.findIndex((value, index) => value !== other[index]);
+  return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
+}
+
+interface Launchable {
+  readonly type: InstanceType;
+  readonly offering: Offering;
+  readonly usd: number;
+}
+
+/** Launch of a claim in one zone. */
+class ZoneChoice {
+  readonly zone: string;
+  /** Cheapest offering of each type in the zone, cheapest first. */
+  readonly #types: readonly Launchable[];
+  readonly #cheapest: { readonly zone: string; readonly usd: number };
+  #requirements: readonly Requirement[] | undefined;
+
+  constructor(zone: string, types: readonly Launchable[], cheapest: { readonly zone: string; readonly usd: number }) {
+    this.zone = zone;
+    this.#types = types;
+    this.#cheapest = cheapest;
+  }
+
+  /** Price with spot risk and surplus CPU credits, in USD per hour. */
+  get usd(): number {
+    return usdOf(this.#types);
+  }
+
+  launch(claim: PlannedClaim): PlannedClaim {
+    const { zone } = this;
+    const [best] = this.#types;
+    if (best === undefined) return claim;
+    const addedUsdPerHour = this.usd - this.#cheapest.usd;
+    const planned: PlannedZone = {
+      name: zone,
+      cheapest: addedUsdPerHour > 0 ? this.#cheapest.zone : zone,
+      addedUsdPerHour,
+    };
+    // these fields belong to the previous type
+    const { listUsdPerHour: _, spotRiskUsdPerHour: __, surplusUsdPerHour: ___, ...rest } = claim;
+    const { usdPerHour, listUsdPerHour, spotRiskUsdPerHour } = best.offering;
+    const surplusUsd = surplusUsdPerHour(best.type, amountIn(claim.requests, 'cpu'));
+    return {
+      ...rest,
+      instanceTypes: this.#types.map(({ type }) => type.name),
+      requirements: this.#narrowed(claim),
+      annotations: { ...claim.annotations, [BALANCED_ZONE_ANNOTATION]: choiceText(planned) },
+      cheapest: best.type.name,
+      usdPerHour,
+      ...(listUsdPerHour !== undefined && { listUsdPerHour }),
+      ...(spotRiskUsdPerHour !== undefined && { spotRiskUsdPerHour }),
+      ...(surplusUsd > 0 && { surplusUsdPerHour: surplusUsd }),
+      zone: planned,
+    };
+  }
+
+  #narrowed({ requirements }: PlannedClaim): readonly Requirement[] {
+    const names = this.#types.map(({ type }) => type.name);
+    this.#requirements ??= Requirements.fromRequirements(requirements)
+      .and(ZONE_LABEL, ValueSet.in([this.zone]))
+      .and(INSTANCE_TYPE_LABEL, ValueSet.in(names))
+      .toApi();
+    return this.#requirements;
+  }
+}
+
+const usdOf = ([best]: readonly Launchable[]): number => best?.usd ?? Number.POSITIVE_INFINITY;
+
+/** Zones of claims. Claims with the same requirements share them. */
+class ZoneChoices {
+  readonly #pools: ReadonlyMap<string, PoolInput>;
+  readonly #known = new Map<readonly Requirement[], readonly ZoneChoice[]>();
+
+  constructor(pools: ReadonlyMap<string, PoolInput>) {
+    this.#pools = pools;
+  }
+
+  /** Returns the zones within the share, or one element or none if the zone of the claim does not depend on balance. */
+  of(claim: PlannedClaim): readonly ZoneChoice[] {
+    const pool = this.#pools.get(claim.nodePool);
+    if (pool === undefined) return [];
+    const known = this.#known.get(claim.requirements);
+    if (known !== undefined) return known;
+    const names = new Set(claim.instanceTypes);
+    const types = pool.instanceTypes.filter(({ name }) => names.has(name));
+    const found = zonesFor(claim, types, pool.zoneBalance ?? 0);
+    const dependsOnRequests = types.some(
+      ({ cpuCredits, offerings }) => cpuCredits !== undefined || offerings.some(isOverridden),
+    );
+    if (!dependsOnRequests) this.#known.set(claim.requirements, found);
+    return found;
+  }
+}
+
+const isOverridden = ({ capacityOverride, overheadOverride }: Offering): boolean =>
+  capacityOverride !== undefined || overheadOverride !== undefined;
+
+function zonesFor(claim: PlannedClaim, types: readonly InstanceType[], share: number): readonly ZoneChoice[] {
+  const requirements = Requirements.fromRequirements(claim.requirements);
+  // reservations and minimum numbers of zones decide about the zone
+  if (requirements.get(ZONE_LABEL).minValues !== undefined) return [];
+  const byZone = new Map<string, Map<InstanceType, Launchable>>();
+  for (const type of types) {
+    const surplusUsd = surplusUsdPerHour(type, amountIn(claim.requests, 'cpu'));
+    for (const offering of compatibleOfferings(type, requirements)) {
+      if (isReserved(offering)) return [];
+      if (isOverridden(offering) && !fits(claim.requests, allocatable(type, offering))) continue;
+      const zone = requirementsOf(offering).get(ZONE_LABEL).any();
+      const usd = weighedUsdPerHour(offering) + surplusUsd;
+      const there = byZone.get(zone) ?? new Map<InstanceType, Launchable>();
+      if (usd < (there.get(type)?.usd ?? Number.POSITIVE_INFINITY)) there.set(type, { type, offering, usd });
+      byZone.set(zone, there);
+    }
+  }
+  const zones = [...byZone]
+    .map(([zone, found]) => ({ zone, types: [...found.values()].sort(cheaperFirst) }))
+    .filter((each) => hasMinValues(each.types, requirements))
+    .sort((a, b) => usdOf(a.types) - usdOf(b.types) || compareText(a.zone, b.zone));
+  const [first] = zones;
+  if (first === undefined) return [];
+  const cheapest = { zone: first.zone, usd: usdOf(first.types) };
+  const most = cheapest.usd * (1 + share) * (1 + ROUNDING);
+  return zones
+    .filter((each) => usdOf(each.types) <= most)
+    .map((each) => new ZoneChoice(each.zone, each.types, cheapest));
+}
+
+const cheaperFirst = (a: Launchable, b: Launchable): number => a.usd - b.usd || compareText(a.type.name, b.type.name);
+
+const hasMinValues = (found: readonly Launchable[], requirements: Requirements): boolean =>
+  satisfiesMinValues(
+    found.map(({ type }) => type),
+    requirements,
+  ).unsatisfied.length === 0;
+
+/** Returns the reason for the zone of a claim. */
+const choiceText = ({ cheapest, addedUsdPerHour }: PlannedZone): string =>
+  addedUsdPerHour > 0 ? `${cheapest} costs $${addedUsdPerHour.toFixed(4)} less per hour` : 'no zone costs less';
+
+/**
+ * Returns the number of claims by zone, and the extra price, for example
+ * "us-west-2a 4, us-west-2b 3, us-west-2c 3; the cheapest zones alone would be us-west-2b 10, for $0.0110 less per hour".
+ * Returns undefined if balance chose no zone.
+ */
+export function zonesText(claims: readonly Pick<PlannedClaim, 'zone'>[]): string | undefined {
+  const zones = claims.flatMap(({ zone }) => zone ?? []);
+  if (zones.length === 0) return undefined;
+  const chosen = listText(zones.map(({ name }) => name));
+  const addedUsd = zones.reduce((sum, { addedUsdPerHour }) => sum + addedUsdPerHour, 0);
+  if (addedUsd <= 0) return chosen;
+  const cheapest = listText(zones.map((zone) => zone.cheapest));
+  return `${chosen}; the cheapest zones alone would be ${cheapest}, for $${addedUsd.toFixed(4)} less per hour`;
+}
+
+const listText = (names: readonly string[]): string =>
+  [...Map.groupBy(names, (name) => name)]
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([name, { length }]) => `${name} ${length}`)
+    .join(', ');
+
+/** Returns true if a move makes the numbers of nodes by zone less even. */
+export function worsensBalance(
+  counts: ZoneCounts = NO_COUNTS,
+  { leaving, arriving }: { readonly leaving: readonly string[]; readonly arriving: readonly string[] },
+): boolean {
+  const after = new Map(counts);
+  for (const zone of leaving) after.set(zone, (after.get(zone) ?? 0) - 1);
+  for (const zone of arriving) add(after, zone);
+  const zones = [...after.keys()];
+  return unevenness(zones, after) > unevenness(zones, counts) + ROUNDING;
+}
+
+/** Returns the variance of the numbers of nodes. */
+function unevenness(zones: readonly string[], counts: ZoneCounts): number {
+  const numbers = zones.map((zone) => counts.get(zone) ?? 0);
+  const mean = numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+  return numbers.reduce((sum, number) => sum + (number - mean) ** 2, 0);
+}
