@@ -252,7 +252,14 @@ export interface Node extends KubeObject {
     readonly capacity?: QuantityList;
     readonly allocatable?: QuantityList;
     readonly conditions?: readonly Condition[];
-    readonly nodeInfo?: unknown;
+    readonly nodeInfo?: {
+      readonly architecture?: string;
+      /** Changes with each boot of the machine. */
+      readonly bootID?: string;
+      readonly kubeletVersion?: string;
+      readonly operatingSystem?: string;
+      readonly osImage?: string;
+    };
     readonly addresses?: unknown;
   };
 }

@@ -1,5 +1,6 @@
 /** NodePolicy: settings for NodePools that the kinds of Karpenter have no field for, in sections. */
 import { KARPENTER_TS_GROUP } from './labels.ts';
+import { repairErrors, repairSection } from './policy-repair.ts';
 import { choice, type Declared, list, object, optional, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
@@ -98,7 +99,12 @@ const zones = object(
 );
 
 /** Sections of a policy. A section that two policies set for a NodePool comes from one of them as a whole. */
-const sections = { mode: optional(mode), windows: optional(windows), zones: optional(zones) };
+const sections = {
+  mode: optional(mode),
+  repair: optional(repairSection),
+  windows: optional(windows),
+  zones: optional(zones),
+};
 
 const nodePolicySpec = object(
   { nodePools: optional(nodePools), ...sections },
@@ -135,6 +141,7 @@ const SECTION_ERRORS: {
     const error = timeZone === undefined ? undefined : timeZoneError(timeZone);
     return error === undefined ? [] : [`timeZone: ${error}`];
   },
+  repair: repairErrors,
 };
 
 /** Returns the errors of the sections that the API server cannot detect, with the path of the field. */

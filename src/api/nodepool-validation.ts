@@ -25,7 +25,7 @@ export function nodePoolErrors(pool: NodePool): string[] {
       'template.spec.terminationGracePeriod': spec.terminationGracePeriod,
       'disruption.consolidateAfter': pool.spec.disruption?.consolidateAfter,
     }),
-    ...budgetErrors(pool.spec.disruption?.budgets ?? []),
+    ...budgetErrors(pool.spec.disruption?.budgets ?? [], 'disruption.budgets'),
     ...limitErrors(pool.spec.limits ?? {}),
     ...replicasErrors(pool.spec.replicas ?? 0),
   ];
@@ -66,18 +66,24 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): string
 const byteLength = (text: string): number => new TextEncoder().encode(text).length;
 
 /** Checks the ranges of durations, because the API server accepts any number of digits. */
-const durationErrors = (fields: Readonly<Record<string, string | undefined>>): string[] =>
+export const durationErrors = (fields: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries(fields).flatMap(([field, text]) =>
     failureOf(() => durationOrNever(text)).map((detail) => `invalid value: ${detail} in ${field}`),
   );
 
-/** Checks schedules, because the API server accepts any five words. An invalid budget would allow no disruption. */
-const budgetErrors = (budgets: NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>): string[] =>
+/**
+ * Checks schedules, because the API server accepts any five words. An invalid budget would allow no disruption.
+ * @param path path of the list of budgets
+ */
+export const budgetErrors = (
+  budgets: readonly { readonly schedule?: string; readonly duration?: string }[],
+  path: string,
+): string[] =>
   budgets.flatMap(({ schedule, duration }, at) => [
     ...failureOf(() => schedule === undefined || parseCron(schedule)).map(
-      (detail) => `invalid value: ${detail} in disruption.budgets[${at}].schedule`,
+      (detail) => `invalid value: ${detail} in ${path}[${at}].schedule`,
     ),
-    ...durationErrors({ [`disruption.budgets[${at}].duration`]: duration }),
+    ...durationErrors({ [`${path}[${at}].duration`]: duration }),
   ]);
 
 /** Checks quantities, because the API server accepts exponents with a fraction. */

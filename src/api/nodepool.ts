@@ -11,10 +11,10 @@ import {
   quantityMap,
   rule,
   stringMap,
-  text,
 } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import {
+  budgetFields,
   conditions,
   duration,
   durationOrNeverField,
@@ -23,16 +23,14 @@ import {
   mapKeyRules,
   nodeClassRef,
   nodeRequirements,
+  scheduleWithDuration,
   taints,
 } from './shapes.ts';
 
+const { nodes, schedule, duration: activeFor } = budgetFields;
+
 const budget = object({
-  nodes: text({
-    description:
-      'Maximum number of nodes that may be disrupted at the same time: a number such as `5`, or a percentage of the nodes of the NodePool such as `10%`, rounded up.',
-    default: '10%',
-    pattern: '^((100|[0-9]{1,2})%|[0-9]+)$',
-  }),
+  nodes,
   reasons: optional(
     list(choice(['Underutilized', 'Empty', 'Drifted']), {
       description:
@@ -41,19 +39,8 @@ const budget = object({
       maxItems: 50,
     }),
   ),
-  schedule: optional(
-    text({
-      description:
-        'Start times of the budget in UTC: five cron fields, or a shortcut such as `@daily`. If it is not set, the budget is always active.',
-      pattern: '^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$',
-    }),
-  ),
-  duration: optional(
-    text({
-      description: 'Duration for which the budget is active after each start time, in hours and minutes.',
-      pattern: '^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$',
-    }),
-  ),
+  schedule,
+  duration: activeFor,
 });
 
 const disruption = object(
@@ -75,7 +62,7 @@ const disruption = object(
         default: [{ nodes: '10%' }],
         merge: 'atomic',
         maxItems: 50,
-        rules: [rule('self.all(x, has(x.schedule) == has(x.duration))', "'schedule' must be set with 'duration'")],
+        rules: [scheduleWithDuration],
       }),
     ),
   },

@@ -29,6 +29,34 @@ export const duration = (description: string) => text({ description, pattern: DU
 export const durationOrNeverField = (description: string, fallback?: string) =>
   text({ description, pattern: DURATION_OR_NEVER, ...defined({ default: fallback }) });
 
+/** Fields of a limit on the number of nodes that may be unavailable at a time. */
+export const budgetFields = {
+  nodes: text({
+    description:
+      'Maximum number of nodes that may be disrupted at the same time: a number such as `5`, or a percentage of the nodes of the NodePool such as `10%`, rounded up.',
+    default: '10%',
+    pattern: '^((100|[0-9]{1,2})%|[0-9]+)$',
+  }),
+  schedule: optional(
+    text({
+      description:
+        'Start times of the budget in UTC: five cron fields, or a shortcut such as `@daily`. If it is not set, the budget is always active.',
+      pattern: '^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$',
+    }),
+  ),
+  duration: optional(
+    text({
+      description: 'Duration for which the budget is active after each start time, in hours and minutes.',
+      pattern: '^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$',
+    }),
+  ),
+};
+
+export const scheduleWithDuration = rule(
+  'self.all(x, has(x.schedule) == has(x.duration))',
+  "'schedule' must be set with 'duration'",
+);
+
 const taint = object({
   key: text({ description: 'Key of the taint.', minLength: 1, pattern: QUALIFIED_NAME }),
   value: optional(text({ description: 'Value of the taint.', pattern: QUALIFIED_NAME })),

@@ -103,6 +103,7 @@ export function measuredProvider(provider: CloudProvider, metrics: AwsMetrics): 
     typeTerms: (nodePool, type) => provider.typeTerms?.(nodePool, type),
     launchAnswer: (claim) => provider.launchAnswer?.(claim),
     create: time('Create', (claim, adjust) => provider.create(claim, adjust)),
+    reboot: time('Reboot', (claim) => provider.reboot(claim)),
     delete: time('Delete', (claim) => provider.delete(claim)),
     get: time('Get', (providerId) => provider.get(providerId)),
     list: time('List', () => provider.list()),

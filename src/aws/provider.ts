@@ -288,6 +288,10 @@ export class Ec2Provider implements CloudProvider {
     }
   }
 
+  async reboot(claim: NodeClaim): Promise<void> {
+    await this.#options.instances.reboot(instanceIdOf(claim.status?.providerID));
+  }
+
   async get(providerId: string): Promise<NodeClaim> {
     return this.#describe(await this.#options.instances.get(instanceIdOf(providerId)), new Map());
   }

@@ -2,7 +2,16 @@
 
 import type { TopologySpreadConstraint } from '#api/objects';
 import type { ConsolidationMode, PackingMode } from '#api/values';
-import { budgetErrors, type MethodReview, type PassInput, review, Simulator, simulateOn } from '#engine/disruption';
+import { REPAIR_RULES } from '#aws/node-classes';
+import {
+  budgetErrors,
+  type MethodReview,
+  type PassInput,
+  type RepairSettings,
+  review,
+  Simulator,
+  simulateOn,
+} from '#engine/disruption';
 import { type PoolInput, podKey, type Snapshot, type SolveOptions } from '#engine/model';
 import { bufferOutcomes, isVirtual, solve } from '#engine/solve';
 import {
@@ -12,6 +21,7 @@ import {
   nominateNode,
   passOf,
   placedPods,
+  repairSettingsOf,
   simulationSnapshot,
 } from '#planner';
 import { CORE_GATES, parseGates, unknownGates } from '#process/settings';
@@ -93,6 +103,8 @@ export interface SceneOptions {
 
 interface Scene extends Pick<World, 'notes' | 'unknown'>, Start {
   readonly pass: PassInput;
+  /** Returns the settings of repairs in force for the nodes of a NodePool. */
+  readonly repairSettingsOf: (pool: string) => RepairSettings;
 }
 
 /** @throws InputError with the document and the field */
@@ -154,6 +166,7 @@ export async function sceneOf(options: SceneOptions): Promise<Scene> {
     snapshot,
     pools: allPools,
     passOn,
+    repairSettingsOf: repairSettingsOf(cluster.stores, REPAIR_RULES),
     notes: [...notes, ...unread, ...(settings.featureGates.staticCapacity ? [] : leftAlone(allPools))],
   };
 }

@@ -1,8 +1,15 @@
 /** Command `karpenter explain`. Shows whether nodes would be disrupted, or the reason why not. */
 import { Command } from 'commander';
 import { poolNameOf } from '#api/objects';
-import { REPAIR_RULES } from '#aws/node-classes';
-import { repairsIn, surveyHealth, type Verdict, verdictsOf, withRepairs } from '#engine/disruption';
+import {
+  healthObstacle,
+  type RepairSettings,
+  repairsIn,
+  surveyHealth,
+  type Verdict,
+  verdictsOf,
+  withRepairs,
+} from '#engine/disruption';
 import type { StateNode } from '#engine/model';
 import { blockersCommand } from './blockers.ts';
 import { budgetsCommand } from './budgets.ts';
@@ -43,24 +50,22 @@ export async function explainNodes(
   const { nodes, nowMs } = scene.pass;
   const verdicts = withRepairs(
     verdictsOf(nodes, reviews, nowMs),
-    options.featureGates.NodeRepair ? repairsOf(nodes) : new Map(),
+    options.featureGates.NodeRepair ? repairsOf(nodes, scene.repairSettingsOf) : new Map(),
   );
   const known = unknown.length === 0 ? verdicts : verdicts.map((verdict) => ({ ...verdict, unknown }));
   return { verdicts: known, notes: [...notes, ...notKnown(unknown)] };
 }
 
-/** Returns the repairs of unhealthy nodes, which need the feature gate NodeRepair. */
-function repairsOf(nodes: readonly StateNode[]): ReturnType<typeof repairsIn> {
+/** Returns the repairs of unhealthy nodes, which need the feature gate NodeRepair. Manifests do not show budgets in use. */
+function repairsOf(nodes: readonly StateNode[], settingsOf: (pool: string) => RepairSettings) {
   const survey = surveyHealth(
     nodes.flatMap(({ node }) => node ?? []),
-    () => REPAIR_RULES,
+    (node) => settingsOf(poolNameOf(node)).rules,
   );
-  const managed = new Map(
-    nodes.flatMap(({ node, nodeClaim }) => (node && nodeClaim ? [[node, nodeClaim] as const] : [])),
-  );
+  const claims = new Map(nodes.flatMap(({ node, nodeClaim }) => (node && nodeClaim ? [[node, nodeClaim]] : [])));
   return repairsIn(survey, (node) => {
-    const claim = managed.get(node);
-    return claim && poolNameOf(claim);
+    const claim = claims.get(node);
+    return claim && { obstacle: healthObstacle(node, poolNameOf(claim), survey) };
   });
 }
 

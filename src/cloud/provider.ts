@@ -73,6 +73,9 @@ export interface CloudProvider {
   /** Terminates the claim's instance. @throws NodeClaimNotFound if the instance no longer exists */
   delete(claim: NodeClaim): Promise<void>;
 
+  /** Restarts the claim's instance, which keeps its addresses and disks. @throws NodeClaimNotFound if it no longer exists */
+  reboot(claim: NodeClaim): Promise<void>;
+
   /** @throws NodeClaimNotFound if the instance does not exist */
   get(providerId: string): Promise<NodeClaim>;
 

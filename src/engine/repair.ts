@@ -6,12 +6,14 @@ import {
   labelOf,
   type Node,
   poolNameOf,
+  type REPAIR_ACTIONS,
+  type RepairSection,
   ZONE_LABEL,
 } from '#api/objects';
-import { defined, own, timeOf, timestamp } from '#lib';
+import { readDurationOrNever } from '#api/values';
+import { defined, messageOf, own, timeOf, timestamp } from '#lib';
+import { type Budget, budgetValue } from './disruption/budgets/budgets.ts';
 
-/** Actions on an unhealthy node. `Reboot` is followed by `Replace` if the node stays unhealthy. */
-export const REPAIR_ACTIONS = ['Replace', 'Reboot', 'None'] as const;
 export type RepairAction = (typeof REPAIR_ACTIONS)[number];
 
 /** Rule for one status of a condition of nodes. */
@@ -27,6 +29,42 @@ export interface RepairRule {
   /** Time for which PodDisruptionBudgets and `do-not-disrupt` hold the pods of the node. Default: 0, as in Karpenter. */
   readonly graceMs?: number;
 }
+
+/** Settings of the repair of the nodes of a NodePool. */
+export interface RepairSettings {
+  readonly rules: readonly RepairRule[];
+  /** Limits on nodes that are unavailable at a time. Undefined without a limit. */
+  readonly budgets?: readonly Budget[];
+}
+
+const DEFAULT_BUDGETS: readonly Budget[] = [{ nodes: '10%' }];
+
+/**
+ * Returns the settings of a section of a policy. An invalid duration counts as the default, and the policy's condition names it.
+ * @param defaults rules of the provider
+ */
+export function repairSettings(section: RepairSection | undefined, defaults: readonly RepairRule[]): RepairSettings {
+  if (section === undefined) return { rules: defaults };
+  const graceOf = (type: string, text: string | undefined): number =>
+    finite(text) ?? (type === 'Ready' ? 0 : (finite(section.gracePeriod) ?? 0));
+  const own = (section.conditions ?? []).map(
+    ({ type, status, reasons, toleration, action, gracePeriod }): RepairRule => ({
+      conditionType: type,
+      conditionStatus: status,
+      ...defined({ reasons, action }),
+      tolerationMs: finite(toleration) ?? LONGEST_TOLERATION_MS,
+      graceMs: graceOf(type, gracePeriod),
+    }),
+  );
+  const inherited = defaults.map((rule) => ({ ...rule, graceMs: graceOf(rule.conditionType, undefined) }));
+  return { rules: [...own, ...inherited], budgets: section.budgets ?? DEFAULT_BUDGETS };
+}
+
+/** Toleration with an invalid duration: longer than the defaults, because its author wants a rule of their own. */
+const LONGEST_TOLERATION_MS = 60 * 60_000;
+
+const finite = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : readDurationOrNever(text);
 
 /** Condition of a node that calls for a repair. */
 export interface Ailment {
@@ -184,6 +222,24 @@ export function healthObstacle(
 const MANY_IN_CLUSTER = 'more then 20% nodes are unhealthy in the cluster';
 const MANY_IN_POOL = 'more than 20% nodes are unhealthy in the nodepool';
 
+/**
+ * Returns the obstacle of the budgets, or undefined if they allow one more repair.
+ * @param nodes number of nodes of the NodePool, and of those that are already unavailable
+ */
+export function budgetObstacle(
+  budgets: readonly Budget[],
+  { total, away }: { readonly total: number; readonly away: number },
+  nowMs: number,
+): RepairObstacle | undefined {
+  try {
+    const allowed = Math.min(...budgets.map((budget) => budgetValue(budget, total, nowMs)));
+    if (away < allowed) return undefined;
+    return { code: 'budget', text: `${away} of ${total} nodes are being disrupted, ${allowed} allowed` };
+  } catch (error) {
+    return { code: 'budget', text: messageOf(error) };
+  }
+}
+
 const outageText = ({ zone, unhealthy, total, firstMs, lastMs }: Outage): string =>
   `${unhealthy} of ${total} nodes in zone ${zone} became unhealthy between ${timestamp(firstMs)} and ${timestamp(lastMs)}`;
 
@@ -203,17 +259,16 @@ export interface NodeRepair {
 
 /**
  * Returns the repairs of all unhealthy nodes, by name of the node.
- * @param poolOf returns the name of a node's NodePool, empty without a NodePool, or undefined if the node is not managed
+ * @param judge returns the obstacle to a repair, or undefined if the node is not managed
  */
 export function repairsIn(
   survey: HealthSurvey,
-  poolOf: (node: Node) => string | undefined,
-  obstacleOf = healthObstacle,
+  judge: (node: Node) => { readonly obstacle: RepairObstacle | undefined } | undefined,
 ): ReadonlyMap<string, NodeRepair> {
   const repairs = new Map<string, NodeRepair>();
   for (const [node, ailment] of survey.ailments) {
-    const pool = poolOf(node);
-    if (pool !== undefined) repairs.set(node.metadata.name, describeRepair(ailment, obstacleOf(node, pool, survey)));
+    const judged = judge(node);
+    if (judged !== undefined) repairs.set(node.metadata.name, describeRepair(ailment, judged.obstacle));
   }
   return repairs;
 }

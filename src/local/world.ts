@@ -240,6 +240,7 @@ function systemInstances(count: number, aws: LocalAws, endpoint: string, launche
       zoneId: zoneIds.get(zone) ?? '',
       capacityType: 'on-demand',
       state: 'running',
+      boots: 0,
       launchedAt,
       imageId: '',
       imageName: 'amazon-eks-node-al2023',

@@ -24,4 +24,5 @@ export { blockersOf, methodsFor, type PassSettings, passOf } from './passes.ts';
 export { launchText, placedVerdict } from './pod-verdicts.ts';
 export { pendingPods, type Workload, workloadOf } from './pods.ts';
 export { type Catalogue, nodeExtras, type PoolProblem, poolInputs } from './pool-inputs.ts';
+export { repairSettingsOf } from './repair-settings.ts';
 export { takeSnapshot } from './snapshot.ts';

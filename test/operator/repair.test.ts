@@ -3,7 +3,8 @@
  * healthy.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition } from '#api/objects';
+import { getCondition, isFalse, type NodePolicy } from '#api/objects';
+import { partial } from '../support/partial.ts';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { apart, BRISK, budgetFor, leaks, pool } from './pools.ts';
 
@@ -56,6 +57,35 @@ describe('a node whose kubelet stops reporting', () => {
     expect(repairs).toHaveLength(1);
     expect(Date.parse(String(repairs[0]?.time))).toBeGreaterThanOrEqual(sinceMs + 30 * MINUTE);
     expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_unhealthy_disrupted_total\{condition="ready".*\} 1/);
+  }, 300_000);
+
+  it('is rebooted with the action of a NodePolicy, and keeps its instance and pods', async () => {
+    const [broken = ''] = await begin(2, ['--feature-gates=NodeRepair=true']);
+    await scenario.apply(
+      partial<NodePolicy>({
+        apiVersion: 'karpenter-ts.sh/v1alpha1',
+        kind: 'NodePolicy',
+        metadata: { name: 'reboot' },
+        spec: { repair: { conditions: [{ type: 'Ready', status: 'Unknown', toleration: '2m', action: 'Reboot' }] } },
+      }),
+    );
+    await silence(broken);
+    await scenario.until(
+      'a reboot',
+      () => scenario.log.some(({ message }) => message === 'rebooting unhealthy node'),
+      240_000,
+    );
+    await scenario.until(
+      'the end of the reboot',
+      async () => (await scenario.claims()).some((claim) => isFalse(claim, 'Rebooting')),
+      120_000,
+    );
+    const [claim] = (await scenario.claims()).filter((each) => isFalse(each, 'Rebooting'));
+    expect(claim && getCondition(claim, 'Rebooting')?.reason).toBe('RebootSucceeded');
+    expect(scenario.instances().map(({ id }) => id)).toContain(broken);
+    await scenario.until('running pods', async () => (await scenario.running('web')).length === 2, 60_000);
+    expect(await scenario.metrics()).toMatch(/karpenter_nodeclaims_rebooted_total\{.*outcome="success".*\} 1/);
+    expect(scenario.log.map(({ message }) => message)).not.toContain('deleting unhealthy node');
   }, 300_000);
 
   it('is kept while too many nodes are unhealthy', async () => {

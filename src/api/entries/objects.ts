@@ -230,6 +230,7 @@ export {
   PLACEMENT_GROUP_ID_LABEL,
   PLACEMENT_GROUP_PARTITION_LABEL,
   PRICE_OVERLAY_ANNOTATION,
+  REBOOT_BOOT_ID_ANNOTATION,
   REGION_LABEL,
   REGISTERED_LABEL,
   REQUESTED_DRA_DRIVERS_ANNOTATION,
@@ -264,6 +265,7 @@ export {
   readPause,
 } from '../pause.ts';
 export { desiredHealthy, neverAllowsEvictions } from '../pod-disruption-budget.ts';
+export { REPAIR_ACTIONS, type RepairSection } from '../policy-repair.ts';
 export { overruledSections, sectionFor } from '../policy-sections.ts';
 export {
   isRequestedByStatus,

@@ -5,6 +5,7 @@ import {
   DescribeInstancesCommand,
   type EC2Client,
   paginateDescribeInstances,
+  RebootInstancesCommand,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
 import { EC2_NODECLASS_LABEL, NODEPOOL_LABEL, type StringMap } from '#api/objects';
@@ -237,6 +238,17 @@ export class Instances {
       throw new Error(`terminating instance ${id}, ${messageOf(error)}`, { cause: error });
     }
     this.#known.set(id, { ...instance, state: 'shutting-down' });
+  }
+
+  /** @throws NodeClaimNotFound if the instance is terminated */
+  async reboot(id: string): Promise<void> {
+    const { state } = await this.get(id, { skipCache: true });
+    if (state !== 'running') throw new Error(`instance ${id} is ${state} and cannot be rebooted`);
+    try {
+      await this.#options.ec2.send(new RebootInstancesCommand({ InstanceIds: [id] }));
+    } catch (error) {
+      throw new Error(`rebooting instance ${id}, ${messageOf(error)}`, { cause: error });
+    }
   }
 
   /** @throws NodeClaimNotFound */

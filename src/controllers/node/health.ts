@@ -13,7 +13,8 @@ import {
   TERMINATION_TIMESTAMP_ANNOTATION,
   uidOf,
 } from '#api/objects';
-import type { RepairObstacle } from '#engine/disruption';
+import { readDurationOrNever } from '#api/values';
+import type { Ailment, RepairObstacle } from '#engine/disruption';
 import { readDeadline } from '#engine/drain';
 import { deleteExactly, unlessGone } from '#kube/client';
 import { after, type Outcome, type ReconcileContext, type Reconciler, settled } from '#kube/reconcilers';
@@ -28,9 +29,12 @@ import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
 import { snakeCase } from '../text.ts';
+import { isRebooting, Reboots } from './reboots.ts';
 import type { Repairs } from './repairs.ts';
 
 const BLOCKED_RETRY_MS = 5 * 60_000;
+/** Interval of checks whether a budget allows a repair. */
+const BUDGET_RETRY_MS = 60_000;
 /** Interval of checks while the cache is outdated. */
 const STALE_RETRY_MS = 10_000;
 
@@ -41,11 +45,13 @@ export class NodeHealth implements Reconciler<Node> {
   readonly concurrency: number;
   readonly #deps: Deps;
   readonly #repairs: Repairs;
+  readonly #reboots: Reboots;
   readonly #repaired: Counter<'condition' | 'nodepool' | 'capacity_type' | 'image_id'>;
 
   constructor(deps: Deps, repairs: Repairs) {
     this.#deps = deps;
     this.#repairs = repairs;
+    this.#reboots = new Reboots(deps);
     this.#repaired = deps.metrics.counter(NODECLAIMS_UNHEALTHY_DISRUPTED);
     // Creates the series of repaired conditions at the start. The values of the other labels are unknown before a repair.
     for (const { conditionType } of deps.cloud.repairPolicies)
@@ -58,34 +64,53 @@ export class NodeHealth implements Reconciler<Node> {
   }
 
   async reconcile(node: Node, { log }: ReconcileContext): Promise<Outcome> {
-    const { clock, cluster } = this.#deps;
+    const { clock, cluster, informers } = this.#deps;
     const [claim, ...others] = cluster.claimsOfNode(node);
-    const ailment = this.#repairs.ailmentOf(node);
-    if (claim === undefined || others.length > 0 || ailment === undefined) return settled;
+    if (claim === undefined || others.length > 0) return settled;
+    const ailment = this.#repairs.ailmentOf(node, poolNameOf(claim));
+    if (isRebooting(claim) && !claim.metadata.deletionTimestamp) {
+      // a paused operator reboots no instance
+      if (cluster.pause.of('disruption')) return after(PAUSED_RETRY_MS);
+      const outcome = await this.#reboots.follow(node, claim, ailment, log);
+      // the cached NodeClaim does not show the end of the reboot yet
+      return outcome ?? after(STALE_RETRY_MS);
+    }
+    if (ailment === undefined) return settled;
     const waitMs = ailment.dueMs - clock.now();
     if (waitMs > 0) return after(waitMs);
 
     // the share of unhealthy nodes is counted in the cache
-    if (isStale(this.#deps.informers, NODE)) return after(STALE_RETRY_MS);
-    const obstacle = this.#repairs.obstacle(node, poolNameOf(claim));
+    if (isStale(informers, NODE)) return after(STALE_RETRY_MS);
+    const obstacle = this.#repairs.obstacle(node, claim);
     if (obstacle?.code === 'paused') return after(PAUSED_RETRY_MS);
     if (obstacle !== undefined) {
       this.#publishBlocked(node, claim, obstacle);
-      return after(BLOCKED_RETRY_MS);
+      return after(obstacle.code === 'budget' ? BUDGET_RETRY_MS : BLOCKED_RETRY_MS);
     }
-    if (!(await this.#isStillUnhealthy(node))) return after(STALE_RETRY_MS);
-    await this.#stampDeadline(claim);
-    if (!claim.metadata.deletionTimestamp) await this.#replace(node, claim, ailment.condition, log);
-    return settled;
+    const takeBack = this.#repairs.begin(claim);
+    if (!(await this.#isStillUnhealthy(node, claim))) {
+      takeBack();
+      return after(STALE_RETRY_MS);
+    }
+    return this.#repair(node, claim, ailment, log);
   }
 
   /** Reads the Node from the API server, because its recovery may be newer than the cache. */
-  async #isStillUnhealthy({ metadata }: Node): Promise<boolean> {
+  async #isStillUnhealthy({ metadata }: Node, claim: NodeClaim): Promise<boolean> {
     const { client, clock } = this.#deps;
     const current = await client.find(NODE, metadata);
     if (current === undefined || current.metadata.uid !== metadata.uid) return false;
-    const ailment = this.#repairs.ailmentOf(current);
+    const ailment = this.#repairs.ailmentOf(current, poolNameOf(claim));
     return ailment !== undefined && ailment.dueMs <= clock.now();
+  }
+
+  async #repair(node: Node, claim: NodeClaim, ailment: Ailment, log: Logger): Promise<Outcome> {
+    const isLeaving = claim.metadata.deletionTimestamp !== undefined;
+    if (ailment.rule.action === 'Reboot' && !isLeaving && this.#reboots.isPossible(node, claim))
+      return this.#reboots.start(node, claim, ailment, log);
+    await this.#stampDeadline(claim, ailment.rule.graceMs ?? 0);
+    if (!isLeaving) await this.#replace(node, claim, ailment.condition, log);
+    return settled;
   }
 
   #publishBlocked(node: Node, claim: NodeClaim, { text: message }: RepairObstacle): void {
@@ -95,12 +120,14 @@ export class NodeHealth implements Reconciler<Node> {
     }
   }
 
-  /** Sets the drain deadline to the current time, because an unhealthy node may not run its pods. */
-  async #stampDeadline(claim: NodeClaim): Promise<void> {
+  /** Sets the drain deadline to the end of the grace period. Without one, it is now: an unhealthy node may not run its pods. */
+  async #stampDeadline(claim: NodeClaim, graceMs: number): Promise<void> {
     const { client, clock } = this.#deps;
     // replaces a deadline in the future, and a deadline that cannot be parsed, which would keep the node forever
-    if (readDeadline(claim) <= clock.now()) return;
-    const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: timestamp(clock.now()) };
+    const ownMs = readDurationOrNever(claim.spec.terminationGracePeriod) ?? graceMs;
+    const deadlineMs = clock.now() + Math.min(graceMs, ownMs);
+    if (readDeadline(claim) <= deadlineMs) return;
+    const annotations = { [TERMINATION_TIMESTAMP_ANNOTATION]: timestamp(deadlineMs) };
     await unlessGone(client.patch(NODE_CLAIM, claim.metadata, { metadata: { annotations } }));
   }
 

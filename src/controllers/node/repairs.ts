@@ -1,23 +1,35 @@
 /** Reviews the repair of nodes, for the controller of repairs and for views. */
-import { type Node, pauseText, poolNameOf } from '#api/objects';
+import { isTrue, type Node, type NodeClaim, pauseText, poolNameOf, uidOf } from '#api/objects';
 import {
   type Ailment,
   ailmentOf,
+  budgetObstacle,
   type HealthSurvey,
   healthObstacle,
   type NodeRepair,
   type RepairObstacle,
+  type RepairSettings,
   repairsIn,
   surveyHealth,
 } from '#engine/disruption';
+import { repairSettingsOf } from '#planner';
+import { CLAIMS_BY_NODE_POOL } from '#state';
 import type { Deps } from '../deps.ts';
 import { Onsets } from './onsets.ts';
+import { isRebooting } from './reboots.ts';
+
+/** Time within which the cache shows that a repair has begun. */
+const BEGUN_MS = 60_000;
+
+type RepairDeps = Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings'>;
 
 export class Repairs {
-  readonly #deps: Pick<Deps, 'cloud' | 'cluster' | 'settings'>;
+  readonly #deps: RepairDeps;
   readonly #onsets = new Onsets();
+  /** End of the time during which a NodeClaim counts as unavailable, by its UID, although the cache may not show it yet. */
+  readonly #begun = new Map<string, number>();
 
-  constructor(deps: Pick<Deps, 'cloud' | 'cluster' | 'settings'>) {
+  constructor(deps: RepairDeps) {
     this.#deps = deps;
   }
 
@@ -26,29 +38,64 @@ export class Repairs {
     return settings.featureGates.nodeRepair && cloud.repairPolicies.length > 0;
   }
 
-  ailmentOf(node: Node): Ailment | undefined {
-    return ailmentOf(node, this.#deps.cloud.repairPolicies, this.#onsets.of);
+  ailmentOf(node: Node, pool: string): Ailment | undefined {
+    return ailmentOf(node, this.#settingsOf()(pool).rules, this.#onsets.of);
   }
 
-  /** Returns the obstacle to the repair of a node now, or undefined. @param pool name of its NodePool; empty without one */
-  obstacle(node: Node, pool: string, survey = this.#survey()): RepairObstacle | undefined {
-    const pause = this.#deps.cluster.pause.of('disruption');
+  /** Returns the obstacle to the repair of a node now, or undefined. A NodeClaim that is being deleted needs no budget. */
+  obstacle(node: Node, claim: NodeClaim, survey = this.#survey()): RepairObstacle | undefined {
+    const { clock, cluster } = this.#deps;
+    const pause = cluster.pause.of('disruption');
     if (pause !== undefined) return { code: 'paused', text: pauseText(pause) };
-    return healthObstacle(node, pool, survey);
+    const pool = poolNameOf(claim);
+    const obstacle = healthObstacle(node, pool, survey);
+    const { budgets } = this.#settingsOf()(pool);
+    if (obstacle !== undefined || budgets === undefined || claim.metadata.deletionTimestamp) return obstacle;
+    return budgetObstacle(budgets, this.#countsOf(pool), clock.now());
+  }
+
+  /** Counts a NodeClaim as unavailable from now on. Returns a function that takes this back. */
+  begin(claim: NodeClaim): () => void {
+    const nowMs = this.#deps.clock.now();
+    for (const [uid, untilMs] of this.#begun) if (untilMs <= nowMs) this.#begun.delete(uid);
+    this.#begun.set(uidOf(claim), nowMs + BEGUN_MS);
+    return () => void this.#begun.delete(uidOf(claim));
   }
 
   /** Returns the repairs of all unhealthy nodes, by name of the node. */
   all(): ReadonlyMap<string, NodeRepair> {
     if (!this.isEnabled) return new Map();
-    const poolOf = (node: Node): string | undefined => {
+    const claimOf = (node: Node): NodeClaim | undefined => {
       const [claim, ...others] = this.#deps.cluster.claimsOfNode(node);
-      return claim === undefined || others.length > 0 ? undefined : poolNameOf(claim);
+      return others.length > 0 ? undefined : claim;
     };
-    return repairsIn(this.#survey(), poolOf, (node, pool, survey) => this.obstacle(node, pool, survey));
+    const survey = this.#survey();
+    return repairsIn(survey, (node) => {
+      const claim = claimOf(node);
+      return claim && { obstacle: this.obstacle(node, claim, survey) };
+    });
+  }
+
+  #settingsOf(): (pool: string) => RepairSettings {
+    return repairSettingsOf(this.#deps.cluster.stores, this.#deps.cloud.repairPolicies);
   }
 
   #survey(): HealthSurvey {
-    const { cloud, cluster } = this.#deps;
-    return surveyHealth(cluster.stores.nodes.list(), () => cloud.repairPolicies, this.#onsets.of);
+    const settingsOf = this.#settingsOf();
+    const nodes = this.#deps.cluster.stores.nodes.list();
+    return surveyHealth(nodes, (node) => settingsOf(poolNameOf(node)).rules, this.#onsets.of);
+  }
+
+  /** Counts the nodes of a NodePool, and the unavailable ones. */
+  #countsOf(pool: string): { readonly total: number; readonly away: number } {
+    const { clock, cluster } = this.#deps;
+    const claims = cluster.stores.nodeClaims
+      .byIndex(CLAIMS_BY_NODE_POOL, pool)
+      .filter((claim) => isTrue(claim, 'Registered'));
+    const isAway = (claim: NodeClaim): boolean =>
+      claim.metadata.deletionTimestamp !== undefined ||
+      isRebooting(claim) ||
+      (this.#begun.get(uidOf(claim)) ?? 0) > clock.now();
+    return { total: claims.length, away: claims.filter(isAway).length };
   }
 }

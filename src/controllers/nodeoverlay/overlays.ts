@@ -95,6 +95,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays, pools: S
     create: (claim) => cloud.create(claim, adjustFor(claim)),
     typeTerms: (pool, type) => cloud.typeTerms?.(pool, type),
     launchAnswer: (claim) => cloud.launchAnswer?.(claim),
+    reboot: (claim) => cloud.reboot(claim),
     delete: (claim) => cloud.delete(claim),
     get: (providerId) => cloud.get(providerId),
     list: () => cloud.list(),

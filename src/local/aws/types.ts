@@ -25,6 +25,8 @@ export interface LocalInstance {
   readonly zoneId: string;
   readonly capacityType: CapacityType;
   readonly state: InstanceState;
+  /** Number of reboots since the launch. */
+  readonly boots: number;
   /** Milliseconds since the epoch on the local world's clock. */
   readonly launchedAt: number;
   readonly imageId: string;

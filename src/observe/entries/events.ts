@@ -67,7 +67,13 @@ export {
   ZONAL_SHIFT_ACTIVE,
   ZONAL_SHIFT_CLEARED,
 } from '../events/nodepools.ts';
-export { AWAITING_VOLUME_DETACHMENT, FAILED_DRAINING, NODE_REPAIR_BLOCKED } from '../events/nodes.ts';
+export {
+  AWAITING_VOLUME_DETACHMENT,
+  FAILED_DRAINING,
+  NODE_REBOOTING,
+  NODE_REPAIR_BLOCKED,
+  REBOOT_FAILED,
+} from '../events/nodes.ts';
 export {
   BUFFER_INFEASIBLE,
   CLOCK_SKEWED,

@@ -20,6 +20,26 @@ export const AWAITING_VOLUME_DETACHMENT = event({
   message: (attachments: string) => `Awaiting deletion of bound volumeattachments (${attachments})`,
 });
 
+export const NODE_REBOOTING = event({
+  reason: 'NodeRebooting',
+  type: 'Warning',
+  about: ['NodeClaim', 'Node'],
+  meaning:
+    'The instance is rebooted because its Node has been unhealthy for too long and its NodePolicy allows reboots.',
+  key: 'uid of the object',
+  message: (type: string, status: string, since: string | undefined) =>
+    `Rebooting the instance: condition ${type} of its node has been ${status} since ${since}`,
+});
+
+export const REBOOT_FAILED = event({
+  reason: 'RebootFailed',
+  type: 'Warning',
+  about: ['NodeClaim'],
+  meaning: 'The Node was not healthy in time after a reboot. It is replaced if it stays unhealthy.',
+  key: 'uid of the NodeClaim',
+  message: (minutes: number) => `The node was not healthy ${minutes} minutes after its reboot was requested`,
+});
+
 export const NODE_REPAIR_BLOCKED = event({
   reason: 'NodeRepairBlocked',
   type: 'Warning',

@@ -149,7 +149,27 @@ export interface Paused extends Entry {
   readonly text: string;
 }
 
-export type LoggedDecision = Bought | Disrupted | Deleted | Interrupted | Refused | Held | Emptying | Paused | Led;
+/** The instance of an unhealthy node is rebooted. */
+export interface Rebooted extends Entry {
+  readonly kind: 'rebooted';
+  readonly nodeClaim: string;
+  readonly nodePool: string;
+  readonly node: string;
+  /** Condition and status of the node. */
+  readonly text: string;
+}
+
+export type LoggedDecision =
+  | Bought
+  | Disrupted
+  | Deleted
+  | Rebooted
+  | Interrupted
+  | Refused
+  | Held
+  | Emptying
+  | Paused
+  | Led;
 
 /** Maximum number of entries: seven days with 700 decisions a day. A stored entry has about 40 bytes. */
 export const MOST_DECISIONS = 5_000;

@@ -121,6 +121,7 @@ const FIELDS: Readonly<
   refused: { texts: ['code', 'text'], numbers: ['pods'] },
   held: { texts: ['nodePool', 'reason', 'text', 'until'], numbers: [] },
   emptying: { texts: [], numbers: ['nodes'] },
+  rebooted: { texts: ['nodeClaim', 'nodePool', 'node', 'text'], numbers: [] },
   pause: { texts: ['scope', 'text'], numbers: [] },
   leader: { texts: ['replica', 'version'], numbers: [] },
 };

@@ -160,6 +160,12 @@ function linesOf(entry: LoggedDecision, nodes: Nodes): readonly LogLine[] {
       const text = `${entry.nodes === 1 ? '1 node is' : `${entry.nodes} nodes are`} emptying, kube-scheduler fills them last`;
       return [{ ...NOTHING, at, kind: 'emptying', cause: 'emptying', text, nodePools, nodes: nodeNames }];
     }
+    case 'rebooted': {
+      const { node, nodeClaim, nodePool } = entry;
+      const objects = { nodes: [node], nodeClaims: [nodeClaim], nodePools: [nodePool] };
+      const text = `${node} is unhealthy (${entry.text}) and is rebooted`;
+      return [{ ...NOTHING, at, kind: 'repair', cause: 'rebooted', text, ...objects }];
+    }
     case 'pause': {
       const ended = `the pause of ${entry.scope === 'all' ? 'launches and disruption' : entry.scope} has ended`;
       return [{ ...NOTHING, at, kind: 'pause', cause: entry.scope, text: entry.text || ended }];

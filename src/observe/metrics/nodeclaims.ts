@@ -39,6 +39,12 @@ export const NODECLAIMS_UNHEALTHY_DISRUPTED = counter({
   labels: ['condition', 'nodepool', 'capacity_type', 'image_id'],
 });
 
+export const NODECLAIMS_REBOOTED = counter({
+  name: 'karpenter_nodeclaims_rebooted_total',
+  help: 'NodeClaims whose instances were rebooted to repair their nodes',
+  labels: ['condition', 'nodepool', 'outcome'],
+});
+
 export const NODECLAIMS_INSTANCE_TERMINATION_DURATION_SECONDS = histogram({
   name: 'karpenter_nodeclaims_instance_termination_duration_seconds',
   help: "Time from the first request to terminate a NodeClaim's instance until its end",

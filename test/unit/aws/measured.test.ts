@@ -19,6 +19,7 @@ const provider = (error?: Error): CloudProvider => {
     registrationHooks: [hook],
     instanceTypes: async () => [],
     create: nothing,
+    reboot: nothing,
     delete: nothing,
     get: nothing,
     list: async () => [] as readonly NodeClaim[],

@@ -118,6 +118,8 @@ export class FakeCloud implements CloudProvider {
     };
   }
 
+  async reboot(): Promise<void> {}
+
   async delete(claim: NodeClaim): Promise<void> {
     const instance = this.#present(claim.status?.providerID ?? '');
     instance.terminatedMs ??= this.#clock.now() + TERMINATION_MS;

@@ -184,7 +184,7 @@ describe('the annotation do-not-repair', () => {
 describe('the description of a repair', () => {
   it('names the action, its time and the condition', () => {
     const sick = node({ since: 0 });
-    const repairs = repairsIn(survey(sick, ...nodes(9)), () => 'default');
+    const repairs = repairsIn(survey(sick, ...nodes(9)), () => ({ obstacle: undefined }));
     expect([...repairs]).toEqual([
       [
         sick.metadata.name,
@@ -198,7 +198,9 @@ describe('the description of a repair', () => {
 
   it('names the obstacle', () => {
     const all = [node({ since: 0 }), node({ since: 0 }), node()];
-    const [repair] = repairsIn(survey(...all), () => 'default').values();
+    const health = survey(...all);
+    const judge = (one: Node) => ({ obstacle: healthObstacle(one, 'default', health) });
+    const [repair] = repairsIn(health, judge).values();
     expect(repair && repairText(repair)).toBe(
       `not replaced yet: more than 20% nodes are unhealthy in the nodepool; Ready=False (Fault) since ${at(0)}`,
     );

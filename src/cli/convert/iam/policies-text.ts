@@ -123,6 +123,7 @@ export const POLICIES = `
         ],
         "Action": [
           "ec2:TerminateInstances",
+          "ec2:RebootInstances",
           "ec2:DeleteLaunchTemplate"
         ],
         "Condition": {

@@ -70,6 +70,7 @@ export function ec2Handlers(account: Account): Handlers {
     RunInstances: write((owner, input: RunInstancesRequest) =>
       once(owner, 'RunInstances', input, instances.runInstances),
     ),
+    RebootInstances: write(instances.rebootInstances),
     StopInstances: write(instances.stopInstances),
     TerminateInstances: write(instances.terminateInstances),
   };

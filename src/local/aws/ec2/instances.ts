@@ -11,6 +11,7 @@ import type {
   InstanceStatus,
   InstanceStatusSummary,
   NetworkInterface,
+  RebootInstancesRequest,
   RequestLaunchTemplateData,
   Reservation,
   RunInstancesRequest,
@@ -262,6 +263,18 @@ export function stopInstances(account: Account, input: StopInstancesRequest): St
   }
   refuseDryRun(input);
   return { StoppingInstances: changeStates(machines, (machine) => account.machines.stop(machine, BY_USER)) };
+}
+
+/** @throws AwsError IncorrectState for instances that do not run */
+export function rebootInstances(account: Account, input: RebootInstancesRequest): Record<string, never> {
+  const machines = machinesOf(account, input.InstanceIds);
+  for (const { id, state } of machines) {
+    if (state !== 'running' && state !== 'pending')
+      throw new AwsError('IncorrectState', `The instance '${id}' is not in a state from which it can be rebooted.`);
+  }
+  refuseDryRun(input);
+  for (const machine of machines) account.machines.reboot(machine);
+  return {};
 }
 
 function machinesOf(account: Account, ids: readonly string[] | undefined): readonly Machine[] {

@@ -51,6 +51,7 @@ function newMachine(account: Account, plan: LaunchPlan, { reservationId, interfa
     zoneId: subnet.zoneId,
     capacityType,
     state: 'pending',
+    boots: 0,
     launchedAt: now,
     imageId: image.id,
     imageName: image.name,

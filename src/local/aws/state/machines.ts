@@ -25,11 +25,12 @@ export interface MachineInterface {
   tags: Tags;
 }
 
-type Changing = 'state' | 'tags' | 'publicIp' | 'capacityType' | 'capacityReservationId';
+type Changing = 'state' | 'boots' | 'tags' | 'publicIp' | 'capacityType' | 'capacityReservationId';
 
 /** An instance with the fields of the local world and the fields that only the API returns. */
 export interface Machine extends Omit<LocalInstance, Changing> {
   state: InstanceState;
+  boots: number;
   tags: Tags;
   publicIp?: string;
   capacityType: CapacityType;
@@ -68,6 +69,8 @@ export interface Machines extends LocalInstances {
   add(machine: Machine): void;
   stop(machine: Machine, reason: StateReason): void;
   terminate(machine: Machine, reason: StateReason): void;
+  /** Restarts a running instance, which keeps its state. */
+  reboot(machine: Machine): void;
   /** Cancels all timers. */
   close(): void;
 }
@@ -148,6 +151,11 @@ class Fleet implements Machines {
       this.#enter(machine, 'terminated');
       this.#after(this.#options.terminatedVisibleMs, () => this.#machines.delete(machine.id));
     });
+  }
+
+  reboot(machine: Machine): void {
+    machine.boots += 1;
+    this.#announce(machine, machine.state);
   }
 
   close(): void {

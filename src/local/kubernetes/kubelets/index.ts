@@ -164,6 +164,15 @@ class Machines {
     await this.#client.delete(NODE, node.metadata, { uid: node.metadata.uid });
   }
 
+  /** Ends the kubelet of an earlier boot. */
+  #crashBefore({ id, boots }: LocalInstance): void {
+    const machine = this.#machines.get(id);
+    if (!(machine instanceof Kubelet) || machine.boots === boots) return;
+    this.#machines.delete(id);
+    this.#forget(machine);
+    machine.crash();
+  }
+
   #forget(kubelet: Kubelet): void {
     const ofNode = this.#byNode.get(kubelet.nodeName);
     ofNode?.delete(kubelet);
@@ -178,8 +187,11 @@ class Machines {
 
   #follow(instance: LocalInstance): void {
     if (this.#signal.aborted) return;
-    if (instance.state === 'running') this.#guard(instance.id, this.#powerOn(instance));
-    else if (OFF.has(instance.state)) this.#guard(instance.id, this.#powerOff(instance));
+    if (instance.state === 'running') {
+      this.#crashBefore(instance);
+      this.#guard(instance.id, this.#powerOn(instance));
+    }
+    if (OFF.has(instance.state)) this.#guard(instance.id, this.#powerOff(instance));
   }
 
   #kubelets(): readonly Kubelet[] {

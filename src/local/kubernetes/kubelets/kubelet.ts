@@ -12,7 +12,7 @@ import { devices, resourcesOf, volumeLimitOf } from './capacity.ts';
 import { preStopMs, readyTimesMs } from './container-timing.ts';
 import { EFA_DRIVER, NEURON_DRIVER, NVIDIA_DRIVER } from './dra/driver-devices.ts';
 import { DriverPlugins, requireClaims } from './dra/driver-plugins.ts';
-import { addTimes, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
+import { addTimes, bootIdOf, csiNode, nodeConditions, nodeObject, providerIdOf } from './node-object.ts';
 import type { KubeletOptions } from './options.ts';
 import { PodResizes } from './pod-resizes.ts';
 import {
@@ -29,6 +29,14 @@ import type { KubeletConfig } from './userdata/index.ts';
 
 const LEASE_NAMESPACE = 'kube-node-lease';
 const RETRY_MS = 1_000;
+/** Conditions of EKS's node monitoring agent. Each is True at the start of the agent. */
+const MONITORED: ReadonlySet<string> = new Set([
+  'AcceleratedHardwareReady',
+  'ContainerRuntimeReady',
+  'KernelReady',
+  'NetworkingReady',
+  'StorageReady',
+]);
 
 export interface KubeletContext {
   readonly parts: Parts;
@@ -58,6 +66,8 @@ export class Kubelet {
   readonly #config: KubeletConfig;
   /** Aborted when the machine ends. */
   readonly #life: AbortController;
+  /** Boots of the machine before the start of this kubelet. */
+  readonly boots: number;
   /** UIDs of pods with readiness probes that fail. */
   readonly #failing = new Set<string>();
   readonly #drivers: DriverPlugins;
@@ -71,6 +81,7 @@ export class Kubelet {
 
   constructor(instance: LocalInstance, config: KubeletConfig, context: KubeletContext) {
     this.#instance = instance;
+    this.boots = instance.boots;
     this.#config = config;
     this.#context = context;
     this.#life = new AbortController();
@@ -187,6 +198,11 @@ export class Kubelet {
     await Promise.all(this.#pods().map((pod) => this.#once('shutdown', () => this.#killPod(pod))));
   }
 
+  /** Ends this kubelet with its machine, as a reset does: the cluster receives no report. */
+  crash(): void {
+    this.#life.abort();
+  }
+
   /** Starts or ends the hanging fault. */
   hang(hangs: boolean): void {
     this.#hangs = hangs;
@@ -235,6 +251,7 @@ export class Kubelet {
       // The node of an earlier machine with the same address must be deleted first.
       if (present?.spec?.providerID !== providerIdOf(instance)) throw error;
       node = present;
+      await this.#reportBoot(present);
     }
     const volumes = await volumeLimitOf(client, instance);
     await this.#createUnlessThere(() => client.create(CSI_NODE, csiNode(node, instance, volumes)));
@@ -246,6 +263,21 @@ export class Kubelet {
       spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(clock.now()) },
     };
     await this.#createUnlessThere(() => client.create(LEASE, lease));
+  }
+
+  /** Reports a new boot ID, and the conditions with which the kubelet and the node monitoring agent start. */
+  async #reportBoot({ status }: Node): Promise<void> {
+    const { client, clock } = this.#context.parts;
+    const now = clock.now();
+    const healed = (status?.conditions ?? [])
+      .filter((one) => MONITORED.has(one.type) && one.status !== 'True')
+      .map(
+        ({ type }) => ({ type, status: 'True', reason: `${type.replace(/Ready$/, '')}IsReady`, message: '' }) as const,
+      );
+    const conditions = [...nodeConditions(false, 'container runtime network not ready'), ...healed];
+    const changed = withConditions(status?.conditions, conditions, timestamp(now));
+    const patch = { status: { nodeInfo: { bootID: bootIdOf(this.#instance) }, conditions: addTimes(changed, now) } };
+    await client.patch(NODE, { name: this.nodeName }, patch, { subresource: 'status', type: 'strategic' });
   }
 
   async #createUnlessThere(create: () => Promise<unknown>): Promise<void> {

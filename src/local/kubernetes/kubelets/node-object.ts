@@ -25,6 +25,9 @@ export const NOT_READY: Taint = { key: 'node.kubernetes.io/not-ready', effect: '
 
 export const providerIdOf = (instance: LocalInstance): string => `aws:///${instance.zone}/${instance.id}`;
 
+/** Returns the boot ID, which each boot of the machine changes. */
+export const bootIdOf = ({ id, boots }: LocalInstance): string => (boots === 0 ? id : `${id}-${boots}`);
+
 export interface Registration {
   readonly instance: LocalInstance;
   readonly config: KubeletConfig;
@@ -107,21 +110,23 @@ export function nodeObject(registration: Registration): Node {
           : []),
         { type: 'Hostname', address: name },
       ],
-      nodeInfo: {
-        architecture: arch,
-        operatingSystem: instance.platform,
-        osImage: osImage(instance),
-        kubeletVersion,
-        kubeProxyVersion: '',
-        kernelVersion: '6.1.0',
-        containerRuntimeVersion: 'containerd://2.1.0',
-        machineID: instance.id,
-        systemUUID: instance.id,
-        bootID: instance.id,
-      },
+      nodeInfo: nodeInfoOf(instance, arch, kubeletVersion),
     },
   };
 }
+
+const nodeInfoOf = (instance: LocalInstance, architecture: string, kubeletVersion: string) => ({
+  architecture,
+  operatingSystem: instance.platform,
+  osImage: osImage(instance),
+  kubeletVersion,
+  kubeProxyVersion: '',
+  kernelVersion: '6.1.0',
+  containerRuntimeVersion: 'containerd://2.1.0',
+  machineID: instance.id,
+  systemUUID: instance.id,
+  bootID: bootIdOf(instance),
+});
 
 /** Returns the object that the EBS CSI driver on the node registers. */
 export function csiNode(node: Node, instance: LocalInstance, volumeLimit: number): CSINode {

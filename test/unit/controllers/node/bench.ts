@@ -167,6 +167,10 @@ export function bench(argv: readonly string[] = [], build: (deps: Deps) => reado
       if (world.instance.stubborn <= 0) gone();
       world.instance.stubborn -= 1;
     },
+    reboot: async ({ metadata }: NodeClaim) => {
+      calls.push(`reboot ${metadata.name}`);
+      refuseAs('reboot');
+    },
   } as unknown as CloudProvider;
   const client = {
     find: async (kind: Kind<KubeObject>, ref: Ref) =>

@@ -23,6 +23,7 @@ import {
   EnableImageDeprecationCommand,
   type Instance,
   ModifySubnetAttributeCommand,
+  RebootInstancesCommand,
   RunInstancesCommand,
   type RunInstancesCommandInput,
   StopInstancesCommand,
@@ -185,6 +186,18 @@ describe('an instance', () => {
     const { InstanceId: spot = '' } = await run({ InstanceMarketOptions: { MarketType: 'spot' } });
     const stop = new StopInstancesCommand({ InstanceIds: [spot] });
     expect(await codeOf(fixture.ec2.send(stop))).toBe('UnsupportedOperation');
+  });
+
+  it('can be rebooted while it runs, and keeps its state', async () => {
+    const { InstanceId: id = '' } = await run();
+    await fixture.ec2.send(new RebootInstancesCommand({ InstanceIds: [id] }));
+    expect((await describeOne(id)).State?.Name).toBe('running');
+    await fixture.ec2.send(new StopInstancesCommand({ InstanceIds: [id] }));
+    await fixture.clock.advance(60_000);
+    expect(await codeOf(fixture.ec2.send(new RebootInstancesCommand({ InstanceIds: [id] })))).toBe('IncorrectState');
+    expect(await codeOf(fixture.ec2.send(new RebootInstancesCommand({ InstanceIds: ['i-0123456789abcdef0'] })))).toBe(
+      'InvalidInstanceID.NotFound',
+    );
   });
 
   it('has its volumes', async () => {

@@ -33,6 +33,7 @@ export const instance = (more: Partial<LocalInstance> = {}): LocalInstance => ({
   zoneId: 'usw2-az1',
   capacityType: 'on-demand',
   state: 'running',
+  boots: 0,
   launchedAt: 0,
   imageId: 'ami-1',
   imageName: 'amazon-eks-node-al2023',
