@@ -19,6 +19,7 @@ import {
   type Kind,
   type KubeEvent,
   type KubeObject,
+  NAMESPACE,
   NODE,
   NODE_CLAIM,
   NODE_OVERLAY,
@@ -76,6 +77,17 @@ const KINDS: readonly Kind[] = [
   DEVICE_CLASS,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
+  NAMESPACE,
+  ...['ClusterRole', 'ClusterRoleBinding'].map(
+    (kind): Kind => ({
+      group: 'rbac.authorization.k8s.io',
+      version: 'v1',
+      kind,
+      plural: `${kind.toLowerCase()}s`,
+      namespaced: false,
+    }),
+  ),
+  { group: '', version: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas', namespaced: true },
 ];
 
 /** Families of the scenarios. Each start of an operator reads all instance types, and reading 700 takes most of its CPU time. */
