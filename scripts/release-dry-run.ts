@@ -4,10 +4,20 @@
  * archive of the image, with every `--build-arg NAME=VALUE`. The archive is skipped if buildah is not installed or cannot
  * pull the base images. `HELM` is the path of helm if it is not in `PATH`.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { KREW_MANIFEST, krewManifest, LAUNCHER_NAME, packageArchives } from './release/archives.ts';
 import {
   CHECKSUMS,
   checksums,
@@ -17,6 +27,7 @@ import {
   type ReleaseImage,
   ROOT,
   run,
+  sha256,
   writeBillOfMaterials,
 } from './release/artifacts.ts';
 
@@ -28,7 +39,10 @@ const { values } = parseArgs({
     'build-arg': { type: 'string', multiple: true, default: [] },
   },
 });
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { readonly version: string };
+const { version, homepage } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly version: string;
+  readonly homepage: string;
+};
 const helm = process.env.HELM ?? 'helm';
 const folder = resolve(values.folder);
 const report = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -42,11 +56,20 @@ const image: ReleaseImage = { repository: values.image, tag: version, digest: va
 for (const file of packageCharts(helm, image, folder)) report(`packaged   ${file}`);
 const tarball = packageCommandLine(folder);
 report(`packaged   ${tarball}`);
+const archives = packageArchives(version, folder);
+for (const file of archives)
+  report(`packaged   ${file}, ${Math.round(statSync(join(folder, file)).size / 2 ** 20)} MiB`);
+writeFileSync(
+  join(folder, KREW_MANIFEST),
+  krewManifest(version, homepage, (file) => sha256(join(folder, file))),
+);
+report(`described  ${KREW_MANIFEST}`);
 report(`listed     ${writeBillOfMaterials(version, folder)}`);
 writeFileSync(join(folder, CHECKSUMS), checksums(folder));
 report(`summed     ${CHECKSUMS}`);
 installCharts();
 installCommandLine();
+installPlugin();
 report(`${readdirSync(folder).length} files in ${folder}`);
 
 /** Returns the reason why this machine cannot build the image. */
@@ -106,5 +129,29 @@ function installCommandLine(): void {
     report(`installed  ${tarball}: karpenter --version prints ${said}`);
   } finally {
     rmSync(empty, { recursive: true, force: true });
+  }
+}
+
+/** Runs the plugin of this platform from its archive, through a link as krew creates it. */
+function installPlugin(): void {
+  const archive = archives.find((file) =>
+    file.includes(`-${process.platform}-${process.arch.replace('x64', 'amd64')}.`),
+  );
+  if (archive === undefined) {
+    report(`skipped    ${LAUNCHER_NAME}: no archive is for ${process.platform} ${process.arch}`);
+    return;
+  }
+  const store = mkdtempSync(join(tmpdir(), 'karpenter-krew-'));
+  try {
+    run('tar', ['-xzf', join(folder, archive), '-C', store]);
+    const link = join(store, 'linked');
+    symlinkSync(join(store, LAUNCHER_NAME), link);
+    run(link, ['--version']);
+    const started = performance.now();
+    const printed = run(link, ['--version']).trim();
+    if (printed !== version) throw new Error(`${archive} reports version ${printed}; expected ${version}`);
+    report(`installed  ${archive}: starts in ${Math.round(performance.now() - started)} ms`);
+  } finally {
+    rmSync(store, { recursive: true, force: true });
   }
 }

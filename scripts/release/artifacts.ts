@@ -80,15 +80,13 @@ export function writeBillOfMaterials(version: string, folder: string): string {
   return file;
 }
 
+/** Returns the SHA-256 checksum of a file. */
+export const sha256 = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
+
 /** Returns a line for each file of the folder, as `sha256sum --check` reads it. */
 export const checksums = (folder: string): string =>
   readdirSync(folder)
     .filter((file) => file !== CHECKSUMS)
     .sort()
-    .map(
-      (file) =>
-        `${createHash('sha256')
-          .update(readFileSync(join(folder, file)))
-          .digest('hex')}  ${file}\n`,
-    )
+    .map((file) => `${sha256(join(folder, file))}  ${file}\n`)
     .join('');

@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { krewManifest, LAUNCHER, LAUNCHER_NAME, PLATFORMS } from '../../../scripts/release/archives.ts';
 import { CHECKSUMS, checksums, ROOT, run, valuesWithImage } from '../../../scripts/release/artifacts.ts';
 
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -34,6 +35,58 @@ describe('an artifact of a release', () => {
     expect(parse(changed)).toEqual({ ...before, controller: { ...before.controller, image } });
     const comments = (source: string): number => source.match(/^ *#/gm)?.length ?? 0;
     expect(comments(changed)).toBe(comments(values));
+  });
+});
+
+describe('the plugin for krew', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'plugin '));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('has an archive with a checksum for each platform', () => {
+    const sums: string[] = [];
+    const manifest = parse(
+      krewManifest('1.2.3', 'https://github.com/acme/k', (archive) => {
+        sums.push(archive);
+        return 'ab'.repeat(32);
+      }),
+    ) as { readonly spec: { readonly platforms: readonly { readonly selector: unknown; readonly uri: string }[] } };
+    expect(manifest).toMatchObject({ kind: 'Plugin', metadata: { name: 'karpenter' }, spec: { version: 'v1.2.3' } });
+    const { platforms } = manifest.spec;
+    expect(platforms.map(({ selector }) => selector)).toEqual(
+      [
+        ['linux', 'amd64'],
+        ['linux', 'arm64'],
+        ['darwin', 'amd64'],
+        ['darwin', 'arm64'],
+      ].map(([os, arch]) => ({ matchLabels: { os, arch } })),
+    );
+    expect(platforms.map(({ uri }) => uri)).toEqual(
+      sums.map((archive) => `https://github.com/acme/k/releases/download/v1.2.3/${archive}`),
+    );
+    for (const platform of platforms) expect(platform).toMatchObject({ bin: LAUNCHER_NAME, sha256: 'ab'.repeat(32) });
+  });
+
+  it('has a Node.js that the command line accepts', () => {
+    for (const { runtime } of PLATFORMS) {
+      const [, major = 0, minor = 0] = (/@(\d+)\.(\d+)\.\d+$/.exec(runtime) ?? []).map(Number);
+      expect(major * 100 + minor).toBeGreaterThanOrEqual(2219);
+    }
+  });
+
+  it('starts the Node.js beside the launcher through links, and passes arguments and the exit code', () => {
+    const store = join(folder, 'store');
+    mkdirSync(join(store, 'bin'), { recursive: true });
+    writeFileSync(join(store, LAUNCHER_NAME), LAUNCHER, { mode: 0o755 });
+    writeFileSync(join(store, 'node'), `#!/bin/sh\nprintf '<%s>' "$@"\nexit 3\n`, { mode: 0o755 });
+    symlinkSync(join('store', LAUNCHER_NAME), join(folder, 'relative'));
+    symlinkSync(join(folder, 'relative'), join(folder, 'absolute'));
+    for (const link of ['relative', 'absolute']) {
+      const { status, stdout } = spawnSync(join(folder, link), ['explain', 'a b'], { encoding: 'utf8' });
+      expect([status, stdout]).toEqual([3, `<${join(store, 'bin/karpenter.js')}><explain><a b>`]);
+    }
   });
 });
 
