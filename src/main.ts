@@ -18,7 +18,7 @@ import {
   openHistory,
 } from '#controllers';
 import type { SimulationRunner, Solver } from '#engine-worker';
-import { type Fence, Leadership, openFence } from '#kube/client';
+import { closedFence, type Fence, Leadership, openFence } from '#kube/client';
 import {
   catchUp,
   connect,
@@ -97,7 +97,7 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
   const metrics = createMetrics({ view: settings.metrics });
   showBuild(metrics, { version: VERSION, commit: commitOf(options) });
   const clock = new ServerClock(machine, { log, metrics });
-  const leadership = settings.disableLeaderElection ? openFence() : new Leadership(clock);
+  const leadership = fenceOf(settings, clock);
   const client = connect({
     kubeconfig: env.KUBECONFIG,
     fence: leadership,
@@ -141,6 +141,15 @@ export async function startOperator(options: OperatorOptions): Promise<Operator>
     start.end();
   }
 }
+
+/** Returns the permission to write. An operator that observes has none, and leaves the Lease to the operator that acts. */
+function fenceOf({ mode, disableLeaderElection }: Settings, clock: Clock): Fence {
+  if (mode === 'observe') return closedFence();
+  return disableLeaderElection ? openFence() : new Leadership(clock);
+}
+
+const isLeading = ({ settings, leadership }: Pick<Parts, 'settings' | 'leadership'>): boolean =>
+  settings.mode === 'observe' || leadership.isOpen;
 
 /** Returns the revision of the sources, or an empty text if it is unknown. */
 const commitOf = ({ env }: Pick<OperatorOptions, 'env'>): string => env.SOURCE_REVISION ?? revision ?? '';
@@ -229,11 +238,11 @@ function reportToLease(parts: Parts, events: EventRecorder): void {
 
 async function run(parts: Parts): Promise<Operator> {
   const { settings, clock, log, metrics, client, leadership, informers, endpoints, closers, start } = parts;
-  const recorder = eventRecorder({ client, clock, log });
+  const recorder = settings.mode === 'observe' ? SILENT : eventRecorder({ client, clock, log });
   closers.add(() => recorder.stop());
   const tap = eventTap(recorder);
   // determines the namespace now, so that a missing namespace fails before the rest of the start
-  if (!settings.disableLeaderElection) reportToLease(parts, tap.events);
+  if (leadership instanceof Leadership) reportToLease(parts, tap.events);
   const working = new AbortController();
   const { tracing } = settings;
   // OpenTelemetry's SDK is loaded only if a collector is set
@@ -252,7 +261,7 @@ async function run(parts: Parts): Promise<Operator> {
   const core = await wireControllers(parts, { events: tap.events, traces });
   Object.assign(
     parts.debug,
-    core.views({ isLeading: () => leadership.isOpen, leaseNamespace: () => leaseNamespace(parts) }),
+    core.views({ isLeading: () => isLeading(parts), leaseNamespace: () => leaseNamespace(parts) }),
   );
   const page = await openLivePage(parts, core, tap);
   closers.add(() => page?.close());
@@ -300,6 +309,9 @@ function clusterSizeIn(informers: ProcessInformers): ClusterSize | undefined {
   return { pods: informers.store(POD).list().length, nodes: informers.store(NODE).list().length };
 }
 
+/** Recorder of an operator that observes: its decisions are in its log, metrics and views. */
+const SILENT = { publish: () => undefined, stop: async () => undefined };
+
 /** Time to close all resources after the loss of the lease, in milliseconds. */
 const LOST_MS = 500;
 
@@ -311,7 +323,8 @@ async function wireControllers(
   const { settings, clock, log, metrics, client, leadership, informers, solver, simulations, pressure } = parts;
   const { start, awsStart } = parts;
   const namespace = settings.systemNamespace || client.namespace || settings.leaderElectionNamespace || undefined;
-  const costHistory = openHistory(parts, namespace);
+  // the history of an operator that observes stays in memory
+  const costHistory = openHistory(parts, settings.mode === 'observe' ? undefined : namespace);
   const common = { settings, client, informers, clock, log, metrics, pressure, namespace, ...reports };
   const options = {
     ...common,
@@ -334,6 +347,7 @@ async function openLivePage(
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
   const { openLive } = await import('#live/page');
+  const leads = (): boolean => isLeading({ settings, leadership });
   const prices = new CostTracker(deps);
   const covered = new CoveredPrices(deps);
   const page = await openLive({
@@ -347,9 +361,9 @@ async function openLivePage(
     log,
     metrics,
     pricesOf: async (pool, claims) => covered.withoutCovered(await prices.pricesOf(pool, claims), claims),
-    verdicts: () => (leadership.isOpen ? verdicts() : []),
-    podVerdicts: () => (leadership.isOpen ? podVerdicts() : []),
-    isLeading: () => leadership.isOpen,
+    verdicts: () => (leads() ? verdicts() : []),
+    podVerdicts: () => (leads() ? podVerdicts() : []),
+    isLeading: leads,
     signal: closing.signal,
   });
   tap.onNote = page.note;

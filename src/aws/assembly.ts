@@ -97,17 +97,23 @@ export async function assemble(options: AwsOptions, clients: Clients): Promise<A
   const steps = nodeClassSteps(context, parts, { cluster, verdicts });
   const report: AwsProvider['offerings'] = () => offeringsReport(options.informers, types, offers.spotRisk);
   const keepers = [spotRiskKeeper(options, offers.spotRisk), capacityKeeper(options, types.capacities)];
+  const refreshers = [...offeringControllers(context, parts, { provider, report }), ...refreshControllers(parts)];
   const controllers: AwsProvider['controllers'] = (interrupted) => [
     nodeClasses(context, parts, { steps, verdicts }),
     nodeClassHash(options.client, options.informers, cluster.caBundle ?? ''),
     ...instanceControllers(context, parts, provider),
-    ...offeringControllers(context, parts, { provider, report }),
-    ...refreshControllers(parts),
+    ...refreshers,
+    launchTemplatesController(parts.templates),
     ...noticeControllers(context, parts, interrupted),
     ...(offers.spotRisk.isOn ? [spotRiskWatch(offers.spotRisk, options.informers, clock)] : []),
     ...keepers.filter((keeper) => keeper !== undefined),
   ];
-  return { provider: measuredProvider(provider, context.metrics), controllers, offerings: report };
+  return {
+    provider: measuredProvider(provider, context.metrics),
+    // the other controllers write to Kubernetes or AWS, or receive notices for the operator that acts
+    controllers: settings.mode === 'observe' ? () => refreshers : controllers,
+    offerings: report,
+  };
 }
 
 const clusterVersion = ({ settings, clients, kubernetesVersion, log }: Context): ClusterVersion =>
@@ -377,19 +383,11 @@ function offeringControllers(
 }
 
 /** Returns the controllers that refresh cached responses of AWS. */
-const refreshControllers = ({
-  pricing,
-  priceBook,
-  parameters,
-  amis,
-  version,
-  templates,
-}: Parts): readonly Controller[] => [
+const refreshControllers = ({ pricing, priceBook, parameters, amis, version }: Parts): readonly Controller[] => [
   pricingController(pricing),
   priceBookController(priceBook),
   ssmInvalidation(parameters, amis),
   versionController(version),
-  launchTemplatesController(templates),
 ];
 
 /** Returns the controllers that handle interruptions and the status of running instances. */

@@ -39,6 +39,8 @@ interface AwsSettings {
   readonly spotRisk: number;
   /** Expected fraction of the requested CPU that pods use. If it is 0, surplus CPU credits are ignored. */
   readonly expectedCpuUtilization: number;
+  /** With observe, no controller runs that writes to Kubernetes or AWS. */
+  readonly mode: 'act' | 'observe';
   readonly packing: PackingMode;
   readonly featureGates: { readonly reservedCapacity: boolean; readonly nodeOverlay: boolean };
   readonly awsFeatureGates: {

@@ -2,7 +2,7 @@
 import type { HttpKubeReader } from '#kube/connection';
 import { messageOf } from '#lib';
 import { reading } from './cluster.ts';
-import { askOperator, DEFAULT_SERVER, pausedText } from './operator.ts';
+import { askOperator, DEFAULT_SERVER, restraintOf } from './operator.ts';
 import { forwardToOperator, type OperatorFlags, SeveralOperators } from './operator-pod.ts';
 import { writeNotes } from './scenario.ts';
 
@@ -75,12 +75,13 @@ export async function fromLeader<T>(
   }
 }
 
-/** Reads a path as {@link fromLeader}, and notes a pause of the operator. */
+/** Reads a path as {@link fromLeader}, and notes a pause of the operator, or that it observes. */
 export const askLeader = <T>(flags: LeaderFlags, path: string): Promise<T> =>
   fromLeader(flags, async (server) => {
     const answer = await askOperator<T>(server, path);
-    const paused = await pausedText(server);
+    const { paused, observed } = await restraintOf(server);
     if (paused !== undefined) writeNotes([`${paused}; end it with karpenter resume`]);
+    if (observed !== undefined) writeNotes([observed]);
     return answer;
   });
 

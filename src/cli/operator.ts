@@ -56,13 +56,18 @@ export async function askOperator<T>(server: string, path: string, limits: Answe
 export interface PauseView {
   /** Sentence with the scope, the end and the reason of a pause. Absent without a pause. */
   readonly paused?: string;
+  /** Sentence on decisions that are reported and not carried out. Absent if all are carried out. */
+  readonly observed?: string;
 }
 
-/** Returns the sentence about a pause, or undefined without a pause and for an operator of an earlier version. */
-export const pausedText = (server: string): Promise<string | undefined> =>
-  askOperator<PauseView | null>(server, '/debug/pause').then(
-    (view) => (typeof view?.paused === 'string' ? view.paused : undefined),
-    () => undefined,
+/** Returns the sentences about a pause and an observation. They are absent for an operator of an earlier version. */
+export const restraintOf = (server: string): Promise<PauseView> =>
+  askOperator<Readonly<Record<string, unknown>> | null>(server, '/debug/pause').then(
+    (view) => ({
+      ...(typeof view?.paused === 'string' && { paused: view.paused }),
+      ...(typeof view?.observed === 'string' && { observed: view.observed }),
+    }),
+    () => ({}),
   );
 
 const tooSlow = (url: URL, { ms }: AnswerLimits): Error =>

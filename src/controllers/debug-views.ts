@@ -210,9 +210,13 @@ export async function instanceTypeView({
 }
 
 /** View at `/debug/pause`. */
-function pauseView({ cluster }: Pick<Deps, 'cluster'>): { readonly paused?: string } {
+function pauseView({ cluster }: Pick<Deps, 'cluster'>): { readonly paused?: string; readonly observed?: string } {
   const { current } = cluster.pause;
-  return current === undefined ? {} : { paused: pauseText(current) };
+  const { text } = cluster.observation;
+  return {
+    ...(current !== undefined && { paused: pauseText(current) }),
+    ...(text !== undefined && { observed: text }),
+  };
 }
 
 /** Views at `/debug/budgets` and `/debug/blockers`: the reasons why nodes wait for disruption. */

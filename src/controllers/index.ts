@@ -106,15 +106,21 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
   const queue = new DisruptionQueue(deps, moves);
   const snapshots = new Snapshots(deps, queue, launches);
   const methods = methodsFor(settings);
-  return [
-    ...(deps.namespace === undefined
-      ? []
-      : [new PauseReader(deps, { namespace: deps.namespace, resumed: () => batcher.trigger('resumed') })]),
+  const deciders = [
     podTrigger(deps, batcher),
     nodeTrigger(batcher),
-    parkedPods(deps),
     poolTrigger(deps, batcher),
     new Provisioner(deps, { batcher, solver, launches, verdicts }),
+    podTemplates(deps),
+    ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
+    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, snapshots, memo: parts.memo }),
+  ];
+  if (settings.mode === 'observe')
+    return [...deciders, ...metricsControllers(deps), ...costControllers(deps, parts.costHistory)];
+  return [
+    ...deciders,
+    ...pauseReaders(deps, batcher),
+    parkedPods(deps),
     ...(settings.podNomination ? [new PodNominations(deps, verdicts)] : []),
     launches.judge,
     new NodeClaimLifecycle(deps, launches),
@@ -123,7 +129,6 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     new LostNodes(deps),
     new DisruptionConditions(known),
     podEvents(deps),
-    podTemplates(deps),
     consistency(deps),
     nodeClaimHydration(deps),
     stateGarbageCollection(deps),
@@ -134,8 +139,6 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
       ? [staticProvisioning(deps, queue, launches), staticDeprovisioning(deps, queue)]
       : [staticHint(deps)]),
     ...(settings.featureGates.capacityBuffer ? [new BufferResolution(deps, batcher)] : []),
-    ...(isOverlaid ? [overlayEvaluation(known, overlays, () => batcher.trigger('overlays'))] : []),
-    new DisruptionLoop(deps, { queue, methods, simulations, history, launches, snapshots, memo: parts.memo }),
     new Steering(deps, { snapshots, simulations }),
     new DeletionCosts(deps),
     queue.worker,
@@ -149,6 +152,11 @@ export function controllers(known: Deps, parts: Parts): readonly Controller[] {
     ...(deps.traces === undefined ? [] : [deps.traces.sweeping(cluster.stores)]),
   ];
 }
+
+const pauseReaders = (deps: Deps, batcher: PodBatcher): readonly Controller[] =>
+  deps.namespace === undefined
+    ? []
+    : [new PauseReader(deps, { namespace: deps.namespace, resumed: () => batcher.trigger('resumed') })];
 
 /** Controllers of the conditions of NodePools and NodePolicies. */
 const poolConditions = (deps: Deps): readonly Controller[] => [

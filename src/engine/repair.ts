@@ -189,9 +189,10 @@ function longestBurst(times: readonly number[]): readonly number[] {
  * Reason why an unhealthy node is not repaired. Codes are public. `vetoed`: its annotation forbids repairs. `zone-outage`: many
  * nodes of its zone became unhealthy together. `many-unhealthy`: too many nodes of its NodePool or of the cluster are unhealthy.
  * `budget`: the budgets of the policy allow no further repair. `paused`: the operator is paused.
+ * `observed`: the NodePool is observed.
  */
 export interface RepairObstacle {
-  readonly code: 'vetoed' | 'zone-outage' | 'many-unhealthy' | 'budget' | 'paused';
+  readonly code: 'vetoed' | 'zone-outage' | 'many-unhealthy' | 'budget' | 'paused' | 'observed';
   readonly text: string;
 }
 

@@ -83,6 +83,8 @@ export interface LiveSummary {
   readonly atMs: number;
   /** Sentence with the scope, the end and the reason of a pause. Absent without a pause. */
   readonly paused?: string;
+  /** Sentence on decisions that are reported and not carried out. Absent if all are carried out. */
+  readonly observed?: string;
   /** False on a standby replica, which observes the cluster but makes no decisions. */
   readonly isLeading: boolean;
   readonly nodes: number;

@@ -115,7 +115,10 @@ export class LiveView {
     return {
       clusterName,
       atMs: clock.now(),
-      ...defined({ paused: cluster.pause.current && pauseText(cluster.pause.current) }),
+      ...defined({
+        paused: cluster.pause.current && pauseText(cluster.pause.current),
+        observed: cluster.observation.text,
+      }),
       isLeading: isLeading(),
       nodes: nodes.length,
       pods: cluster.stores.pods.list().length,

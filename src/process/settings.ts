@@ -82,6 +82,11 @@ export const OPTIONS = {
   batchIdleMs: duration('batch-idle-duration', SECOND, 'Time without a new pending pod after which collecting ends'),
   preferencePolicy: text('preference-policy', 'Respect', 'Policy for preferences of pods: Respect or Ignore'),
   minValuesPolicy: text('min-values-policy', 'Strict', 'Policy for minValues of NodePools: Strict or BestEffort'),
+  mode: text(
+    'mode',
+    'act',
+    'act, or observe: report decisions and carry out none, beside another operator, without its Lease',
+  ),
   packing: text('packing', 'cheapest', 'Packing of pods on nodes: cheapest, or compatible with Karpenter'),
   costHistory: toggle('cost-history', true, 'Store decisions and costs in the ConfigMap karpenter-history'),
   consolidation: text('consolidation', 'thorough', 'Search for consolidations: thorough, or compatible with Karpenter'),
@@ -181,6 +186,7 @@ export interface Settings
     | 'metrics'
     | 'preferencePolicy'
     | 'minValuesPolicy'
+    | 'mode'
     | 'packing'
     | 'consolidation'
     | 'steering'
@@ -201,6 +207,7 @@ export interface Settings
   readonly tracing: TracingSettings | undefined;
   readonly preferencePolicy: 'Respect' | 'Ignore';
   readonly minValuesPolicy: 'Strict' | 'BestEffort';
+  readonly mode: 'act' | 'observe';
   readonly packing: PackingMode;
   readonly consolidation: ConsolidationMode;
   readonly steering: boolean;
@@ -249,6 +256,7 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     tracing,
     preferencePolicy: oneOf('PREFERENCE_POLICY', raw.preferencePolicy, ['Respect', 'Ignore'] as const),
     minValuesPolicy: oneOf('MIN_VALUES_POLICY', raw.minValuesPolicy, ['Strict', 'BestEffort'] as const),
+    mode: oneOf('MODE', raw.mode, ['act', 'observe'] as const),
     packing: oneOf('PACKING', raw.packing, ['cheapest', 'compatible'] as const),
     consolidation,
     steering,

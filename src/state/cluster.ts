@@ -46,6 +46,7 @@ import { LaunchFailures } from './launch-failures.ts';
 import { NamedCounter } from './named-counter.ts';
 import { NamedItems } from './named-items.ts';
 import { providerIdOf, stateNode } from './node.ts';
+import { Observation } from './observation.ts';
 import { PauseState } from './pause-state.ts';
 import { PodTemplates } from './pod-templates.ts';
 import { PodTimings } from './pod-timings.ts';
@@ -73,6 +74,8 @@ export interface ClusterOptions {
   readonly templateOf?: (pod: Pod) => ResourceTemplate | undefined;
   /** True if claims of dynamic resources count. Default false. */
   readonly devices?: boolean;
+  /** True if no decision is carried out. Default false. */
+  readonly observes?: boolean;
 }
 
 /** Minimum change of the clock's difference that counts as a set clock. Smaller changes are drift. */
@@ -91,6 +94,7 @@ export class ClusterState {
   readonly launchFailures = new LaunchFailures();
   readonly registrationHealth = new RegistrationHealth();
   readonly pause: PauseState;
+  readonly observation: Observation;
   /** Claims of static NodePools that were approved and do not exist yet, by NodePool. */
   readonly reservedNodes = new NamedCounter(() => this.changed());
   /** Templates of the controllers of resized pods. */
@@ -134,7 +138,15 @@ export class ClusterState {
   #bufferPods: ReadonlyMap<string, number> = new Map();
   #changedMs: number;
 
-  constructor({ informers, clock, manages, templateOf, defaultSpread = [], devices = false }: ClusterOptions) {
+  constructor({
+    informers,
+    clock,
+    manages,
+    templateOf,
+    defaultSpread = [],
+    devices = false,
+    observes = false,
+  }: ClusterOptions) {
     this.#clock = clock;
     this.pause = new PauseState(clock);
     this.unlaunched = new UnlaunchedClaims(clock);
@@ -143,6 +155,7 @@ export class ClusterState {
     this.#aheadMs = clock.now() - monotonicMs(clock);
     this.#changedMs = monotonicMs(clock);
     this.stores = openStores(informers);
+    this.observation = new Observation(this.stores, clock, observes);
     this.defaultSpread = watchDefaultSpread(informers, defaultSpread, () => this.changed());
     this.devices = devices ? openDeviceStores(informers) : undefined;
     const listed: readonly Pick<Store<never>, 'subscribe'>[] = Object.values(this.stores);

@@ -20,6 +20,8 @@ export type HoldCode =
   | 'not-bound'
   /** Launches are paused. */
   | 'paused'
+  /** The NodePool is observed: its launches are reported and not carried out. */
+  | 'observed'
   /** The engine did not respond in time, or its worker died, while it placed the pod. */
   | 'solver-stuck';
 

@@ -1,8 +1,22 @@
-/** NodePolicies over HTTP. */
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { getCondition, isTrue, type Kind, NODE_POLICY, NODE_POOL } from '#api/objects';
+/** NodePolicies, and an operator that observes, over HTTP. */
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { Command } from 'commander';
+import {
+  CONFIG_MAP,
+  getCondition,
+  isTrue,
+  type Kind,
+  LEASE,
+  NODE_POLICY,
+  NODE_POOL,
+  PAUSE_NAME,
+  pauseData,
+} from '#api/objects';
 import { customResourceDefinition } from '#api/schema';
 import type { CustomResourceDefinition } from '#api/testing';
+import { explainCommand, logCommand } from '#cli/testing';
 import { deployment, type Scenario, startScenario } from './harness.ts';
 import { BRISK, pool } from './pools.ts';
 
@@ -53,4 +67,106 @@ describe('NodePolicies', () => {
     });
     expect(errors()).toEqual([]);
   }, 120_000);
+});
+
+/** Forwards requests to the API server, and records those that are not reads. */
+async function recordingWire(
+  target: string,
+): Promise<{ readonly url: string; readonly writes: string[]; readonly server: Server }> {
+  const writes: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    const { method = 'GET', url = '/', headers } = incoming;
+    if (method !== 'GET') writes.push(`${method} ${url}`);
+    const forwarded = request(new URL(url, target), { method, headers }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 500, response.headers);
+      outgoing.flushHeaders();
+      response.pipe(outgoing);
+    });
+    forwarded.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => forwarded.destroy());
+    incoming.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, writes, server };
+}
+
+async function printed(command: Command, ...args: readonly string[]): Promise<string> {
+  const parts: string[] = [];
+  const spies = [process.stdout, process.stderr].map((stream) =>
+    jest.spyOn(stream, 'write').mockImplementation((text) => {
+      parts.push(String(text));
+      return true;
+    }),
+  );
+  try {
+    await command.parseAsync([...args], { from: 'user' });
+    return parts.join('');
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** AWS calls that change something, or that take a message from a queue. */
+const MUTATING = /^(Add|Attach|Create|Delete|Modify|Receive|Remove|Run|Send|Set|Tag|Terminate|Untag)/;
+
+describe('an operator with MODE=observe', () => {
+  it('reports launches, deletions and replacements beside the leader, and writes nothing to Kubernetes and AWS', async () => {
+    scenario = await startScenario({ ...BRISK, operator: false, leaderElection: true });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
+    // only the observer could read the queue
+    await scenario.startOperator({ env: { INTERRUPTION_QUEUE: '' } });
+    await scenario.apply(deployment('busy', 1, {}, { cpu: '1500m' }), deployment('gone', 1, {}, { cpu: '1500m' }));
+    await scenario.until('two initialized nodes', async () => {
+      const claims = await scenario.claims();
+      return claims.length === 2 && claims.every((claim) => isTrue(claim, 'Initialized'));
+    });
+    const data = pauseData({ scope: 'all', reason: 'a comparison', untilMs: Date.parse('2099-01-01T00:00:00Z') });
+    await scenario.kube.create(CONFIG_MAP, {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: PAUSE_NAME, namespace: 'kube-system' } },
+      data,
+    });
+    await scenario.until('the pause', async () => (await scenario.events('OperatorPaused')).length > 0);
+    const wire = await recordingWire(scenario.world.kube.url);
+    try {
+      const [lease] = (await scenario.kube.list(LEASE)).items.filter(({ metadata }) => /karpenter/.test(metadata.name));
+      const calls = scenario.world.aws.calls.recorded().length;
+      const before = (await scenario.claims()).map(({ metadata }) => metadata.name).sort();
+      const kubeconfig = scenario.world.kube.kubeconfig().replaceAll(scenario.world.kube.url, wire.url);
+      const observer = await scenario.startOperator({ env: { MODE: 'observe', KUBECONFIG: kubeconfig } });
+      const server = ['--server', `http://127.0.0.1:${observer.metricsPort}`];
+      const log = () => printed(logCommand('0.0.0'), ...server, '--since', '366d', '--now', '2027-06-01T00:00:00Z');
+      const reported = (what: RegExp): Promise<string> =>
+        scenario.until(`the decision ${what}`, async () => {
+          const lines = await log().catch(() => '');
+          return what.test(lines) && lines;
+        });
+      const labels = { 'example.com/generation': '2' };
+      await scenario.kube.patch(NODE_POOL, { name: 'default' }, { spec: { template: { metadata: { labels } } } });
+      await reported(/would replace node/);
+      await scenario.scale('gone', 0);
+      await reported(/would delete node/);
+      await scenario.apply(deployment('late', 3, {}, { cpu: '1500m' }));
+      const text = await reported(/would launch/);
+      expect(text).toMatch(/would launch \S+ for \d pods? at \$\d\.\d{4} an hour/);
+      expect(text).toMatch(/would delete node \S+, saves \$\d\.\d{4} an hour/);
+      const explained = await printed(explainCommand(), 'node', ...server);
+      expect(explained).toContain('the operator observes (MODE=observe)');
+      await scenario.until('the verdict on a node', async () =>
+        /would (delete|replace) node/.test(await printed(explainCommand(), 'node', ...server, '-o', 'json')),
+      );
+      expect(await printed(explainCommand(), 'pod', ...server)).toContain('would launch');
+
+      expect(wire.writes).toEqual([]);
+      const later = scenario.world.aws.calls.recorded().slice(calls);
+      expect(later.filter(({ action }) => MUTATING.test(action))).toEqual([]);
+      expect((await scenario.claims()).map(({ metadata }) => metadata.name).sort()).toEqual(before);
+      const held = (await scenario.kube.list(LEASE)).items.filter(({ metadata }) => /karpenter/.test(metadata.name));
+      expect(held.map(({ spec }) => spec?.holderIdentity)).toEqual([lease?.spec?.holderIdentity]);
+      await observer.stop();
+    } finally {
+      wire.server.close();
+      wire.server.closeAllConnections();
+    }
+  }, 300_000);
 });

@@ -163,6 +163,7 @@ Takes values, known (names by their place, see karpenter.knownValues) and path (
   (list "DISABLE_DRY_RUN" "disableDryRun" true)
   (list "AMI_REFRESH_INTERVAL" "amiRefreshInterval" true)
   (list "SUBNET_REFRESH_INTERVAL" "subnetRefreshInterval" true)
+  (list "MODE" "mode" false)
   (list "PACKING" "packing" false)
   (list "CONSOLIDATION" "consolidation" false)
   (list "STEERING" "steering" false)

@@ -105,6 +105,7 @@ settings:
   evictionPrice: true
   steering: true
   podDeletionCost: true
+  mode: true
   podNomination: true
   costHistory: true
   metrics: true

@@ -165,6 +165,11 @@ export const KNOWN_VALUES = `
       false,
       ""
     ],
+    "mode": [
+      "act",
+      "observe",
+      ""
+    ],
     "podNomination": [
       "true",
       "false",

@@ -94,7 +94,9 @@ function header({ state, columns, problem }: FrameInput): readonly Line[] {
     costs.length > 1 ? [{ text: `$/h ${sparkline(costs.slice(-SPARKS).map(([, usd]) => usd))}`, dim: true }] : [];
   const wide = columns >= 110;
   const notes: Span[] = [
-    ...(summary.paused === undefined ? [] : [{ text: `${summary.paused}  `, color: 'yellow' as const }]),
+    ...[summary.paused, summary.observed].flatMap((text) =>
+      text === undefined ? [] : [{ text: `${text}  `, color: 'yellow' as const }],
+    ),
     ...(problem === undefined ? [] : [{ text: problem, color: 'red' as const }]),
   ];
   return [facts, wide ? [...usage, ...trend] : usage, notes];

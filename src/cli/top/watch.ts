@@ -18,14 +18,14 @@ import type { PodVerdict } from '#engine/explanations';
 import type { InstanceType, PoolInput } from '#engine/model';
 import type { KubeReader, Store } from '#kube/client';
 import { startInformers } from '#kube/informers';
-import { defined, messageOf, timeOf, tryRun } from '#lib';
+import { messageOf, timeOf, tryRun } from '#lib';
 import { type Clock, monotonicMs, type Timepiece } from '#lib/clock';
 import { LiveView, type PricesOf } from '#live/view';
 import type { LogLine } from '#observe/history';
 import { type Logger, silent } from '#observe/logger';
 import { ClusterState } from '#state';
 import type { Manifest } from '../objects/read.ts';
-import { askOperator, pausedText } from '../operator.ts';
+import { askOperator, type PauseView, restraintOf } from '../operator.ts';
 import type { TypesFor } from '../scenario.ts';
 import { OPERATOR_EVENTS } from '../snapshot/kinds.ts';
 import type { TopNode, TopState } from './choices.ts';
@@ -80,7 +80,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
     isLeading: () => true,
   });
   const events = new EventReader(view, informers.store(POD));
-  let paused: string | undefined;
+  let restraint: PauseView = {};
   const refresh = async (): Promise<void> => {
     await attempt(problems, 'events', async () =>
       events.read(await client.listAll(EVENT, { fieldSelector: OPERATOR_EVENTS })),
@@ -94,7 +94,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
       verdicts = new Map([...events.verdicts, ...found.map((verdict) => [verdict.node, verdict] as const)]);
       podVerdicts = await askOperator<readonly PodVerdict[]>(server, '/debug/pods');
       log = await lastLines(server, clock);
-      paused = await pausedText(server);
+      restraint = await restraintOf(server);
     }));
   };
   await Promise.race([informers.synced(), clock.sleep(FIRST_LISTS_MS, signal)]);
@@ -110,7 +110,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
   void repeat(refresh, { clock, signal });
   return {
     state: () => ({
-      summary: { ...view.summary(), ...defined({ paused }) },
+      summary: { ...view.summary(), ...restraint },
       nodes: nodesWithLabels(),
       pending: view.pending(),
       decisions: view.decisions.list(),

@@ -7,6 +7,7 @@ import { getCondition, type NodePool, pauseText, READY } from '#api/objects';
 import { formatDuration } from '#api/values';
 import {
   budgetErrors,
+  type Candidate,
   type Command,
   type Method,
   type MethodInput,
@@ -25,9 +26,10 @@ import type { Logger } from '#observe/logger';
 import { managedPools, passOf } from '#planner';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
+import { reportDisruption, wouldDisrupt } from '../observed.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { publishEvents } from './disruption-events.ts';
-import { step, together } from './failures.ts';
+import { together as failedTogether, step } from './failures.ts';
 import { removeMarks } from './marks.ts';
 import {
   countFailedValidations,
@@ -72,7 +74,7 @@ interface DisruptionParts {
 interface PreparedMethod extends Omit<MethodReview, 'result'> {
   readonly input: MethodInput;
   /** Decides on commands. Rejects if the signal aborts. */
-  readonly decide: (signal: AbortSignal) => Promise<MethodResult>;
+  readonly decide: (signal: AbortSignal, candidates?: readonly Candidate[]) => Promise<MethodResult>;
 }
 
 interface Evaluated {
@@ -127,7 +129,7 @@ export class DisruptionLoop implements Singleton {
     const snapshot = await snapshots.current(context.log);
     const methods = this.#memo.due(all, snapshot);
     // The command of a stale mark failed to start, or an earlier process started it.
-    if (methods.length > 0)
+    if (methods.length > 0 && !cluster.observation.ofAll)
       await removeMarks(this.#deps, (node) => !queue.has(node.providerId) && !node.markedForDeletion);
     const isOver = new Map<Method, boolean>();
     let isStarted = false;
@@ -151,7 +153,7 @@ export class DisruptionLoop implements Singleton {
       evaluated.commands.map((command) => queue.start(command, method, context)),
     );
     const failures = rejections(results);
-    if (failures.length > 0) throw together('disrupting candidates', failures);
+    if (failures.length > 0) throw failedTogether('disrupting candidates', failures);
     return evaluated;
   }
 
@@ -162,7 +164,8 @@ export class DisruptionLoop implements Singleton {
       const { commands: decided, isOver } = await this.#decide(method, context);
       const launchable = this.#launchable(method, this.#unpaused(method, decided));
       // the delay before validation is long enough for a new pause
-      const commands = this.#unpaused(method, await this.#validate(method, launchable, context));
+      const unpaused = this.#unpaused(method, await this.#validate(method, launchable, context));
+      const commands = this.#unobserved(method, unpaused);
       // a command that failed validation leaves room for other commands
       return { commands, isOver: isOver && decided.length === 0 };
     } finally {
@@ -205,8 +208,10 @@ export class DisruptionLoop implements Singleton {
     return {
       ...preparation,
       input,
-      decide: async (signal) =>
-        method.isSearch ? simulations.decide(simulation, method, input, signal) : method.decide(input),
+      decide: async (signal, candidates = input.candidates) => {
+        const own = candidates === input.candidates ? input : { ...input, candidates };
+        return method.isSearch ? simulations.decide(simulation, method, own, signal) : method.decide(own);
+      },
     };
   }
 
@@ -225,12 +230,26 @@ export class DisruptionLoop implements Singleton {
         nodepools: [...unseenPools],
       });
     }
-    const result = await decide(signal);
+    const groups = this.#groupsOf(input.candidates);
+    const results: MethodResult[] = [];
+    for (const candidates of groups) results.push(await decide(signal, candidates));
+    const result = together(results);
     history.record({ ...preparation, decidedMs: clock.now(), result });
     reportResult(this.#deps, { method, result }, log);
     this.#memo.searched(method, input, result);
     const { commands, timeout, failures = [] } = result;
     return { commands, isOver: timeout === undefined && failures.length === 0 && unseenPools.size === 0 };
+  }
+
+  /**
+   * Returns the candidates of observed NodePools and the other candidates as groups, so that a command that is not carried out
+   * does not take the place of one that is.
+   */
+  #groupsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
+    const { observation } = this.#deps.cluster;
+    const observed = candidates.filter((candidate) => observation.of(poolOf(candidate)) !== undefined);
+    if (observed.length === 0 || observed.length === candidates.length) return [candidates];
+    return [candidates.filter((candidate) => !observed.includes(candidate)), observed];
   }
 
   /** Returns the commands that no pause stops. The verdicts of stopped commands name the pause. */
@@ -241,6 +260,21 @@ export class DisruptionLoop implements Singleton {
       if (stops === undefined) return true;
       const ids = candidates.map(({ providerId }) => providerId);
       this.#parts.history.withdraw(method, ids, pauseText(stops), 'paused');
+      return false;
+    });
+  }
+
+  /** Returns the commands of NodePools that are not observed. Reports the others. */
+  #unobserved(method: Method, commands: readonly Command[]): readonly Command[] {
+    const { observation } = this.#deps.cluster;
+    return commands.filter((command) => {
+      const { candidates, replacements } = command;
+      const pools = [...candidates.map(poolOf), ...replacements.map(({ nodePool }) => nodePool)];
+      const by = pools.map((pool) => observation.of(pool)).find((source) => source !== undefined);
+      if (by === undefined) return true;
+      reportDisruption(this.#deps, command);
+      const ids = candidates.map(({ providerId }) => providerId);
+      this.#parts.history.withdraw(method, ids, `${wouldDisrupt(command)}; observed (${by})`, 'observed');
       return false;
     });
   }
@@ -347,4 +381,25 @@ function isEditedSince(pool: NodePool): boolean {
   const { deletionTimestamp, generation } = pool.metadata;
   const observed = getCondition(pool, READY)?.observedGeneration;
   return deletionTimestamp === undefined && observed !== undefined && observed !== generation;
+}
+
+const poolOf = ({ nodePool }: Candidate): string => nodePool.metadata.name;
+
+/** Combines the results of a method for groups of candidates. */
+function together(results: readonly MethodResult[]): MethodResult {
+  const [first = NOTHING] = results;
+  if (results.length === 1) return first;
+  const timeout = results.find((result) => result.timeout !== undefined)?.timeout;
+  const unseenPools = new Set(results.flatMap((result) => [...(result.unseenPools ?? [])]));
+  return {
+    commands: results.flatMap(({ commands }) => commands),
+    exhausted: results.every(({ exhausted }) => exhausted),
+    events: results.flatMap(({ events }) => events),
+    evaluations: results.flatMap(({ evaluations = [] }) => evaluations),
+    weighed: results.flatMap(({ evaluations = [], weighed = evaluations }) => weighed),
+    reasons: new Map(results.flatMap(({ reasons = new Map() }) => [...reasons])),
+    failures: results.flatMap(({ failures = [] }) => failures),
+    ...(timeout !== undefined && { timeout }),
+    ...(unseenPools.size > 0 && { unseenPools }),
+  };
 }

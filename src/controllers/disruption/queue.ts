@@ -207,6 +207,8 @@ export class DisruptionQueue {
   async #attempt(queued: QueuedCommand, log: Logger): Promise<boolean> {
     const pause = this.#deps.cluster.pause.of('disruption');
     if (pause !== undefined) throw new Outdated(pauseText(pause));
+    const observed = queued.command.candidates.find(({ nodePool }) => this.#observes(nodePool.metadata.name));
+    if (observed !== undefined) throw new Outdated(`NodePool ${observed.nodePool.metadata.name} is observed`);
     const waiting = queued.replacements.filter((name) => !this.#isReady(queued, name));
     if (waiting.length > 0) return false;
     queued.trace?.replaced(this.#deps.clock.now());
@@ -218,6 +220,10 @@ export class DisruptionQueue {
     if (failures.length > 0)
       log.debug('failed deleting disrupted nodeclaims, trying again', { error: failures.join('; ') });
     return failures.length === 0;
+  }
+
+  #observes(nodePool: string): boolean {
+    return this.#deps.cluster.observation.of(nodePool) !== undefined;
   }
 
   #isReady({ command, initialized }: QueuedCommand, name: string): boolean {

@@ -3,7 +3,7 @@
  * evicted. Nodes whose room is needed again lose the mark.
  */
 
-import { poolNameOf } from '#api/objects';
+import { NODEPOOL_LABEL, poolNameOf } from '#api/objects';
 import { emptyingSinceMs, isEmptying, worstFirst } from '#engine/disruption';
 import type { StateNode } from '#engine/model';
 import type { SimulationRunner } from '#engine-worker';
@@ -102,10 +102,12 @@ export class Steering implements Singleton {
     const nowMs = this.#deps.clock.now();
     for (const [id, ms] of this.#releasedMs) if (nowMs - ms >= DWELL_MS) this.#releasedMs.delete(id);
     const [released, marked] = [[], []] as [StateNode[], StateNode[]];
-    for (const node of this.#deps.cluster.nodes()) {
+    const { cluster } = this.#deps;
+    for (const node of cluster.nodes()) {
       const { providerId, nodeClaim, markedForDeletion } = node;
       if (nodeClaim === undefined || node.node === undefined || markedForDeletion) continue;
-      const wanted = wantedOf(providerId);
+      const wanted =
+        cluster.observation.of(node.labels[NODEPOOL_LABEL] ?? '') === undefined ? wantedOf(providerId) : false;
       if (wanted === undefined || wanted === isEmptying(node)) continue;
       if (wanted && !this.#releasedMs.has(providerId)) marked.push(node);
       if (!wanted && nowMs - (emptyingSinceMs(node) ?? 0) >= DWELL_MS) released.push(node);

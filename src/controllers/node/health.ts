@@ -28,6 +28,7 @@ import { isStale } from '../current-object.ts';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
+import { reportDeletion } from '../observed.ts';
 import { snakeCase } from '../text.ts';
 import { isRebooting, Reboots } from './reboots.ts';
 import type { Repairs } from './repairs.ts';
@@ -82,7 +83,8 @@ export class NodeHealth implements Reconciler<Node> {
     // the share of unhealthy nodes is counted in the cache
     if (isStale(informers, NODE)) return after(STALE_RETRY_MS);
     const obstacle = this.#repairs.obstacle(node, claim);
-    if (obstacle?.code === 'paused') return after(PAUSED_RETRY_MS);
+    if (obstacle?.code === 'observed') reportDeletion(this.#deps, claim, 'unhealthy');
+    if (obstacle?.code === 'paused' || obstacle?.code === 'observed') return after(PAUSED_RETRY_MS);
     if (obstacle !== undefined) {
       this.#publishBlocked(node, claim, obstacle);
       return after(obstacle.code === 'budget' ? BUDGET_RETRY_MS : BLOCKED_RETRY_MS);

@@ -44,14 +44,19 @@ export class Repairs {
 
   /** Returns the obstacle to the repair of a node now, or undefined. A NodeClaim that is being deleted needs no budget. */
   obstacle(node: Node, claim: NodeClaim, survey = this.#survey()): RepairObstacle | undefined {
-    const { clock, cluster } = this.#deps;
+    const { cluster } = this.#deps;
     const pause = cluster.pause.of('disruption');
     if (pause !== undefined) return { code: 'paused', text: pauseText(pause) };
     const pool = poolNameOf(claim);
-    const obstacle = healthObstacle(node, pool, survey);
+    const obstacle = healthObstacle(node, pool, survey) ?? this.#budgetObstacle(claim, pool);
+    const observer = obstacle === undefined ? cluster.observation.of(pool) : undefined;
+    return observer === undefined ? obstacle : { code: 'observed', text: `its NodePool is observed (${observer})` };
+  }
+
+  #budgetObstacle(claim: NodeClaim, pool: string): RepairObstacle | undefined {
     const { budgets } = this.#settingsOf()(pool);
-    if (obstacle !== undefined || budgets === undefined || claim.metadata.deletionTimestamp) return obstacle;
-    return budgetObstacle(budgets, this.#countsOf(pool), clock.now());
+    if (budgets === undefined || claim.metadata.deletionTimestamp) return undefined;
+    return budgetObstacle(budgets, this.#countsOf(pool), this.#deps.clock.now());
   }
 
   /** Counts a NodeClaim as unavailable from now on. Returns a function that takes this back. */

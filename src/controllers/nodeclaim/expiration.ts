@@ -1,6 +1,6 @@
 /** Deletes NodeClaims that are older than `spec.expireAfter`. The finalizer drains their nodes. */
 
-import { NODE_CLAIM, type NodeClaim } from '#api/objects';
+import { NODE_CLAIM, type NodeClaim, poolNameOf } from '#api/objects';
 import { readDurationOrNever } from '#api/values';
 import { deleteExactly } from '#kube/client';
 import { after, type Reconciler, settled } from '#kube/reconcilers';
@@ -10,6 +10,7 @@ import { PAUSED_RETRY_MS } from '#state';
 import { publishDeletion } from '../deletion-events.ts';
 import type { Deps } from '../deps.ts';
 import { recordDeleted, reschedulablePods } from '../disrupted.ts';
+import { reportDeletion } from '../observed.ts';
 import { OwnWrites } from '../own-writes.ts';
 import { unreadableFields } from './unreadable.ts';
 
@@ -39,6 +40,10 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       const waitMs = timeOf(claim.metadata.creationTimestamp) + lifeMs - clock.now();
       if (waitMs > 0) return after(waitMs);
       if (cluster.pause.of('disruption')) return after(PAUSED_RETRY_MS);
+      if (cluster.observation.of(poolNameOf(claim)) !== undefined) {
+        reportDeletion(deps, claim, 'expired');
+        return after(PAUSED_RETRY_MS);
+      }
       const pods = reschedulablePods(deps, claim);
       log.debug('deleting expired nodeclaim');
       const wasThere = await deleteExactly(client, NODE_CLAIM, claim);

@@ -35,7 +35,7 @@ const AT_ONCE = 10;
  * @param onChange called if the instance types of any NodePool change
  */
 export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () => void): KeyedWorker {
-  const { client, clock, cloud, cluster, informers } = deps;
+  const { client, clock, cloud, cluster, informers, settings } = deps;
   const store = informers.store(NODE_OVERLAY, {}, { optional: true });
 
   const inputsOf = (pools: readonly NodePool[], log: Logger): Promise<readonly PoolInput[]> =>
@@ -89,7 +89,8 @@ export function overlayEvaluation(deps: Deps, overlays: Overlays, onChange: () =
         cluster.markChanged();
         onChange();
       }
-      await withBoundedConcurrency(present, AT_ONCE, (overlay) => writeCondition(overlay, evaluation));
+      if (settings.mode === 'act')
+        await withBoundedConcurrency(present, AT_ONCE, (overlay) => writeCondition(overlay, evaluation));
       return after(evaluated.size < pools.length ? UNRESOLVED_MS : REVIEW_MS);
     },
   };

@@ -8,9 +8,10 @@ import { causeKey, type LaunchCause, type WithheldLaunch } from '#engine/solve';
 import { refOf } from '#kube/client';
 import { after, type Singleton } from '#kube/reconcilers';
 import { monotonicMs } from '#lib/clock';
-import { type HoldOf, likenessOf, type PodHold, wallTimeOf } from '#state';
+import { type HoldOf, likenessOf, PAUSED_RETRY_MS, type PodHold, wallTimeOf } from '#state';
 import type { Deps } from '../deps.ts';
 import { isSame, nodeClassKinds } from '../node-classes.ts';
+import { reportLaunch, wouldLaunch } from '../observed.ts';
 import { GangLaunches, wholeGangs } from './gang-launches.ts';
 import { hasLimitedLaunches, restoredCauses } from './launch-condition.ts';
 import { LaunchReports, type PoolReport } from './launch-reports.ts';
@@ -130,14 +131,19 @@ export class LaunchBudget implements Outcomes {
   ): { readonly admitted: readonly PlannedClaim[]; readonly waiting: readonly PlannedClaim[] } {
     this.#launches.countAbandoned();
     const byPool = Map.groupBy(claims, ({ nodePool }) => nodePool);
-    const pause = this.#deps.cluster.pause.of('launches');
+    const { observation, pause: pauses } = this.#deps.cluster;
+    const pause = pauses.of('launches');
     const short = new Set(
-      pause === undefined ? [...byPool].flatMap(([nodePool, own]) => this.#waitingAmong(nodePool, own, pods)) : claims,
+      pause === undefined
+        ? [...byPool].flatMap(([nodePool, own]) =>
+            observation.of(nodePool) === undefined ? this.#waitingAmong(nodePool, own, pods) : own,
+          )
+        : claims,
     );
     const waiting = wholeGangs(claims, short, pods);
     this.#waits = new Map(
       [...waiting].flatMap((claim) => {
-        const hold = pause === undefined ? this.#waitOf(claim) : this.#pausedBy(pause);
+        const hold = pause === undefined ? (this.#observed(claim) ?? this.#waitOf(claim)) : this.#pausedBy(pause);
         return claim.pods.map((key) => [key, hold] as const);
       }),
     );
@@ -160,6 +166,16 @@ export class LaunchBudget implements Outcomes {
         untilMs: nextMs ?? record.untilMs,
       };
     };
+  }
+
+  /** Reports the launch of a claim of an observed NodePool, and returns the hold of its pods. */
+  #observed(claim: PlannedClaim): PodHold | undefined {
+    const by = this.#deps.cluster.observation.of(claim.nodePool);
+    if (by === undefined) return undefined;
+    reportLaunch(this.#deps, claim);
+    const nowMs = monotonicMs(this.#deps.clock);
+    const text = `NodePool ${claim.nodePool} is observed (${by}), ${wouldLaunch(claim)}`;
+    return { code: 'observed', text, times: 1, sinceMs: nowMs, untilMs: nowMs + PAUSED_RETRY_MS };
   }
 
   #pausedBy({ untilMs, reason }: Pause): PodHold {

@@ -116,7 +116,7 @@ export class Provisioner implements Singleton {
       });
     this.#launches = launches;
     this.#verdicts = verdicts;
-    this.#keepsBuffers = settings.featureGates.capacityBuffer;
+    this.#keepsBuffers = settings.featureGates.capacityBuffer && settings.mode === 'act';
     if (this.#keepsBuffers)
       cluster.stores.nodeClaims.subscribe((event, claim, before) => this.#claimChanged(event, claim, before));
     this.#measures = provisioningMeasures(deps);

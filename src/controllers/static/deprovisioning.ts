@@ -7,6 +7,7 @@ import { withBoundedConcurrency } from '#lib';
 import type { Deps } from '../deps.ts';
 import { logDeleted, reschedulablePods } from '../disrupted.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
+import { isObservedChange } from '../observed.ts';
 import { claimsOfStaticPools, isStaticPool, staticClaims } from './static-claims.ts';
 
 const REVIEW_MS = 60_000;
@@ -67,7 +68,9 @@ export function staticDeprovisioning(deps: Deps, queue: DisruptionQueue): Reconc
       if (!hasSynced) return after(UNSYNCED_MS);
       const gone = stillShown(pool);
       const { active } = staticClaims({ cluster, queue }, pool, ({ metadata }) => gone.has(metadata.uid));
-      if (active.length <= (pool.spec.replicas ?? 0)) return after(REVIEW_MS);
+      const excess = active.length - (pool.spec.replicas ?? 0);
+      if (excess <= 0) return after(REVIEW_MS);
+      if (isObservedChange(deps, pool.metadata.name, -excess)) return after(REVIEW_MS);
       const members = (await stillActive(pool, active)).map((claim) => ({
         claim,
         stateNode: cluster.nodeOfClaim(claim),

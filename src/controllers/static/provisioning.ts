@@ -8,6 +8,7 @@ import { monotonicMs } from '#lib/clock';
 import { createClaim } from '../claims.ts';
 import type { Deps } from '../deps.ts';
 import type { DisruptionQueue } from '../disruption/queue.ts';
+import { isObservedChange } from '../observed.ts';
 import type { LaunchBudget } from '../provisioning/launch-budget.ts';
 import { claimsOfStaticPools, isStaticPool, type StaticClaims, staticClaims } from './static-claims.ts';
 
@@ -106,6 +107,7 @@ export function staticProvisioning(
         context.log.info('nodepool node limit reached');
         return after(AT_LIMIT_MS);
       }
+      if (isObservedChange(deps, pool.metadata.name, count(claims))) return after(HELD_MS);
       if (!(await isLaunchable(pool, context))) return after(NO_OFFERING_MS);
       // other controllers may have created NodeClaims while the instance types were read
       const left = count(staticClaims({ cluster, queue }, pool, () => false));

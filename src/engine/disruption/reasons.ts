@@ -46,6 +46,7 @@ export type DeclineCode =
   | 'not-worth-moving'
   | 'changed'
   | 'paused'
+  | 'observed'
   | 'failed';
 
 /** Object of the cluster that blocks the disruption. */

@@ -11,7 +11,7 @@ const percent = (part) => `${Math.round(part * 100)} %`;
 /** Shows totals in cells of a fixed size, so that the page does not move when they change. */
 export function showSummary(summary) {
   const { clusterName, nodes, pods, pendingPods, usdPerHour, usdPerMonth, idleUsdPerMonth, isLeading } = summary;
-  const { requested, spotShare, unpriced, paused } = summary;
+  const { requested, spotShare, unpriced, paused, observed } = summary;
   byId('cluster').textContent = clusterName;
   byId('cluster').title = clusterName;
   document.title = `${clusterName}: ${nodes} nodes, ${pendingPods} pending`;
@@ -26,7 +26,12 @@ export function showSummary(summary) {
     ['CPU', percent(requested.cpu), 'requested', 'part that pods request'],
     ['Memory', percent(requested.memory), 'requested', 'part that pods request'],
     ['Spot', percent(spotShare), '', "of the CPUs of the operator's nodes"],
-    ['Replica', isLeading ? 'leader' : 'standby', paused && 'paused', paused],
+    [
+      'Replica',
+      isLeading ? 'leader' : 'standby',
+      [paused && 'paused', observed && 'observing'].filter(Boolean).join(', '),
+      [paused, observed].filter(Boolean).join('; ') || undefined,
+    ],
   ];
   byId('summary').replaceChildren(
     ...facts.map(([name, value, note = '', title = note]) =>

@@ -42,6 +42,7 @@ const VERDICTS = {
   'not-worth-moving': ['Moving its pods costs more than it saves', 'kept'],
   changed: ['The cluster changed during the decision', 'kept'],
   paused: ['Disruption is paused', 'kept'],
+  observed: ['Its NodePool is observed', 'kept'],
   failed: ['The decision failed, see the log of the operator', 'kept'],
   'not-reached': ['Other nodes are disrupted first', 'soon'],
 };

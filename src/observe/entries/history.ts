@@ -8,6 +8,7 @@ export {
   type LoggedDecision,
   MOST_NAMES,
   namespacesOf,
+  type Observed,
   type Refused,
 } from '../history/decision-log.ts';
 export { HISTORY_NAME, historyTexts, newHistory, type OperatorHistory, restoreHistory } from '../history/document.ts';

@@ -4,6 +4,16 @@ import { event, MINUTE } from './declaration.ts';
 /** Published once per NodePool in the period. */
 const OF_POOL = { about: ['NodePool'], key: 'uid of the NodePool' } as const;
 
+export const WOULD_ACT = event({
+  reason: 'WouldAct',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'A decision on nodes of an observed NodePool, which is not carried out.',
+  key: 'decision',
+  windowMs: 10 * MINUTE,
+  message: (text: string) => `Observed, not carried out: ${text}`,
+});
+
 export const NO_COMPATIBLE_INSTANCE_TYPES = event({
   reason: 'NoCompatibleInstanceTypes',
   type: 'Warning',

@@ -159,6 +159,24 @@ export interface Rebooted extends Entry {
   readonly text: string;
 }
 
+/** A decision on an observed NodePool, which is not carried out. */
+export interface Observed extends Entry {
+  readonly kind: 'observed';
+  readonly decision: 'launch' | 'delete' | 'replace';
+  /** Reason, such as `provisioned` or `underutilized`. */
+  readonly reason: string;
+  /** Sentence such as `would launch m5.large for 3 pods at $0.0960 an hour`. */
+  readonly text: string;
+  readonly nodePools: readonly string[];
+  /** Names of the first NodeClaims and nodes of the decision. */
+  readonly nodeClaims?: readonly string[];
+  readonly nodeNames?: readonly string[];
+  readonly namespaces?: readonly string[];
+  readonly pods: number;
+  /** Change of the cost. Negative if it would decrease. */
+  readonly usdPerHour: number;
+}
+
 export type LoggedDecision =
   | Bought
   | Disrupted
@@ -169,6 +187,7 @@ export type LoggedDecision =
   | Held
   | Emptying
   | Paused
+  | Observed
   | Led;
 
 /** Maximum number of entries: seven days with 700 decisions a day. A stored entry has about 40 bytes. */

@@ -123,6 +123,7 @@ const FIELDS: Readonly<
   emptying: { texts: [], numbers: ['nodes'] },
   rebooted: { texts: ['nodeClaim', 'nodePool', 'node', 'text'], numbers: [] },
   pause: { texts: ['scope', 'text'], numbers: [] },
+  observed: { texts: ['decision', 'reason', 'text'], numbers: ['pods', 'usdPerHour'] },
   leader: { texts: ['replica', 'version'], numbers: [] },
 };
 /** Lists of texts, in entries of any kind. An absent list is valid, because earlier versions wrote fewer lists. */

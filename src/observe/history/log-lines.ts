@@ -20,6 +20,7 @@ export const LOG_KINDS = [
   'hold',
   'emptying',
   'pause',
+  'observed',
   'leader',
 ] as const;
 export type LogKind = (typeof LOG_KINDS)[number];
@@ -169,6 +170,10 @@ function linesOf(entry: LoggedDecision, nodes: Nodes): readonly LogLine[] {
     case 'pause': {
       const ended = `the pause of ${entry.scope === 'all' ? 'launches and disruption' : entry.scope} has ended`;
       return [{ ...NOTHING, at, kind: 'pause', cause: entry.scope, text: entry.text || ended }];
+    }
+    case 'observed': {
+      const { reason, text, nodePools, nodeClaims = [], nodeNames = [], namespaces = [] } = entry;
+      return [{ at, kind: 'observed', cause: reason, text, nodePools, nodeClaims, nodes: nodeNames, namespaces }];
     }
     case 'leader': {
       const version = entry.version === '' ? '' : `, version ${entry.version}`;

@@ -40,6 +40,12 @@ export const PAUSED = gauge({
   labels: ['scope'],
 });
 
+export const OBSERVED_DECISIONS = counter({
+  name: 'karpenter_observed_decisions_total',
+  help: 'Decisions on nodes of observed NodePools, which are not carried out: launch, delete or replace',
+  labels: ['nodepool', 'decision', 'reason'],
+});
+
 export const NODEJS_THREAD_HEAP_USED_BYTES = gauge({
   name: 'nodejs_thread_heap_used_bytes',
   help: "Used part of the thread's heap",

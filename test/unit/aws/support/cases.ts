@@ -55,6 +55,7 @@ export async function replay(world: Json, recorded: Json): Promise<Replay> {
         eksControlPlane: false,
         vmMemoryOverheadPercent: second ? 0.1 : 0.075,
         interruptionQueue: '',
+        mode: 'act',
         spotRisk: 1,
         expectedCpuUtilization: 0,
         packing: 'cheapest',

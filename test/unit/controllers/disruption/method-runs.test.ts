@@ -154,7 +154,8 @@ describe('the queue of commands', () => {
     const none = queue.providerIds;
     expect([...none]).toEqual([]);
     expect(queue.providerIds).toBe(none);
-    const candidates = [{ providerId: 'aws:///free', nodeClaim: claim('free'), stateNode: {} }];
+    const nodePool = { metadata: { name: 'default' } };
+    const candidates = [{ providerId: 'aws:///free', nodeClaim: claim('free'), nodePool, stateNode: {} }];
     const command = { reason: 'Empty', candidates, replacements: [] };
     const order = { id: '1', command, method: emptiness, startedMs: NOW, fields: {} };
     queue.enqueue({ ...order, replacements: ['gone'] } as never);

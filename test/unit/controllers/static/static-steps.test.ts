@@ -72,6 +72,7 @@ function clusterOf(
       manages: () => true,
       synced: () => isSynced,
       reservedNodes: new NamedCounter(() => {}),
+      observation: { of: () => undefined },
       claimsOfPool: () => claims,
       nodeOfClaim: ({ status }: NodeClaim) => ({
         providerId: status?.providerID,

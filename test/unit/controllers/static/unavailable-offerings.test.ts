@@ -180,6 +180,7 @@ async function playStatic(replicas: number, faults: readonly Fault[], forMs: num
     },
     cluster: {
       ...{ launchFailures, manages: () => true, synced: () => true, reservedNodes: new NamedCounter(() => {}) },
+      observation: { of: () => undefined },
       ...{ claimsOfPool: () => [...claims.values()], nodeOfClaim: () => undefined, poolTotals: () => ({}) },
       track: () => undefined,
     },
