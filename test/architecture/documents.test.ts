@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = join(import.meta.dirname, '../..');
-const FOLDERS = ['bin', 'charts', 'crds', 'docs', 'examples', 'scripts', 'src', 'test'];
+const FOLDERS = ['bench', 'bin', 'charts', 'crds', 'docs', 'examples', 'scripts', 'src', 'test'];
 /** Files of users, and build results. */
 const ELSEWHERE = /^(dist|node_modules|~)\//;
 /** A path, or the name of a source file. Other names without a folder are examples of users' files. */
@@ -57,7 +57,9 @@ const missingNotes = (text: string): readonly string[] =>
     .filter((number) => !notes.has(number));
 
 describe('a document', () => {
-  const documents = files.filter((file) => /^(README|CONTRIBUTING|SECURITY|docs\/.*|src\/.*)\.md$/.test(file));
+  const documents = files.filter((file) =>
+    /^(README|CONTRIBUTING|SECURITY|docs\/.*|bench\/.*|src\/.*)\.md$/.test(file),
+  );
 
   it.each(documents)('refers only to existing files and notes: %s', (path) => {
     const text = read(path);

@@ -33,9 +33,9 @@ const areaOf = (path: string): string | undefined => /^([^/]+)\//.exec(path)?.[1
 const homeOf = (path: string): string | undefined =>
   path.startsWith('..') ? /^\.\.\/test\/unit\/([^/]+)\//.exec(path)?.[1] : areaOf(path);
 
-const others = execFileSync('git', ['ls-files', 'test', 'scripts', '*.ts'], { cwd: ROOT, encoding: 'utf8' })
+const others = execFileSync('git', ['ls-files', 'bench', 'test', 'scripts', '*.ts'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')
-  .filter((file) => /^(?:test\/|scripts\/|[^/]+\.ts$)/.test(file) && file.endsWith('.ts'))
+  .filter((file) => /^(?:bench\/|test\/|scripts\/|[^/]+\.ts$)/.test(file) && file.endsWith('.ts'))
   .map((file) => join(ROOT, file));
 
 const entries = sources.map((file) => relative(SRC, file)).filter((file) => ENTRY.test(file));

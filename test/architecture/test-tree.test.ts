@@ -8,7 +8,7 @@ const UNIT = resolve(import.meta.dirname, '../unit');
 
 /** Folders with tests of code outside of src. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  bench: 'test/bench, whose programs are not run by tests otherwise',
+  bench: 'bench, whose programs are not run by tests otherwise',
   charts: 'the Helm charts',
   examples: 'the manifests and policies for users',
   image: 'the Dockerfile',

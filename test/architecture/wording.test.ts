@@ -58,7 +58,7 @@ const MOST_DOCUMENT = 132;
 
 const filesIn = (folder: string): readonly string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
-const sources = ['bin', 'scripts', 'src', 'test']
+const sources = ['bench', 'bin', 'scripts', 'src', 'test']
   .flatMap(filesIn)
   .filter((path) => /(?<!descriptions)\.(?:ts|js)$/.test(path));
 const documents = [

@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { SolveOptions } from '#engine/model';
 import { solve } from '#engine/solve';
-import { burstableCluster, priceAt } from '../bench/burstable.ts';
+import { burstableCluster, priceAt } from '../../bench/burstable.ts';
 
 const OPTIONS: SolveOptions = {
   preferencePolicy: 'Respect',

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DEFAULT_NODE_HOURLY_FEE } from '#api/values';
 import type { Plan, SolveOptions } from '#engine/model';
 import { solve } from '#engine/solve';
-import { priceOf, recordedScenarios } from '../bench/recorded.ts';
+import { priceOf, recordedScenarios } from '../../bench/recorded.ts';
 
 const OPTIONS: SolveOptions = {
   preferencePolicy: 'Respect',

@@ -2,9 +2,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Snapshot } from '#engine/model';
 import { solve } from '#engine/solve';
-import { priceOf } from '../bench/recorded.ts';
-import { benchmarkSnapshot, OPTIONS, WORKLOADS } from '../bench/scheduling.ts';
-import { snapshotOf, WIDE_CLUSTERS } from '../bench/wide.ts';
+import { priceOf } from '../../bench/recorded.ts';
+import { benchmarkSnapshot, OPTIONS, WORKLOADS } from '../../bench/scheduling.ts';
+import { snapshotOf, WIDE_CLUSTERS } from '../../bench/wide.ts';
 
 function relativePrice(snapshot: Snapshot): number {
   const [cheapest, compatible] = (['cheapest', 'compatible'] as const).map((packing) =>

@@ -9,7 +9,7 @@ import { type Informers, ObjectStore, trimmedObject } from '#kube/client';
 import { realClock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { ClusterState } from '#state';
-import { claimAt, nodeAt, podAt } from '../bench/largecluster.ts';
+import { claimAt, nodeAt, podAt } from '../../bench/largecluster.ts';
 
 const UNSCHEDULABLE = {
   phase: 'Pending',

@@ -4,13 +4,19 @@ import type { Node, Pod } from '#api/objects';
 import { pseudoRandom } from '#engine/model';
 import { bestNodes, DomainCounts, type NodeView } from '#local/testing';
 import type { Trace, TraceEvent } from '#replay/trace';
-import { clairvoyantBenchmark, clairvoyantTable, comparePolicies } from '../../bench/clairvoyant/clairvoyant.ts';
-import { type Demand, type DemandedPod, type FixedPod, fixedPods, readDemand } from '../../bench/clairvoyant/demand.ts';
-import { Life, type LifeWorld } from '../../bench/clairvoyant/life.ts';
-import { lowerBoundUsd, undominated, worthFor } from '../../bench/clairvoyant/offers.ts';
-import { courseOf, packClairvoyantly, priceOfChains } from '../../bench/clairvoyant/packing.ts';
-import { rollOut } from '../../bench/clairvoyant/rollout.ts';
-import { bestNode } from '../../bench/clairvoyant/scores.ts';
+import { clairvoyantBenchmark, clairvoyantTable, comparePolicies } from '../../../bench/clairvoyant/clairvoyant.ts';
+import {
+  type Demand,
+  type DemandedPod,
+  type FixedPod,
+  fixedPods,
+  readDemand,
+} from '../../../bench/clairvoyant/demand.ts';
+import { Life, type LifeWorld } from '../../../bench/clairvoyant/life.ts';
+import { lowerBoundUsd, undominated, worthFor } from '../../../bench/clairvoyant/offers.ts';
+import { courseOf, packClairvoyantly, priceOfChains } from '../../../bench/clairvoyant/packing.ts';
+import { rollOut } from '../../../bench/clairvoyant/rollout.ts';
+import { bestNode } from '../../../bench/clairvoyant/scores.ts';
 
 const GIB = 1024;
 const FOREVER = Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 /** The seeded life of the benchmark on a real control plane, and its sums. */
 import { describe, expect, it } from '@jest/globals';
-import { lifeEvents, RUNS_FOR, readLifeOptions } from '../../bench/cluster/life-plan.ts';
-import { type LifePod, LifeRecord } from '../../bench/cluster/life-record.ts';
+import { lifeEvents, RUNS_FOR, readLifeOptions } from '../../../bench/cluster/life-plan.ts';
+import { type LifePod, LifeRecord } from '../../../bench/cluster/life-record.ts';
 
 const HALF_AN_HOUR_MS = 1_800_000;
 

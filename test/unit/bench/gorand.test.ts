@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { goRandom } from '../../bench/gorand.ts';
+import { goRandom } from '../../../bench/gorand.ts';
 
 it("draws the same numbers as Go's generator from seed 42", () => {
   const draw = goRandom(42);

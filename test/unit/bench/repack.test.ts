@@ -1,6 +1,6 @@
 /** Search and summary of the benchmark for moves of many nodes. */
 import { describe, expect, it } from '@jest/globals';
-import { bestSet, type Moment, repackLine } from '../../bench/repack.ts';
+import { bestSet, type Moment, repackLine } from '../../../bench/repack.ts';
 
 type Found = Moment['best'];
 

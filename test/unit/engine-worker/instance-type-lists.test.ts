@@ -1,8 +1,8 @@
 import { serialize } from 'node:v8';
 import { describe, expect, it } from '@jest/globals';
 import { type InstanceType, sharedType } from '#engine/model';
+import { benchmarkTypes } from '../../../bench/catalogue.ts';
 import { ReceivedTypes, SentTypes, type TypesMessage } from '../../../src/engine-worker/instance-type-lists.ts';
-import { benchmarkTypes } from '../../bench/catalogue.ts';
 
 interface Pair {
   readonly shown: SentTypes;

@@ -1,13 +1,13 @@
 /** Solves at the size of the benchmark, with known results and deadlines. */
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '#api/objects';
+import { benchmarkTypes } from '../../../bench/catalogue.ts';
+import { goRandom } from '../../../bench/gorand.ts';
+import { diversePods, preferencePods } from '../../../bench/pods.ts';
 import type { Plan, SolveOptions } from '../../../src/engine/model.ts';
 import { podKey } from '../../../src/engine/pods.ts';
 import { addResources, podRequests } from '../../../src/engine/resources.ts';
 import { solve } from '../../../src/engine/solve.ts';
-import { benchmarkTypes } from '../../bench/catalogue.ts';
-import { goRandom } from '../../bench/gorand.ts';
-import { diversePods, preferencePods } from '../../bench/pods.ts';
 import { nodePool, OPTIONS, replicas, snapshot } from './build.ts';
 
 const types = benchmarkTypes(400);

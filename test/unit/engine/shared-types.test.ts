@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { benchmarkTypes } from '../../../bench/catalogue.ts';
 import type { InstanceType } from '../../../src/engine/model.ts';
 import { sharedType, sharedTypeList } from '../../../src/engine/shared-types.ts';
-import { benchmarkTypes } from '../../bench/catalogue.ts';
 
 const fresh = (): InstanceType => benchmarkTypes(3)[2] as InstanceType;
 const shared = sharedType(fresh());

@@ -10,8 +10,8 @@ import {
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
 } from '#api/objects';
+import { podAt } from '../../../bench/largecluster.ts';
 import { trimmedObject } from '../../../src/kube/trimmed-object.ts';
-import { podAt } from '../../bench/largecluster.ts';
 import { heapUsed } from '../../support/heap.ts';
 import { partial } from '../../support/partial.ts';
 

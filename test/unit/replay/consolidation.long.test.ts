@@ -1,11 +1,11 @@
 /** Consolidation with the default settings in small clusters with known results, and after a wave of many services. */
 import { describe, expect, it } from '@jest/globals';
 import type { Budget, KubeObject, NodePool } from '#api/objects';
+import { KARPENTER, type NodeOptions, SETTINGS, type Setting, setOf } from '../../../bench/life/settings.ts';
 import type { ReplayRun } from '../../../src/replay/result.ts';
 import { run } from '../../../src/replay/run.ts';
 import type { ObjectRef, Trace, TraceEvent } from '../../../src/replay/trace/trace.ts';
 import { DEFAULT_WORLD } from '../../../src/replay/world-model/world-model.ts';
-import { KARPENTER, type NodeOptions, SETTINGS, type Setting, setOf } from '../../bench/life/settings.ts';
 import { NEUTRAL_WORLD } from '../../support/short-life.ts';
 
 const DEFAULT = SETTINGS.find(({ name }) => name === 'default') ?? KARPENTER;

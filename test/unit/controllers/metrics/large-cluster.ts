@@ -18,9 +18,9 @@ import type { MetricsView } from '#observe/metrics';
 import { createMetrics } from '#observe/setup';
 import { parseSettings } from '#process/settings';
 import { ClusterState } from '#state';
+import { claimAt, nodeAt, NODE_POOL as POOL, podAt } from '../../../../bench/largecluster.ts';
 import type { Deps } from '../../../../src/controllers/deps.ts';
 import { metricsControllers } from '../../../../src/controllers/index.ts';
-import { claimAt, nodeAt, NODE_POOL as POOL, podAt } from '../../../bench/largecluster.ts';
 import { handFed } from '../../kube/fakes.ts';
 import { virtualClock } from '../../virtualclock.ts';
 

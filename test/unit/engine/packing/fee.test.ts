@@ -1,7 +1,7 @@
 /** Plans for recorded pods with a fee of nodes. */
 import { describe, expect, it } from '@jest/globals';
+import { priceOf, recordedScenarios } from '../../../../bench/recorded.ts';
 import { solve } from '../../../../src/engine/solve.ts';
-import { priceOf, recordedScenarios } from '../../../bench/recorded.ts';
 import { OPTIONS } from '../build.ts';
 
 const FEES = [0, 0.015, 0.03, 0.05, 0.1];

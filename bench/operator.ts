@@ -17,7 +17,7 @@ import { realClock } from '#lib/clock';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import { parseSettings } from '#process/settings';
-import { partial } from '../support/partial.ts';
+import { partial } from '../test/support/partial.ts';
 import { benchmarkTypes } from './catalogue.ts';
 import type { ClusterSize } from './largecluster.ts';
 import type { Order, Report } from './servecluster.ts';

@@ -3,8 +3,8 @@ import type { KubeObject } from '#api/objects';
 import { replay } from '#replay/run';
 import type { Trace } from '#replay/trace';
 import { DEFAULT_WORLD } from '#replay/world-model';
-import { nodeClassOf, nodePoolOf } from '../support/awsobjects.ts';
-import { benchmarkWeek, month50 } from '../support/benchmark-traces.ts';
+import { nodeClassOf, nodePoolOf } from '../test/support/awsobjects.ts';
+import { benchmarkWeek, month50 } from '../test/support/benchmark-traces.ts';
 
 const SEED = 7;
 const DAY_SECONDS = 86_400;

@@ -3,7 +3,7 @@ import type { KubeObject, NodePool, Taint } from '#api/objects';
 import type { NodeClaimRequirement } from '#api/testing';
 import type { SettingsSet } from '#replay/run';
 import type { Trace } from '#replay/trace';
-import { nodeClassOf, nodePoolOf } from '../../support/awsobjects.ts';
+import { nodeClassOf, nodePoolOf } from '../../test/support/awsobjects.ts';
 import type { Capacity } from './kinds.ts';
 
 const GPU = 'nvidia.com/gpu';

@@ -10,7 +10,7 @@
  * LIFE_TRACES, adds the trace files of a folder. `--results` keeps the result of each life, so that a run that was stopped
  * continues. `--before` adds the default of another file of results as a setting. `--until-decided` ends a kind after three lives
  * or more if its interval shows that it is below or above the tolerance. `--quick` plays one life with two settings. `--write`
- * writes the table of docs/replay.md, and requires the seeds for reports.
+ * writes the table of bench/results/replay.md, and requires the seeds for reports.
  */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -34,7 +34,7 @@ import { REFERENCES, SETTINGS, type Setting, settingFrom } from './settings.ts';
 import { boundTable, isDecided, lifeTable, Results, verdictLines, withTable } from './table.ts';
 import { isSelected, resultsIn, traceFilesIn } from './traces.ts';
 
-export const PAGE = join(import.meta.dirname, '../../../docs/replay.md');
+export const PAGE = join(import.meta.dirname, '../results/replay.md');
 const BEFORE = 'before';
 /** Each capacity type has been played once then. */
 const LEAST_LIVES = CAPACITIES.length;

@@ -1,6 +1,6 @@
 /**
  * CPU time of the main thread for a list of 5,000 pods by the typed client of @kubernetes/client-node, by this project's
- * client, and by its informer, which trims the objects: `node test/bench/client-node.ts`, one JSON line.
+ * client, and by its informer, which trims the objects: `node bench/client-node.ts`, one JSON line.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

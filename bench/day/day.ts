@@ -9,9 +9,9 @@ import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { imageEnv, imageOptionsFor } from '../../support/image.ts';
-import buildBundle, { bundled } from '../../support/operator/bundle.ts';
-import { type OperatorProcess, runOperator } from '../../support/operator/runner.ts';
+import { imageEnv, imageOptionsFor } from '../../test/support/image.ts';
+import buildBundle, { bundled } from '../../test/support/operator/bundle.ts';
+import { type OperatorProcess, runOperator } from '../../test/support/operator/runner.ts';
 import { type DayWorld, startDay } from './world.ts';
 
 const HOUR_MS = 3_600_000;

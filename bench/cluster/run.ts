@@ -10,9 +10,9 @@ import { DEPLOYMENT, NODE_CLAIM, type NodeClaim, POD, type Pod } from '#api/obje
 import { realClock } from '#lib/clock';
 import type { Cache } from '#local/api-server';
 import { startCaches } from '#local/testing';
-import { applyText, type Cluster, exampleText, startCluster } from '../../cluster/harness/cluster.ts';
-import { pool } from '../../operator/pools.ts';
-import buildBundle, { bundled } from '../../support/operator/bundle.ts';
+import { applyText, type Cluster, exampleText, startCluster } from '../../test/cluster/harness/cluster.ts';
+import { pool } from '../../test/operator/pools.ts';
+import buildBundle, { bundled } from '../../test/support/operator/bundle.ts';
 import { type MeasuredOperator, secondsUntilReady, startMeasured } from './operator.ts';
 import { mixed, plain, type Workload } from './workloads.ts';
 

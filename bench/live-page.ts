@@ -1,5 +1,5 @@
 /**
- * Load of the live page on the main thread: `node test/bench/live-page.ts [nodes] [podsPerNode] [clients] [seconds]`
+ * Load of the live page on the main thread: `node bench/live-page.ts [nodes] [podsPerNode] [clients] [seconds]`
  * prints the utilization of the event loop, and the CPU time of the main thread per second. Clients reconnect as soon
  * as they have the state, and search without a pause.
  */
@@ -11,7 +11,7 @@ import { realClock } from '#lib/clock';
 import { openLive } from '#live/page';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
-import { LiveCluster } from '../unit/live/live-cluster.ts';
+import { LiveCluster } from '../test/unit/live/live-cluster.ts';
 
 const [nodes = 5_000, podsPerNode = 20, clients = 19, seconds = 15] = process.argv.slice(2).map(Number);
 /** Pods that change their node per second. */

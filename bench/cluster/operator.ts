@@ -1,10 +1,10 @@
 /** The bundled operator in a separate process, measured from outside. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Cluster } from '../../cluster/harness/cluster.ts';
-import { type Process, startProcess } from '../../cluster/harness/processes.ts';
-import { freePorts } from '../../support/free-port.ts';
-import { imageEnv, imageOptionsFor } from '../../support/image.ts';
+import type { Cluster } from '../../test/cluster/harness/cluster.ts';
+import { type Process, startProcess } from '../../test/cluster/harness/processes.ts';
+import { freePorts } from '../../test/support/free-port.ts';
+import { imageEnv, imageOptionsFor } from '../../test/support/image.ts';
 
 /** The memory limit in the chart's example. */
 const LIMIT_BYTES = 2 ** 30;

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { readCatalogue, readManifests, worldOf } from '#cli/testing';
 import type { InstanceType, Plan, Snapshot } from '#engine/model';
 
-const CASES = join(import.meta.dirname, '../conformance/cases');
+const CASES = join(import.meta.dirname, '../test/conformance/cases');
 
 export interface Scenario {
   readonly name: string;

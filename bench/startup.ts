@@ -1,6 +1,6 @@
 /**
  * Time from the start of the operator's process until it is ready and until it requests the first instance: `node
- * test/bench/startup.ts [SCRIPT…]` prints one JSON line per script (default: the sources, and the bundle if it is
+ * bench/startup.ts [SCRIPT…]` prints one JSON line per script (default: the sources, and the bundle if it is
  * built). CPU time is the operator's own work. The rest of the wall time is waiting for AWS, Kubernetes and more pods
  * (BATCH_IDLE_DURATION is 0 here).
  */
@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { DEPLOYMENT, EC2_NODE_CLASS, type Kind, NODE_POOL } from '#api/objects';
 import { startWorld, type World } from '#local/world';
-import { freePort } from '../support/free-port.ts';
-import { collectionPath, connect } from '../support/kube-api.ts';
+import { freePort } from '../test/support/free-port.ts';
+import { collectionPath, connect } from '../test/support/kube-api.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
+const ROOT = join(import.meta.dirname, '..');
 const RUNS = 5;
 const LIMIT_MS = 60_000;
 /** Linux counts the CPU time of processes in hundredths of a second. */

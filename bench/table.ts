@@ -1,6 +1,6 @@
 /**
- * Writes the benchmark lines as tables to docs/performance.md, docs/cost.md and docs/scale.md: `npm run bench > lines
- * && node test/bench/table.ts lines`. Workloads without lines keep their tables.
+ * Writes the benchmark lines as tables to the pages of bench/results: `npm run bench > lines
+ * && node bench/table.ts lines`. Workloads without lines keep their tables.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, type } from 'node:os';
@@ -8,14 +8,12 @@ import { join } from 'node:path';
 
 type Line = Readonly<Record<string, unknown>>;
 
-const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) =>
-  join(import.meta.dirname, '../../docs', name),
-);
+const DOCUMENTS = ['performance.md', 'cost.md', 'scale.md'].map((name) => join(import.meta.dirname, 'results', name));
 
 /** Shorter turns are omitted. */
 const SHOWN_TURN_MS = 10;
 
-/** Columns by section: heading and field. Lines with `scale` belong to docs/scale.md. */
+/** Columns by section: heading and field. Lines with `scale` belong to scale.md. */
 const SECTIONS: Readonly<
   Record<string, { readonly of: (line: Line) => boolean; readonly columns: Readonly<Record<string, string>> }>
 > = {

@@ -8,7 +8,7 @@ import { builtInTypes, worldOf } from '#cli/testing';
 import { withCpuUtilization } from '#engine/costs';
 import { type InstanceType, type Plan, pseudoRandom, type Snapshot, type SolveOptions } from '#engine/model';
 import { solve } from '#engine/solve';
-import { partial } from '../support/partial.ts';
+import { partial } from '../test/support/partial.ts';
 
 const PODS = 1_025;
 const DEPLOYMENTS = 30;

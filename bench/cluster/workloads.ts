@@ -1,7 +1,7 @@
 /** Workloads of the load benchmark: Deployments of pods that request one CPU each. */
 import type { KubeObject } from '#api/objects';
-import { deployment } from '../../operator/harness.ts';
-import { apart } from '../../operator/pools.ts';
+import { deployment } from '../../test/operator/harness.ts';
+import { apart } from '../../test/operator/pools.ts';
 
 export interface Workload {
   readonly name: string;

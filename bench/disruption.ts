@@ -24,12 +24,12 @@ import { trimmedObject } from '#kube/client';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import { parseSettings } from '#process/settings';
-import { costOf, untilAtRest } from '../support/cluster-course.ts';
-import { DAEMON_SPEC, NOW_MS } from '../support/cluster-objects.ts';
-import { type Cluster, type ClusterShape, clusterOf } from '../support/clusters.ts';
-import buildBundle, { bundled } from '../support/operator/bundle.ts';
-import { partial } from '../support/partial.ts';
-import { storesWith } from '../support/stores.ts';
+import { costOf, untilAtRest } from '../test/support/cluster-course.ts';
+import { DAEMON_SPEC, NOW_MS } from '../test/support/cluster-objects.ts';
+import { type Cluster, type ClusterShape, clusterOf } from '../test/support/clusters.ts';
+import buildBundle, { bundled } from '../test/support/operator/bundle.ts';
+import { partial } from '../test/support/partial.ts';
+import { storesWith } from '../test/support/stores.ts';
 import { type Blocks, watched } from './watched.ts';
 
 const SIZE = { seed: 1, nodes: 2000, podsPerNode: 10, workloads: 400 };

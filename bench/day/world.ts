@@ -30,9 +30,9 @@ import {
   startApiServer,
   startAws,
 } from '#local/testing';
-import { nodeClassOf } from '../../support/awsobjects.ts';
-import { connect, isConflict, isGone, type KubeApi } from '../../support/kube-api.ts';
-import { type LeadingClock, pacedClock } from '../../support/paced-clock.ts';
+import { nodeClassOf } from '../../test/support/awsobjects.ts';
+import { connect, isConflict, isGone, type KubeApi } from '../../test/support/kube-api.ts';
+import { type LeadingClock, pacedClock } from '../../test/support/paced-clock.ts';
 
 const CLUSTER = 'day';
 const BOOT_MS = 30_000;

@@ -1,11 +1,11 @@
 /**
  * A thousand NodeClaims through the AWS provider, on the local AWS with EC2's published rate limits: `node
- * test/bench/burst.ts` prints one JSON line for the launches and one for the terminations. CPU time includes both
+ * bench/burst.ts` prints one JSON line for the launches and one for the terminations. CPU time includes both
  * sides.
  */
 import { CAPACITY_TYPE_LABEL } from '#api/objects';
-import { Account, only } from '../unit/aws/support/account.ts';
-import { launchAll, terminateAll } from '../unit/aws/support/burst.ts';
+import { Account, only } from '../test/unit/aws/support/account.ts';
+import { launchAll, terminateAll } from '../test/unit/aws/support/burst.ts';
 
 const CLAIMS = 1_000;
 

@@ -2,8 +2,8 @@
 import { parseArgs } from 'node:util';
 import type { KubeObject } from '#api/objects';
 import { pseudoRandom } from '#engine/model';
-import { deployment } from '../../operator/harness.ts';
-import { budgetFor } from '../../operator/pools.ts';
+import { deployment } from '../../test/operator/harness.ts';
+import { budgetFor } from '../../test/operator/pools.ts';
 import { mixed, spread, ZONE } from './workloads.ts';
 
 /** `pick` is a number in [0, 1) that selects one of the nodes that exist at this time. */

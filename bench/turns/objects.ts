@@ -25,7 +25,7 @@ import { allowedDisruptions } from '#engine/testing';
 import { trimmedObject } from '#kube/client';
 import { jsonIn, listIn } from '#kube/testing';
 import { silent } from '#observe/logger';
-import { partial } from '../../support/partial.ts';
+import { partial } from '../../test/support/partial.ts';
 import { claimAt, NODE_POOL, nodeAt } from '../largecluster.ts';
 import type { TurnPath } from './measured.ts';
 
