@@ -26,7 +26,7 @@ import {
   valuesPage,
 } from './scripts/reference/charts.ts';
 import { referencePage } from './scripts/reference/crds.ts';
-import { eventsPage, metricsPage, settingsPage } from './scripts/reference/operator.ts';
+import { eventsPage, featuresPage, metricsPage, settingsPage } from './scripts/reference/operator.ts';
 import { OUTPUTS, schemaText } from './scripts/reference/outputs/catalogue.ts';
 import { indexPage, verbPage } from './scripts/reference/verbs.ts';
 
@@ -156,6 +156,13 @@ function commandLineFiles(): readonly (readonly [path: string, text: string])[] 
   ];
 }
 
+/** Kinds of the custom resources by the version that is stored. */
+function kindsByVersion(): ReadonlyMap<string, readonly string[]> {
+  const kinds = customResourceDefinitions().map(({ spec }) => [spec.versions[0]?.name ?? '', spec.names.kind] as const);
+  const groups = Map.groupBy(kinds, ([version]) => version);
+  return new Map([...groups].map(([version, members]) => [version, members.map(([, kind]) => kind)]));
+}
+
 /** Every generated file, by its path from the root of the repository. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -174,6 +181,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   files.set(join(FOLDERS.reference, 'metrics.md'), metricsPage());
   files.set(join(FOLDERS.reference, 'events.md'), eventsPage());
   files.set(join(FOLDERS.reference, 'settings.md'), settingsPage());
+  files.set(join(FOLDERS.reference, 'features.md'), featuresPage(kindsByVersion()));
   files.set(join(FOLDERS.reference, 'price-book.json'), priceBookSchemaText());
   for (const [path, text] of commandLineFiles()) files.set(path, text);
   files.set('charts/karpenter/templates/_known-values.tpl', knownValuesTemplate());

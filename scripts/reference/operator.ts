@@ -11,7 +11,7 @@ import {
   TRACING_VARIABLES,
 } from '#observe/testing';
 import { CORE_GATES, OPTIONS } from '#process/settings';
-import { AWS_GATES, environmentName, type FeatureGate, VARIABLES } from '#process/testing';
+import { AWS_GATES, environmentName, type FeatureGate, featureStages, VARIABLES } from '#process/testing';
 import { EVENT_AREAS } from './event-catalogue.ts';
 import { code, heading, markdownTable } from './markdown.ts';
 import { METRIC_AREAS } from './metric-catalogue.ts';
@@ -184,3 +184,39 @@ const gateRow =
     code(String(fallback)),
     `${help}.`,
   ];
+
+/** Page of features with their stage. @param kinds kinds of custom resources by their version */
+export function featuresPage(kinds: ReadonlyMap<string, readonly string[]>): string {
+  const rows = (stage: 'alpha' | 'beta') =>
+    featureStages()
+      .filter((feature) => feature.stage === stage)
+      .map(({ name, other, help }) => [code(name), code(other), `${help}.`]);
+  return page([
+    ...heading('Features and their stages', 'src/process/feature-stages.ts and src/process/feature-gates.ts'),
+    'A feature that changes decisions has one of three stages. Its stage follows from its default, and the',
+    '[changelog](../../CHANGELOG.md) has each change.',
+    '',
+    '| Stage | Default | Promise |',
+    '|---|---|---|',
+    '| alpha | off | It may change or be removed in any version. |',
+    '| beta | on, with a switch | Its switch stays for two minor versions after it becomes stable. Changes have an entry in the changelog. |',
+    '| stable | on, without a switch | It changes only with a new major version. |',
+    '',
+    'All behaviour of Karpenter without a gate is stable.',
+    '',
+    '## Beta',
+    '',
+    ...markdownTable(['Feature', 'Switch off', 'Meaning'], rows('beta')),
+    '',
+    '## Alpha',
+    '',
+    ...markdownTable(['Feature', 'Switch on', 'Meaning'], rows('alpha')),
+    '',
+    '## Custom resources',
+    '',
+    ...markdownTable(
+      ['Version', 'Kinds'],
+      [...kinds].sort().map(([version, names]) => [code(version), codes(names)]),
+    ),
+  ]);
+}

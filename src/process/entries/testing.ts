@@ -1,5 +1,6 @@
 /** Names that only tests and scripts of other areas import. */
 export { AWS_GATES, type FeatureGate } from '../feature-gates.ts';
+export { featureStages, OFF } from '../feature-stages.ts';
 export { memoryBudget } from '../memory-budget.ts';
 export { allowedPods } from '../memory-capacity.ts';
 export { MemoryPressure } from '../memory-pressure.ts';
