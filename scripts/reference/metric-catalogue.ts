@@ -67,7 +67,13 @@ export const METRIC_AREAS: readonly MetricArea[] = [
   },
   {
     title: 'Process',
-    note: "In addition there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client.",
+    note:
+      "In addition there are the `process_*` and `nodejs_*` metrics of Node.js' Prometheus client. The metrics of Go and of its " +
+      'client do not exist, also with `METRICS=karpenter`, because they would have another meaning. Instead of `go_memstats_*` use ' +
+      '`process_resident_memory_bytes` and `nodejs_thread_heap_used_bytes`, instead of `go_gc_duration_seconds` ' +
+      '`nodejs_thread_gc_seconds_total`, instead of `go_info` `karpenter_build_info`, and instead of `rest_client_requests_total` and ' +
+      '`rest_client_request_duration_seconds` `client_go_request_total` and `client_go_request_duration_seconds`. There is no ' +
+      'equivalent of `go_goroutines` and `go_threads`.',
     metrics: declarationsOf(processMetrics),
   },
   { title: 'Traces', note: 'Served if a collector of traces is configured.', metrics: declarationsOf(traceMetrics) },

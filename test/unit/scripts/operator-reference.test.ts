@@ -43,3 +43,12 @@ describe('a reference page', () => {
     expect(settingsPage()).toContain('| `10s` |');
   });
 });
+
+describe('the note about metrics of Go', () => {
+  it('names only replacements that are served', () => {
+    const [, note = ''] = /The metrics of Go and of its client([\s\S]*?)There is no/.exec(metricsPage()) ?? [];
+    const names = [...note.matchAll(/`((?:nodejs|karpenter|client_go)_\w+)`/g)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(4);
+    for (const name of names) expect(metricsPage()).toContain(`| \`${name}\` |`);
+  });
+});

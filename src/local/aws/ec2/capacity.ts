@@ -14,6 +14,8 @@ import type {
   DescribeCapacityReservationsResult,
   DescribePlacementGroupsRequest,
   DescribePlacementGroupsResult,
+  UpdateInterruptibleCapacityReservationAllocationRequest,
+  UpdateInterruptibleCapacityReservationAllocationResult,
 } from '@aws-sdk/client-ec2';
 import { applyFilters, page } from '../filters.ts';
 import { type Account, zoneId } from '../state/account.ts';
@@ -99,7 +101,50 @@ export function createInterruptibleAllocation(
   return { SourceCapacityReservationId: id, TargetInstanceCount: count, Status: 'active', InterruptionType: 'adhoc' };
 }
 
-/** Cancels a reservation. Its instances continue to run as on-demand instances. */
+/** Sets the number of instances of an interruptible reservation. Only unused instances move between the reservations. */
+export function updateInterruptibleAllocation(
+  account: Account,
+  input: UpdateInterruptibleCapacityReservationAllocationRequest,
+): UpdateInterruptibleCapacityReservationAllocationResult {
+  const { CapacityReservationId: id = '', TargetInstanceCount: target } = input;
+  const source = account.reservations.get(id);
+  if (!source) throw notFound(id, 'cr');
+  const allocation = source.facts.InterruptibleCapacityAllocation;
+  const lent = account.reservations.get(allocation?.InterruptibleCapacityReservationId ?? '');
+  if (allocation === undefined || lent === undefined)
+    throw invalidValue('CapacityReservationId', id, 'It has no interruptible capacity.');
+  if (target === undefined || target < 0) throw invalidValue('TargetInstanceCount', target, 'It must be at least 0.');
+  const now = allocation.InstanceCount ?? 0;
+  if (target - now > source.available)
+    throw new AwsError('InsufficientCapacity', `The capacity reservation has ${source.available} unused instances.`);
+  refuseDryRun(input);
+  const added = Math.max(target - now, -lent.available);
+  lent.available += added;
+  source.available -= added;
+  const count = now + added;
+  const status = count === target ? 'active' : 'updating';
+  lent.facts = { ...lent.facts, TotalInstanceCount: (lent.facts.TotalInstanceCount ?? 0) + added };
+  source.facts = {
+    ...source.facts,
+    TotalInstanceCount: (source.facts.TotalInstanceCount ?? 0) - added,
+    InterruptibleCapacityAllocation: {
+      ...allocation,
+      InstanceCount: count,
+      TargetInstanceCount: target,
+      Status: status,
+    },
+  };
+  return {
+    InterruptibleCapacityReservationId: allocation.InterruptibleCapacityReservationId,
+    SourceCapacityReservationId: id,
+    InstanceCount: count,
+    TargetInstanceCount: target,
+    Status: status,
+    InterruptionType: 'adhoc',
+  };
+}
+
+/** Cancels a reservation. Its instances continue to run as on-demand instances. A second cancellation changes nothing. */
 export function cancelCapacityReservation(
   account: Account,
   input: CancelCapacityReservationRequest,
@@ -107,6 +152,7 @@ export function cancelCapacityReservation(
   const id = input.CapacityReservationId ?? '';
   const reservation = account.reservations.get(id);
   if (!reservation) throw notFound(id, 'cr');
+  if (reservation.facts.State === 'cancelled') return { Return: true };
   if (reservation.facts.State !== 'active') {
     throw new AwsError(
       'InvalidState',

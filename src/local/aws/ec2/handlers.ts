@@ -73,6 +73,7 @@ export function ec2Handlers(account: Account): Handlers {
     RebootInstances: write(instances.rebootInstances),
     StopInstances: write(instances.stopInstances),
     TerminateInstances: write(instances.terminateInstances),
+    UpdateInterruptibleCapacityReservationAllocation: write(capacity.updateInterruptibleAllocation),
   };
 }
 

@@ -27,6 +27,7 @@ import {
   RunInstancesCommand,
   type RunInstancesCommandInput,
   StopInstancesCommand,
+  UpdateInterruptibleCapacityReservationAllocationCommand,
 } from '@aws-sdk/client-ec2';
 import {
   AttachRolePolicyCommand,
@@ -110,7 +111,7 @@ describe('a capacity reservation', () => {
     const after = await describeOne(instance.InstanceId);
     expect([after.State?.Name, after.CapacityReservationId]).toEqual(['running', undefined]);
     expect([local?.capacityType, local?.capacityReservationId]).toEqual(['on-demand', undefined]);
-    expect(await codeOf(fixture.ec2.send(cancel))).toBe('InvalidState');
+    expect((await fixture.ec2.send(cancel)).Return).toBe(true);
   });
 
   it.each([
@@ -138,6 +139,25 @@ describe('a capacity reservation', () => {
       { CapacityReservationId, TotalInstanceCount: 1, AvailableInstanceCount: 1 },
       { Interruptible: true, TotalInstanceCount: 1, InterruptionInfo: { InterruptionType: 'adhoc' } },
     ]);
+  });
+
+  it('takes unused instances of an interruptible reservation back', async () => {
+    const { CapacityReservation: made } = await create();
+    const CapacityReservationId = made?.CapacityReservationId ?? '';
+    const update = (TargetInstanceCount: number) =>
+      fixture.ec2.send(
+        new UpdateInterruptibleCapacityReservationAllocationCommand({ CapacityReservationId, TargetInstanceCount }),
+      );
+    expect(await codeOf(update(0))).toBe('InvalidParameterValue');
+    const counts = { CapacityReservationId, InstanceCount: 2 };
+    await fixture.ec2.send(new CreateInterruptibleCapacityReservationAllocationCommand(counts));
+    expect(await update(1)).toMatchObject({ InstanceCount: 1, TargetInstanceCount: 1, Status: 'active' });
+    const { CapacityReservations = [] } = await fixture.ec2.send(new DescribeCapacityReservationsCommand({}));
+    expect(CapacityReservations).toMatchObject([
+      { CapacityReservationId, TotalInstanceCount: 1, AvailableInstanceCount: 1 },
+      { Interruptible: true, TotalInstanceCount: 1, AvailableInstanceCount: 1 },
+    ]);
+    expect(await codeOf(update(3))).toBe('InsufficientCapacity');
   });
 
   it('cannot be cancelled if it does not exist', async () => {

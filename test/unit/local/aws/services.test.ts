@@ -1,5 +1,12 @@
 import { DescribeImagesCommand, EC2Client } from '@aws-sdk/client-ec2';
-import { DescribeClusterCommand, EKSClient } from '@aws-sdk/client-eks';
+import {
+  CreateAccessEntryCommand,
+  DeleteAccessEntryCommand,
+  DescribeAccessEntryCommand,
+  DescribeClusterCommand,
+  EKSClient,
+  ListAccessEntriesCommand,
+} from '@aws-sdk/client-eks';
 import {
   AddRoleToInstanceProfileCommand,
   CreateInstanceProfileCommand,
@@ -139,6 +146,17 @@ describe('IAM', () => {
 
 describe('EKS', () => {
   const eks = (): EKSClient => new EKSClient(fixture.config);
+
+  it('creates, lists and deletes access entries', async () => {
+    const entry = { clusterName: 'demo', principalArn: 'arn:aws:iam::111122223333:role/nodes' };
+    const create = new CreateAccessEntryCommand({ ...entry, type: 'EC2_LINUX' });
+    expect((await eks().send(create)).accessEntry).toMatchObject({ ...entry, type: 'EC2_LINUX' });
+    expect(await codeOf(eks().send(create))).toBe('ResourceInUseException');
+    const list = new ListAccessEntriesCommand({ clusterName: 'demo' });
+    expect((await eks().send(list)).accessEntries).toEqual([entry.principalArn]);
+    await eks().send(new DeleteAccessEntryCommand(entry));
+    expect(await codeOf(eks().send(new DescribeAccessEntryCommand(entry)))).toBe('ResourceNotFoundException');
+  });
   it('describes the cluster', async () => {
     expect((await eks().send(new DescribeClusterCommand({ name: 'demo' }))).cluster).toMatchObject({
       name: 'demo',
