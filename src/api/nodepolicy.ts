@@ -1,7 +1,7 @@
 /** NodePolicy: settings for NodePools that the kinds of Karpenter have no field for, in sections. */
 import { KARPENTER_TS_GROUP } from './labels.ts';
 import { repairErrors, repairSection } from './policy-repair.ts';
-import { choice, type Declared, list, object, optional, rule, stringMap, text } from './schema/declare.ts';
+import { choice, type Declared, list, number, object, optional, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
 import { timeZoneError } from './time-zones.ts';
@@ -98,12 +98,24 @@ const zones = object(
   { description: 'Distribution of new nodes over zones. Default: `balance: 3%`.' },
 );
 
+const ceilings = object(
+  {
+    usdPerHour: number({
+      description: 'Maximum sum of the billed prices of all NodeClaims of the NodePools together, in USD per hour.',
+      minimum: 0,
+      maximum: 1_000_000,
+    }),
+  },
+  { description: 'Amounts that the NodePools must not exceed together. The ceilings of all policies hold.' },
+);
+
 /** Sections of a policy. A section that two policies set for a NodePool comes from one of them as a whole. */
 const sections = {
   mode: optional(mode),
   repair: optional(repairSection),
   windows: optional(windows),
   zones: optional(zones),
+  ceilings: optional(ceilings),
 };
 
 const nodePolicySpec = object(
@@ -118,6 +130,8 @@ export type NodePolicy = Resource<typeof nodePolicySpec, typeof nodePolicyStatus
 
 export type PolicySection = keyof typeof sections;
 export const POLICY_SECTIONS = Object.keys(sections) as readonly PolicySection[];
+/** Sections of which the values of all policies apply to a NodePool together. */
+export const JOINT_SECTIONS: ReadonlySet<PolicySection> = new Set(['ceilings']);
 
 export const NODE_POLICY_DECLARATION: ResourceDeclaration = {
   group: KARPENTER_TS_GROUP,

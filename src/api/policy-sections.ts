@@ -4,7 +4,7 @@
  */
 import { own, timeOf } from '#lib';
 import type { NodePolicy, NodePolicySpec, PolicySection } from './nodepolicy.ts';
-import { POLICY_SECTIONS } from './nodepolicy.ts';
+import { JOINT_SECTIONS, POLICY_SECTIONS } from './nodepolicy.ts';
 import type { NodePool } from './nodepool.ts';
 
 type Value<Section extends PolicySection> = NonNullable<NodePolicySpec[Section]>;
@@ -44,7 +44,7 @@ export function overruledSections(
   nodePools: readonly Selected[],
 ): ReadonlyMap<string, readonly Overruled[]> {
   const found = nodePools.flatMap((nodePool) =>
-    POLICY_SECTIONS.flatMap((section) => {
+    POLICY_SECTIONS.filter((section) => !JOINT_SECTIONS.has(section)).flatMap((section) => {
       const [first, ...rest] = settersOf(policies, nodePool, section);
       return rest.map((policy) => ({
         policy: policy.metadata.name,

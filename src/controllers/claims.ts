@@ -12,13 +12,14 @@ import {
   uidOf,
 } from '#api/objects';
 import { formatDuration, readDurationOrNever } from '#api/values';
-import { billedUsdPerHour } from '#engine/costs';
+import { billedUsdPerHour, ceilingText, largestAmounts } from '#engine/costs';
 import {
   amountIn,
-  largestCapacity,
+  type Ceiling,
   NODES,
   type PlannedClaim,
   quantityList,
+  type Resources,
   resourcesOf,
   type StateNode,
 } from '#engine/model';
@@ -28,6 +29,7 @@ import { defined, own, timestamp } from '#lib';
 import type { Clock } from '#lib/clock';
 import { namespacesOf } from '#observe/history';
 import { NODECLAIMS_BALANCED, NODECLAIMS_CREATED } from '#observe/metrics';
+import { ceilingPolicies, ceilingReader } from '#planner';
 import type { ClusterState } from '#state';
 import type { Deps } from './deps.ts';
 import { firstFew } from './text.ts';
@@ -61,7 +63,7 @@ export async function createClaim(
   if (pool === undefined)
     throw new Error(`cannot create a node claim: NodePool "${planned.nodePool}" no longer exists`);
   const requested = nodeClaimOf(planned, pool);
-  const created = await withinLimits({ cloud, cluster, isFree }, pool, requested);
+  const created = await withinLimits({ clock, cloud, cluster, isFree }, pool, requested, planned.chargesUsdPerHour);
   let claim: NodeClaim;
   try {
     claim = await createOnce({ client, clock, signal, random }, NODE_CLAIM, requested);
@@ -121,16 +123,23 @@ const exists = ({ stores }: Pick<ClusterState, 'stores'>, key: string): boolean 
  * @throws Error if the limits have no room
  */
 async function withinLimits(
-  { cloud, cluster, isFree }: Pick<Deps, 'cloud' | 'cluster'> & Pick<Creation, 'isFree'>,
+  { clock, cloud, cluster, isFree }: Pick<Deps, 'clock' | 'cloud' | 'cluster'> & Pick<Creation, 'isFree'>,
   pool: NodePool,
   claim: NodeClaim,
+  chargesUsdPerHour = 0,
 ): Promise<() => void> {
   const { name } = pool.metadata;
   const limits = Object.entries(resourcesOf(pool.spec.limits));
-  if (limits.length === 0) return () => undefined;
-  const types = limits.every(([resource]) => resource === NODES) ? [] : await cloud.instanceTypes(pool);
+  const policies = ceilingPolicies(cluster, pool);
+  if (limits.length === 0 && policies.length === 0) return () => undefined;
+  const isCounted = policies.length === 0 && limits.every(([resource]) => resource === NODES);
+  const types = isCounted ? [] : await cloud.instanceTypes(pool);
+  const readCeilings =
+    policies.length === 0
+      ? undefined
+      : await ceilingReader(cluster, policies, { catalogue: cloud, nowMs: () => clock.now() });
   const usage = cluster.poolCommitment(name, types, isFree);
-  const added = largestCapacity(claim, types);
+  const added = largestAmounts(claim, types, chargesUsdPerHour);
   for (const [resource, limit] of limits) {
     const [used, more] = [amountIn(usage, resource), amountIn(added, resource)];
     if (used + more <= limit) continue;
@@ -142,7 +151,20 @@ async function withinLimits(
         : `resource usage would exceed limit (${fields}, new-node=${text(more)})`,
     );
   }
+  for (const ceiling of readCeilings?.() ?? []) checkCeiling(ceiling, added);
   return cluster.creations.add(name, added);
+}
+
+/** @throws Error if the ceiling has no room */
+function checkCeiling({ object, field, limits, used }: Ceiling, added: Resources): void {
+  for (const [resource, limit] of Object.entries(limits)) {
+    const [before, more] = [amountIn(used, resource), amountIn(added, resource)];
+    if (before + more <= limit) continue;
+    const text = (amount: number): string => ceilingText(resource, amount);
+    throw new Error(
+      `${object.kind} "${object.name}": ${field}.${resource} has no room (ceiling=${text(limit)}, usage=${text(before)}, new-node=${text(more)})`,
+    );
+  }
 }
 
 /**

@@ -17,6 +17,7 @@ import type { Controller } from '#kube/reconcilers';
 import { NODECLAIMS_UNHEALTHY_DISRUPTED } from '#observe/metrics';
 import { methodsFor } from '#planner';
 import { BufferResolution } from './capacitybuffer/resolution.ts';
+import { policyCeilings } from './ceilings.ts';
 import { costControllers, type KeptHistory } from './cost/index.ts';
 import type { Deps } from './deps.ts';
 import { openDevices } from './devicetemplates/index.ts';
@@ -165,6 +166,7 @@ const poolConditions = (deps: Deps): readonly Controller[] => [
   registrationHealth(deps),
   requirementsOffered(deps),
   nodePolicyConditions(deps),
+  policyCeilings(deps),
 ];
 
 /** Returns the controllers. Excludes cluster state if the settings disable its observability. */

@@ -25,7 +25,7 @@ import type {
   Taint,
 } from '#api/objects';
 import type { PackingMode } from '#api/values';
-import type { Cause, CauseCandidates, GangShortage } from './causes/cause.ts';
+import type { Cause, CauseCandidates, CeilingObject, GangShortage } from './causes/cause.ts';
 import type { CpuCredits } from './cpu-credits.ts';
 import type { DefaultSpread } from './default-spread.ts';
 import type { DeviceTemplates } from './dra/template-types.ts';
@@ -112,6 +112,18 @@ export interface PoolInput {
   readonly zoneBalance?: number;
 }
 
+/** Amounts that the nodes of several NodePools must not exceed together. */
+export interface Ceiling {
+  readonly object: CeilingObject;
+  /** Path of the field with the amounts. */
+  readonly field: string;
+  readonly limits: Resources;
+  /** Amounts of nodes, and the largest possible amounts of NodeClaims without an instance. */
+  readonly used: Resources;
+  /** NodePools whose new nodes count. */
+  readonly nodePools: readonly string[];
+}
+
 /** NodePool that launches no nodes for pods now. */
 export interface IdlePool {
   readonly nodePool: string;
@@ -174,6 +186,8 @@ export interface Snapshot<N extends EngineNode = StateNode> {
   readonly persistentVolumes: readonly PersistentVolume[];
   readonly storageClasses: readonly StorageClass[];
   readonly quiet?: Quiet;
+  /** Ceilings of NodePolicies. Default: no ceiling. */
+  readonly ceilings?: readonly Ceiling[];
   /** Launches that are withheld because earlier launches were unproductive. Absent if there are none. */
   readonly withheld?: readonly WithheldLaunch[];
   /**

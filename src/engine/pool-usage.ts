@@ -38,7 +38,8 @@ const UNLAUNCHED = 'nodeclaim:///';
 
 export const unlaunchedProviderId = (claimName: string): string => `${UNLAUNCHED}${claimName}`;
 
-const isUnlaunched = ({ providerId }: EngineNode): boolean => providerId.startsWith(UNLAUNCHED);
+export const isUnlaunched = ({ providerId }: Pick<EngineNode, 'providerId'>): boolean =>
+  providerId.startsWith(UNLAUNCHED);
 
 /** Adds the resource `nodes`, because each node counts toward limits on `nodes`. */
 export const withNode = remembering((capacity: Resources): Resources => ({ ...capacity, [NODES]: 1 }));

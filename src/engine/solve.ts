@@ -46,6 +46,7 @@ import { type Amounts, sum } from './solver/dimensions.ts';
 import { emptiable, type RankedNode } from './solver/emptiable.ts';
 import { afterDaemons, gangsLast, heavyLast, leftOverFirst } from './solver/entry-order.ts';
 import { finalise } from './solver/finalise.ts';
+import { PoolLimits, SharedLimits } from './solver/limits.ts';
 import { noPools } from './solver/misfits.ts';
 import { NamespaceWork } from './solver/namespace-work.ts';
 import { Nodes } from './solver/nodes.ts';
@@ -295,7 +296,8 @@ class VariationSolve {
   /** Prepares a scheduler, and places the pods with a launched node. */
   #start(tieBreak: TieBreak, preference: PoolPreference): Start {
     const refusals = new Map(this.#refused);
-    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#limitedNodes));
+    const shared = this.#newSharedLimits();
+    const templates = this.#common.templates.map((pool) => templateOf(pool, this.#limitedNodes, shared));
     const topology = this.#newTopology(templates);
     const work = { classes: this.#classes, topology, working: this.#options.working };
     // in the order of placement, so that the order of the snapshot does not matter
@@ -403,6 +405,18 @@ class VariationSolve {
     return own !== undefined && other !== undefined && own > other * (1 + ROUNDING);
   }
 
+  #newSharedLimits(): SharedLimits {
+    return new SharedLimits(this.#common.snapshot.ceilings ?? []);
+  }
+
+  /** NodePools are packed one after the other, so together they can exceed a ceiling that each of them respects. */
+  #exceedCeilings(claims: readonly Claim[]): boolean {
+    const shared = this.#newSharedLimits();
+    if (shared.isUnlimited) return false;
+    for (const { state } of claims) new PoolLimits(state.template, [], shared).spend(state.choice);
+    return shared.isExceeded;
+  }
+
   /** Returns the packed claims. Packing only saves money, so an unexpected error must not prevent launches for pending pods. */
   #packed(bought: readonly Claim[], topology: Topology, workShare: number): readonly Claim[] {
     if (!packingPolicy(this.#options.packing).packsByPrice || this.#areTooDear(bought)) return bought;
@@ -422,7 +436,8 @@ class VariationSolve {
     try {
       const packed = repacked(bought, parts);
       const ledger = this.#common.committedUse?.leftWithout(this.#leaving);
-      return ledger === undefined ? packed : withCommitments(packed, bought, { ledger, parts });
+      const found = ledger === undefined ? packed : withCommitments(packed, bought, { ledger, parts });
+      return this.#exceedCeilings(found) ? bought : found;
     } catch (error) {
       this.#unpacked.set(undefined, { reason: 'error', text: messageOf(error) });
       return bought;

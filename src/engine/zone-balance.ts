@@ -1,6 +1,6 @@
 /**
- * Distributes new nodes over zones. Among the zones in which a node costs at most a share more than in the cheapest zone, a node
- * is launched in the zone with the fewest nodes of its NodePool. The price of a plan therefore grows at most by this share.
+ * Distributes new nodes over zones. Zones are possible if a node costs there at most a share more than in the cheapest zone.
+ * Of these, a node is launched in the zone with the fewest nodes of its NodePool. The price of a plan grows at most by the share.
  */
 import { BALANCED_ZONE_ANNOTATION, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
 import { surplusUsdPerHour } from './cpu-credits.ts';
@@ -64,7 +64,7 @@ export function balanceZones(claims: readonly PlannedClaim[], { pools, nodes }: 
     add(countsOf(nodePool), zone);
     add(all, zone);
   };
-  // claims with only one possible zone count first, because the others can compensate for them
+  // claims with only one possible zone count first, because other claims can compensate for them
   const free = new Set(claims.filter((claim) => choices.of(claim).length > 1));
   for (const claim of claims) if (!free.has(claim)) count(claim, choices.of(claim)[0]?.zone ?? singleZone(claim));
   return claims.map((claim) => {
@@ -166,7 +166,7 @@ class ZoneChoices {
     this.#pools = pools;
   }
 
-  /** Returns the zones within the share, or one element or none if the zone of the claim does not depend on balance. */
+  /** Returns the zones within the share, or at most one element if the zone of the claim does not depend on balance. */
   of(claim: PlannedClaim): readonly ZoneChoice[] {
     const pool = this.#pools.get(claim.nodePool);
     if (pool === undefined) return [];

@@ -1,33 +1,24 @@
 /** Cluster state as the engine's input: plain, immutable data that shares its objects with the stores. */
-import {
-  type DaemonSet,
-  NODEPOOL_LABEL,
-  type NodeAffinity,
-  type NodeClaim,
-  type NodePool,
-  type Pod,
-} from '#api/objects';
+import type { DaemonSet, NodeAffinity, NodePool, Pod } from '#api/objects';
 import type { Commitment } from '#engine/costs';
 import {
   defaultRequests,
   type IdlePool,
   isActive,
   isScheduled,
-  largestCapacity,
   type PoolInput,
   podKey,
-  type Resources,
   type ResourceTemplate,
-  readableResources,
   resourceTemplateOf,
   type Snapshot,
   type StateNode,
-  unlaunchedProviderId,
   withSuccessor,
 } from '#engine/model';
 import type { WithheldLaunch } from '#engine/solve';
 import { remembering, timeOf } from '#lib';
 import { type ClusterState, deviceLists, type OverdueClaim, PODS_BY_DAEMON_SET, type Stores } from '#state';
+import { ceilingsOf } from './ceilings.ts';
+import { overdueNodes } from './overdue-nodes.ts';
 
 export interface SnapshotParts {
   readonly nowMs: number;
@@ -51,9 +42,12 @@ export function takeSnapshot(
 ): Snapshot {
   const { stores } = cluster;
   const defaultSpread = cluster.defaultSpread();
+  const nodes = overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)];
+  const sources = { policies: stores.nodePolicies.list(), nodePools: stores.nodePools.list() };
+  const ceilings = ceilingsOf(sources, { ...parts, nodes });
   return {
     ...parts,
-    nodes: overdue.length === 0 ? parts.nodes : [...parts.nodes, ...overdueNodes(overdue, parts.pools)],
+    nodes,
     daemonPods: stores.daemonSets.list().map((daemonSet) => representative(daemonSet, podsOf(daemonSet, stores))),
     namespaces: stores.namespaces.list(),
     podDisruptionBudgets: stores.podDisruptionBudgets.list(),
@@ -64,6 +58,7 @@ export function takeSnapshot(
     ...nominatedClaims(cluster, parts.pendingPods, keepsLaunches),
     ...(commitments.length > 0 && { commitments }),
     ...(withheld.length > 0 && { withheld }),
+    ...(ceilings.length > 0 && { ceilings }),
     ...(defaultSpread === undefined ? {} : { defaultSpread }),
   };
 }
@@ -146,41 +141,3 @@ const fromTemplate = remembering((daemonSet: DaemonSet): Pod => {
     spec: defaultRequests(spec),
   };
 });
-
-/** Resources of a node that accepts no pods. */
-const CLOSED: Resources = { pods: -1 };
-
-/**
- * Returns a node of the largest possible size for each claim, so that the limits of NodePools hold. If the pods of a claim are
- * known, its node accepts no further pods. A claim of an earlier process has unknown pods, so its node offers only the requested
- * resources.
- */
-export function overdueNodes(claims: readonly OverdueClaim[], pools: readonly PoolInput[]): readonly StateNode[] {
-  const typesOf = new Map(pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]));
-  return claims.map(({ claim, pods }) => {
-    const { name, labels = {}, annotations = {}, deletionTimestamp } = claim.metadata;
-    const requests = readableResources(claim.spec.resources?.requests);
-    const types = typesOf.get(labels[NODEPOOL_LABEL] ?? '') ?? [];
-    return {
-      name,
-      providerId: unlaunchedProviderId(name),
-      nodeClaim: claim,
-      registered: false,
-      initialized: false,
-      labels: { ...singleValues(claim), ...labels },
-      annotations,
-      taints: claim.spec.taints ?? [],
-      capacity: largestCapacity(claim, types),
-      allocatable: pods === undefined ? requests : CLOSED,
-      pods: [],
-      markedForDeletion: deletionTimestamp !== undefined,
-      nominatedUntilMs: 0,
-      bufferPods: 0,
-    };
-  });
-}
-
-function singleValues({ spec }: NodeClaim): Readonly<Record<string, string>> {
-  const single = spec.requirements.filter(({ operator, values = [] }) => operator === 'In' && values.length === 1);
-  return Object.fromEntries(single.map(({ key, values = [] }) => [key, values[0] ?? '']));
-}

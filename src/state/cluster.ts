@@ -386,7 +386,7 @@ export class ClusterState {
     isFree: (node: StateNode) => boolean = () => false,
   ): Resources {
     const nowMs = this.#clock.now();
-    const launching = this.claimsOfPool(nodePool).filter((claim) => !claim.status?.providerID && !isLetGo(claim));
+    const launching = this.launchingOf(nodePool);
     return addResources(
       ...nodeCapacities(
         nodePool,
@@ -395,6 +395,11 @@ export class ClusterState {
       ...launching.map((claim) => largestCapacity(claim, types)),
       ...this.creations.of(nodePool),
     );
+  }
+
+  /** Returns the NodeClaims of a NodePool that have no instance yet. */
+  launchingOf(nodePool: string): readonly NodeClaim[] {
+    return this.claimsOfPool(nodePool).filter((claim) => !claim.status?.providerID && !isLetGo(claim));
   }
 
   #nodeChanged(node: Node): void {

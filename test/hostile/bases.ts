@@ -97,6 +97,7 @@ export const policyBase = (name: string): KubeObject =>
       nodePools: { names: ['hostile'] },
       mode: 'Act',
       zones: { balance: '3%' },
+      ceilings: { usdPerHour: 5 },
       windows: {
         timeZone: 'Europe/Berlin',
         allowed: [{ reasons: ['Drifted'], days: ['Mon'], start: '20:00', end: '06:00' }],

@@ -266,7 +266,7 @@ export {
 } from '../pause.ts';
 export { desiredHealthy, neverAllowsEvictions } from '../pod-disruption-budget.ts';
 export { REPAIR_ACTIONS, type RepairSection } from '../policy-repair.ts';
-export { overruledSections, sectionFor } from '../policy-sections.ts';
+export { overruledSections, sectionFor, selects as selectsPool } from '../policy-sections.ts';
 export {
   isRequestedByStatus,
   isResizeInfeasible,

@@ -1,7 +1,13 @@
 /** Cause for which a pod stays pending, as data. Events, logs, pages and the command line render it with `causeText`. */
 
+/** Object that limits several NodePools together. */
+export interface CeilingObject {
+  readonly kind: 'NodePolicy';
+  readonly name: string;
+}
+
 export interface CauseObject {
-  readonly kind: 'NodePool' | 'EC2NodeClass' | 'Pod';
+  readonly kind: 'NodePool' | 'EC2NodeClass' | 'Pod' | CeilingObject['kind'];
   readonly name: string;
 }
 
@@ -22,6 +28,8 @@ export const CAUSE_CODES = [
   /** The codes of misfits, except that the codes above replace `instance-types`. */
   ...(['too-large', 'taint', 'limits', 'min-values', 'topology', 'volume', 'devices', 'host-port'] as const),
   'volume-limit',
+  /** A ceiling for several NodePools together. */
+  'ceiling',
   ...(['reserved-capacity', 'launch-withheld'] as const),
   ...(['not-ready', 'static', 'deleting', 'no-instance-types', 'unreadable'] as const),
 ] as const;
@@ -116,6 +124,8 @@ function statement({ code, object, field, wanted, offered, nextAttempt }: Cause)
       return wanted === ONE_MORE_NODE
         ? `${name} has reached its limit: ${offered}`
         : `${name} cannot launch a node within its limits: ${offered}; ${wanted}`;
+    case 'ceiling':
+      return `${name} has no room for a node: ${offered}; ${wanted}`;
     default:
       return `${name} ${offered}`;
   }

@@ -1,7 +1,8 @@
 /** Adds causes to the refusals of a plan. */
 import { defined, interleave } from '#lib';
+import { withPlanned } from '../ceilings.ts';
 import type { EnginePod } from '../input.ts';
-import type { EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../model.ts';
+import type { Ceiling, EngineSnapshot, PlannedClaim, PodRefusal, Rejection } from '../model.ts';
 import { placementRequests } from '../placement-requests.ts';
 import { namespaceOf, podKey } from '../pods.ts';
 import { type PoolUsage, poolUsage } from '../pool-usage.ts';
@@ -12,7 +13,7 @@ import { NOT_CHECKED, type RemedyChecker, remarkOn } from './remedy-proof.ts';
 
 type NoFit = Extract<PodRefusal, { code: 'no-fit' }>;
 
-interface CauseInput extends Pick<EngineSnapshot, 'pools' | 'nodes' | 'idleNodePools'> {
+interface CauseInput extends Pick<EngineSnapshot, 'pools' | 'nodes' | 'idleNodePools' | 'ceilings'> {
   /** NodeClaims of the plan, which count against the limits of their NodePools. */
   readonly claims?: readonly PlannedClaim[];
 }
@@ -29,6 +30,11 @@ export function withCauses(
   isLate: () => boolean,
 ): ReadonlyMap<string, PodRefusal> {
   const states = new Map<string, PoolState>();
+  let ceilings: readonly Ceiling[] | undefined;
+  const ceilingsFor = (name: string): readonly Ceiling[] => {
+    ceilings ??= withPlanned(input.ceilings ?? [], input.claims ?? [], (pool) => states.get(pool)?.instanceTypes ?? []);
+    return ceilings.filter(({ nodePools }) => nodePools.includes(name));
+  };
   const idle = (input.idleNodePools ?? []).map((nodePool) => ({ nodePool, instanceTypes: [] }));
   for (const { nodePool, instanceTypes } of [...idle, ...input.pools]) {
     const { name } = nodePool.metadata;
@@ -40,6 +46,7 @@ export function withCauses(
         usage ??= poolUsage({ pool: name, types: instanceTypes }, input);
         return usage;
       },
+      ceilings: () => ceilingsFor(name),
     });
   }
   // alike refusals share one object

@@ -3,7 +3,7 @@ import { type NodePool, WELL_KNOWN_LABELS } from '#api/objects';
 import { nearestName, own, remembering } from '#lib';
 import type { EnginePod } from '../input.ts';
 import { allocatable } from '../instance-types.ts';
-import type { InstanceType, Misfit, Resources } from '../model.ts';
+import type { Ceiling, InstanceType, Misfit, Resources } from '../model.ts';
 import { templateRequirements } from '../node-template.ts';
 import { placementRequests } from '../placement-requests.ts';
 import { NODES, type PoolUsage, usedOf } from '../pool-usage.ts';
@@ -11,6 +11,7 @@ import { Requirements } from '../requirements.ts';
 import { amountIn, fits, quantityList, resourcesOf } from '../resources.ts';
 import { formatTaint } from '../taints.ts';
 import { type Cause, type CauseCode, ONE_MORE_NODE } from './cause.ts';
+import { ceilingCause } from './ceiling-cause.ts';
 import { addition, instanceTypeCause, matches } from './instance-type-cause.ts';
 import { requiredText, requirementText } from './requirement-text.ts';
 
@@ -19,18 +20,16 @@ export interface PoolState {
   readonly pool: NodePool;
   readonly instanceTypes: readonly InstanceType[];
   readonly usage: () => PoolUsage;
+  /** Ceilings of the NodePool. Their use includes the plan. */
+  readonly ceilings: () => readonly Ceiling[];
 }
 
 /** Returns the requirements of the NodePool's nodes. The NodePool is compiled once for many pods. */
 export const poolRequirementsOf = remembering((pool: NodePool): Requirements => templateRequirements(pool));
 
 /** @param podRequirements requirements of the pod's selector and of one term of its affinity */
-export function poolCause(
-  pod: EnginePod,
-  podRequirements: Requirements,
-  { pool, instanceTypes, usage }: PoolState,
-  misfit: Misfit,
-): Cause {
+export function poolCause(pod: EnginePod, podRequirements: Requirements, state: PoolState, misfit: Misfit): Cause {
+  const { pool, instanceTypes } = state;
   const poolRequirements = poolRequirementsOf(pool);
   const types = { pool, types: instanceTypes, poolRequirements };
   switch (misfit.code) {
@@ -39,7 +38,7 @@ export function poolCause(
     case 'requirements':
       return conflict(pool, poolRequirements, podRequirements) ?? otherCause(pool.metadata.name, misfit);
     case 'limits':
-      return limitsCause(pool, usage(), typesFor(pod, podRequirements, { pool, instanceTypes }));
+      return restrictionCause(state, podRequirements, typesFor(pod, podRequirements, state));
     case 'instance-types': {
       const demand = { ...types, podRequirements, requests: placementRequests(pod) };
       return instanceTypeCause(demand) ?? withDaemons(pool.metadata.name, misfit);
@@ -126,8 +125,24 @@ export function conflictsOf(pool: Requirements, pod: Requirements): readonly str
 
 /** Returns the cause if the limits leave no instance type for the pod, but leave other instance types. */
 export function withinLimitsCause(pod: EnginePod, podRequirements: Requirements, state: PoolState): Cause {
-  const cause = limitsCause(state.pool, state.usage(), typesFor(pod, podRequirements, state));
-  return { ...cause, wanted: `the pod requests ${quantityText(placementRequests(pod))}` };
+  const cause = restrictionCause(state, podRequirements, typesFor(pod, podRequirements, state));
+  return cause.code === 'ceiling'
+    ? cause
+    : { ...cause, wanted: `the pod requests ${quantityText(placementRequests(pod))}` };
+}
+
+/** Returns the limit of the NodePool that has no room for a node, otherwise the ceiling that has none. */
+function restrictionCause(
+  { pool, usage, ceilings }: PoolState,
+  podRequirements: Requirements,
+  types: readonly InstanceType[],
+): Cause {
+  const own = usage();
+  const ceiling =
+    limitsExceededBy(pool, (name) => usedOf(own, name), types).length > 0
+      ? undefined
+      : ceilingCause(ceilings(), poolRequirementsOf(pool).intersect(podRequirements), types);
+  return ceiling ?? limitsCause(pool, own, types);
 }
 
 /** Returns the instance types that can run the pod. If none can, returns all. */

@@ -55,6 +55,14 @@ export function remedyEdit(cause: Cause): RemedyEdit | undefined {
       return tolerationEdit(field);
     case 'limits':
       return { change: `${fields.join(' and ')} ${place} is increased`, pool: mapPool(withoutLimits(fields)) };
+    case 'ceiling':
+      return {
+        change: `${field} of ${object.kind} "${object.name}" is increased`,
+        cluster: ({ ceilings = [], ...rest }) => ({
+          ...rest,
+          ceilings: ceilings.filter((each) => each.object.kind !== object.kind || each.object.name !== object.name),
+        }),
+      };
     case 'min-values':
       return { change: `minValues ${place} are removed`, pool: mapPool(withoutMinValues) };
     case 'topology':

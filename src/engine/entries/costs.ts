@@ -1,4 +1,5 @@
 export { billedUsdPerHour } from '../billed-price.ts';
+export { ceilingAmount, ceilingText, largestAmounts, nodeUsd, USD, usdAmount, usdLimit } from '../ceilings.ts';
 export { billedPriceOf, CostAccount, IDLE, idleShare, type NodePrice } from '../cost/account.ts';
 export {
   type EfficiencyDimension,

@@ -32,6 +32,7 @@ export {
 } from '../instance-types.ts';
 export { awaitsMaintenance, MAINTENANCE_PLANNED, MAINTENANCE_TAINT, refusesPods } from '../maintenance.ts';
 export type {
+  Ceiling,
   EngineNode,
   EngineSnapshot,
   IdlePool,

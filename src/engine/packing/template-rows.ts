@@ -62,6 +62,6 @@ export function pricesOf({ catalogue, rows, extrasUsdPerHour }: CompiledPool, re
 
 /** Returns the price of each row in USD per hour for the use of limits. @param usdPerLimit price of a whole limit */
 export function limitPricesOf({ catalogue }: CompiledPool, limits: PoolLimits, usdPerLimit: number): Float64Array {
-  const shareOf = (row: number): number => limits.shareOf(catalogue.types[catalogue.typeAt(row)]?.capacity ?? {});
+  const shareOf = (row: number): number => limits.shareOfType(catalogue.typeAt(row));
   return Float64Array.from({ length: catalogue.rowCount }, (_, row) => usdPerLimit * shareOf(row));
 }

@@ -15,7 +15,7 @@ import type { CompiledPool } from './compiled-pool.ts';
 import { compiledTypesOf } from './compiled-types-cache.ts';
 import { type Daemon, daemonGroups, demandsOnNodes } from './daemons.ts';
 import type { Dimensions } from './dimensions.ts';
-import { PoolLimits } from './limits.ts';
+import { PoolLimits, SharedLimits } from './limits.ts';
 import { Shapes } from './shape.ts';
 import { SurplusPrices } from './surplus-prices.ts';
 
@@ -26,9 +26,9 @@ export interface Template extends CompiledPool {
   readonly freshLimits: () => PoolLimits;
 }
 
-export function templateOf(pool: CompiledPool, nodes: Iterable<EngineNode>): Template {
-  const freshLimits = (): PoolLimits => new PoolLimits(pool, nodes);
-  return { ...pool, limits: freshLimits(), freshLimits };
+export function templateOf(pool: CompiledPool, nodes: Iterable<EngineNode>, shared: SharedLimits): Template {
+  const freshLimits = (): PoolLimits => new PoolLimits(pool, nodes, shared.fresh());
+  return { ...pool, limits: new PoolLimits(pool, nodes, shared), freshLimits };
 }
 
 /** Hostname of a node that will be launched. No pod can require this name, and every pod can exclude some other name. */
@@ -170,7 +170,7 @@ function compiledAnew(
       claimExtras: claimExtras(extras),
       surplusPrices: new SurplusPrices(catalogue, groups, dimensions),
     };
-    templateOf(template, []); // throws if the limits are not valid
+    templateOf(template, [], new SharedLimits([])); // throws if the limits are not valid
     return [template];
   };
   const named = ({ nodePool }: PoolInput) => leftOutName('NodePool', { name: nodePool.metadata.name });

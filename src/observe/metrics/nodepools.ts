@@ -54,3 +54,15 @@ export const NODEPOOLS_COST_TRACKER_ERRORS = counter({
   help: 'Failed lookups of prices',
   labels: ['nodepool'],
 });
+
+export const CEILINGS_LIMIT = gauge({
+  name: 'karpenter_ceilings_limit',
+  help: 'Amounts that the nodes of several NodePools must not exceed together, by the object with the ceiling',
+  labels: ['kind', 'name', 'resource_type'],
+});
+
+export const CEILINGS_USAGE = gauge({
+  name: 'karpenter_ceilings_usage',
+  help: 'Amounts that count toward ceilings, with the largest possible amounts of nodes that are being launched',
+  labels: ['kind', 'name', 'resource_type'],
+});

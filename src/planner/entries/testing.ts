@@ -1,2 +1,2 @@
 /** Names that only tests and scripts of other areas import. */
-export { overdueNodes } from '../snapshot.ts';
+export { overdueNodes } from '../overdue-nodes.ts';

@@ -170,6 +170,7 @@ describe('a new node', () => {
       pool: nodePool('default'),
       instanceTypes: types,
       usage: () => ({ inUse: {}, leaving: {}, launching: {}, planned: {}, returning: {} }),
+      ceilings: () => [],
     }));
     expect(cause && causeText(cause)).toBe(
       'NodePool "default" has no instance type that attaches enough volumes: the pod uses 5 volumes of ebs.csi.aws.com, ' +

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { expectedUsdPerHour } from '../../../../src/engine/packing/binding-cost.ts';
 import { Claim, ClaimState, withPod } from '../../../../src/engine/solver/claim.ts';
 import { CompiledSnapshot } from '../../../../src/engine/solver/compiled-snapshot.ts';
+import { SharedLimits } from '../../../../src/engine/solver/limits.ts';
 import { templateOf } from '../../../../src/engine/solver/template.ts';
 import { instanceType, OPTIONS, pod, snapshot } from '../build.ts';
 
@@ -23,7 +24,7 @@ function claimsFor(sizes: readonly { readonly cpu: number; readonly gib: number 
   const pendingPods = sizes.map(({ cpu, gib }, at) => pod(`web-${at}`, { cpu: `${cpu}`, memory: `${gib}Gi` }));
   const common = new CompiledSnapshot(snapshot({ types: TYPES, pendingPods }), OPTIONS);
   const classes = common.classesFor(common.snapshot.pendingPods);
-  const [template] = common.templates.map((pool) => templateOf(pool, []));
+  const [template] = common.templates.map((pool) => templateOf(pool, [], new SharedLimits([])));
   if (template === undefined || 'code' in template.limits.allowed) throw new Error('the NodePool launches no nodes');
   const { allowed } = template.limits;
   const claims: Claim[] = [];
