@@ -1,6 +1,7 @@
 /** Discovery documents with the served groups, versions and resources. */
 import type { Json } from '../json.ts';
 import { groupVersion, type Registry, type Resource, VERBS } from '../resources/registry.ts';
+import { METRICS_RESOURCES } from './metrics-api.ts';
 import { REVIEWS } from './reviews.ts';
 
 interface Served {
@@ -88,6 +89,9 @@ function reviews(): Served[] {
   });
 }
 
+const metrics = (): Served[] =>
+  METRICS_RESOURCES.map((one) => ({ ...one, singularName: '', verbs: ['get', 'list'], subresources: [] }));
+
 /** Sorts `v1` before `v1beta1` before `v1alpha1`, and `v2` before `v1`. */
 function byPriority(left: string, right: string): number {
   const rank = (version: string): readonly number[] => {
@@ -152,7 +156,7 @@ function treeOf(registry: Registry): Tree {
 
 function buildTree(registry: Registry): Tree {
   const groups = new Map<string, Map<string, Served[]>>();
-  const all = [...registry.all().map(toServed), ...reviews()];
+  const all = [...registry.all().map(toServed), ...reviews(), ...metrics()];
   for (const one of all.sort(inOrder)) {
     const versions = groups.get(one.group) ?? new Map<string, Served[]>();
     versions.set(one.version, [...(versions.get(one.version) ?? []), one]);

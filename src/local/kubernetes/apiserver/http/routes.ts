@@ -14,6 +14,7 @@ import { type Call, send, sendText, warn } from './call.ts';
 import { aggregatedList, groupDocument, groupList, resourceList } from './discovery.ts';
 import { serveList } from './list.ts';
 import { parseBody } from './media.ts';
+import { isMetricsApi, serveMetrics } from './metrics-api.ts';
 import { answer, deleteOptions, serveCreate, serveDeleteCollection, serveObject, writeOptions } from './objects.ts';
 import { openApiDocument, openApiIndex, openApiV2, openApiV2Protobuf } from './openapi.ts';
 import { REVIEWS, tokenRequest } from './reviews.ts';
@@ -125,6 +126,7 @@ function serveGroup(
   const { registry } = call.core;
   if (segments.length === 0) return sendDocument(call, resourceList(registry, group, version));
   const { namespace, plural, name, subresource } = locate(segments);
+  if (isMetricsApi(group, version)) return serveMetrics(call, { namespace, plural, name });
   const review = REVIEWS[`${group}/${version}/${plural}`];
   if (review && call.method === 'POST') {
     const body = record(parseBody(call.body, call.request.headers['content-type']));

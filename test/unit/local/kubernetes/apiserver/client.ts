@@ -87,7 +87,7 @@ export async function everyCollection(api: TestServer): Promise<readonly string[
   const paths: string[] = [];
   for (const path of ['/api/v1', ...versions]) {
     const { resources } = await api.ok('GET', path);
-    const listed = resources.filter(({ verbs }: Body) => verbs.includes('list'));
+    const listed = resources.filter(({ verbs }: Body) => verbs.includes('watch'));
     paths.push(...listed.map(({ name }: Body) => `${path}/${name}`));
   }
   return paths;
