@@ -16,6 +16,7 @@ export {
   idlePools,
   managedPools,
   type NodeClassOf,
+  poolsWithWindows,
   someAwaitReadiness,
 } from './node-pools.ts';
 export { explainClaim } from './nodeclaim-explanation.ts';

@@ -1,6 +1,7 @@
 /** NodePools of a cluster: managed by the operator, active, or idle with the reason. */
 
 import type { Conditioned, NodePool } from '#api/objects';
+import { addWindows } from '#engine/disruption';
 import { awaitsReadiness, type IdlePool, idleMisfit, type PoolInput } from '#engine/model';
 import type { ClusterState } from '#state';
 
@@ -12,6 +13,15 @@ export type NodeClassOf = (nodePool: NodePool) => Conditioned | undefined;
 /** Returns the NodePools with a NodeClass of the provider. */
 export const managedPools = (cluster: Pools): readonly NodePool[] =>
   cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
+
+/** Returns managed NodePools with the budgets of the windows of their policies. */
+export const poolsWithWindows = (
+  cluster: Pick<ClusterState, 'stores' | 'manages'>,
+  pools = managedPools(cluster),
+): readonly NodePool[] => {
+  const policies = cluster.stores.nodePolicies.list();
+  return pools.map((pool) => addWindows(pool, policies));
+};
 
 /** Returns the managed NodePools that launch nodes for pods. */
 export const activePools = (cluster: Pools): readonly NodePool[] =>

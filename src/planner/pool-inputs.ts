@@ -3,6 +3,7 @@
 import { type NodePolicy, type NodePool, sectionFor } from '#api/objects';
 import { type CostPolicy, nodeHourlyFee } from '#api/values';
 import { countedTypes, NO_CHARGES, type NodeCharges, type NodeExtras } from '#engine/costs';
+import { addWindows } from '#engine/disruption';
 import type { InstanceType, PoolInput } from '#engine/model';
 import type { DeviceSources } from '#state';
 
@@ -49,7 +50,8 @@ async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<Pool
   const instanceTypes = await typesOf(nodePool, options);
   const devices = instanceTypes === NO_TYPES ? undefined : await options.devices?.forPool(nodePool, instanceTypes);
   const zoneBalance = zoneBalanceOf(nodePool, options);
-  return { nodePool, instanceTypes, extras: nodeExtras(nodePool, options), zoneBalance, ...devices };
+  const governing = addWindows(nodePool, options.policies);
+  return { nodePool: governing, instanceTypes, extras: nodeExtras(nodePool, options), zoneBalance, ...devices };
 }
 
 /** A NodePolicy takes precedence over the mode of packing or consolidation. */

@@ -23,7 +23,7 @@ export class Observation {
     this.ofAll = ofAll;
   }
 
-  /** Returns the source of the setting, such as `NodePolicy batch`. Returns undefined if decisions are carried out. */
+  /** Returns the source of the observation of a NodePool, such as `NodePolicy batch`. */
   of(nodePool: string): string | undefined {
     if (this.ofAll) return 'MODE=observe';
     const { nodePools, nodePolicies } = this.#stores;
@@ -32,7 +32,7 @@ export class Observation {
     return found?.value === 'Observe' ? `NodePolicy ${found.policy.metadata.name}` : undefined;
   }
 
-  /** Returns a sentence for views, or undefined if all decisions are carried out. */
+  /** Returns a sentence for views while decisions are only reported. */
   get text(): string | undefined {
     if (this.ofAll) return 'the operator observes (MODE=observe): it reports its decisions and changes nothing';
     const observed = this.#stores.nodePools

@@ -27,6 +27,7 @@ const CRD: Kind<CustomResourceDefinition> = {
   plural: 'customresourcedefinitions',
   namespaced: false,
 };
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 const DEFINITION = { name: `${NODE_POLICY.plural}.${NODE_POLICY.group}` };
 
 let scenario: Scenario;
@@ -67,6 +68,42 @@ describe('NodePolicies', () => {
     });
     expect(errors()).toEqual([]);
   }, 120_000);
+});
+
+describe('windows of a NodePolicy', () => {
+  it('keep an empty node while they are closed, name the next opening, and release the node when they open', async () => {
+    scenario = await startScenario({ ...BRISK, operator: false });
+    await scenario.apply(...scenario.example('ec2nodeclass.yaml'), pool({ cpus: [2] }));
+    const { metricsPort } = await scenario.startOperator();
+    const server = ['--server', `http://127.0.0.1:${metricsPort}`];
+    await scenario.apply(deployment('web', 1));
+    await scenario.until('a running pod', async () => (await scenario.running('web')).length === 1);
+    const [claim] = await scenario.claims();
+    const created = Date.parse(claim?.metadata.creationTimestamp ?? '');
+    const day = WEEKDAYS[(new Date(created).getUTCDay() + 3) % 7] ?? 'Sun';
+    const windows = { timeZone: 'Europe/Berlin', allowed: [{ days: [day], start: '02:00', end: '05:00' }] };
+    await scenario.apply({
+      ...{ apiVersion: 'karpenter-ts.sh/v1alpha1', kind: 'NodePolicy', metadata: { name: 'night' } },
+      spec: { windows },
+    } as never);
+    await scenario.until('the conditions', async () => {
+      const found = await scenario.kube.find(NODE_POLICY, { name: 'night' });
+      return found !== undefined && isTrue(found, 'Ready');
+    });
+    await scenario.scale('web', 0);
+    const text = await scenario.until('the verdict', async () => {
+      const found = await printed(explainCommand(), 'node', ...server, '-o', 'json');
+      return /NodePolicy night until \d{4}-/.test(found) && found;
+    });
+    expect(text).toContain('by the windows of NodePolicy night until');
+    expect(await printed(explainCommand(), 'budgets', ...server)).toMatch(
+      /no disruption allowed now for all reasons; allowed again at/,
+    );
+    await scenario.pass(60_000);
+    expect(await scenario.claims()).toHaveLength(1);
+    await scenario.kube.patch(NODE_POLICY, { name: 'night' }, { spec: { windows: { allowed: [{}] } } });
+    await scenario.until('no nodes', async () => (await scenario.claims()).length === 0);
+  }, 200_000);
 });
 
 /** Forwards requests to the API server, and records those that are not reads. */

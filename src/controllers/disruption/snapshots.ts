@@ -118,7 +118,7 @@ export class Snapshots {
     });
     const snapshot = { ...input, claims: this.#withReserved(input.claims) };
     // An event about a node may be dropped, because an earlier event has the same key. The next snapshot publishes it again.
-    const changesAtMs = Math.min(nextChangeMs({ nodes, nodePools }, nowMs), nowMs + EVENT_WINDOW_MS);
+    const changesAtMs = Math.min(nextChangeMs({ nodes, nodePools: input.nodePools }, nowMs), nowMs + EVENT_WINDOW_MS);
     return { ...sources, snapshot, takenMs: nowMs, changesAtMs };
   }
 

@@ -2,9 +2,10 @@
 
 import { NODE_CLAIM, type NodeClaim, poolNameOf } from '#api/objects';
 import { readDurationOrNever } from '#api/values';
+import { isOpenAt, nextTurnMs, openHours } from '#engine/disruption';
 import { deleteExactly } from '#kube/client';
 import { after, type Reconciler, settled } from '#kube/reconcilers';
-import { timeOf } from '#lib';
+import { timeOf, tryRun } from '#lib';
 import { EXPIRED } from '#observe/events';
 import { PAUSED_RETRY_MS } from '#state';
 import { publishDeletion } from '../deletion-events.ts';
@@ -40,6 +41,8 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       const waitMs = timeOf(claim.metadata.creationTimestamp) + lifeMs - clock.now();
       if (waitMs > 0) return after(waitMs);
       if (cluster.pause.of('disruption')) return after(PAUSED_RETRY_MS);
+      const closedMs = closedForMs(deps, claim);
+      if (closedMs > 0) return after(closedMs);
       if (cluster.observation.of(poolNameOf(claim)) !== undefined) {
         reportDeletion(deps, claim, 'expired');
         return after(PAUSED_RETRY_MS);
@@ -54,4 +57,21 @@ export function expiration(deps: Deps): Reconciler<NodeClaim> {
       return settled;
     },
   };
+}
+
+/** Longest time between two checks of the windows, because the policy may be changed. */
+const WINDOW_CHECK_MS = 60_000;
+
+/** Returns the time to the next check while the windows of the policy for the reason Expired are closed. Otherwise returns 0. */
+function closedForMs({ clock, cluster }: Pick<Deps, 'clock' | 'cluster'>, claim: NodeClaim): number {
+  const { nodePolicies, nodePools } = cluster.stores;
+  const pool = nodePools.get({ name: poolNameOf(claim) });
+  const hours = pool && openHours(nodePolicies.list(), pool, 'Expired');
+  if (hours === undefined) return 0;
+  const nowMs = clock.now();
+  // an unknown time zone keeps the node, as for the budgets of voluntary disruption
+  const isOpen = tryRun(() => isOpenAt(hours, nowMs)) ?? false;
+  if (isOpen) return 0;
+  const openMs = tryRun(() => nextTurnMs(hours, nowMs)) ?? Number.POSITIVE_INFINITY;
+  return Math.min(openMs - nowMs, WINDOW_CHECK_MS);
 }

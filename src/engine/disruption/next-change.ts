@@ -4,6 +4,7 @@ import { NODEPOOL_LABEL } from '#api/objects';
 import { parseDuration } from '#api/values';
 import { type Budget, budgetsOf } from './budgets/budgets.ts';
 import { nextHitMs } from './budgets/hits.ts';
+import { nextTurnMs } from './budgets/windows.ts';
 import { consolidatableIn } from './candidates/consolidate-after.ts';
 import { annotatedPods, protectionOf } from './candidates/protection.ts';
 import type { PassInput } from './pass.ts';
@@ -36,9 +37,10 @@ export function nextChangeMs({ nodes, nodePools }: Pick<PassInput, 'nodes' | 'no
 }
 
 /** Returns the start of a budget's next window, and the end of the earliest window that is still open. */
-function hitsOf({ schedule, duration }: Budget, nowMs: number): readonly number[] {
-  if (schedule === undefined || duration === undefined) return [];
+function hitsOf({ schedule, duration, outside }: Budget, nowMs: number): readonly number[] {
   try {
+    if (outside !== undefined) return [nextTurnMs(outside, nowMs) ?? Number.POSITIVE_INFINITY];
+    if (schedule === undefined || duration === undefined) return [];
     const lengthMs = parseDuration(duration);
     return [nextHitMs(schedule, nowMs), nextHitMs(schedule, nowMs - lengthMs) + lengthMs];
   } catch {

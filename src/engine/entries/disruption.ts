@@ -1,5 +1,6 @@
-export { type Allowance, budgetErrors, UNLIMITED } from '../disruption/budgets/budgets.ts';
+export { type Allowance, addWindows, budgetErrors, UNLIMITED } from '../disruption/budgets/budgets.ts';
 export { calendarOf, type PoolBudgets, type PoolCalendar, poolBudgets } from '../disruption/budgets/calendar.ts';
+export { isOpenAt, nextTurnMs, openHours } from '../disruption/budgets/windows.ts';
 export { consolidatableIn, withConsolidatable } from '../disruption/candidates/consolidate-after.ts';
 export { BASE_COST, nodePrice, reportedSurplus, rescheduleCost } from '../disruption/candidates/disruption-cost.ts';
 export { emptyingSinceMs, isEmptying } from '../disruption/candidates/emptying.ts';

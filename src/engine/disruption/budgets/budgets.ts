@@ -1,12 +1,13 @@
 /** Evaluates disruption budgets of NodePools, which limit the number of nodes that may be unavailable at a time. */
-import { isTrue, NODEPOOL_LABEL, type NodePool } from '#api/objects';
+import { isTrue, NODEPOOL_LABEL, type NodePolicy, type NodePool } from '#api/objects';
 import { parseDuration } from '#api/values';
 import { messageOf, remembering, timestamp } from '#lib';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
 import { nextHitMs } from './hits.ts';
+import { type Budget, isOpenAt, nextTurnMs, withWindows } from './windows.ts';
 
-export type Budget = NonNullable<NonNullable<NodePool['spec']['disruption']>['budgets']>[number];
+export type { Budget } from './windows.ts';
 
 /** Value for no limit: the largest number that the metrics of Karpenter can show. */
 export const UNLIMITED = 2_147_483_647;
@@ -17,7 +18,8 @@ const DEFAULT_BUDGETS: readonly Budget[] = [{ nodes: '10%' }];
  * after each hit of the schedule, in UTC.
  * @throws Error if the schedule or the duration is not valid
  */
-export function isBudgetActive({ schedule, duration }: Budget, nowMs: number): boolean {
+export function isBudgetActive({ schedule, duration, outside }: Budget, nowMs: number): boolean {
+  if (outside !== undefined) return !isOpenAt(outside, nowMs);
   if (schedule === undefined && duration === undefined) return true;
   if (schedule === undefined || duration === undefined) {
     throw new Error(
@@ -61,6 +63,14 @@ export function allowedDisruptions(
 /** Returns the budgets of a NodePool, or the default if it has none. */
 export const budgetsOf = (pool: NodePool): readonly Budget[] => pool.spec.disruption?.budgets ?? DEFAULT_BUDGETS;
 
+/** Adds the windows of the policy to the budgets of a NodePool. The stricter of both holds. */
+export const addWindows = (pool: NodePool, policies: readonly NodePolicy[]): NodePool =>
+  withWindows(pool, policies, budgetsOf);
+
+/** Returns the name of a budget in texts. @param at position in the list of the NodePool */
+export const budgetName = ({ outside }: Budget, at: number): string =>
+  outside === undefined ? `budgets[${at}]` : `the windows of NodePolicy ${outside.policy}`;
+
 /** Returns true if a budget applies to a reason. A budget without reasons applies to all reasons. */
 export const isFor = ({ reasons }: Budget, reason: DisruptionReason): boolean => reasons?.includes(reason) ?? true;
 
@@ -68,7 +78,8 @@ export const isFor = ({ reasons }: Budget, reason: DisruptionReason): boolean =>
 const MOST_HITS = 50;
 
 /** Returns the time at which an active budget becomes inactive, or undefined if no end is known. */
-export function windowEndMs({ schedule, duration }: Budget, nowMs: number): number | undefined {
+export function windowEndMs({ schedule, duration, outside }: Budget, nowMs: number): number | undefined {
+  if (outside !== undefined) return nextTurnMs(outside, nowMs);
   if (schedule === undefined || duration === undefined) return undefined;
   const lengthMs = parseDuration(duration);
   let hitMs = nextHitMs(schedule, nowMs - lengthMs);
@@ -93,8 +104,11 @@ export function budgetRemark(pool: NodePool, request: Parameters<typeof allowedD
     const position = budgets.findIndex(
       (budget) => isFor(budget, reason) && budgetValue(budget, total, nowMs) === allowed,
     );
-    const endMs = budgets[position] && windowEndMs(budgets[position], nowMs);
-    return endMs === undefined ? '' : `by budgets[${position}] until ${timestamp(endMs)}`;
+    const decisive = budgets[position];
+    const endMs = decisive && windowEndMs(decisive, nowMs);
+    return decisive === undefined || endMs === undefined
+      ? ''
+      : `by ${budgetName(decisive, position)} until ${timestamp(endMs)}`;
   } catch (error) {
     return messageOf(error);
   }

@@ -5,8 +5,18 @@ import { parseDuration } from '#api/values';
 import { messageOf, timestamp } from '#lib';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
-import { allowances, type Budget, budgetsOf, isBudgetActive, isFor, UNLIMITED, valueInForce } from './budgets.ts';
+import {
+  allowances,
+  type Budget,
+  budgetName,
+  budgetsOf,
+  isBudgetActive,
+  isFor,
+  UNLIMITED,
+  valueInForce,
+} from './budgets.ts';
 import { nextHitMs } from './hits.ts';
+import { nextTurnMs } from './windows.ts';
 
 /** Budgets of a NodePool and their current use. This type is a public format: the operator serves it at `/debug/budgets`. */
 export interface PoolBudgets {
@@ -224,8 +234,13 @@ function warningsOf(outlook: Outlook): readonly BudgetWarning[] {
 }
 
 function warningsOn({ budget, windows, knownToMs }: Timetable, at: number, period: Window): readonly BudgetWarning[] {
-  const { schedule } = budget;
+  const { schedule, outside } = budget;
   const found: BudgetWarning[] = [];
+  if (outside !== undefined) {
+    if (windows.length > 0 || nextTurnMs(outside, period.fromMs) !== undefined) return [];
+    const text = `${budgetName(budget, at)} for reason ${budget.reasons?.join(', ')} are always open, so they have no effect`;
+    return [{ code: 'never-in-force', text }];
+  }
   const isZero = valueInForce(budget, MANY_NODES) === 0;
   if (schedule === undefined && isZero) {
     const text = `budgets[${at}] never allows disruption, because it has nodes "${budget.nodes}" and no schedule`;
@@ -247,7 +262,8 @@ function warningsOn({ budget, windows, knownToMs }: Timetable, at: number, perio
  * @throws Error if the schedule or the duration is not valid
  */
 export function windowsOf(budget: Budget, { fromMs, toMs }: Window, mostHits = MOST_HITS): Windows {
-  const { schedule, duration } = budget;
+  const { schedule, duration, outside } = budget;
+  if (outside !== undefined) return closedTimes(budget, outside, { fromMs, toMs }, mostHits);
   const isInForce = isBudgetActive(budget, fromMs);
   if (schedule === undefined || duration === undefined) return { windows: [{ fromMs, toMs }], knownToMs: toMs };
   const lengthMs = parseDuration(duration);
@@ -260,6 +276,26 @@ export function windowsOf(budget: Budget, { fromMs, toMs }: Window, mostHits = M
     if (last !== undefined && hitMs <= last.toMs) windows[windows.length - 1] = { ...last, toMs: hitMs + lengthMs };
     else windows.push({ fromMs: hitMs, toMs: hitMs + lengthMs });
     hitMs = nextHitMs(schedule, hitMs);
+  }
+  return { windows, knownToMs: toMs };
+}
+
+/** Returns the times between two times in which all windows are closed. */
+function closedTimes(
+  budget: Budget,
+  hours: NonNullable<Budget['outside']>,
+  { fromMs, toMs }: Window,
+  mostTurns: number,
+): Windows {
+  const windows: Window[] = [];
+  let isClosed = isBudgetActive(budget, fromMs);
+  let sinceMs = fromMs;
+  for (let turns = 0; sinceMs < toMs; turns++) {
+    if (turns === mostTurns) return { windows, knownToMs: sinceMs };
+    const turnMs = Math.min(nextTurnMs(hours, sinceMs) ?? toMs, toMs);
+    if (isClosed) windows.push({ fromMs: sinceMs, toMs: turnMs });
+    isClosed = !isClosed;
+    sinceMs = turnMs;
   }
   return { windows, knownToMs: toMs };
 }
