@@ -84,6 +84,7 @@ describe('a Prometheus', () => {
 /** Launches, interrupts and terminates nodes, so that every metric has samples. */
 async function comeAndGo(scenario: Scenario): Promise<void> {
   await scenario.apply(...scenario.example('ec2nodeclass.yaml'), ...scenario.example('nodepool.yaml'));
+  await scenario.apply(...scenario.example('features/ceilings.yaml'));
   await scenario.apply(deployment('web', 3, apart('web')));
   await scenario.until('3 running pods', async () => (await scenario.running('web')).length === 3);
   const spot = scenario.instances().find(({ capacityType }) => capacityType === 'spot');

@@ -144,7 +144,7 @@ describe('the list of prices of the live page', () => {
         return ['a', 'b'].map(ofNode);
       },
       manages: () => true,
-      stores: { nodePools: { list: () => [POOL] } },
+      stores: { nodePools: { list: () => [POOL] }, nodePolicies: { list: () => [] } },
     };
     const deps = { cloud: Object.assign(cloud, { commitments: () => commitments }), clock, cluster, log: silent };
     const covered = new CoveredPrices(partial({ ...deps, settings: parseSettings(['--cluster-name=test'], {}) }));
