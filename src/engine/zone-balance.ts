@@ -169,7 +169,7 @@ class ZoneChoices {
   /** Returns the zones within the share, or at most one element if the zone of the claim does not depend on balance. */
   of(claim: PlannedClaim): readonly ZoneChoice[] {
     const pool = this.#pools.get(claim.nodePool);
-    if (pool === undefined) return [];
+    if (pool === undefined || singleZone(claim) !== undefined) return [];
     const known = this.#known.get(claim.requirements);
     if (known !== undefined) return known;
     const names = new Set(claim.instanceTypes);
