@@ -1,5 +1,6 @@
 /** NodePools and NodeClasses: lists, and the details of one object. */
 import { type Conditioned, causesOf, type EC2NodeClassStatus, getCondition, type NodePool, READY } from '#api/objects';
+import { unreadyText } from '#api/validation';
 import { readableResources } from '#engine/model';
 import { own, timeOf } from '#lib';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL, type ClusterState } from '#state';
@@ -68,7 +69,15 @@ const readiness = (object: Conditioned): { readonly ready: string; readonly prob
   return { ready: ready?.status ?? 'Unknown', problem: ready?.status === 'True' ? '' : said };
 };
 
-function poolRow(pool: NodePool, { cluster, view }: ObjectSources): PoolRow {
+/** If the NodeClass keeps the NodePool from being ready, the problem is that of the NodeClass. */
+function poolReadiness(pool: NodePool, nodeClasses: readonly NodeClass[]): ReturnType<typeof readiness> {
+  const { kind, name } = pool.spec.template.spec.nodeClassRef;
+  const nodeClass = nodeClasses.find((each) => each.kind === kind && each.metadata.name === name);
+  const { ready, problem } = readiness(pool);
+  return { ready, problem: ready === 'True' ? problem : unreadyText(pool, nodeClass) };
+}
+
+function poolRow(pool: NodePool, { cluster, view, nodeClasses }: ObjectSources): PoolRow {
   const { name } = pool.metadata;
   const { limits, weight = 0, replicas, template } = pool.spec;
   const claims = cluster.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name);
@@ -81,7 +90,7 @@ function poolRow(pool: NodePool, { cluster, view }: ObjectSources): PoolRow {
   const usd = claims.reduce((sum, { metadata }) => sum + (view.priceOf(metadata.name)?.usdPerHour ?? 0), 0);
   return {
     name,
-    ...readiness(pool),
+    ...poolReadiness(pool, nodeClasses()),
     nodeClass: template.spec.nodeClassRef.name,
     weight,
     ...(replicas === undefined ? {} : { replicas }),

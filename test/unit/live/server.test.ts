@@ -160,7 +160,7 @@ describe('the live page', () => {
       {
         name: 'default',
         ready: 'False',
-        problem: 'is not ready',
+        problem: 'EC2NodeClass default: is not ready',
         nodeClass: 'default',
         nodes: 1,
         usage: [
@@ -170,8 +170,13 @@ describe('the live page', () => {
           { resource: 'example.com/gpu', used: 0, limit: 4 },
         ],
       },
-      { name: 'gpu', ready: 'Unknown', problem: '', nodes: 1 },
+      { name: 'gpu', ready: 'Unknown', problem: 'its conditions are still to be computed', nodes: 1 },
     ]);
+    live.brokenClass();
+    const broken = (await (await get('/api/nodepools')).json()) as { rows: unknown[] };
+    expect(broken.rows[0]).toMatchObject({
+      problem: 'EC2NodeClass default: SecurityGroupSelector did not match any SecurityGroups',
+    });
     const pool = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', metadata: { name: 'default' } };
     page.note({ object: pool, type: 'Warning', reason: 'NotReady', message: 'not ready' });
     expect(await (await get('/api/nodepool?name=default')).json()).toMatchObject({
