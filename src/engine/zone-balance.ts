@@ -3,6 +3,7 @@
  * Of these, a node is launched in the zone with the fewest nodes of its NodePool. The price of a plan grows at most by the share.
  */
 import { BALANCED_ZONE_ANNOTATION, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
+import { remembering } from '#lib';
 import { surplusUsdPerHour } from './cpu-credits.ts';
 import {
   allocatable,
@@ -157,10 +158,14 @@ class ZoneChoice {
 
 const usdOf = ([best]: readonly Launchable[]): number => best?.usd ?? Number.POSITIVE_INFINITY;
 
-/** Zones of claims. Claims with the same requirements share them. */
+/** Cheapest offering of each type by zone, without surplus CPU credits. Undefined if reservations decide about the zone. */
+type Offers = ReadonlyMap<string, readonly Launchable[]> | undefined;
+
+/** Zones of claims. Claims share the offers of their requirements and types. */
 class ZoneChoices {
   readonly #pools: ReadonlyMap<string, PoolInput>;
-  readonly #known = new Map<readonly Requirement[], readonly ZoneChoice[]>();
+  readonly #choices = new Map<readonly Requirement[], readonly ZoneChoice[]>();
+  readonly #offers = new Map<string, Offers>();
 
   constructor(pools: ReadonlyMap<string, PoolInput>) {
     this.#pools = pools;
@@ -170,41 +175,81 @@ class ZoneChoices {
   of(claim: PlannedClaim): readonly ZoneChoice[] {
     const pool = this.#pools.get(claim.nodePool);
     if (pool === undefined || singleZone(claim) !== undefined) return [];
-    const known = this.#known.get(claim.requirements);
+    const known = this.#choices.get(claim.requirements);
     if (known !== undefined) return known;
-    const names = new Set(claim.instanceTypes);
-    const types = pool.instanceTypes.filter(({ name }) => names.has(name));
-    const found = zonesFor(claim, types, pool.zoneBalance ?? 0);
-    const dependsOnRequests = types.some(
-      ({ cpuCredits, offerings }) => cpuCredits !== undefined || offerings.some(isOverridden),
-    );
-    if (!dependsOnRequests) this.#known.set(claim.requirements, found);
+    const { dependsOnRequests } = traitsOf(pool.instanceTypes);
+    const found = choicesAmong(claim, this.#offersFor(claim, pool), pool.zoneBalance ?? 0);
+    if (!dependsOnRequests) this.#choices.set(claim.requirements, found);
     return found;
+  }
+
+  #offersFor(claim: PlannedClaim, { nodePool, instanceTypes }: PoolInput): Offers {
+    const { keys, isOverridden } = traitsOf(instanceTypes);
+    const compute = (): Offers => {
+      const names = new Set(claim.instanceTypes);
+      return offersFor(
+        claim,
+        instanceTypes.filter(({ name }) => names.has(name)),
+      );
+    };
+    if (isOverridden) return compute();
+    const decisive = claim.requirements.filter(({ key }) => keys.has(key));
+    const shape = JSON.stringify([nodePool.metadata.name, decisive, claim.instanceTypes]);
+    if (!this.#offers.has(shape)) this.#offers.set(shape, compute());
+    return this.#offers.get(shape);
   }
 }
 
-const isOverridden = ({ capacityOverride, overheadOverride }: Offering): boolean =>
+/** Traits of the types of a NodePool. */
+const traitsOf = remembering((types: readonly InstanceType[]) => {
+  const offerings = types.flatMap((type) => type.offerings);
+  const isOverridden = offerings.some(isOverriddenOffering);
+  return {
+    /** Labels that differ between offerings. */
+    keys: new Set(offerings.flatMap(({ requirements }) => requirements.map(({ key }) => key))),
+    isOverridden,
+    dependsOnRequests: isOverridden || types.some(({ cpuCredits }) => cpuCredits !== undefined),
+  };
+});
+
+const isOverriddenOffering = ({ capacityOverride, overheadOverride }: Offering): boolean =>
   capacityOverride !== undefined || overheadOverride !== undefined;
 
-function zonesFor(claim: PlannedClaim, types: readonly InstanceType[], share: number): readonly ZoneChoice[] {
+function offersFor(claim: PlannedClaim, types: readonly InstanceType[]): Offers {
   const requirements = Requirements.fromRequirements(claim.requirements);
-  // reservations and minimum numbers of zones decide about the zone
-  if (requirements.get(ZONE_LABEL).minValues !== undefined) return [];
-  const byZone = new Map<string, Map<InstanceType, Launchable>>();
+  const byZone = new Map<string, Launchable[]>();
   for (const type of types) {
-    const surplusUsd = surplusUsdPerHour(type, amountIn(claim.requests, 'cpu'));
+    const own = new Map<string, Launchable>();
     for (const offering of compatibleOfferings(type, requirements)) {
-      if (isReserved(offering)) return [];
-      if (isOverridden(offering) && !fits(claim.requests, allocatable(type, offering))) continue;
+      if (isReserved(offering)) return undefined;
+      if (isOverriddenOffering(offering) && !fits(claim.requests, allocatable(type, offering))) continue;
       const zone = requirementsOf(offering).get(ZONE_LABEL).any();
-      const usd = weighedUsdPerHour(offering) + surplusUsd;
-      const there = byZone.get(zone) ?? new Map<InstanceType, Launchable>();
-      if (usd < (there.get(type)?.usd ?? Number.POSITIVE_INFINITY)) there.set(type, { type, offering, usd });
+      const usd = weighedUsdPerHour(offering);
+      if (usd < (own.get(zone)?.usd ?? Number.POSITIVE_INFINITY)) own.set(zone, { type, offering, usd });
+    }
+    for (const [zone, offer] of own) {
+      const there = byZone.get(zone) ?? [];
+      there.push(offer);
       byZone.set(zone, there);
     }
   }
-  const zones = [...byZone]
-    .map(([zone, found]) => ({ zone, types: [...found.values()].sort(cheaperFirst) }))
+  return byZone;
+}
+
+/** Adds surplus CPU credits, which depend on the requests of the claim, and returns the zones within the share. */
+function choicesAmong(claim: PlannedClaim, offers: Offers, share: number): readonly ZoneChoice[] {
+  if (offers === undefined) return [];
+  const requirements = Requirements.fromRequirements(claim.requirements);
+  // a minimum number of zones decides about the zone
+  if (requirements.get(ZONE_LABEL).minValues !== undefined) return [];
+  const cpu = amountIn(claim.requests, 'cpu');
+  const withSurplus = ({ type, offering, usd }: Launchable): Launchable => ({
+    type,
+    offering,
+    usd: usd + surplusUsdPerHour(type, cpu),
+  });
+  const zones = [...offers]
+    .map(([zone, found]) => ({ zone, types: found.map(withSurplus).sort(cheaperFirst) }))
     .filter((each) => hasMinValues(each.types, requirements))
     .sort((a, b) => usdOf(a.types) - usdOf(b.types) || compareText(a.zone, b.zone));
   const [first] = zones;
