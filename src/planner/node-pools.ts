@@ -27,10 +27,10 @@ export const poolsWithWindows = (
 export const activePools = (cluster: Pools): readonly NodePool[] =>
   managedPools(cluster).filter((pool) => idleMisfit(pool, undefined) === undefined);
 
-/** Returns the inputs of active NodePools. */
+/** Returns the inputs of active NodePools. Compares names, because an input may have the budgets of a policy. */
 export function activeInputs(cluster: Pools, pools: readonly PoolInput[]): readonly PoolInput[] {
-  const active = new Set(activePools(cluster));
-  return pools.filter(({ nodePool }) => active.has(nodePool));
+  const active = new Set(activePools(cluster).map(({ metadata }) => metadata.name));
+  return pools.filter(({ nodePool }) => active.has(nodePool.metadata.name));
 }
 
 /** Returns the managed NodePools that launch no nodes for pods, sorted by name. */

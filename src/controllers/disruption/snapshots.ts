@@ -245,5 +245,6 @@ const choiceOf = ({ candidates, budgets, unseenPools }: MethodInput): string =>
 const isSamePool = (pool: PoolInput, other: PoolInput | undefined): boolean =>
   pool.nodePool === other?.nodePool &&
   pool.instanceTypes === other.instanceTypes &&
+  pool.zoneBalance === other.zoneBalance &&
   pool.deviceTemplates === other.deviceTemplates &&
   isDeepStrictEqual(pool.extras, other.extras);

@@ -96,6 +96,16 @@ describe('simulate', () => {
     expect(left.simulation).not.toHaveProperty('zones');
   });
 
+  it('plans nodes for a NodePool with windows of disruption', async () => {
+    const policy = `apiVersion: karpenter-ts.sh/v1alpha1
+kind: NodePolicy
+metadata: {name: all}
+spec: {windows: {allowed: [{start: "02:00", end: "05:00"}]}}`;
+    const filename = [write('pool.yaml', POOL), write('pods.yaml', PODS('700m')), write('policy.yaml', policy)];
+    const { simulation } = await simulate({ filename, nowMs: 0 });
+    expect(simulation.nodeClaims.flatMap(({ pods }) => pods)).toHaveLength(3);
+  });
+
   describe('with claim templates', () => {
     const simulated = async (text: string) => {
       const filename = [write('pool.yaml', POOL), write('volumes.yaml', text)];

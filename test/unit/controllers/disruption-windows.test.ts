@@ -1,6 +1,6 @@
 /** Windows of NodePolicies in the operator: nodes wait for the next opening. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NODE_POLICY, type NodePolicy } from '#api/objects';
+import { NODE_POLICY, NODE_POOL, type NodePolicy } from '#api/objects';
 import { VerdictHistory } from '#engine/disruption';
 import { World } from './harness.ts';
 
@@ -40,6 +40,20 @@ describe('a window', () => {
     expect(JSON.stringify(verdicts)).toMatch(/by the windows of NodePolicy later until \d{4}-/);
     await world.pass(480);
     expect(world.nodes).toEqual([]);
+  });
+
+  it('allows the replacement of a drifted node while it is open', async () => {
+    world.nodePool();
+    world.deploy('web', 1);
+    policy(['Empty']);
+    world.start([], history);
+    await world.pass(60);
+    const [old] = world.claims;
+    const metadata = { labels: { 'example.com/generation': '2' } };
+    world.kube.patch(NODE_POOL, { name: 'default' }, { spec: { template: { metadata } } });
+    await world.pass(120);
+    expect(world.claims.map(({ metadata }) => metadata.uid)).not.toContain(old?.metadata.uid);
+    expect(world.claims).toHaveLength(1);
   });
 
   it('holds back the end of expireAfter only if it names Expired', async () => {
