@@ -1,5 +1,5 @@
 /** Finds the ceiling that has no room for a node. */
-import { amountsUnder, ceilingText } from '../ceilings.ts';
+import { amountsUnder, ceilingText, highestUsd } from '../ceilings.ts';
 import { cheapestOffering } from '../instance-types.ts';
 import type { Ceiling, InstanceType } from '../model.ts';
 import type { Requirements } from '../requirements.ts';
@@ -35,13 +35,17 @@ export function ceilingCause(
   return undefined;
 }
 
+/** Returns the node that counts with the lowest price, which is that of its most expensive offering. */
 function cheapestText(types: readonly InstanceType[], requirements: Requirements): string {
   const priced = types.flatMap((type) => {
     const offering = cheapestOffering(type, requirements);
-    return offering === undefined ? [] : [{ type, usd: offering.usdPerHour }];
+    return offering === undefined
+      ? []
+      : [{ type, usd: offering.usdPerHour, countedUsd: highestUsd([type], requirements, 0) }];
   });
-  const [cheapest] = priced.sort((a, b) => a.usd - b.usd);
-  return cheapest === undefined
-    ? 'the pod needs one more node'
-    : `the cheapest node for the pod is ${cheapest.type.name} for $${cheapest.usd.toFixed(4)}/h`;
+  const [cheapest] = priced.sort((a, b) => a.countedUsd - b.countedUsd || a.usd - b.usd);
+  if (cheapest === undefined) return 'the pod needs one more node';
+  const { type, usd, countedUsd } = cheapest;
+  const counts = countedUsd > usd ? `, and counts with $${countedUsd.toFixed(4)}/h until its offering is known` : '';
+  return `the cheapest node for the pod is ${type.name} for $${usd.toFixed(4)}/h${counts}`;
 }

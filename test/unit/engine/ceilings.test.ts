@@ -78,6 +78,20 @@ describe('a ceiling in USD', () => {
     });
   });
 
+  it('names the price with which a node counts, if its offering could be a more expensive one', () => {
+    const { refusals } = planOf({
+      ...snapshot({ pools: [nodePool('default')], pendingPods: replicas(1, 'p', { cpu: '2' }) }),
+      ceilings: [ceiling(usd(1), { used: usd(0.9) })],
+    });
+    expect(refusals.get('default/p-0')).toMatchObject({
+      cause: {
+        wanted: expect.stringMatching(
+          /^the cheapest node for the pod is small for \$0\.\d{4}\/h, and counts with \$0\.2000\/h until its offering is known$/,
+        ),
+      },
+    });
+  });
+
   it('launches nothing and removes nothing while a price is above it', () => {
     const { claims, refusals } = planOf({ ceilings: [ceiling(usd(1), { used: usd(3) })] });
     expect(claims).toEqual([]);
