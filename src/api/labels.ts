@@ -69,6 +69,8 @@ export const DELETION_COST_SINCE_ANNOTATION = 'karpenter-ts.sh/pod-deletion-cost
 /** Containers of a pod that the admission webhook of the vertical pod autoscaler handled. */
 export const VPA_CONTAINERS_ANNOTATION = 'vpaObservedContainers';
 /** Set on a PersistentVolumeClaim when it is bound. */
+/** Node that kube-scheduler has chosen for the pod of a claim. The volume is created for it before the pod is bound. */
+export const SELECTED_NODE_ANNOTATION = 'volume.kubernetes.io/selected-node';
 export const BIND_COMPLETED_ANNOTATION = 'pv.kubernetes.io/bind-completed';
 /** Set to `true` on the StorageClass of claims without a class. */
 export const DEFAULT_STORAGE_CLASS_ANNOTATION = 'storageclass.kubernetes.io/is-default-class';

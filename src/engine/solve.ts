@@ -3,6 +3,7 @@
  * gives the same plan.
  */
 
+import { uidOf } from '#api/objects';
 import { packingPolicy } from '#api/values';
 import { interleave, messageOf } from '#lib';
 import { withCauses } from './causes/plan-causes.ts';
@@ -309,7 +310,9 @@ class VariationSolve {
     const parts = { table: this.#common.nodes, topology, leaving: this.#leaving, quiet: this.#quiet, launched };
     const nodes = new Nodes({ ...parts, devices });
     const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
-    const open = launched.size === 0 ? placeable : withoutPodsOnLaunched(scheduler, placeable, launched);
+    const { selectedNodes } = this.#common;
+    const selectedFirst = selectedNodes.size === 0 ? placeable : firstOf(placeable, selectedNodes);
+    const open = launched.size === 0 ? placeable : withoutPodsOnLaunched(scheduler, selectedFirst, launched);
     return { scheduler, nodes, topology, devices, work, placeable, open, refusals };
   }
 
@@ -474,6 +477,13 @@ const withoutPodsOnLaunched = (
     ({ pod, podClass, isHeavy }) =>
       isHeavy || !launched.has(pod.metadata.uid ?? '') || !scheduler.placeOnLaunched(pod, podClass),
   );
+
+/** Returns the entries with the pods of these UIDs first, each part in order. */
+function firstOf(entries: readonly Entry[], uids: ReadonlyMap<string, string>): readonly Entry[] {
+  const [first, rest]: [Entry[], Entry[]] = [[], []];
+  for (const entry of entries) (uids.has(uidOf(entry.pod)) ? first : rest).push(entry);
+  return [...first, ...rest];
+}
 
 interface RunParts {
   readonly pace: Pace;

@@ -8,6 +8,7 @@ import {
   type PersistentVolumeClaim,
   type PersistentVolumeClaimSpec,
   type PodVolume,
+  SELECTED_NODE_ANNOTATION,
   type StorageClass,
 } from '#api/objects';
 import { own, remembering, sameItems } from '#lib';
@@ -75,6 +76,13 @@ export class Volumes {
     );
     this.#volumes = new Map(persistentVolumes.map((volume) => [volume.metadata.name, volume]));
     this.#classes = new Map(storageClasses.map((storageClass) => [storageClass.metadata.name, storageClass]));
+  }
+
+  /** Returns the names of the nodes for which volumes of a pod are created. */
+  selectedNodes(pod: EnginePod): readonly string[] {
+    return Volumes.claimNames(pod).flatMap(
+      (name) => this.#claims.get(`${namespaceOf(pod)}/${name}`)?.metadata.annotations?.[SELECTED_NODE_ANNOTATION] ?? [],
+    );
   }
 
   /** Returns the names of a pod's claims, in order. Pods with the same names and the same namespace have the same volumes. */

@@ -28,7 +28,7 @@ describe('a cluster with IPv6 addresses', () => {
     const [instance] = scenario.instances();
     expect(instance?.ipv6Address).toMatch(/^2600:/);
     expect(instance?.userData).toContain('fd00:10:96::a');
-    const [node] = await scenario.nodes();
+    const node = (await scenario.nodes()).find(({ spec }) => spec?.providerID?.endsWith(instance?.id ?? ''));
     expect(node?.status?.addresses).toContainEqual({ type: 'InternalIP', address: instance?.ipv6Address });
     for (const { status } of await scenario.running('web')) expect(status?.podIP).toMatch(/^fd00:100::/);
     await removeNodes();

@@ -1,4 +1,5 @@
 /** Shared data of all solves of one snapshot. */
+import { uidOf } from '#api/objects';
 import { remembering } from '#lib';
 import { spreading } from '../default-spread.ts';
 import { DeviceWorld } from '../dra/device-world.ts';
@@ -47,6 +48,7 @@ export class CompiledSnapshot {
   #classes: PodClasses;
   #nodes: NodeTable | undefined;
   #launchedNodes: ReadonlyMap<string, string> | undefined;
+  #selectedNodes: ReadonlyMap<string, string> | undefined;
   #committedUse: CommittedUse | undefined;
 
   constructor(full: EngineSnapshot, options: SolveOptions) {
@@ -112,10 +114,19 @@ export class CompiledSnapshot {
     return this.#nodes;
   }
 
-  /** Provider ids of the nodes that were launched for pending pods, by UID of the pod. */
+  /** Provider ids of the nodes that were launched for pending pods, or that kube-scheduler has selected, by UID of the pod. */
   get launchedNodes(): ReadonlyMap<string, string> {
-    this.#launchedNodes ??= launchedNodes(this.snapshot);
+    this.#launchedNodes ??= new Map([...launchedNodes(this.snapshot), ...this.selectedNodes]);
     return this.#launchedNodes;
+  }
+
+  /**
+   * Provider ids of the nodes that kube-scheduler has selected for pending pods with volumes, by UID of the pod. It binds these
+   * pods when the volumes exist, whatever a plan contains.
+   */
+  get selectedNodes(): ReadonlyMap<string, string> {
+    this.#selectedNodes ??= selectedNodes(this.snapshot, this.volumes);
+    return this.#selectedNodes;
   }
 
   /** Returns the positions in the snapshot's list of the nodes with these provider ids. */
@@ -181,6 +192,22 @@ function launchedNodes({ nominatedClaims, nodes }: EngineSnapshot): ReadonlyMap<
     if (providerId !== undefined) launched.set(uid, providerId);
   }
   return launched;
+}
+
+/** Returns no nodes if pods do not stay on the nodes that were launched for them, as in Karpenter. */
+function selectedNodes(
+  { nominatedClaims, nodes, pendingPods }: EngineSnapshot,
+  volumes: Volumes,
+): ReadonlyMap<string, string> {
+  const selected = new Map<string, string>();
+  if (nominatedClaims === undefined) return selected;
+  const byName = new Map(nodes.map(({ name, providerId }) => [name, providerId]));
+  for (const pod of pendingPods) {
+    const [node = ''] = volumes.selectedNodes(pod);
+    const providerId = byName.get(node);
+    if (providerId !== undefined) selected.set(uidOf(pod), providerId);
+  }
+  return selected;
 }
 
 /** Cached, because state nodes are immutable and a cluster is solved again and again. */

@@ -9,6 +9,7 @@ import {
   type PersistentVolumeClaim,
   POD,
   type Pod,
+  SELECTED_NODE_ANNOTATION,
   STORAGE_CLASS,
   type StorageClass,
   ZONE_LABEL,
@@ -18,7 +19,6 @@ import type { Cache } from '../../cache.ts';
 import { isConflict, isGone, type ObjectClient } from '../../client.ts';
 import { ownerReference } from '../../owner-references.ts';
 import { eventReporter, type Parts, type Report } from '../../parts.ts';
-import { SELECTED_NODE } from '../scheduler/bind-claims.ts';
 import { claimUses, NO_PROVISIONER, satisfies } from '../scheduler/volumes.ts';
 import { type Loop, startLoop } from './loop.ts';
 
@@ -145,7 +145,7 @@ class Volumes {
     const storageClass = this.#classes.get({ name: claim.spec.storageClassName ?? '' });
     if (!storageClass || storageClass.provisioner === NO_PROVISIONER) return undefined;
     const waits = storageClass.volumeBindingMode === 'WaitForFirstConsumer';
-    const node = this.#nodes.get({ name: claim.metadata.annotations?.[SELECTED_NODE] ?? '' });
+    const node = this.#nodes.get({ name: claim.metadata.annotations?.[SELECTED_NODE_ANNOTATION] ?? '' });
     if (waits && !node) return undefined;
     const zone = waits ? node?.metadata.labels?.[ZONE_LABEL] : this.#anyZone(claim, storageClass);
     const volume = provisionedVolume(claim, storageClass, zone);

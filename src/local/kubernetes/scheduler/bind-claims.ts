@@ -5,13 +5,11 @@ import {
   PERSISTENT_VOLUME_CLAIM,
   type PersistentVolumeClaim,
   type Pod,
+  SELECTED_NODE_ANNOTATION,
 } from '#api/objects';
 import type { Cache } from '../../cache.ts';
 import type { Parts } from '../../parts.ts';
 import { claimUses, reaches, satisfies } from './volumes.ts';
-
-/** Annotation with the node for which the provisioner creates the volume. */
-export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
 const PATIENCE_MS = 600_000;
 const LOOK_MS = 200;
@@ -47,8 +45,8 @@ export async function bindClaims(pod: Pod, node: Node, { client, caches, clock, 
         metadata: { resourceVersion: free.metadata.resourceVersion },
         spec: { claimRef },
       });
-    } else if (claim.metadata.annotations?.[SELECTED_NODE] !== node.metadata.name) {
-      const patch = { metadata: { annotations: { [SELECTED_NODE]: node.metadata.name } } };
+    } else if (claim.metadata.annotations?.[SELECTED_NODE_ANNOTATION] !== node.metadata.name) {
+      const patch = { metadata: { annotations: { [SELECTED_NODE_ANNOTATION]: node.metadata.name } } };
       claims.wrote(await client.patch(PERSISTENT_VOLUME_CLAIM, claim.metadata, patch));
     }
   }

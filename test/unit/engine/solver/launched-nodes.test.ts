@@ -1,10 +1,19 @@
 /** Pods whose nodes have been launched: each solve until they are bound keeps them there. */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type NodeClaim, type Pod, ZONE_LABEL } from '#api/objects';
+import {
+  BIND_COMPLETED_ANNOTATION,
+  type NodeClaim,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+  type Pod,
+  SELECTED_NODE_ANNOTATION,
+  ZONE_LABEL,
+} from '#api/objects';
 import type { Plan, Snapshot, StateNode } from '../../../../src/engine/model.ts';
 import { podKey } from '../../../../src/engine/pods.ts';
 import { addResources, fits, podRequests } from '../../../../src/engine/resources.ts';
+import { partial } from '../../../support/partial.ts';
 import { present } from '../../../support/present.ts';
 import { type PodParts, planOf, pod, stateNode } from '../build.ts';
 
@@ -73,6 +82,43 @@ describe('a pod whose node is joining', () => {
     expect(planOf({ nodes, pendingPods }).claims).toHaveLength(1);
     const plan = planOf({ nodes, pendingPods, nominatedClaims });
     expect([plan.claims, placesOf(plan).get('default/four')]).toEqual([[], 'b']);
+  });
+
+  it('follows kube-scheduler, which has selected another node and had a volume created there', () => {
+    const zones = [joiningNode('a', { cpu: '2' }, 'zone-a'), joiningNode('b', { cpu: '2' }, 'zone-b')];
+    const [first, ...others] = ['p0', 'p1', 'p2', 'p3'].map((name) => pod(name, { cpu: '1' }));
+    const moved: Pod = {
+      ...present(first),
+      spec: {
+        ...present(first).spec,
+        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data' } }],
+      },
+    };
+    const planned = new Map(
+      [moved, ...others].map(({ metadata }, at) => [metadata.uid ?? '', at < 2 ? 'a' : 'b'] as const),
+    );
+    const annotations = { [SELECTED_NODE_ANNOTATION]: 'b', [BIND_COMPLETED_ANNOTATION]: 'yes' };
+    const terms = [{ matchExpressions: [{ key: ZONE_LABEL, operator: 'In' as const, values: ['zone-b'] }] }];
+    const plan = planOf({
+      nodes: zones,
+      pendingPods: [...others.toReversed(), moved],
+      nominatedClaims: planned,
+      persistentVolumeClaims: [
+        partial<PersistentVolumeClaim>({
+          metadata: { name: 'data', namespace: 'default', annotations },
+          spec: { volumeName: 'pv', storageClassName: 'ebs' },
+        }),
+      ],
+      persistentVolumes: [
+        partial<PersistentVolume>({
+          metadata: { name: 'pv' },
+          spec: { nodeAffinity: { required: { nodeSelectorTerms: terms } } },
+        }),
+      ],
+    });
+    expect(plan.claims).toEqual([]);
+    expect(placesOf(plan).get('default/p0')).toBe('b');
+    expect(plan.placements.map(({ pods: placed }) => placed.length)).toEqual([2, 2]);
   });
 
   it('keeps its room while a larger pod is created', () => {
