@@ -3,7 +3,6 @@
  * gives the same plan.
  */
 
-import { uidOf } from '#api/objects';
 import { packingPolicy } from '#api/values';
 import { interleave, messageOf } from '#lib';
 import { withCauses } from './causes/plan-causes.ts';
@@ -55,7 +54,7 @@ import { Pace } from './solver/pace.ts';
 import type { PodClasses } from './solver/pod-class.ts';
 import { BY_NAME, type PoolPreference } from './solver/pool-choice.ts';
 import { priceFloor } from './solver/price-floor.ts';
-import { PodQueue, sortPods } from './solver/queue.ts';
+import { PodQueue, sortPods, withFirst } from './solver/queue.ts';
 import { ReservedUnits } from './solver/reservations.ts';
 import { Scheduler, type SchedulerParts } from './solver/scheduler.ts';
 import { type Template, templateOf } from './solver/template.ts';
@@ -311,7 +310,7 @@ class VariationSolve {
     const nodes = new Nodes({ ...parts, devices });
     const scheduler = this.#newScheduler({ topology, nodes, tieBreak, preference, devices, templates });
     const { selectedNodes } = this.#common;
-    const selectedFirst = selectedNodes.size === 0 ? placeable : firstOf(placeable, selectedNodes);
+    const selectedFirst = selectedNodes.size === 0 ? placeable : withFirst(placeable, selectedNodes);
     const open = launched.size === 0 ? placeable : withoutPodsOnLaunched(scheduler, selectedFirst, launched);
     return { scheduler, nodes, topology, devices, work, placeable, open, refusals };
   }
@@ -477,13 +476,6 @@ const withoutPodsOnLaunched = (
     ({ pod, podClass, isHeavy }) =>
       isHeavy || !launched.has(pod.metadata.uid ?? '') || !scheduler.placeOnLaunched(pod, podClass),
   );
-
-/** Returns the entries with the pods of these UIDs first, each part in order. */
-function firstOf(entries: readonly Entry[], uids: ReadonlyMap<string, string>): readonly Entry[] {
-  const [first, rest]: [Entry[], Entry[]] = [[], []];
-  for (const entry of entries) (uids.has(uidOf(entry.pod)) ? first : rest).push(entry);
-  return [...first, ...rest];
-}
 
 interface RunParts {
   readonly pace: Pace;

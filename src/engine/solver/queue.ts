@@ -18,6 +18,16 @@ export function sortPods<T extends QueuedPod>(pods: readonly T[]): readonly T[] 
     .map(({ pod }) => pod);
 }
 
+/** Returns the pods with these UIDs before the other pods. Both parts keep their order. */
+export function withFirst<T extends Pick<QueuedPod, 'pod'>>(
+  pods: readonly T[],
+  uids: ReadonlyMap<string, unknown>,
+): readonly T[] {
+  const [first, rest]: [T[], T[]] = [[], []];
+  for (const each of pods) (uids.has(uidOf(each.pod)) ? first : rest).push(each);
+  return [...first, ...rest];
+}
+
 /** Sort keys of a pod. Parses the time only if the requests are equal to those of another pod. */
 class SortedPod<T extends QueuedPod> {
   readonly pod: T;
