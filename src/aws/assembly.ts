@@ -331,7 +331,7 @@ function nodeClassSteps(
 
 function nodeClasses(
   context: Context,
-  { profiles, templates }: Parts,
+  { profiles, templates, subnets }: Parts,
   { steps, verdicts }: { readonly steps: readonly NodeClassStep[]; readonly verdicts: ValidationCache },
 ): Controller {
   const { settings, client, informers, events } = context;
@@ -339,6 +339,7 @@ function nodeClasses(
     client,
     events,
     steps,
+    subnets,
     conditions: settings.featureGates.reservedCapacity ? EC2NODECLASS_RESERVED_CONDITIONS : EC2NODECLASS_CONDITIONS,
     terminate: (nodeClass) =>
       terminate(nodeClass, {

@@ -12,7 +12,7 @@ import { InstanceProfiles } from '../instanceprofiles/instanceprofiles.ts';
 import { PlacementGroups } from '../placementgroups.ts';
 import { SecurityGroups } from '../securitygroups.ts';
 import { SsmParameters } from '../ssm.ts';
-import { Subnets } from '../subnets/subnets.ts';
+import { Subnets, scarceText } from '../subnets/subnets.ts';
 import { launchTags, restrictedTags, tagList } from '../tags.ts';
 import { type Finding, fine, isDenied, problem, warning } from './finding.ts';
 import type { TriedLaunch } from './writes.ts';
@@ -150,11 +150,12 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
     log: silent,
     refreshMs: CACHE_MS,
   });
+  const subnetsOf = new Subnets(clients.ec2, clock, CACHE_MS);
   const [[subnetFinding, subnets], [groupFinding], [imageFinding, images], profileFinding] = await Promise.all([
     checkSelector(
       subject,
       'spec.subnetSelectorTerms',
-      () => new Subnets(clients.ec2, clock, CACHE_MS).list(nodeClass),
+      () => subnetsOf.list(nodeClass),
       (found) => `${found.length} subnets in ${[...new Set(found.map(({ zone }) => zone))].sort().join(', ')}`,
     ),
     checkSelector(
@@ -174,6 +175,10 @@ export async function checkNodeClass(nodeClass: EC2NodeClass, checks: NodeClassC
   const findings = [subnetFinding, groupFinding, imageFinding, profileFinding];
   if (new Set(subnets.map(({ zone }) => zone)).size === 1)
     findings.push(warning(subject, 'all its subnets are in one zone', 'select subnets in other zones'));
+  for (const scarce of subnetsOf.scarce(subnets))
+    findings.push(
+      warning(subject, scarceText(scarce), 'add a CIDR block with more subnets to the VPC, and select them'),
+    );
   for (const { id, deprecated } of images)
     if (deprecated) findings.push(warning(subject, `image ${id} is deprecated`, 'select a newer image'));
   findings.push(...ownFindings(nodeClass, subject));

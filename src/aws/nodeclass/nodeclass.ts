@@ -10,9 +10,10 @@ import {
 import { type KubeClient, writeChanges } from '#kube/client';
 import { after, type EventRecorder, type Outcome, type Reconciler, settled } from '#kube/reconcilers';
 import { quoted } from '#lib';
-import { eventOf, INVALID_GPU_SHARING, NODE_CLASS_UNRESOLVED } from '#observe/events';
+import { eventOf, INVALID_GPU_SHARING, NODE_CLASS_UNRESOLVED, SUBNET_ADDRESSES_SCARCE } from '#observe/events';
 import type { Logger } from '#observe/logger';
 import { CONSUMABLE_CAPACITY_ANNOTATION, gpuSharing } from '../dra/static-templates.ts';
+import { type ScarceSubnet, type Subnets, scarceText } from '../subnets/subnets.ts';
 import type { NodeClassStep, NodeClassStepResult } from './step.ts';
 
 interface NodeClassOptions {
@@ -21,6 +22,7 @@ interface NodeClassOptions {
   /** Steps in order. All steps run, even after an error, unless a result is marked as the last. */
   readonly steps: readonly NodeClassStep[];
   readonly conditions: Parameters<typeof initConditions>[1];
+  readonly subnets: Pick<Subnets, 'scarce'>;
   readonly terminate: (nodeClass: EC2NodeClass) => Promise<Outcome>;
 }
 
@@ -29,6 +31,7 @@ export function nodeClassController({
   events,
   steps,
   conditions,
+  subnets,
   terminate,
 }: NodeClassOptions): Reconciler<EC2NodeClass> {
   async function withFinalizer(nodeClass: EC2NodeClass): Promise<EC2NodeClass | undefined> {
@@ -79,6 +82,7 @@ export function nodeClassController({
       await writeChanges(client, EC2_NODE_CLASS, { before: held, after: resolved }, { part: 'status', lock: true });
       publishCauses(resolved, results, events);
       publishInvalidSharing(resolved, events);
+      publishScarce(resolved, subnets.scarce(resolved.status?.subnets ?? []), events);
       return outcomeOf(results, log);
     },
   };
@@ -95,6 +99,17 @@ function publishCauses(nodeClass: EC2NodeClass, results: readonly NodeClassStepR
     const dedupe = [nodeClass.metadata.uid ?? nodeClass.metadata.name, text];
     events.publish(eventOf(NODE_CLASS_UNRESOLVED, nodeClass, { message: text, dedupe }));
   }
+}
+
+/** Maximum number of subnets in an event. */
+const MOST_SUBNETS = 5;
+
+function publishScarce(nodeClass: EC2NodeClass, scarce: readonly ScarceSubnet[], events: EventRecorder): void {
+  if (scarce.length === 0) return;
+  const message = SUBNET_ADDRESSES_SCARCE.message(scarce.slice(0, MOST_SUBNETS).map(scarceText).join('; '));
+  const { uid, name } = nodeClass.metadata;
+  const dedupe = [uid ?? name, ...scarce.map(({ id }) => id).sort()];
+  events.publish(eventOf(SUBNET_ADDRESSES_SCARCE, nodeClass, { message, dedupe }));
 }
 
 /** Publishes an event if the annotation for the sharing of GPUs is not valid, because it has no effect. */

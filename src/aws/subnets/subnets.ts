@@ -33,6 +33,29 @@ export interface ZonalSubnet extends SubnetStatus {
   readonly predictedIps: number;
 }
 
+/** Subnet with few free addresses. */
+export interface ScarceSubnet {
+  readonly id: string;
+  readonly zone: string;
+  readonly free: number;
+  readonly total: number;
+}
+
+/** Share of free addresses below which a subnet is scarce. */
+const SCARCE_SHARE = 0.1;
+/** Addresses of each subnet that AWS reserves. */
+const RESERVED_ADDRESSES = 5;
+
+/** Returns the number of addresses of a block such as `10.0.0.0/24` that interfaces can have, or undefined without a block. */
+function addressesIn(cidr: string | undefined): number | undefined {
+  const [, prefix] = /\/(\d+)$/.exec(cidr ?? '') ?? [];
+  return prefix === undefined ? undefined : 2 ** (32 - Number(prefix)) - RESERVED_ADDRESSES;
+}
+
+/** Returns a text such as `subnet-1 in us-west-2a has 12 of 251 addresses left`. */
+export const scarceText = ({ id, zone, free, total }: ScarceSubnet): string =>
+  `${id} in ${zone} has ${free} of ${total} addresses left`;
+
 const MIN_IP_TTL_MS = 5 * 60_000;
 const IP_TTL_MARGIN_MS = 4 * 60_000;
 
@@ -43,6 +66,8 @@ export class Subnets {
   readonly #ips: TtlCache<string, number>;
   /** True if instances in this subnet receive a public address by default. */
   readonly #public: TtlCache<string, boolean>;
+  /** Number of addresses that interfaces can have. */
+  readonly #sizes: TtlCache<string, number>;
   /** Free addresses minus the expected use by launches since the last description. */
   readonly #inFlight = new Map<string, number>();
 
@@ -50,6 +75,7 @@ export class Subnets {
     this.#ec2 = ec2;
     this.#cache = new LoadingCache(clock, refreshMs);
     this.#ips = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
+    this.#sizes = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
     this.#public = new TtlCache(clock, Math.max(MIN_IP_TTL_MS, refreshMs + IP_TTL_MARGIN_MS));
   }
 
@@ -85,6 +111,8 @@ export class Subnets {
     for (const [id, subnet] of found) {
       this.#ips.set(id, subnet.AvailableIpAddressCount ?? 0);
       this.#inFlight.delete(id);
+      const size = addressesIn(subnet.CidrBlock);
+      if (size !== undefined) this.#sizes.set(id, size);
       this.#public.set(id, subnet.MapPublicIpOnLaunch ?? false);
     }
     return [...found.values()];
@@ -95,6 +123,15 @@ export class Subnets {
     const subnets = status?.subnets ?? [];
     const open = subnets.filter(({ id }) => this.#public.get(id) === true).length;
     return subnets.length === 0 ? 0 : open / subnets.length;
+  }
+
+  /** Returns the subnets with less than a tenth of their addresses free, in the order of `subnets`. */
+  scarce(subnets: readonly SubnetStatus[]): readonly ScarceSubnet[] {
+    return subnets.flatMap(({ id, zone }) => {
+      const total = this.#sizes.get(id);
+      const free = Math.max(0, this.#free(id));
+      return total !== undefined && free < total * SCARCE_SHARE ? [{ id, zone, free, total }] : [];
+    });
   }
 
   #free(id: string): number {

@@ -80,6 +80,17 @@ export const NODE_CLASS_UNRESOLVED = event({
   message: (condition: string, reason: string, text: string) => `${condition}: ${reason}: ${text}`,
 });
 
+export const SUBNET_ADDRESSES_SCARCE = event({
+  reason: 'SubnetAddressesScarce',
+  type: 'Warning',
+  isLasting: true,
+  about: ['EC2NodeClass'],
+  meaning: 'Subnets of the EC2NodeClass have less than a tenth of their IPv4 addresses left.',
+  key: 'uid of the EC2NodeClass and IDs of the subnets',
+  windowMs: 15 * MINUTE,
+  message: (subnets: string) => `Launches will soon fail for lack of addresses: ${subnets}`,
+});
+
 export const WAITING_ON_NODECLAIM_TERMINATION = event({
   reason: 'WaitingOnNodeClaimTermination',
   type: 'Normal',

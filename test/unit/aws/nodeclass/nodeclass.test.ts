@@ -124,6 +124,24 @@ describe('a NodeClass', () => {
     );
   });
 
+  it('reports subnets with few free addresses in an event', async () => {
+    const tags = { scarce: 'yes' };
+    account.aws.seed.subnet({ id: 'subnet-small', zone: 'us-west-2a', cidr: '10.0.250.0/24', freeAddresses: 12, tags });
+    another({ subnetSelectorTerms: [{ tags }] });
+    await account.reconcileNodeClass('other');
+    expect(account.events).toContainEqual(
+      expect.objectContaining({
+        type: 'Warning',
+        reason: 'SubnetAddressesScarce',
+        message:
+          'Launches will soon fail for lack of addresses: subnet-small in us-west-2a has 12 of 251 addresses left',
+        object: expect.objectContaining({ kind: 'EC2NodeClass' }),
+      }),
+    );
+    const reasons = account.events.filter(({ object }) => object.metadata.name === 'default');
+    expect(reasons.map(({ reason }) => reason)).not.toContain('SubnetAddressesScarce');
+  });
+
   it('reports an alias without an image, with an event', async () => {
     another({ amiSelectorTerms: [{ alias: 'al2023@v20991231' }] });
     expect(await account.reconcileNodeClass('other')).toEqual({ kind: 'after', waitMs: 60_000 });

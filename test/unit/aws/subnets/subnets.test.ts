@@ -29,6 +29,7 @@ async function subnetsOf(free: Record<string, readonly [zone: string, addresses:
         AvailabilityZone,
         AvailableIpAddressCount,
         MapPublicIpOnLaunch: SubnetId.startsWith('public'),
+        ...(SubnetId.startsWith('ipv6') ? {} : { CidrBlock: '10.0.0.0/24' }),
       })),
     }),
   });
@@ -133,5 +134,23 @@ describe('a launch', () => {
     expect(chosen()).toEqual({ a: 'two' });
     await again({ one: ['a', 100], two: ['a', 90] });
     expect(chosen()).toEqual({ a: 'one' });
+  });
+});
+
+describe('a subnet with few free addresses', () => {
+  it.each([
+    { free: 26, scarce: [] },
+    { free: 25, scarce: [{ id: 'one', zone: 'a', free: 25, total: 251 }] },
+    { free: 0, scarce: [{ id: 'one', zone: 'a', free: 0, total: 251 }] },
+  ])('is reported with $free of 251 addresses: $scarce', async ({ free, scarce }) => {
+    const { subnets, nodeClass } = await subnetsOf({ one: ['a', free], two: ['b', 200], 'ipv6-only': ['c', 1] });
+    expect(subnets.scarce(nodeClass.status.subnets)).toEqual(scarce);
+  });
+
+  it('is reported with the addresses that launches will use', async () => {
+    const { subnets, nodeClass, choose } = await subnetsOf({ one: ['a', 40] });
+    expect(subnets.scarce(nodeClass.status.subnets)).toEqual([]);
+    choose();
+    expect(subnets.scarce(nodeClass.status.subnets)).toMatchObject([{ id: 'one', free: 11 }]);
   });
 });
