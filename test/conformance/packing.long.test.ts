@@ -174,9 +174,16 @@ describe('packing', () => {
     objects: readonly object[],
     packing: 'cheapest' | 'compatible',
     nodeHourlyFee = 0,
+    balance = '0%',
   ): Promise<SimulationAnswer> {
     const file = join(folder, `${files++}.yaml`);
-    writeFileSync(file, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+    const policy = {
+      apiVersion: 'karpenter-ts.sh/v1alpha1',
+      kind: 'NodePolicy',
+      metadata: { name: 'all' },
+      spec: { zones: { balance } },
+    };
+    writeFileSync(file, [...objects, policy].map((object) => JSON.stringify(object)).join('\n---\n'));
     const options = { filename: [file], instanceTypes: join(folder, 'types.json'), nowMs: 0, packing, nodeHourlyFee };
     return (await simulate(options)).simulation;
   }
@@ -189,6 +196,8 @@ describe('packing', () => {
       const cheapest = await run(objects, 'cheapest');
       const withFee = await run(objects, 'cheapest', DEFAULT_NODE_HOURLY_FEE);
       expect(cheapest.totalPrice).toBeLessThanOrEqual(Math.min(compatible.totalPrice, withFee.totalPrice) + 1e-6);
+      const balanced = await run(objects, 'cheapest', 0, '3%');
+      expect(balanced.totalPrice).toBeLessThanOrEqual(cheapest.totalPrice * 1.03 + 1e-6);
       expect(Object.keys(cheapest.unschedulable)).toEqual(Object.keys(compatible.unschedulable));
       expect(problemsOf(objects as ScenarioObject[], TYPES, cheapest)).toEqual([]);
       expect(brokenPromises(poolShape, cheapest)).toEqual([]);
