@@ -141,9 +141,21 @@ interface Outage {
 
 /** Health of all nodes at one time. */
 export interface HealthSurvey {
-  readonly nodes: readonly Node[];
   readonly ailments: ReadonlyMap<Node, Ailment>;
   readonly outages: ReadonlyMap<string, Outage>;
+  /** Numbers of nodes by name of the NodePool. The empty name stands for all nodes. */
+  readonly counts: ReadonlyMap<string, NodeCounts>;
+}
+
+interface NodeCounts {
+  readonly all: NodeCount;
+  /** Without the nodes of zones with an outage. */
+  readonly calm: NodeCount;
+}
+
+interface NodeCount {
+  unhealthy: number;
+  total: number;
 }
 
 /** @param rulesOf returns the rules for a node */
@@ -157,7 +169,28 @@ export function surveyHealth(
     const ailment = ailmentOf(node, rulesOf(node), onsetOf);
     if (ailment !== undefined) ailments.set(node, ailment);
   }
-  return { nodes, ailments, outages: outagesIn(nodes, ailments) };
+  const outages = outagesIn(nodes, ailments);
+  return { ailments, outages, counts: countsIn(nodes, ailments, outages) };
+}
+
+function countsIn(
+  nodes: readonly Node[],
+  ailments: HealthSurvey['ailments'],
+  outages: HealthSurvey['outages'],
+): HealthSurvey['counts'] {
+  const counts = new Map<string, NodeCounts>();
+  for (const node of nodes) {
+    const isCalm = !outages.has(labelOf(node, ZONE_LABEL));
+    for (const pool of new Set(['', poolNameOf(node)])) {
+      const { all, calm } = counts.get(pool) ?? { all: { unhealthy: 0, total: 0 }, calm: { unhealthy: 0, total: 0 } };
+      counts.set(pool, { all, calm });
+      for (const count of isCalm ? [all, calm] : [all]) {
+        count.total++;
+        if (ailments.has(node)) count.unhealthy++;
+      }
+    }
+  }
+  return counts;
 }
 
 function outagesIn(nodes: readonly Node[], ailments: ReadonlyMap<Node, Ailment>): ReadonlyMap<string, Outage> {
@@ -203,17 +236,15 @@ export interface RepairObstacle {
 export function healthObstacle(
   node: Node,
   pool: string,
-  { nodes, ailments, outages }: HealthSurvey,
+  { outages, counts }: HealthSurvey,
 ): RepairObstacle | undefined {
   if (own(node.metadata.annotations, DO_NOT_REPAIR_ANNOTATION) === 'true')
     return { code: 'vetoed', text: `the annotation ${DO_NOT_REPAIR_ANNOTATION} of the node forbids repairs` };
   const zone = outages.get(labelOf(node, ZONE_LABEL));
-  const inPool = pool === '' ? nodes : nodes.filter((each) => poolNameOf(each) === pool);
-  // the common cause of faults in another zone is not that of this node
-  const counted = zone ? inPool : inPool.filter((each) => !outages.has(labelOf(each, ZONE_LABEL)));
-  const unhealthy = counted.filter((each) => ailments.has(each)).length;
   const outage = zone && outageText(zone);
-  if (!exceedsShare(unhealthy, counted.length))
+  // the common cause of faults in another zone is not that of this node
+  const count = counts.get(pool)?.[zone === undefined ? 'calm' : 'all'];
+  if (count === undefined || !exceedsShare(count.unhealthy, count.total))
     return outage === undefined ? undefined : { code: 'zone-outage', text: outage };
   const text = pool === '' ? MANY_IN_CLUSTER : MANY_IN_POOL;
   return { code: 'many-unhealthy', text: outage === undefined ? text : `${text}: ${outage}` };

@@ -247,9 +247,10 @@ export class DisruptionLoop implements Singleton {
    */
   #groupsOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
     const { observation } = this.#deps.cluster;
-    const observed = candidates.filter((candidate) => observation.of(poolOf(candidate)) !== undefined);
+    const isObserved = (candidate: Candidate): boolean => observation.of(poolOf(candidate)) !== undefined;
+    const observed = candidates.filter(isObserved);
     if (observed.length === 0 || observed.length === candidates.length) return [candidates];
-    return [candidates.filter((candidate) => !observed.includes(candidate)), observed];
+    return [candidates.filter((candidate) => !isObserved(candidate)), observed];
   }
 
   /** Returns the commands that no pause stops. The verdicts of stopped commands name the pause. */

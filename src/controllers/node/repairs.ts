@@ -43,20 +43,25 @@ export class Repairs {
   }
 
   /** Returns the obstacle to the repair of a node now, or undefined. A NodeClaim that is being deleted needs no budget. */
-  obstacle(node: Node, claim: NodeClaim, survey = this.#survey()): RepairObstacle | undefined {
+  obstacle(
+    node: Node,
+    claim: NodeClaim,
+    survey = this.#survey(),
+    budgetObstacleOf = (name: string): RepairObstacle | undefined => this.#budgetObstacle(name),
+  ): RepairObstacle | undefined {
     const { cluster } = this.#deps;
     const pause = cluster.pause.of('disruption');
     if (pause !== undefined) return { code: 'paused', text: pauseText(pause) };
     const pool = poolNameOf(claim);
-    const obstacle = healthObstacle(node, pool, survey) ?? this.#budgetObstacle(claim, pool);
+    const isLeaving = claim.metadata.deletionTimestamp !== undefined;
+    const obstacle = healthObstacle(node, pool, survey) ?? (isLeaving ? undefined : budgetObstacleOf(pool));
     const observer = obstacle === undefined ? cluster.observation.of(pool) : undefined;
     return observer === undefined ? obstacle : { code: 'observed', text: `its NodePool is observed (${observer})` };
   }
 
-  #budgetObstacle(claim: NodeClaim, pool: string): RepairObstacle | undefined {
+  #budgetObstacle(pool: string): RepairObstacle | undefined {
     const { budgets } = this.#settingsOf()(pool);
-    if (budgets === undefined || claim.metadata.deletionTimestamp) return undefined;
-    return budgetObstacle(budgets, this.#countsOf(pool), this.#deps.clock.now());
+    return budgets && budgetObstacle(budgets, this.#countsOf(pool), this.#deps.clock.now());
   }
 
   /** Counts a NodeClaim as unavailable from now on. Returns a function that takes this back. */
@@ -75,9 +80,14 @@ export class Repairs {
       return others.length > 0 ? undefined : claim;
     };
     const survey = this.#survey();
+    const known = new Map<string, RepairObstacle | undefined>();
+    const budgetObstacleOf = (pool: string): RepairObstacle | undefined => {
+      if (!known.has(pool)) known.set(pool, this.#budgetObstacle(pool));
+      return known.get(pool);
+    };
     return repairsIn(survey, (node) => {
       const claim = claimOf(node);
-      return claim && { obstacle: this.obstacle(node, claim, survey) };
+      return claim && { obstacle: this.obstacle(node, claim, survey, budgetObstacleOf) };
     });
   }
 

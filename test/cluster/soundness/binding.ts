@@ -12,6 +12,7 @@ import {
   type PersistentVolumeClaim,
   POD,
   type Pod,
+  SELECTED_NODE_ANNOTATION,
   STORAGE_CLASS,
 } from '#api/objects';
 import { type Plan, podKey, podRequests, type Snapshot } from '#engine/model';
@@ -22,7 +23,6 @@ import { collectionPath, type KubeApi } from '../../support/kube-api.ts';
 import { Draw } from '../../unit/engine/scenarios.ts';
 import { daemonSetOf, existingNode, launchedNode, type NewNode, soundnessCluster, submitted } from './cluster.ts';
 
-const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 /** kube-scheduler watches nodes, volumes and pods separately. */
 const WATCH_MS = 300;
 const POLL_MS = 100;
@@ -251,7 +251,7 @@ export class SoundnessTrial {
   async #provision(): Promise<void> {
     const { items } = await this.#kube.list(PERSISTENT_VOLUME_CLAIM);
     const isSelected = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
-      metadata.annotations?.[SELECTED_NODE] !== undefined && !spec.volumeName;
+      metadata.annotations?.[SELECTED_NODE_ANNOTATION] !== undefined && !spec.volumeName;
     for (const { metadata, spec } of items.filter(isSelected)) {
       const { namespace = 'default', name, uid } = metadata;
       const volume = `made-for-${name}`;

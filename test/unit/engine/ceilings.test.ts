@@ -92,7 +92,7 @@ describe('a ceiling in USD', () => {
     });
   });
 
-  it('launches nothing and removes nothing while a price is above it', () => {
+  it('neither launches nor removes nodes while a price is above it', () => {
     const { claims, refusals } = planOf({ ceilings: [ceiling(usd(1), { used: usd(3) })] });
     expect(claims).toEqual([]);
     expect(refusals.size).toBe(6);

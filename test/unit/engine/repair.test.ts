@@ -93,7 +93,7 @@ describe('ailmentOf', () => {
     expect(found?.dueMs).toBe(NOW + 60 * MINUTE);
   });
 
-  it('ignores a reason whose action is None', () => {
+  it('ignores a reason with the action None', () => {
     const rules = [...RULES, rule(1, { reasons: ['Harmless'], action: 'None' })];
     expect(ailmentOf(node({ since: 0, reason: 'Harmless' }), rules)).toBeUndefined();
     expect(ailmentOf(node({ since: 0 }), rules)).toBeDefined();
