@@ -2,7 +2,8 @@
  * Preflight check of an account and a cluster. Reports every known problem that prevents the operator from launching
  * nodes, with a remedy. Performs only reads and dry runs.
  */
-import { EC2_NODE_CLASS, NODE_POOL } from '#api/objects';
+import { EC2_NODE_CLASS, NODE_POLICY, NODE_POOL, type NodePolicy } from '#api/objects';
+import { isNotFound } from '#kube/client';
 import { connectReader, type HttpKubeReader } from '#kube/connection';
 import { realClock } from '#lib/clock';
 import { createClients } from '../clients.ts';
@@ -90,7 +91,11 @@ async function objects(
     Pick<SimulatedScope, 'queueName' | 'role'> & { readonly controllers: readonly FoundController[] },
 ): Promise<readonly Finding[]> {
   try {
-    const [nodeClasses, pools] = await Promise.all([client.listAll(EC2_NODE_CLASS), client.listAll(NODE_POOL)]);
+    const [nodeClasses, pools, policies] = await Promise.all([
+      client.listAll(EC2_NODE_CLASS),
+      client.listAll(NODE_POOL),
+      listPolicies(client),
+    ]);
     const nodeRoles = [...new Set(nodeClasses.flatMap(({ spec }) => (spec.role === undefined ? [] : [spec.role])))];
     const { controllers, clock } = context;
     const [ofTakeover, ofRole, ...reports] = await Promise.all([
@@ -103,10 +108,22 @@ async function objects(
     const none = warning('EC2NodeClasses', 'none found', 'kubectl apply -f examples/ec2nodeclass.yaml');
     if (reports.length === 0) return [...ofRole, none, ...ofPools, ...ofTakeover];
     const launch = reports.find((report) => report.launch !== undefined)?.launch;
-    const writes = launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch);
+    const reboots = policies.some(({ spec }) => spec.repair?.conditions?.some(({ action }) => action === 'Reboot'));
+    const writes =
+      launch === undefined ? [] : await writePermissions(context.clients, context.clusterName, launch, { reboots });
     return [...writes, ...ofRole, ...ofPools, ...reports.flatMap(({ findings }) => findings), ...ofTakeover];
   } catch (error) {
-    const fix = 'use a kubeconfig with the permission to list NodePools and EC2NodeClasses';
+    const fix = 'use a kubeconfig with the permission to list NodePools, NodePolicies and EC2NodeClasses';
     return [problem('NodePools and EC2NodeClasses', (error as Error).message, fix)];
+  }
+}
+
+/** Returns no policies in a cluster without the kind. */
+async function listPolicies(client: HttpKubeReader): Promise<readonly NodePolicy[]> {
+  try {
+    return await client.listAll(NODE_POLICY);
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
   }
 }

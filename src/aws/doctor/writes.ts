@@ -7,6 +7,7 @@ import {
   DeleteLaunchTemplateCommand,
   DescribeInstancesCommand,
   DescribeLaunchTemplatesCommand,
+  RebootInstancesCommand,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2';
 import type { EC2NodeClass } from '#api/objects';
@@ -23,6 +24,12 @@ export interface TriedLaunch {
   readonly type: string;
 }
 
+/** Calls that only some configurations need. */
+interface OptionalCalls {
+  /** True if a NodePolicy sets the action `Reboot`. */
+  readonly reboots: boolean;
+}
+
 const DryRun = true;
 const NO_INSTANCE = 'i-00000000000000000';
 const NO_TEMPLATE = 'karpenter.k8s.aws/doctor';
@@ -31,12 +38,16 @@ const NO_TEMPLATE = 'karpenter.k8s.aws/doctor';
  * AWS checks permissions before it looks up the resource. A "not found" error therefore means that the call is
  * allowed.
  */
-async function checkAllowed(action: string, call: () => Promise<unknown>): Promise<Finding> {
-  return checkPermission(action, () =>
+async function checkAllowed(
+  action: string,
+  call: () => Promise<unknown>,
+  level: Finding['level'] = 'error',
+): Promise<Finding> {
+  const called = (): Promise<unknown> =>
     call().catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
-    }),
-  );
+    });
+  return checkPermission(action, called, level);
 }
 
 async function lookUp<T>(look: () => Promise<T | undefined>, otherwise: T): Promise<T> {
@@ -70,6 +81,7 @@ export async function writePermissions(
   clients: Clients,
   clusterName: string,
   launch: TriedLaunch,
+  { reboots }: OptionalCalls,
 ): Promise<readonly Finding[]> {
   const { ec2Once: ec2 } = clients;
   const tags = tagList(launchTags(launch.nodeClass, { name: clusterName, uid: 'doctor' }, ''));
@@ -84,9 +96,19 @@ export async function writePermissions(
       ec2.send(new TerminateInstancesCommand({ DryRun, InstanceIds: [instance] })),
     ),
     checkAllowed('ec2:CreateTags', () => ec2.send(tagsToTry(instance, clusterName))),
+    // without the permission, a node is replaced instead
+    ...(reboots
+      ? [
+          checkAllowed(
+            'ec2:RebootInstances',
+            () => ec2.send(new RebootInstancesCommand({ DryRun, InstanceIds: [instance] })),
+            'warning',
+          ),
+        ]
+      : []),
   ]);
   const isGuess = (action: string): boolean =>
-    (instance === NO_INSTANCE && /Terminate|CreateTags/.test(action)) ||
+    (instance === NO_INSTANCE && /Terminate|Reboot|CreateTags/.test(action)) ||
     (template === NO_TEMPLATE && /Delete|Fleet/.test(action));
   return findings.map((finding) =>
     finding.level === 'ok' && isGuess(finding.subject)

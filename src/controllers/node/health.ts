@@ -70,9 +70,11 @@ export class NodeHealth implements Reconciler<Node> {
     if (claim === undefined || others.length > 0) return settled;
     const ailment = this.#repairs.ailmentOf(node, poolNameOf(claim));
     if (isRebooting(claim) && !claim.metadata.deletionTimestamp) {
-      // a paused operator reboots no instance
-      if (cluster.pause.of('disruption')) return after(PAUSED_RETRY_MS);
-      const outcome = await this.#reboots.follow(node, claim, ailment, log);
+      // a new leader does not know yet if a pause holds the reboot
+      if (!cluster.pause.isRead) return after(PAUSED_RETRY_MS);
+      const isHeld =
+        cluster.pause.of('disruption') !== undefined || cluster.observation.of(poolNameOf(claim)) !== undefined;
+      const outcome = await this.#reboots.follow(node, claim, { ailment, isHeld }, log);
       // the cached NodeClaim does not show the end of the reboot yet
       return outcome ?? after(STALE_RETRY_MS);
     }

@@ -4,6 +4,7 @@
  */
 import type { Counter } from 'prom-client';
 import {
+  type Condition,
   getCondition,
   isTrue,
   NODE_CLAIM,
@@ -29,8 +30,11 @@ const REBOOTING = 'Rebooting';
 const LIMIT_MS = 20 * 60_000;
 const POLL_MS = 10_000;
 
-/** Returns true while the node of a NodeClaim reboots. */
-export const isRebooting = (claim: NodeClaim): boolean => isTrue(claim, REBOOTING);
+/** Returns true while the node of a NodeClaim reboots, also while the reboot is held. */
+export function isRebooting(claim: NodeClaim): boolean {
+  const state = getCondition(claim, REBOOTING);
+  return state !== undefined && state.status !== 'False';
+}
 
 const bootIdOf = ({ status }: Node): string => status?.nodeInfo?.bootID ?? '';
 
@@ -80,15 +84,30 @@ export class Reboots {
     return after(0);
   }
 
-  /** Continues a reboot. Returns undefined if it has ended. */
-  async follow(node: Node, claim: NodeClaim, ailment: Ailment | undefined, log: Logger): Promise<Outcome | undefined> {
+  /**
+   * Continues a reboot. Returns undefined if it has ended. A reboot that is held has the status `Unknown`, and its limit starts
+   * again afterwards, so that the time of a pause does not count.
+   * @param isHeld true while no instance may be rebooted or replaced
+   */
+  async follow(
+    node: Node,
+    claim: NodeClaim,
+    { ailment, isHeld }: { readonly ailment: Ailment | undefined; readonly isHeld: boolean },
+    log: Logger,
+  ): Promise<Outcome | undefined> {
     const { clock, cloud } = this.#deps;
     const state = getCondition(claim, REBOOTING);
+    const status = isHeld ? 'Unknown' : 'True';
     const hasBooted = bootIdOf(node) !== own(claim.metadata.annotations, REBOOT_BOOT_ID_ANNOTATION);
     if (hasBooted && ailment === undefined && isTrue(node, 'Ready')) {
       await this.#end(claim, 'RebootSucceeded', log);
       return undefined;
     }
+    if (state?.status !== status) {
+      await this.#set(claim, state?.reason ?? 'RebootIssued', state?.message ?? '', status);
+      return after(POLL_MS);
+    }
+    if (isHeld) return after(POLL_MS);
     if (clock.now() - timeOf(state?.lastTransitionTime) > LIMIT_MS) {
       await this.#end(claim, 'RebootFailed', log);
       return undefined;
@@ -116,7 +135,7 @@ export class Reboots {
     }
   }
 
-  async #set(claim: NodeClaim, reason: string, message: string, status: 'True' | 'False' = 'True'): Promise<void> {
+  async #set(claim: NodeClaim, reason: string, message: string, status: Condition['status'] = 'True'): Promise<void> {
     const { client, clock } = this.#deps;
     const changed = withCondition(claim, { type: REBOOTING, status, reason, message }, clock.now());
     await writeChanges(client, NODE_CLAIM, { before: claim, after: changed }, { part: 'status', lock: true });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { CreateLaunchTemplateCommand, DescribeImagesCommand, RunInstancesCommand } from '@aws-sdk/client-ec2';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
-import { DEPLOYMENT, EC2_NODE_CLASS, type EC2NodeClass, NODE_POOL, type Workload } from '#api/objects';
+import { DEPLOYMENT, EC2_NODE_CLASS, type EC2NodeClass, NODE_POLICY, NODE_POOL, type Workload } from '#api/objects';
 import { openFence } from '#kube/client';
 import { VERSION } from '#lib';
 import { startWorld, type World } from '#local/world';
@@ -141,6 +141,23 @@ describe('a dry run of a write', () => {
     world.aws.faults.add({ kind: 'error', action, code: 'UnauthorizedOperation', status: 403 });
     expect(of(await run(), `ec2:${action}`)).toMatchObject([
       { level: 'error', fix: expect.stringContaining('KarpenterControllerNodeLifecyclePolicy') },
+    ]);
+  });
+
+  it('includes a reboot only if a NodePolicy uses the action', async () => {
+    await apply();
+    expect(of(await run(), 'ec2:RebootInstances')).toEqual([]);
+    const conditions = [{ type: 'KernelReady', status: 'False', toleration: '5m', action: 'Reboot' }] as const;
+    await world.kube.client.create(NODE_POLICY, {
+      apiVersion: 'karpenter-ts.sh/v1alpha1',
+      kind: 'NodePolicy',
+      metadata: { name: 'reboot' },
+      spec: { repair: { conditions: [...conditions] } },
+    });
+    expect(of(await run(), 'ec2:RebootInstances')).toMatchObject([{ level: 'ok' }]);
+    world.aws.faults.add({ kind: 'error', action: 'RebootInstances', code: 'UnauthorizedOperation', status: 403 });
+    expect(of(await run(), 'ec2:RebootInstances')).toMatchObject([
+      { level: 'warning', fix: expect.stringContaining('KarpenterControllerNodeLifecyclePolicy') },
     ]);
   });
 

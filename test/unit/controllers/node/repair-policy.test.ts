@@ -213,6 +213,60 @@ describe('a reboot', () => {
     expect(state(other)).toBe('False RebootSucceeded');
   });
 
+  const pause = { scope: 'disruption', reason: '', untilMs: Date.parse('2099-01-01T00:00:00Z') } as const;
+
+  it('has 20 minutes again after a pause, and is not requested twice', async () => {
+    const b = await begun();
+    b.cluster.pause.set(pause);
+    await b.clock.advance(90 * MINUTE);
+    expect(state(b)).toBe('Unknown RebootIssued');
+    b.cluster.pause.set(undefined);
+    await b.clock.advance(19 * MINUTE);
+    expect(state(b)).toBe('True RebootIssued');
+    expect(b.calls).toEqual(['reboot claim-0']);
+    await b.clock.advance(2 * MINUTE);
+    expect(b.calls).toEqual(['reboot claim-0', 'delete NodeClaim claim-0']);
+  });
+
+  it('ends during a pause if the node has recovered', async () => {
+    const b = await begun();
+    b.cluster.pause.set(pause);
+    await b.clock.advance(30 * MINUTE);
+    b.put(NODE, nodeNumber(b, 0, { type: 'KernelReady', bootID: 'boot-2' }));
+    await b.clock.advance(MINUTE);
+    expect(state(b)).toBe('False RebootSucceeded');
+  });
+
+  it('is requested after a pause that began before the request', async () => {
+    const b = world(REBOOT, { type: 'KernelReady' });
+    failing(b, 'reboot', new ApiError(500, 'InternalError', 'try again'), 1);
+    await b.clock.advance(1);
+    expect(state(b)).toBe('True RebootRequested');
+    const before = b.calls.length;
+    b.cluster.pause.set(pause);
+    await b.clock.advance(90 * MINUTE);
+    expect(b.calls).toHaveLength(before);
+    b.cluster.pause.set(undefined);
+    await b.clock.advance(MINUTE);
+    expect(b.calls.slice(before)).toEqual(['reboot claim-0']);
+    expect(state(b)).toBe('True RebootIssued');
+  });
+
+  it('waits while its NodePool is observed', async () => {
+    const b = await begun();
+    b.put(NODE_POLICY, { ...policyOf(REBOOT), spec: { repair: REBOOT, mode: 'Observe' } });
+    await b.clock.advance(60 * MINUTE);
+    expect(state(b)).toBe('Unknown RebootIssued');
+    expect(b.calls).toEqual(['reboot claim-0']);
+  });
+
+  it('keeps its limit when a new leader has not read the pause yet', async () => {
+    const b = await begun();
+    b.cluster.pause.awaitRead();
+    await b.clock.advance(10 * MINUTE);
+    expect(state(b)).toBe('True RebootIssued');
+  });
+
   it('counts as a disrupted node for the budgets', async () => {
     const b = world({ ...REBOOT, budgets: [{ nodes: '1' }] }, { type: 'KernelReady', nodes: 20, sick: 2 });
     await b.clock.advance(5 * MINUTE);
