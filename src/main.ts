@@ -341,12 +341,12 @@ async function wireControllers(
 
 /** Opens the live page if it is enabled. Its code is loaded only in this case. */
 async function openLivePage(
-  { settings, clock, log, metrics, leadership, closing }: Parts,
+  { settings, client, clock, log, metrics, leadership, closing }: Parts,
   { deps, costHistory, whatIf, verdicts, podVerdicts }: OperatorCore & Pick<OperatorParts, 'costHistory'>,
   tap: EventTap,
 ): Promise<LivePage | undefined> {
   if (settings.livePage === undefined) return undefined;
-  const { openLive } = await import('#live/page');
+  const { openLive, UseSamples, usesFromMetricsApi } = await import('#live/page');
   const leads = (): boolean => isLeading({ settings, leadership });
   const prices = new CostTracker(deps);
   const covered = new CoveredPrices(deps);
@@ -364,6 +364,7 @@ async function openLivePage(
     verdicts: () => (leads() ? verdicts() : []),
     podVerdicts: () => (leads() ? podVerdicts() : []),
     isLeading: leads,
+    use: new UseSamples(() => usesFromMetricsApi(client), clock),
     signal: closing.signal,
   });
   tap.onNote = page.note;

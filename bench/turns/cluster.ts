@@ -19,7 +19,7 @@ import { type ObjectStore, trimmedObject } from '#kube/client';
 import type { Controller } from '#kube/reconcilers';
 import { realClock } from '#lib/clock';
 import { LiveFeed } from '#live/testing';
-import { LiveView } from '#live/view';
+import { LiveView, UseSamples } from '#live/view';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import { parseSettings } from '#process/settings';
@@ -207,6 +207,7 @@ function viewPaths({ deps, operator }: Bench, input: string): readonly TurnPath[
   const live = new LiveView({
     clusterName: 'bench',
     ...{ cluster: deps.cluster, clock: deps.clock, log: silent },
+    use: new UseSamples(() => Promise.reject(new Error('no metrics API')), deps.clock),
     pricesOf: async (_, claims) => claims.map(() => ({ usdPerHour: 0.1, surplusCreditsUsdPerHour: 0 })),
     verdicts: () => history.verdicts(deps.cluster.nodes(), deps.clock.now()),
     isLeading: () => true,

@@ -1,12 +1,13 @@
 /** Command `karpenter efficiency`. Compares requests with use, and shows the cost with requests that fit. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { EfficiencyDimension } from '#engine/costs';
+import { type UseReport, usesFromMetricsApi } from '#live/view';
 import { type ClusterFlags, reading, withCluster } from './cluster.ts';
 import { clusterManifests } from './cluster-manifests.ts';
 import { pricedNodes } from './cost/now.ts';
 import { type Example, withExamples } from './describe.ts';
 import { type Efficiency, efficiencyOf } from './efficiency/report.ts';
-import { DEFAULT_RANGE, type UseReport, usesFromMetricsApi, usesFromPrometheus } from './efficiency/use.ts';
+import { DEFAULT_RANGE, usesFromPrometheus } from './efficiency/use.ts';
 import type { Manifest } from './objects/read.ts';
 import { efficiencyHtml, efficiencyMarkdown, efficiencyText } from './render/efficiency.ts';
 import { focusCsv, focusRows } from './render/focus.ts';

@@ -98,6 +98,8 @@ export interface LiveSummary {
   readonly idleUsdPerMonth: number;
   /** Part of the allocatable amounts that pods request, from 0 to 1. */
   readonly requested: Readonly<Record<'cpu' | 'memory', number>>;
+  /** Part of the allocatable amounts that pods use, from 0 to 1. Absent without the metrics API. */
+  readonly used?: Readonly<Record<'cpu' | 'memory', number>>;
   /** Part of the CPUs of the operator's nodes that spot nodes have, from 0 to 1. */
   readonly spotShare: number;
   /** Number of nodes without a known price. */

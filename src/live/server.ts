@@ -24,7 +24,9 @@ import {
 import type { ClusterState } from '#state';
 import { whatIfChoices } from './choices.ts';
 import { nodeDetails, podDetails } from './details.ts';
+import { LiveEfficiencies } from './efficiency.ts';
 import { costTimeline, logTab, type NodeLives } from './lives.ts';
+import type { UseSamples } from './pod-use.ts';
 import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
 import { Searches } from './search.ts';
 import { LiveStream } from './stream.ts';
@@ -44,6 +46,7 @@ export interface LivePageOptions {
    * @throws Error with the name `WhatIfError` if the change cannot be made
    */
   readonly whatIf: (change: string) => Promise<unknown>;
+  readonly use: UseSamples;
   readonly clock: Timepiece;
   /** Undefined if the settings disable the history. */
   readonly history: OperatorHistory | undefined;
@@ -90,6 +93,7 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
   const assets = readAssets();
   const stream = new LiveStream(view, log);
   const searches = new Searches(cluster);
+  const efficiencies = new LiveEfficiencies(options);
   const lookups: Readonly<Record<string, (query: URLSearchParams) => unknown>> = {
     '/api/node': (query) => nodeDetails(query.get('name') ?? '', cluster, view),
     '/api/pod': (query) => podDetails(query.get('name') ?? '', cluster, view),
@@ -100,6 +104,7 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
     '/api/timeline': (query) => options.lives.timeline(query),
     '/api/log': (query) => logTab(options.history, query, clock.now()),
     '/api/costs': () => costTimeline(options.history),
+    '/api/efficiency': (query) => efficiencies.find(query),
     '/api/choices': () => whatIfChoices(cluster),
     '/api/what-if': (query) => whatIfAnswer(query.get('change') ?? '', options),
     '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
@@ -228,6 +233,7 @@ const FILES = [
   'icon.svg',
   'app.js',
   'dom.js',
+  'efficiency-view.js',
   'format.js',
   'log-view.js',
   'map-layout.js',

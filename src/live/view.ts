@@ -19,6 +19,7 @@ import type { Logger } from '#observe/logger';
 import { type ClusterState, PODS_BY_NODE } from '#state';
 import { Costs, type NodePrice, type PricesOf } from './costs.ts';
 import type { CostSample, LiveDecision, LiveNode, LiveSummary, PendingPod } from './model.ts';
+import { type UseReport, type UseSamples, usedShares } from './pod-use.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 
 export interface LiveSources {
@@ -32,6 +33,8 @@ export interface LiveSources {
   /** Computes the current verdicts on all pending pods. Without it, only events have reasons. */
   readonly podVerdicts?: () => Iterable<PodVerdict>;
   readonly isLeading: () => boolean;
+  /** Use of the pods. */
+  readonly use: UseSamples;
 }
 
 /** Minimum time between two computations of all verdicts, because a computation takes some time. */
@@ -55,6 +58,8 @@ export class LiveView {
   #verdicts: ReadonlyMap<string, Verdict> = new Map();
   #podVerdicts: ReadonlyMap<string, PodVerdict> = new Map();
   #verdictsMs = Number.NEGATIVE_INFINITY;
+  /** Used shares of the last sample of the use. */
+  #used: { readonly report: UseReport; readonly shares: NonNullable<LiveSummary['used']> } | undefined;
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
@@ -72,7 +77,7 @@ export class LiveView {
     while (!signal.aborted) {
       try {
         await this.refreshPrices();
-        if (cluster.stores.nodeClaims.synced) this.#costs.sample(clock.now(), this.summary().usdPerHour);
+        if (cluster.stores.nodeClaims.synced) this.#costs.sample(clock.now(), sumOf(this.#prices(), 'usdPerHour'));
       } catch (error) {
         log.error('failed refreshing the live page, trying again', { error });
       }
@@ -110,7 +115,7 @@ export class LiveView {
   summary(): LiveSummary {
     const { cluster, clock, clusterName, isLeading } = this.#sources;
     const nodes = cluster.nodes();
-    const prices = cluster.stores.nodeClaims.list().map(({ metadata }) => this.#costs.of(metadata.name));
+    const prices = this.#prices();
     const usdPerHour = sumOf(prices, 'usdPerHour');
     return {
       clusterName,
@@ -126,9 +131,22 @@ export class LiveView {
       usdPerHour,
       usdPerMonth: perMonth(usdPerHour),
       ...this.#usage(nodes),
+      ...defined({ used: this.#usedShares(nodes) }),
       surplusCreditsUsdPerHour: sumOf(prices, 'surplusCreditsUsdPerHour'),
       unpriced: prices.filter((price) => price === undefined).length,
     };
+  }
+
+  #prices(): readonly (NodePrice | undefined)[] {
+    return this.#sources.cluster.stores.nodeClaims.list().map(({ metadata }) => this.#costs.of(metadata.name));
+  }
+
+  /** Returns the shares of the last sample. The pods and nodes of later states do not change them. */
+  #usedShares(nodes: readonly StateNode[]): LiveSummary['used'] {
+    const { report } = this.#sources.use.last();
+    if (report === undefined) return undefined;
+    if (this.#used?.report !== report) this.#used = { report, shares: usedShares(nodes, report.uses) };
+    return this.#used.shares;
   }
 
   nodes(): readonly LiveNode[] {

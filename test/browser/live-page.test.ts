@@ -146,6 +146,8 @@ const WHAT_IF = {
 };
 const VIEWS = [
   ['log', 'Log'],
+  ['efficiency', 'Requests and use'],
+  ['efficiency/label%3Ateam', 'Requests and use'],
   ['nodepools', 'NodePools'],
   ['nodepool/default', 'NodePool default'],
   ['nodeclasses', 'NodeClasses'],
@@ -168,7 +170,7 @@ describe('the live page', () => {
   ])('shows each view in the header at a width of %d px', async (width) => {
     live.fill(2, 1, 1);
     await open({ width, clusterName: 'production-eu-central-1-platform-team-cluster' });
-    for (const name of ['Map', 'Log', 'NodePools', 'NodeClasses', 'Timeline', 'What if']) {
+    for (const name of ['Map', 'Log', 'Efficiency', 'NodePools', 'NodeClasses', 'Timeline', 'What if']) {
       const link = page.locator('#views').getByText(name, { exact: true });
       const { x, y, width: own, height } = (await link.boundingBox()) ?? { x: -1, y: 0, width: 0, height: 0 };
       const found = await Promise.all(
@@ -190,6 +192,7 @@ describe('the live page', () => {
     live.fill(6, 2, 2);
     live.limitedPool('default');
     live.brokenClass();
+    live.uses = new Map([['default/pod-0-0', { cpu: { p50: 400, p95: 400 }, memory: { p50: 2 ** 30, p95: 2 ** 30 } }]]);
     recordLaunch();
     live.verdicts = Array.from({ length: 6 }, (_, index) => ({
       ...{ node: `node-${index}.internal`, code: 'pdb', text: 'allows no eviction', methods: [] },
@@ -200,7 +203,7 @@ describe('the live page', () => {
     await live.clock.advance(10_000);
     await page.locator('tbody tr').first().getByText('$0.2500').waitFor();
     // a row of a narrow page is a card in the other views
-    for (const view of width < 768 ? [''] : ['', 'log', 'nodepools', 'nodeclasses']) {
+    for (const view of width < 768 ? [''] : ['', 'log', 'efficiency', 'nodepools', 'nodeclasses']) {
       await page.goto(`${served.url}#/${view}`);
       const rows = view === '' ? '#pools tbody tr' : '#details .cards tbody tr';
       await page.locator(rows).first().waitFor();
@@ -271,6 +274,19 @@ describe('the live page', () => {
       ),
     );
     expect(facts).toContainEqual(expect.stringContaining(`$${Math.round(idleUsdPerMonth)}`));
+
+    const half = { cpu: { p50: 1_600, p95: 1_600 }, memory: { p50: 2 ** 31, p95: 2 ** 31 } };
+    live.uses = new Map([['default/pod-0-0', half]]);
+    // the first sample failed, and the next is due after a minute
+    await live.clock.advance(61_000);
+    await page.locator('#summary').getByText('5 % used').waitFor();
+    await page.getByRole('link', { name: 'Efficiency' }).click();
+    await page.getByRole('row', { name: /default\/Pod\/pod-0-0.*0\.25.*1\.6.*512 MiB.*2 GiB/s }).waitFor();
+    await page.getByRole('link', { name: 'namespace' }).click();
+    await page.getByRole('row', { name: /default.*16 \(1 measured\)/s }).waitFor();
+    await page.getByLabel('Label').fill('team');
+    await page.getByRole('button', { name: 'Group' }).click();
+    await page.getByRole('cell', { name: 'without the label' }).waitFor();
   });
 
   it('shows pending pods with the same cause once, and all of them on demand', async () => {

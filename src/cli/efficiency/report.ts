@@ -12,11 +12,11 @@ import {
 import type { StateNode } from '#engine/model';
 import type { ClusterTotals } from '#engine/what-if';
 import { defined, own, timestamp } from '#lib';
+import type { UseReport } from '#live/view';
 import type { PricedNodes } from '../cost/now.ts';
 import type { Manifest } from '../objects/read.ts';
 import { type ManifestSolveOptions, solveManifests, totalsAfter } from '../solve-manifests.ts';
 import { repackManifests } from './repack.ts';
-import type { UseReport } from './use.ts';
 
 /** Cluster that the planner would launch for the present pods. */
 interface PlannedCluster {

@@ -21,7 +21,7 @@ export {
 } from '../describe.ts';
 export { reviewsOf, type SceneOptions, sceneOf, sceneOptions, simulateDisruption } from '../disruption.ts';
 export type { Efficiency } from '../efficiency/report.ts';
-export { podMetrics } from '../efficiency/use.ts';
+export { efficiencyCommand } from '../efficiency.ts';
 export { type ExplainedVerdict, explainCommand, explainNodes } from '../explain.ts';
 export { explainNodeClaimCommand } from '../explain-nodeclaim.ts';
 export { freePort } from '../free-port.ts';

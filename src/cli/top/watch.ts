@@ -17,10 +17,11 @@ import type { Verdict, VerdictCode } from '#engine/disruption';
 import type { PodVerdict } from '#engine/explanations';
 import type { InstanceType, PoolInput } from '#engine/model';
 import type { KubeReader, Store } from '#kube/client';
+import type { HttpKubeReader } from '#kube/connection';
 import { startInformers } from '#kube/informers';
 import { messageOf, timeOf, tryRun } from '#lib';
 import { type Clock, monotonicMs, type Timepiece } from '#lib/clock';
-import { LiveView, type PricesOf } from '#live/view';
+import { LiveView, type PricesOf, UseSamples, usesFromMetricsApi } from '#live/view';
 import type { LogLine } from '#observe/history';
 import { type Logger, silent } from '#observe/logger';
 import { ClusterState } from '#state';
@@ -35,7 +36,7 @@ const INTERVAL_MS = 5_000;
 const FIRST_LISTS_MS = 15_000;
 
 export interface WatchOptions {
-  readonly client: KubeReader;
+  readonly client: KubeReader & Pick<HttpKubeReader, 'raw'>;
   readonly clusterName: string;
   readonly clock: Clock;
   readonly types: TypesFor;
@@ -78,6 +79,7 @@ export async function watchCluster(options: WatchOptions): Promise<WatchedCluste
     verdicts: () => [...verdicts.values()],
     podVerdicts: () => podVerdicts,
     isLeading: () => true,
+    use: new UseSamples(() => usesFromMetricsApi(client), clock),
   });
   const events = new EventReader(view, informers.store(POD));
   let restraint: PauseView = {};

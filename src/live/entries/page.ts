@@ -1,1 +1,2 @@
 export { type LivePage, openLive } from '../index.ts';
+export { UseSamples, usesFromMetricsApi } from '../pod-use.ts';

@@ -1,4 +1,5 @@
 export type { PricesOf } from '../costs.ts';
 export type { LiveDecision, LiveNode, LiveState, PendingGroup, PendingPod } from '../model.ts';
 export { pendingGroups } from '../pending.ts';
+export { believedUse, objectsOf, podMetrics, type UseReport, UseSamples, usesFromMetricsApi } from '../pod-use.ts';
 export { LiveView } from '../view.ts';

@@ -11,7 +11,13 @@ const percent = (part) => `${Math.round(part * 100)} %`;
 /** Shows totals in cells of a fixed size, so that the page does not move when they change. */
 export function showSummary(summary) {
   const { clusterName, nodes, pods, pendingPods, usdPerHour, usdPerMonth, idleUsdPerMonth, isLeading } = summary;
-  const { requested, spotShare, unpriced, paused, observed } = summary;
+  const { requested, used, spotShare, unpriced, paused, observed } = summary;
+  const share = (name, resource) => {
+    const part = percent(requested[resource]);
+    if (used === undefined) return [name, part, 'requested', 'part that pods request'];
+    const usedText = `${percent(used[resource])} used`;
+    return [name, part, usedText, `${part} requested, ${usedText}`];
+  };
   byId('cluster').textContent = clusterName;
   byId('cluster').title = clusterName;
   document.title = `${clusterName}: ${nodes} nodes, ${pendingPods} pending`;
@@ -23,8 +29,8 @@ export function showSummary(summary) {
     ['USD/h', usdText(usdPerHour), notes.filter(Boolean).join(', ')],
     ['USD/month', wholeUsd(usdPerMonth)],
     ['Idle/month', wholeUsd(idleUsdPerMonth), '', 'cost that no pod requests'],
-    ['CPU', percent(requested.cpu), 'requested', 'part that pods request'],
-    ['Memory', percent(requested.memory), 'requested', 'part that pods request'],
+    share('CPU', 'cpu'),
+    share('Memory', 'memory'),
     ['Spot', percent(spotShare), '', "of the CPUs of the operator's nodes"],
     [
       'Replica',
@@ -45,7 +51,7 @@ export function showSummary(summary) {
   );
 }
 
-const wholeUsd = (usd) => `$${Math.round(usd).toLocaleString('en')}`;
+export const wholeUsd = (usd) => `$${Math.round(usd).toLocaleString('en')}`;
 
 export function showCosts(samples) {
   const line = chartPath(samples);

@@ -1,5 +1,6 @@
 /** Views other than the map, each with its own address, and search results. */
 import { byId, el, link } from './dom.js';
+import { efficiencyView } from './efficiency-view.js';
 import { logView } from './log-view.js';
 import { nodeClassesView, nodeClassView, nodePoolsView, nodePoolView, nodeView, podView } from './object-views.js';
 import { ask } from './parts.js';
@@ -14,6 +15,7 @@ const VIEWS = {
   nodepool: { title: (name) => `NodePool ${name}`, tab: 'nodepools', load: nodePoolView },
   nodeclasses: { title: () => 'NodeClasses', tab: 'nodeclasses', load: nodeClassesView },
   nodeclass: { title: (name) => `NodeClass ${name}`, tab: 'nodeclasses', load: nodeClassView },
+  efficiency: { title: () => 'Requests and use', tab: 'efficiency', load: efficiencyView },
   log: { title: () => 'Log', tab: 'log', load: logView },
   timeline: { title: () => 'Timeline', tab: 'timeline', load: timelineView },
   'what-if': { title: () => 'What if', tab: 'what-if', load: whatIfView, isForm: true },

@@ -75,6 +75,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'drift.test.ts', test: 'a budget keeps every node', why: WAITS },
   { file: 'drift.test.ts', test: 'a budget is closed only', why: WAITS },
   { file: 'drift.test.ts', test: 'a budget does not block other reasons', why: DECISION },
+  { file: 'efficiency.test.ts', why: 'metrics-server does not run there, and the API is the same' },
   { file: 'ended-nodepools.test.ts', why: WAITS },
   { file: 'explain.test.ts', test: 'a node that never joins', why: WAITS },
   { file: 'gangs.test.ts', why: WAITS },

@@ -10,9 +10,11 @@ import {
   POD,
   type Pod,
 } from '#api/objects';
+import type { PodUse } from '#engine/costs';
 import type { Verdict } from '#engine/disruption';
 import type { PodVerdict } from '#engine/explanations';
 import { timestamp } from '#lib';
+import { UseSamples } from '#live/view';
 import { newHistory, type OperatorHistory } from '#observe/history';
 import { silent } from '#observe/logger';
 import { ClusterState } from '#state';
@@ -50,6 +52,8 @@ export class LiveCluster {
   price: number | undefined = 0.25;
   /** Part of the price for surplus CPU credits. */
   surplus = 0;
+  /** Use of the pods, by name. Undefined without a metrics API. */
+  uses: ReadonlyMap<string, PodUse> | undefined;
   /** Error of price requests. */
   lookupError: Error | undefined;
   #version = 0;
@@ -71,6 +75,10 @@ export class LiveCluster {
         const { price: usdPerHour, surplus: surplusCreditsUsdPerHour } = this;
         return claims.map(() => (usdPerHour === undefined ? undefined : { usdPerHour, surplusCreditsUsdPerHour }));
       },
+      use: new UseSamples(async () => {
+        if (this.uses === undefined) throw new Error('no metrics API; install metrics-server');
+        return { uses: this.uses, source: 'one sample' };
+      }, this.clock),
       verdicts: () => {
         if (this.failing) throw new Error('no verdicts');
         return this.verdicts;

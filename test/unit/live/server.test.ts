@@ -294,6 +294,40 @@ describe('the live page', () => {
     ]);
   });
 
+  it('compares requests with use by workload, namespace and label, and names the remedy without a metrics API', async () => {
+    interface Found {
+      readonly groups: readonly { readonly name: string; readonly idleUsdPerMonth: number }[];
+      readonly idleUsdPerMonth: number;
+    }
+    const ask = async (query = '') => (await (await get(`/api/efficiency?${query}`)).json()) as Found;
+    expect(await ask()).toEqual({
+      ...{ groups: [], more: 0, idleUsdPerMonth: 0, measured: 0, pods: 0 },
+      problem: 'no metrics API; install metrics-server',
+    });
+    const use = (cpu: number) => ({ cpu: { p50: cpu, p95: cpu }, memory: { p50: 2 ** 30, p95: 2 ** 30 } });
+    live.uses = new Map([
+      ['default/pod-0-0', use(400)],
+      ['default/pod-1-0', use(1_200)],
+    ]);
+    // the next sample is due after a minute
+    expect(await ask()).toHaveProperty('problem');
+    await live.clock.advance(61_000);
+    const found = await ask('by=namespace');
+    expect(found).toMatchObject({ source: 'one sample', more: 0, measured: 2, pods: 2 });
+    expect(found.groups).toEqual([
+      expect.objectContaining({ name: 'default', pods: 2, measured: 2, usedP95: { cpu: 1_600, memory: 2 ** 31 } }),
+    ]);
+    expect(found.idleUsdPerMonth).toBe(found.groups[0]?.idleUsdPerMonth);
+    expect((await ask('by=label&label=team')).groups.map(({ name }) => name)).toEqual(['__none__']);
+    expect((await get(`/api/efficiency?by=label&label=${'x'.repeat(600)}`)).status).toBe(400);
+
+    live.uses = undefined;
+    await live.clock.advance(61_000);
+    expect(await ask()).toHaveProperty('source');
+    await live.clock.advance(6 * 60_000);
+    expect(await ask()).toHaveProperty('problem');
+  });
+
   it('returns the effect of a change, and rejects invalid changes and concurrent requests', async () => {
     const asked: string[] = [];
     live.whatIf = async (change) => {

@@ -69,6 +69,25 @@ describe('the state of the live page', () => {
     });
   });
 
+  it('has the used parts of the last sample while it is recent', async () => {
+    live.fill(2, 1);
+    const used = async (afterMs: number) => {
+      await live.clock.advance(afterMs);
+      view.summary();
+      await live.clock.advance(0);
+      return view.summary().used;
+    };
+    expect(await used(0)).toBeUndefined();
+    live.uses = new Map([
+      ['default/pod-0-0', { cpu: { p50: 1_600, p95: 1_600 }, memory: { p50: 2 ** 31, p95: 2 ** 31 } }],
+    ]);
+    expect(await used(30_000)).toBeUndefined();
+    expect(await used(31_000)).toEqual({ cpu: 0.1, memory: 0.031 });
+    live.uses = undefined;
+    expect(await used(61_000)).toEqual({ cpu: 0.1, memory: 0.031 });
+    expect(await used(5 * 60_000)).toBeUndefined();
+  });
+
   it('has the same idle cost as the cost report', async () => {
     live.fill(5, 3);
     live.pod('large', 'node-1.internal', { phase: 'Succeeded' });

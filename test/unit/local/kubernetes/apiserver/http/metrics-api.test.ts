@@ -1,6 +1,6 @@
 /** Metrics API of the local API server: use of pods and nodes. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { podMetrics } from '#cli/testing';
+import { podMetrics } from '#live/view';
 import { type Body, PODS, type TestServer, testServer } from '../client.ts';
 
 const METRICS = '/apis/metrics.k8s.io/v1beta1';
