@@ -108,7 +108,7 @@ const EXAMPLES: readonly Example[] = [
     command: 'karpenter replay -f examples/ --trace "generate:web-service?pods=500&duration=7d&seed=7"',
   },
   {
-    what: 'sets with different NodePools; see docs/replay-sets.md',
+    what: 'sets with different NodePools; see docs/replay.md',
     command: 'karpenter replay -f examples/ --trace week.jsonl --sets sets.yaml',
   },
   {

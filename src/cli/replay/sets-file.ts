@@ -1,4 +1,4 @@
-/** Reads the file of `--sets`, a list of sets of settings. See docs/replay-sets.md. */
+/** Reads the file of `--sets`, a list of sets of settings. See docs/replay.md. */
 import { isAbsolute, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { type Field, nearestName, quoted } from '#lib';

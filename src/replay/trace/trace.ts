@@ -1,6 +1,6 @@
 /**
  * Trace: changes to the workloads of a cluster in order of time. Its text form is JSON lines with a header and one
- * event per line. The reference is docs/replay-traces.md.
+ * event per line. The reference is docs/reference/formats/replay.md.
  */
 import type { KubeObject } from '#api/objects';
 

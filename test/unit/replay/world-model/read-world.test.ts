@@ -135,8 +135,8 @@ describe('a history of spot prices', () => {
   });
 });
 
-describe('docs/replay-world.md', () => {
-  const page = resolve(import.meta.dirname, '../../../../docs/replay-world.md');
+describe('the format of a world', () => {
+  const page = resolve(import.meta.dirname, '../../../../docs/reference/formats/replay.md');
 
   it('has valid examples', async () => {
     const examples = (await readFile(page, 'utf8')).matchAll(/```yaml\n(.*?)```/gs);

@@ -118,7 +118,7 @@ describe('a generated kind', () => {
 
 describe('the page of traces', () => {
   it('describes every kind', () => {
-    const page = readFileSync(join(import.meta.dirname, '../../../../../docs/replay-traces.md'), 'utf8');
+    const page = readFileSync(join(import.meta.dirname, '../../../../../docs/reference/formats/replay.md'), 'utf8');
     for (const kind of Object.keys(GENERATORS)) expect(page).toContain(`\n| \`${kind}\` | `);
   });
 });
