@@ -13,7 +13,7 @@ import { keptHistory } from './kept-history.ts';
 import type { Manifest } from './objects/read.ts';
 import { askLeader } from './operator-or-cluster.ts';
 import { costText, historyText } from './render/cost.ts';
-import { focusCsv, focusRows } from './render/focus.ts';
+import { focusCsv, focusHistoryRows, focusRows } from './render/focus.ts';
 import { type Format, printAs } from './render/output.ts';
 import {
   cpuUtilizationOption,
@@ -72,14 +72,22 @@ async function nodesFor(flags: Flags, userAgent: string): Promise<PricedNodes> {
   return { ...found, unknown: [...read.unknown, ...found.unknown, ...ofSales] };
 }
 
+/** Reads the history of the period that the flags name. */
+async function viewFor(flags: Flags, userAgent: string): Promise<HistoryView> {
+  const { namespace, since } = flags;
+  const sinceMs = (flags.now ?? Date.now()) - since;
+  if (!isCluster(flags))
+    return askLeader<HistoryView>(flags, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
+  return historySince(
+    await reading(flags, userAgent, (client) => keptHistory(client, namespace, '--namespace')),
+    sinceMs,
+  );
+}
+
 async function historyFor(flags: Flags, userAgent: string): Promise<CostHistory> {
-  const { namespace, now: untilMs = Date.now(), since } = flags;
-  const sinceMs = untilMs - since;
+  const { now: untilMs = Date.now(), since } = flags;
   const per = flags.per ?? (since <= HOURLY_MS ? 'hour' : 'day');
-  const view = isCluster(flags)
-    ? historySince(await reading(flags, userAgent, (client) => keptHistory(client, namespace, '--namespace')), sinceMs)
-    : await askLeader<HistoryView>(flags, `/debug/history?since=${new Date(sinceMs).toISOString()}`);
-  return costHistory(view, { per, sinceMs, untilMs });
+  return costHistory(await viewFor(flags, userAgent), { per, sinceMs: untilMs - since, untilMs });
 }
 
 const EXAMPLES: readonly Example[] = [
@@ -95,6 +103,10 @@ const EXAMPLES: readonly Example[] = [
   { what: 'the charges of the nodes for a tool that reads FOCUS', command: 'karpenter cost -o focus > nodes.csv' },
   { what: 'over a dump', command: 'karpenter cost --by zone -f now.yaml' },
   { what: 'the cost of each day of the last week', command: 'karpenter cost --history --since 7d' },
+  {
+    what: 'the cost of each NodePool and hour of the last month, for a tool that reads FOCUS',
+    command: 'karpenter cost --history --since 30d -o focus > history.csv',
+  },
   {
     what: 'the idle part of the cost, in percent',
     command: `karpenter cost -o json | jq '.total | 100 * .idleUsdPerHour / .usdPerHour'`,
@@ -117,10 +129,10 @@ function refuse(command: Command, flags: Flags): void {
     command.error(
       'error: --history cannot be combined with -f, because manifests have no history; use the operator or --context',
     );
-  if (flags.output === 'focus' && (flags.history || flags.server !== undefined))
-    command.error(
-      'error: -o focus reads the nodes of the cluster or of -f, and cannot be combined with --history or --server',
-    );
+  if (flags.output === 'focus' && !flags.history && flags.server !== undefined)
+    command.error('error: -o focus reads the nodes of the cluster or of -f; --server needs --history');
+  if (flags.output === 'focus' && flags.per !== undefined)
+    command.error('error: -o focus has a row for each hour and cannot be combined with --per');
   if (flags.history && command.getOptionValueSource('by') === 'cli')
     command.error('error: --by cannot be combined with --history, because the history is kept by NodePool only');
 }
@@ -154,7 +166,10 @@ const withOptions = (command: Command): Command =>
     .addOption(cpuUtilizationOption())
     .addOption(nowOption())
     .addOption(
-      new Option('-o, --output <format>', 'output format; focus: CSV with a row for each charge of a node (FOCUS 1.0)')
+      new Option(
+        '-o, --output <format>',
+        'output format; focus: CSV with a row for each charge of a node, or with --history for each NodePool and hour (FOCUS 1.0)',
+      )
         .choices(['table', 'json', 'yaml', 'focus'])
         .default('table'),
     )
@@ -169,7 +184,9 @@ export function costCommand(version: string): Command {
   return withExamples(withOptions(command), EXAMPLES).action(async (flags: Flags) => {
     refuse(command, flags);
     const { output } = flags;
-    if (output === 'focus') {
+    if (output === 'focus' && flags.history)
+      process.stdout.write(focusCsv(focusHistoryRows(await viewFor(flags, userAgent))));
+    else if (output === 'focus') {
       const { nodes, prices, unknown } = await nodesFor(flags, userAgent);
       writeNotes(notKnown(unknown));
       process.stdout.write(focusCsv(focusRows(nodes, prices, flags.now ?? Date.now())));

@@ -2,7 +2,9 @@
 import { CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, NODEPOOL_LABEL, ZONE_LABEL } from '#api/objects';
 import type { NodePrice } from '#engine/costs';
 import type { StateNode } from '#engine/model';
-import { own, timestamp } from '#lib';
+import { own, timeOf, timestamp } from '#lib';
+import { hoursIn } from '#observe/history';
+import type { HistoryView } from '#process/server';
 
 const REGION_LABEL = 'topology.kubernetes.io/region';
 const HOUR_MS = 3_600_000;
@@ -80,6 +82,37 @@ export function focusRows(
   });
 }
 
+/** Returns a row for each NodePool and hour of a history. Time without samples does not contribute. */
+export function focusHistoryRows({ hours }: Pick<HistoryView, 'hours'>): readonly FocusRow[] {
+  return hours.flatMap(({ at, samples, nodePools }) => {
+    const observed = hoursIn(samples);
+    return Object.entries(nodePools).map(([nodePool, { effective, list }]) => ({
+      ...periodsAt(timeOf(at)),
+      ...billedColumns(effective * observed, list * observed),
+      ChargeDescription: `nodes of NodePool ${nodePool}: observed for ${money(observed)} hours`,
+      ResourceName: nodePool,
+      ResourceType: 'NodePool',
+      ServiceCategory: 'Compute',
+      ServiceName: EC2,
+      Tags: JSON.stringify({ [NODEPOOL_LABEL]: nodePool }),
+    }));
+  });
+}
+
+/** Columns of a charge that AWS bills by use. */
+const billedColumns = (billed: number, list: number): FocusRow => ({
+  BilledCost: money(billed),
+  BillingCurrency: 'USD',
+  ChargeCategory: 'Usage',
+  ChargeFrequency: 'Usage-Based',
+  ContractedCost: money(billed),
+  EffectiveCost: money(billed),
+  InvoiceIssuerName: 'Amazon Web Services',
+  ListCost: money(list),
+  ProviderName: 'AWS',
+  PublisherName: 'Amazon Web Services',
+});
+
 function periodsAt(nowMs: number): FocusRow {
   const startMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const start = new Date(startMs);
@@ -122,25 +155,16 @@ function columnsOf(node: StateNode, { what, service, serviceCategory, billed, li
   const isCommitted = category === 'Committed';
   return {
     AvailabilityZone: zone,
-    BilledCost: money(billed),
-    BillingCurrency: 'USD',
-    ChargeCategory: 'Usage',
+    ...billedColumns(billed, list),
     ChargeDescription: `${type} ${label(CAPACITY_TYPE_LABEL)}, ${what}: one hour at the present price`,
-    ChargeFrequency: 'Usage-Based',
     ...(isCommitted && { CommitmentDiscountCategory: 'Spend', CommitmentDiscountStatus: 'Used' }),
     ConsumedQuantity: 1,
     ConsumedUnit: 'Hours',
-    ContractedCost: money(billed),
     ContractedUnitPrice: money(billed),
-    EffectiveCost: money(billed),
-    InvoiceIssuerName: 'Amazon Web Services',
-    ListCost: money(list),
     ListUnitPrice: money(list),
     PricingCategory: category,
     PricingQuantity: 1,
     PricingUnit: 'Hours',
-    ProviderName: 'AWS',
-    PublisherName: 'Amazon Web Services',
     RegionId: region,
     RegionName: region,
     ResourceId: node.providerId.slice(node.providerId.lastIndexOf('/') + 1),

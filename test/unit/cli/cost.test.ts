@@ -292,6 +292,7 @@ describe('karpenter cost', () => {
     { args: ['-f', DUMP, '--history'], error: /manifests have no history/ },
     { args: ['--since', '3d'], error: /--since and --per need --history/ },
     { args: ['--per', 'day'], error: /--since and --per need --history/ },
+    { args: ['--history', '--per', 'day', '-o', 'focus'], error: /-o focus has a row for each hour/ },
     { args: ['--history', '--by', 'zone'], error: /--by cannot be combined with --history/ },
     { args: ['--history', '--since', 'soon'], error: /Expected a duration of at most 366d/ },
     { args: ['--by', 'team'], error: /Allowed choices are nodepool/ },
@@ -332,6 +333,17 @@ describe('karpenter cost --history', () => {
       surplusCreditsUsd: 0,
       hours: 3.8,
     });
+  });
+
+  it('writes a row for each NodePool and hour in FOCUS columns, with the same total', async () => {
+    const [header = '', ...lines] = (await ofOperator('cost', '--history', ...AT, '-o', 'focus')).trimEnd().split('\n');
+    const names = header.split(',');
+    const sumOf = (column: string): number =>
+      lines.reduce((sum, line) => sum + Number(line.split(',')[names.indexOf(column)]), 0);
+    expect(sumOf('BilledCost')).toBeCloseTo(11.05, 6);
+    expect(sumOf('ListCost')).toBeCloseTo(21.716667, 5);
+    expect(lines.filter((line) => line.includes('nodes of NodePool default'))).not.toHaveLength(0);
+    expect(lines[0]).toContain('2026-01-14T23:00:00Z,2026-01-14T22:00:00Z');
   });
 
   it('names the part for surplus CPU credits if there is one', async () => {
