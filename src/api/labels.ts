@@ -59,6 +59,8 @@ export const PLACEMENT_GROUP_PARTITION_LABEL = aws('placement-group-partition');
 
 export const DO_NOT_DISRUPT_ANNOTATION = core('do-not-disrupt');
 /** Boot ID of the node of a NodeClaim before its reboot. */
+/** Record of the replacement of the drifted nodes of a NodePool in stages. */
+export const ROLLOUT_ANNOTATION = 'karpenter-ts.sh/rollout';
 export const REBOOT_BOOT_ID_ANNOTATION = 'karpenter-ts.sh/reboot-boot-id';
 /** Annotation of a Node that forbids its repair. */
 export const DO_NOT_REPAIR_ANNOTATION = core('do-not-repair');

@@ -1,6 +1,7 @@
 /** NodePolicy: settings for NodePools that the kinds of Karpenter have no field for, in sections. */
 import { KARPENTER_TS_GROUP } from './labels.ts';
 import { repairErrors, repairSection } from './policy-repair.ts';
+import { rolloutErrors, rolloutSection } from './policy-rollout.ts';
 import { choice, type Declared, list, number, object, optional, rule, stringMap, text } from './schema/declare.ts';
 import { columns, type Resource, type ResourceDeclaration } from './schema/resource.ts';
 import { conditions } from './shapes.ts';
@@ -113,6 +114,7 @@ const ceilings = object(
 const sections = {
   mode: optional(mode),
   repair: optional(repairSection),
+  rollout: optional(rolloutSection),
   windows: optional(windows),
   zones: optional(zones),
   ceilings: optional(ceilings),
@@ -156,6 +158,7 @@ const SECTION_ERRORS: {
     return error === undefined ? [] : [`timeZone: ${error}`];
   },
   repair: repairErrors,
+  rollout: rolloutErrors,
 };
 
 /** Returns the errors of the sections that the API server cannot detect, with the path of the field. */

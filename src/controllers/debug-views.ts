@@ -11,7 +11,7 @@ import {
   type RemedyProof,
 } from '#engine/explanations';
 import { type InstanceType, podKey } from '#engine/model';
-import { blockersOf, explainClaim, pendingPods, poolsWithWindows } from '#planner';
+import { blockersOf, explainClaim, governedPools, pendingPods } from '#planner';
 import { BadQuery, historyView, type Look, logView, Unavailable } from '#process/server';
 import { type HoldCode, type HoldOf, wallTimeOf } from '#state';
 import { type KeptHistory, readCost } from './cost/index.ts';
@@ -221,7 +221,7 @@ function pauseView({ cluster }: Pick<Deps, 'cluster'>): { readonly paused?: stri
 
 /** Views at `/debug/budgets` and `/debug/blockers`: the reasons why nodes wait for disruption. */
 const budgetViews = ({ cluster, clock }: Pick<Deps, 'cluster' | 'clock'>): readonly PoolBudgets[] =>
-  poolBudgets(cluster.nodes(), poolsWithWindows(cluster), clock.now());
+  poolBudgets(cluster.nodes(), governedPools(cluster, clock.now()), clock.now());
 
 /** Keeps no history, so blockers have no start time. */
 async function blockerViews({
@@ -230,7 +230,7 @@ async function blockerViews({
   cloud,
   settings,
 }: Pick<Deps, 'cluster' | 'clock' | 'cloud' | 'settings'>): Promise<Iterable<NodeBlockers>> {
-  const pools = await viewedPoolInputs({ cluster, cloud, settings });
+  const pools = await viewedPoolInputs({ clock, cluster, cloud, settings });
   return blockersOf(cluster, {
     settings,
     pools,

@@ -54,6 +54,7 @@ import { nodePolicyConditions } from './nodepolicy.ts';
 import { readiness, registrationHealth, requirementsOffered, validation } from './nodepool/conditions.ts';
 import { nodePoolCounter } from './nodepool/counter.ts';
 import { hash } from './nodepool/hash.ts';
+import { PoolRollouts } from './nodepool/rollout.ts';
 import { PauseReader } from './pause.ts';
 import { podTemplates } from './pod-templates.ts';
 import type { LaunchBudget } from './provisioning/launch-budget.ts';
@@ -165,6 +166,7 @@ const poolConditions = (deps: Deps): readonly Controller[] => [
   validation(deps),
   registrationHealth(deps),
   requirementsOffered(deps),
+  new PoolRollouts(deps),
   nodePolicyConditions(deps),
   policyCeilings(deps),
 ];

@@ -8,7 +8,7 @@ export async function instanceTypeExplanations(
   { cloud, clock, cluster, settings }: Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings'>,
   name: string,
 ): Promise<readonly InstanceTypeExplanation[]> {
-  const pools = await viewedPoolInputs({ cloud, cluster, settings });
+  const pools = await viewedPoolInputs({ cloud, clock, cluster, settings });
   const parts = { nowMs: clock.now(), pools, nodes: cluster.nodes(), overdue: [], pendingPods: [] };
   return explainInstanceType(name, takeSnapshot(cluster, parts), {
     termsOf: (nodePool, type) => cloud.typeTerms?.(nodePool, type),

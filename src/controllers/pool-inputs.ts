@@ -9,7 +9,8 @@ import { managedPools, nodeExtras, type PoolProblem, poolInputs } from '#planner
 import type { Deps } from './deps.ts';
 import { OverlaysNotEvaluated } from './nodeoverlay/overlays.ts';
 
-type PoolDeps = Pick<Deps, 'cloud' | 'cluster' | 'settings'> & Partial<Pick<Deps, 'devices'>>;
+type ViewDeps = Pick<Deps, 'cloud' | 'cluster' | 'settings'> & { readonly clock: Pick<Deps['clock'], 'now'> };
+type PoolDeps = ViewDeps & Partial<Pick<Deps, 'devices'>>;
 
 interface Reading {
   readonly policy: CostPolicy;
@@ -20,13 +21,14 @@ interface Reading {
 
 /** Returns the inputs of NodePools. If the instance types of a NodePool cannot be listed, its input has none. */
 export const readPoolInputs = (
-  { cloud, cluster, settings, devices }: PoolDeps,
+  { cloud, clock, cluster, settings, devices }: PoolDeps,
   pools: readonly NodePool[],
   { policy, logOf, purpose }: Reading,
 ): Promise<readonly PoolInput[]> =>
   poolInputs(pools, {
     catalogue: cloud,
     policies: cluster.stores.nodePolicies.list(),
+    governing: { cluster, nowMs: clock.now(), startsRollouts: settings.mode === 'observe' },
     policy,
     nodeHourlyFee: settings.nodeHourlyFee,
     devices,
@@ -56,10 +58,10 @@ function logProblem(log: Logger, { of, nodePool, error }: PoolProblem, purpose: 
  * @param pools all managed NodePools by default
  */
 export const viewedPoolInputs = (
-  { cloud, cluster, settings }: Pick<Deps, 'cloud' | 'cluster' | 'settings'>,
+  { cloud, clock, cluster, settings }: ViewDeps,
   pools: readonly NodePool[] = managedPools(cluster),
 ): Promise<readonly PoolInput[]> =>
-  readPoolInputs({ cloud, cluster, settings }, pools, {
+  readPoolInputs({ cloud, clock, cluster, settings }, pools, {
     policy: consolidationPolicy(settings.consolidation),
     logOf: () => silent,
     purpose: 'disruption',

@@ -21,6 +21,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
     'run kubectl describe for the NodePool and its EC2NodeClass; a condition has the reason',
   'please correct found invalid values, proceeding with valid values':
     'correct the values of the requirement in this line; nodes never have the invalid values',
+  'halted the rollout of the nodepool':
+    'correct the cause that the error names in the NodePool or its NodeClass; the rollout then starts again',
   'holding back launches': 'correct the cause that the error names; /debug/launches and the NodePool list all causes',
   'forgetting a cause of unproductive launches, there are too many':
     'correct the causes that /debug/launches lists; the allowance of the NodePool still bounds its launches',

@@ -12,11 +12,11 @@ export {
 export {
   activeInputs,
   activePools,
+  governedPools,
   idleNodePools,
   idlePools,
   managedPools,
   type NodeClassOf,
-  poolsWithWindows,
   someAwaitReadiness,
 } from './node-pools.ts';
 export { explainClaim } from './nodeclaim-explanation.ts';
@@ -27,4 +27,5 @@ export { launchText, placedVerdict } from './pod-verdicts.ts';
 export { pendingPods, type Workload, workloadOf } from './pods.ts';
 export { type Catalogue, nodeExtras, type PoolProblem, poolInputs } from './pool-inputs.ts';
 export { repairSettingsOf } from './repair-settings.ts';
+export { rolloutIn } from './rollouts.ts';
 export { takeSnapshot } from './snapshot.ts';

@@ -1,9 +1,9 @@
 /** NodePools of a cluster: managed by the operator, active, or idle with the reason. */
 
 import type { Conditioned, NodePool } from '#api/objects';
-import { addWindows } from '#engine/disruption';
 import { awaitsReadiness, type IdlePool, idleMisfit, type PoolInput } from '#engine/model';
 import type { ClusterState } from '#state';
+import { governedPool, type RolloutCluster } from './rollouts.ts';
 
 type Pools = Pick<ClusterState, 'manages'> & { readonly stores: Pick<ClusterState['stores'], 'nodePools'> };
 
@@ -14,14 +14,12 @@ export type NodeClassOf = (nodePool: NodePool) => Conditioned | undefined;
 export const managedPools = (cluster: Pools): readonly NodePool[] =>
   cluster.stores.nodePools.list().filter(({ spec }) => cluster.manages(spec.template.spec.nodeClassRef));
 
-/** Returns managed NodePools with the budgets of the windows of their policies. */
-export const poolsWithWindows = (
-  cluster: Pick<ClusterState, 'stores' | 'manages'>,
+/** Returns managed NodePools as their policies govern them. */
+export const governedPools = (
+  cluster: Pick<ClusterState, 'stores' | 'manages'> & RolloutCluster,
+  nowMs: number,
   pools = managedPools(cluster),
-): readonly NodePool[] => {
-  const policies = cluster.stores.nodePolicies.list();
-  return pools.map((pool) => addWindows(pool, policies));
-};
+): readonly NodePool[] => pools.map((pool) => governedPool(pool, { cluster, nowMs }));
 
 /** Returns the managed NodePools that launch nodes for pods. */
 export const activePools = (cluster: Pools): readonly NodePool[] =>

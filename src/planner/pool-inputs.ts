@@ -3,9 +3,9 @@
 import { type NodePolicy, type NodePool, sectionFor } from '#api/objects';
 import { type CostPolicy, nodeHourlyFee } from '#api/values';
 import { countedTypes, NO_CHARGES, type NodeCharges, type NodeExtras } from '#engine/costs';
-import { addWindows } from '#engine/disruption';
 import type { InstanceType, PoolInput } from '#engine/model';
 import type { DeviceSources } from '#state';
+import { type Governing, governedPool } from './rollouts.ts';
 
 /** Instance types of NodePools and charges of their nodes, from the provider or from files. */
 export interface Catalogue {
@@ -38,6 +38,8 @@ interface PoolOptions extends ExtrasOptions {
   readonly catalogue: Catalogue;
   /** All NodePolicies of the cluster. */
   readonly policies: readonly NodePolicy[];
+  /** State of the cluster that policies depend on. Default: policies do not change NodePools. */
+  readonly governing?: Governing | undefined;
   /** Undefined while dynamic resources are ignored. */
   readonly devices?: Pick<DeviceSources, 'forPool'> | undefined;
 }
@@ -50,8 +52,8 @@ async function poolInput(nodePool: NodePool, options: PoolOptions): Promise<Pool
   const instanceTypes = await typesOf(nodePool, options);
   const devices = instanceTypes === NO_TYPES ? undefined : await options.devices?.forPool(nodePool, instanceTypes);
   const zoneBalance = zoneBalanceOf(nodePool, options);
-  const governing = addWindows(nodePool, options.policies);
-  return { nodePool: governing, instanceTypes, extras: nodeExtras(nodePool, options), zoneBalance, ...devices };
+  const governed = options.governing === undefined ? nodePool : governedPool(nodePool, options.governing);
+  return { nodePool: governed, instanceTypes, extras: nodeExtras(nodePool, options), zoneBalance, ...devices };
 }
 
 /** A NodePolicy takes precedence over the mode of packing or consolidation. */

@@ -174,9 +174,24 @@ export const BUDGET_CALENDAR = Type.Object(
             ),
           }),
         ),
+        rollout: Type.Optional(
+          Type.Object(
+            {
+              policy: Type.String(),
+              stage: Type.Enum(['Invalid', 'Starting', 'Canary', 'Soak', 'Waves', 'Halted']),
+              drifted: count('Drifted nodes that are left'),
+              launched: count('Nodes that are launched since the start'),
+              canaries: Type.Integer({ minimum: 0 }),
+              room: Type.Optional(count('Further nodes that may be replaced now; absent if only the budgets limit it')),
+              until: Type.Optional(time('End of the soak')),
+              cause: Type.Optional(text('Cause of the halt')),
+            },
+            { description: 'Replacement of drifted nodes in stages' },
+          ),
+        ),
         warnings: Type.Array(
           Type.Object({
-            code: Type.Enum(['unreadable', 'never-opens', 'always-zero', 'never-in-force', 'too-many-hits']),
+            code: Type.Enum(['unreadable', 'never-opens', 'always-zero', 'never-in-force', 'too-many-hits', 'rollout']),
             text: Type.String(),
             budget: Type.Optional(count('Position in the budgets of the NodePool')),
           }),

@@ -234,6 +234,7 @@ export {
   REGION_LABEL,
   REGISTERED_LABEL,
   REQUESTED_DRA_DRIVERS_ANNOTATION,
+  ROLLOUT_ANNOTATION,
   requirementErrors,
   SELECTED_NODE_ANNOTATION,
   TAGGED_ANNOTATION,
@@ -267,6 +268,7 @@ export {
 } from '../pause.ts';
 export { desiredHealthy, neverAllowsEvictions } from '../pod-disruption-budget.ts';
 export { REPAIR_ACTIONS, type RepairSection } from '../policy-repair.ts';
+export { type RolloutSection, type RolloutTimes, rolloutTimes } from '../policy-rollout.ts';
 export { overruledSections, sectionFor, selects as selectsPool } from '../policy-sections.ts';
 export {
   isRequestedByStatus,

@@ -193,19 +193,20 @@ const byNodePool = (a: IdlePool, b: IdlePool): number => (a.nodePool < b.nodePoo
 interface PoolParts {
   readonly catalogue: Catalogue;
   readonly devices: DeviceSources | undefined;
-  readonly options: Pick<WorldOptions, 'settings'>;
+  readonly options: Pick<WorldOptions, 'nowMs' | 'settings'>;
 }
 
 /** Returns the inputs of all managed NodePools, with notes on fees that cannot be parsed. */
 async function poolInputsOf(
   cluster: ClusterState,
-  { catalogue, devices, options: { settings = {} } }: PoolParts,
+  { catalogue, devices, options: { nowMs, settings = {} } }: PoolParts,
 ): Promise<Pick<World, 'allPools'> & { readonly problems: readonly string[] }> {
   const { packing, consolidation, nodeHourlyFee = DEFAULT_NODE_HOURLY_FEE } = settings;
   const problems: string[] = [];
   const allPools = await poolInputs(managedPools(cluster), {
     catalogue,
     policies: cluster.stores.nodePolicies.list(),
+    governing: { cluster, nowMs, startsRollouts: true },
     nodeHourlyFee,
     devices,
     policy: consolidation === undefined ? packingPolicy(packing) : consolidationPolicy(consolidation),

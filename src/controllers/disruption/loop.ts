@@ -23,7 +23,7 @@ import { after, type Outcome, type ReconcileContext, type Singleton, settled } f
 import { rejections } from '#lib';
 import { monotonicMs, yielding } from '#lib/clock';
 import type { Logger } from '#observe/logger';
-import { managedPools, passOf, poolsWithWindows } from '#planner';
+import { governedPools, managedPools, passOf } from '#planner';
 import type { Deps } from '../deps.ts';
 import { findNodeClass } from '../node-classes.ts';
 import { reportDisruption, wouldDisrupt } from '../observed.ts';
@@ -121,7 +121,7 @@ export class DisruptionLoop implements Singleton {
     const { methods: all, snapshots, queue } = this.#parts;
     const pools = managedPools(this.#deps.cluster);
     this.#forgetGone(pools);
-    const errors = budgetErrors(poolsWithWindows(cluster, pools), clock.now());
+    const errors = budgetErrors(governedPools(cluster, clock.now(), pools), clock.now());
     if (errors.length > 0) context.log.error('detected disruption budget errors', { error: errors.join('; ') });
     if (pressure?.stage === 2 || this.#hasStaleWatch(context.log) || !cluster.synced() || this.#awaits(pools))
       return after(UNSYNCED_MS);

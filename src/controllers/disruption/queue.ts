@@ -14,8 +14,10 @@ import {
   type Candidate,
   type Command,
   decisionOf,
+  isStaged,
   longText,
   type Method,
+  readRollout,
   shortText,
 } from '#engine/disruption';
 import { type PlannedClaim, podKey, Requirements, type StateNode } from '#engine/model';
@@ -209,6 +211,9 @@ export class DisruptionQueue {
     if (pause !== undefined) throw new Outdated(pauseText(pause));
     const observed = queued.command.candidates.find(({ nodePool }) => this.#observes(nodePool.metadata.name));
     if (observed !== undefined) throw new Outdated(`NodePool ${observed.nodePool.metadata.name} is observed`);
+    const halted =
+      queued.command.reason === 'Drifted' && queued.command.candidates.find((each) => this.#isHalted(each));
+    if (halted) throw new Outdated(`the rollout of NodePool ${halted.nodePool.metadata.name} is halted`);
     const waiting = queued.replacements.filter((name) => !this.#isReady(queued, name));
     if (waiting.length > 0) return false;
     queued.trace?.replaced(this.#deps.clock.now());
@@ -220,6 +225,11 @@ export class DisruptionQueue {
     if (failures.length > 0)
       log.debug('failed deleting disrupted nodeclaims, trying again', { error: failures.join('; ') });
     return failures.length === 0;
+  }
+
+  #isHalted({ nodeClaim, nodePool }: Candidate): boolean {
+    const pool = this.#deps.cluster.stores.nodePools.get({ name: nodePool.metadata.name });
+    return pool !== undefined && isStaged(nodeClaim) && readRollout(pool)?.halted !== undefined;
   }
 
   #observes(nodePool: string): boolean {

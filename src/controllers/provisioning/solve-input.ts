@@ -21,7 +21,7 @@ export function logUnready(cluster: ClusterState, log: Logger): void {
 
 /** Returns the inputs of NodePools for a solve. A NodePool without instance types takes part, so that it is reported as empty. */
 export const readLaunchPools = (
-  deps: Pick<Deps, 'cloud' | 'cluster' | 'settings' | 'devices'>,
+  deps: Pick<Deps, 'cloud' | 'clock' | 'cluster' | 'settings' | 'devices'>,
   pools: readonly NodePool[],
   log: Logger,
 ): Promise<readonly PoolInput[]> =>

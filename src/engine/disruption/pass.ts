@@ -34,6 +34,8 @@ import { type PoolTotals, poolTotals } from './pricing/balance.ts';
 import { type ForecastOptions, forecastsOf } from './pricing/forecast.ts';
 import { withWorth } from './pricing/move-price.ts';
 import type { BlockCode, ObjectName, Reason } from './reasons.ts';
+import { isStaged } from './rollout/record.ts';
+import { knownRollout, rolloutRemedy, rolloutRoom, rolloutText } from './rollout/rollout.ts';
 import type { Simulator } from './simulations/simulator.ts';
 import type { MethodReview } from './verdicts.ts';
 
@@ -213,7 +215,7 @@ function refusalOf(
   context: Pick<MethodInput, 'nowMs' | 'forecasts' | 'showsPrices'>,
 ): Declined | undefined {
   try {
-    const refusal = method.filter(candidate);
+    const refusal = method.filter(candidate) ?? heldByRollout(candidate, method);
     if (refusal !== undefined || method.reason !== 'Underutilized') return refusal && { candidate, ...refusal };
   } catch (error) {
     const text = `node cannot be evaluated, ${messageOf(error)}`;
@@ -222,6 +224,20 @@ function refusalOf(
   // removal without a replacement saves most
   const move = withWorth({ candidates: [candidate], replacements: [] }, context);
   return 'code' in move ? { candidate, isReported: false, reason: move } : undefined;
+}
+
+/** Returns the refusal of a candidate that waits for the rollout of its NodePool. */
+function heldByRollout(
+  { nodePool, nodeClaim }: Candidate,
+  { reason }: Method,
+): Omit<Declined, 'candidate'> | undefined {
+  const rollout = knownRollout(nodePool);
+  if (rollout === undefined || rolloutRoom(nodePool, reason) > 0) return undefined;
+  if (reason === 'Drifted' && !isStaged(nodeClaim)) return undefined;
+  const { name } = nodePool.metadata;
+  const found = { code: 'rollout', text: rolloutText(rollout), object: { kind: 'NodePool', name } } as const;
+  const nearestMiss = rollout.stage === 'Halted' ? rolloutRemedy(name) : rollout.until && `until ${rollout.until}`;
+  return { isReported: false, reason: nearestMiss === undefined ? found : { ...found, nearestMiss } };
 }
 
 /** Reason why a node is not disrupted. */

@@ -34,6 +34,7 @@ export type DeclineCode =
   | 'no-zone'
   // reasons in the expected result of the disruption
   | 'budget'
+  | 'rollout'
   | 'limits'
   | 'pods-stranded'
   | 'several-replacements'

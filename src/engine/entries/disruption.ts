@@ -36,6 +36,16 @@ export { type Evaluation, isApproved } from '../disruption/pricing/balance.ts';
 export type { ForecastOptions } from '../disruption/pricing/forecast.ts';
 export type { DeclineCode, DisruptionReason, ObjectName } from '../disruption/reasons.ts';
 export { enabledMethods, methodsOf, review } from '../disruption/review.ts';
+export type { RolloutNode } from '../disruption/rollout/health.ts';
+export { isStaged, type RolloutRecord, readRollout, withRollout } from '../disruption/rollout/record.ts';
+export {
+  addRollout,
+  type Rollout,
+  rolloutOf,
+  rolloutRemedy,
+  rolloutText,
+  startOfRollout,
+} from '../disruption/rollout/rollout.ts';
 export type { Simulation, SimulationOptions } from '../disruption/simulations/simulation.ts';
 export { Simulator } from '../disruption/simulations/simulator.ts';
 export { worstFirst } from '../disruption/steering.ts';

@@ -31,6 +31,7 @@ const VERDICTS = {
   'unknown-instance-type': ['The instance type of the node is not known', 'kept'],
   'no-capacity-type': ['The node has no capacity type', 'kept'],
   'no-zone': ['The node has no zone', 'kept'],
+  rollout: ['The rollout of its NodePool waits or is halted', 'kept'],
   'pods-stranded': ['A pod could not be scheduled elsewhere', 'kept'],
   'several-replacements': ['Its pods would need several new nodes', 'kept'],
   'min-values': ['Cheaper instance types do not satisfy minValues', 'kept'],

@@ -14,6 +14,28 @@ export const WOULD_ACT = event({
   message: (text: string) => `Observed, not carried out: ${text}`,
 });
 
+export const ROLLOUT_STAGE = event({
+  reason: 'RolloutStage',
+  type: 'Normal',
+  about: ['NodePool'],
+  meaning: 'The replacement of drifted nodes of the NodePool has reached another stage.',
+  key: 'uid of the NodePool and the stage',
+  windowMs: 2 * MINUTE,
+  message: (text: string) => text,
+});
+
+export const ROLLOUT_HALTED = event({
+  reason: 'RolloutHalted',
+  type: 'Warning',
+  isLasting: true,
+  about: ['NodePool'],
+  meaning:
+    'New nodes of the NodePool are not in order, so its drifted nodes are not replaced. The message has the remedy.',
+  key: 'uid of the NodePool and the cause',
+  windowMs: 10 * MINUTE,
+  message: (text: string) => text,
+});
+
 export const NO_COMPATIBLE_INSTANCE_TYPES = event({
   reason: 'NoCompatibleInstanceTypes',
   type: 'Warning',

@@ -55,6 +55,12 @@ export const NODEPOOLS_COST_TRACKER_ERRORS = counter({
   labels: ['nodepool'],
 });
 
+export const NODEPOOLS_ROLLOUT_DRIFTED_NODES = gauge({
+  name: 'karpenter_nodepools_rollout_drifted_nodes',
+  help: 'Drifted nodes of a NodePool that a rollout has not replaced yet, by the stage of the rollout',
+  labels: ['nodepool', 'stage'],
+});
+
 export const CEILINGS_LIMIT = gauge({
   name: 'karpenter_ceilings_limit',
   help: 'Amounts that the nodes of several NodePools must not exceed together, by the object with the ceiling',

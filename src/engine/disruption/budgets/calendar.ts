@@ -5,6 +5,7 @@ import { parseDuration } from '#api/values';
 import { messageOf, timestamp } from '#lib';
 import type { StateNode } from '../../model.ts';
 import type { DisruptionReason } from '../reasons.ts';
+import { knownRollout, type Rollout, rolloutRemedy, rolloutText } from '../rollout/rollout.ts';
 import {
   allowances,
   type Budget,
@@ -26,6 +27,8 @@ export interface PoolBudgets {
   readonly nodes: number;
   /** Number of these nodes that are already unavailable, for any reason. */
   readonly disrupting: number;
+  /** Replacement of drifted nodes in stages. Absent without a policy and without drifted nodes. */
+  readonly rollout?: Rollout;
 }
 
 /** Time span. This type is a public format. */
@@ -52,9 +55,10 @@ interface BudgetWarning {
   /**
    * `unreadable`: a budget is not valid, and no node may be disrupted. `never-opens`: no node may be disrupted for the listed
    * reasons within the predicted time. `always-zero`: a budget never allows a disruption. `never-in-force`: its schedule never
-   * hits. `too-many-hits`: its schedule hits too often to be followed to the end.
+   * hits. `too-many-hits`: its schedule hits too often to be followed to the end. `rollout`: drifted nodes wait for the stages of
+   * their rollout.
    */
-  readonly code: 'unreadable' | 'never-opens' | 'always-zero' | 'never-in-force' | 'too-many-hits';
+  readonly code: 'unreadable' | 'never-opens' | 'always-zero' | 'never-in-force' | 'too-many-hits' | 'rollout';
   readonly text: string;
   /** Position in the list of the NodePool's budgets. */
   readonly budget?: number;
@@ -90,7 +94,8 @@ export function poolBudgets(
     .map((pool) => {
       const { name } = pool.metadata;
       const { total = 0, disrupting = 0 } = standing.get(name) ?? {};
-      return { nodePool: name, budgets: budgetsOf(pool), nodes: total, disrupting };
+      const rollout = knownRollout(pool);
+      return { nodePool: name, budgets: budgetsOf(pool), nodes: total, disrupting, ...(rollout && { rollout }) };
     })
     .sort((a, b) => (a.nodePool < b.nodePool ? -1 : 1));
 }
@@ -100,7 +105,7 @@ export function calendarOf({ budgets, ...standing }: PoolBudgets, period: Window
   try {
     const outlook = outlookOf(budgets, period);
     const reasons = REASONS.map((reason) => reasonCalendar(reason, outlook, standing.nodes));
-    return { ...standing, reasons, warnings: warningsOf(outlook) };
+    return { ...standing, reasons, warnings: [...rolloutWarnings(standing), ...warningsOf(outlook)] };
   } catch (error) {
     const spans: readonly Span[] = [{ from: timestamp(period.fromMs), allowed: 0 }];
     const text = `${messageOf(error)}; none of its nodes can be disrupted until this is corrected`;
@@ -110,6 +115,12 @@ export function calendarOf({ budgets, ...standing }: PoolBudgets, period: Window
       warnings: [{ code: 'unreadable', text }],
     };
   }
+}
+
+function rolloutWarnings({ nodePool, rollout }: Omit<PoolBudgets, 'budgets'>): readonly BudgetWarning[] {
+  if (rollout === undefined || rollout.room === undefined) return [];
+  const remedy = rollout.stage === 'Halted' ? `; ${rolloutRemedy(nodePool)}` : '';
+  return [{ code: 'rollout', text: `${rolloutText(rollout)}${remedy}` }];
 }
 
 /** Time from `fromMs`, inclusive, to `toMs`, exclusive. */

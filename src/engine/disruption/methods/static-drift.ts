@@ -6,6 +6,7 @@ import { type ClaimCounts, NO_CLAIMS } from '../candidates/claim-counts.ts';
 import type { Candidate, Command } from '../command.ts';
 import { declined, type Method, type MethodInput, type MethodResult, overBudget, refusalBy } from '../method.ts';
 import type { DeclineCode, Reason } from '../reasons.ts';
+import { rolloutRoom } from '../rollout/rollout.ts';
 
 export const staticDrift: Method = {
   name: 'static drift',
@@ -26,7 +27,7 @@ async function decide({ candidates, budgets, claims, pools }: MethodInput): Prom
   for (const [name, own] of Map.groupBy(candidates, ({ nodePool }) => nodePool.metadata.name)) {
     const pool = pools.get(name);
     if (pool === undefined) continue;
-    const allowed = budgets.get(name) ?? 0;
+    const allowed = Math.min(budgets.get(name) ?? 0, rolloutRoom(pool.nodePool, 'Drifted'));
     const counts = claims.get(name) ?? NO_CLAIMS;
     const room = roomFor(pool.nodePool, counts);
     const isReplacing = counts.active + counts.pending > (pool.nodePool.spec.replicas ?? 0);
