@@ -117,7 +117,10 @@ rmSync(outdir, { recursive: true, force: true });
 await build({ ...OPTIONS, ...OPERATOR });
 escapeLetters(join(outdir, 'operator'));
 // Files of pages go as they are: the live page's, and those of the page about a replay.
-cpSync('src/live/page', join(outdir, 'operator/page'), { recursive: true });
+cpSync('src/live/page', join(outdir, 'operator/page'), {
+  recursive: true,
+  filter: (path) => !path.endsWith('tsconfig.json'),
+});
 if (programs.length === 0) {
   await build({ ...OPTIONS, ...COMMAND_LINE });
   cpSync('src/cli/replay/page/assets', join(outdir, 'cli/assets'), { recursive: true });

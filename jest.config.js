@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os';
 
-// One project per kind of suite, so that each can be run alone: `npx jest --selectProjects unit`.
+/**
+ * One project per kind of suite, so that each can be run alone: `npx jest --selectProjects unit`.
+ * @param {string} name
+ */
 const project = (name, extra = {}) => ({
   displayName: name,
   testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],

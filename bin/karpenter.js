@@ -13,10 +13,12 @@ import { fileURLToPath } from 'node:url';
  */
 const STARTED = 'KARPENTER_STARTED_NODE';
 
+/** @param {string} path */
 const inPackage = (path) => new URL(`../${path}`, import.meta.url);
 
+/** @param {string} version */
 function isOld(version) {
-  const [major, minor] = version.split('.').map(Number);
+  const [major = 0, minor = 0] = version.split('.').map(Number);
   return major < 22 || (major === 22 && minor < 19);
 }
 
@@ -38,6 +40,7 @@ function installedNode() {
 /**
  * Runs this file again with another Node.js. Forwards signals and returns the exit code. The terminal itself sends
  * Ctrl-C to both processes.
+ * @param {string} node
  */
 function runWith(node) {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
@@ -45,9 +48,9 @@ function runWith(node) {
     env: { ...process.env, [STARTED]: node },
   });
   process.on('SIGINT', () => {});
-  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  for (const signal of /** @type {const} */ (['SIGTERM', 'SIGHUP'])) process.on(signal, () => child.kill(signal));
   child.on('error', (error) => fail(`karpenter cannot run ${node}: ${error.message}`));
-  child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
 }
 
 async function run() {
@@ -59,6 +62,7 @@ async function run() {
   await main();
 }
 
+/** @param {string} text */
 function fail(text) {
   process.stderr.write(`${text}\n`);
   process.exit(1);

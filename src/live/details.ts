@@ -1,35 +1,16 @@
 /** Details of one node and of one pod. */
 import { nodeNameOf, type Pod } from '#api/objects';
-import { podKey, podRequests, type Resources } from '#engine/model';
+import { podKey, podRequests } from '#engine/model';
 import type { ClusterState } from '#state';
-import type { LiveDecision, LiveNode } from './model.ts';
-import { type ShownCondition, shownConditions } from './pools.ts';
+import { shownConditions } from './pools.ts';
+import type { NodeResponse, PodLine, PodResponse } from './responses.ts';
 import { nodeRow, waitsSince } from './rows.ts';
 import type { LiveView } from './view.ts';
 
 /** Maximum number of pods of a node in the list. Further pods are only counted. */
 const MOST_PODS = 500;
 
-interface PodLine {
-  readonly pod: string;
-  readonly phase: string;
-  readonly requests: Resources;
-}
-
-interface NodeDetails {
-  readonly node: LiveNode;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly string[];
-  /** Conditions of the NodeClaim, then of the Node. */
-  readonly conditions: readonly ShownCondition[];
-  readonly methods: readonly { readonly method: string; readonly code: string; readonly text: string }[];
-  readonly command?: { readonly method: string; readonly nodes: readonly string[]; readonly savings: number };
-  readonly pods: readonly PodLine[];
-  readonly morePods: number;
-  readonly decisions: readonly LiveDecision[];
-}
-
-export function nodeDetails(name: string, cluster: ClusterState, view: LiveView): NodeDetails | undefined {
+export function nodeDetails(name: string, cluster: ClusterState, view: LiveView): NodeResponse | undefined {
   const node = cluster.nodes().find((each) => each.name === name || each.nodeClaim?.metadata.name === name);
   if (node === undefined) return undefined;
   const verdict = view.verdictOf(node.name);
@@ -60,19 +41,7 @@ const lineOf = (pod: Pod): PodLine => ({
   requests: podRequests(pod),
 });
 
-interface PodDetails extends PodLine {
-  readonly node: string;
-  readonly sinceMs: number;
-  /** Scheduling condition, as kube-scheduler reports it. */
-  readonly scheduling: string;
-  /** Last message of the operator about this pod: for each NodePool, the reason why no node is launched. */
-  readonly reason?: string;
-  /** NodeClaim that was created for this pod. */
-  readonly nodeClaim?: string;
-  readonly owner: string;
-}
-
-export function podDetails(key: string, cluster: ClusterState, view: LiveView): PodDetails | undefined {
+export function podDetails(key: string, cluster: ClusterState, view: LiveView): PodResponse | undefined {
   const slash = key.indexOf('/');
   const pod = cluster.stores.pods.get({ namespace: key.slice(0, slash), name: key.slice(slash + 1) });
   if (pod === undefined) return undefined;

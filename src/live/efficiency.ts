@@ -4,6 +4,7 @@ import { isTerminal } from '#engine/model';
 import { monotonicMs, type Timepiece } from '#lib/clock';
 import type { ClusterState } from '#state';
 import type { UseReport, UseSamples } from './pod-use.ts';
+import type { EfficiencyResponse } from './responses.ts';
 import type { LiveView } from './view.ts';
 
 /** Maximum number of groups in a response. The sums contain all groups. */
@@ -11,20 +12,6 @@ const MOST_GROUPS = 200;
 /** Time for which a response is sent again, because groups of many pods take some time. */
 const SAME_MS = 10_000;
 const DIMENSIONS: ReadonlySet<string> = new Set<EfficiencyDimension>(['namespace', 'workload', 'label']);
-
-/** Efficiency of the cluster, or the reason why it is unknown. */
-interface LiveEfficiency {
-  readonly problem?: string;
-  readonly source?: string;
-  /** Highest idle cost first. */
-  readonly groups: readonly EfficiencyGroup[];
-  readonly more: number;
-  /** Cost of requests beyond the use, of all groups. */
-  readonly idleUsdPerMonth: number;
-  /** Pods with a known use, and all pods. */
-  readonly measured: number;
-  readonly pods: number;
-}
 
 export interface EfficiencySources {
   readonly cluster: ClusterState;
@@ -37,14 +24,14 @@ export interface EfficiencySources {
 export class LiveEfficiencies {
   readonly #sources: EfficiencySources;
   #last:
-    | { readonly key: string; readonly report: UseReport; readonly atMs: number; readonly found: LiveEfficiency }
+    | { readonly key: string; readonly report: UseReport; readonly atMs: number; readonly found: EfficiencyResponse }
     | undefined;
 
   constructor(sources: EfficiencySources) {
     this.#sources = sources;
   }
 
-  async find(query: URLSearchParams): Promise<LiveEfficiency> {
+  async find(query: URLSearchParams): Promise<EfficiencyResponse> {
     const { use, clock } = this.#sources;
     const label = query.get('label')?.trim() ?? '';
     const wanted = query.get('by') ?? '';
@@ -59,7 +46,7 @@ export class LiveEfficiencies {
     return found;
   }
 
-  #groups({ uses, source }: UseReport, by: EfficiencyDimension, label: string): LiveEfficiency {
+  #groups({ uses, source }: UseReport, by: EfficiencyDimension, label: string): EfficiencyResponse {
     const { cluster, view } = this.#sources;
     const nodes = cluster.nodes();
     const prices = new Map(
@@ -82,4 +69,4 @@ export class LiveEfficiencies {
   }
 }
 
-const UNKNOWN: LiveEfficiency = { groups: [], more: 0, idleUsdPerMonth: 0, measured: 0, pods: 0 };
+const UNKNOWN: EfficiencyResponse = { groups: [], more: 0, idleUsdPerMonth: 0, measured: 0, pods: 0 };

@@ -10,8 +10,9 @@ import {
 } from '#api/objects';
 import { defined, timeOf } from '#lib';
 import type { Timepiece } from '#lib/clock';
-import { type Bought, hoursIn, type LogLine, logLines, type OperatorHistory } from '#observe/history';
+import { type Bought, hoursIn, logLines, type OperatorHistory } from '#observe/history';
 import type { ClusterState } from '#state';
+import type { CostsResponse, LogResponse, NodeLife, TimelineResponse } from './responses.ts';
 
 /** Maximum number of ended lives that are kept, and of lives in a response. */
 const MOST_ENDED = 1_000;
@@ -23,37 +24,6 @@ const DEFAULT_SPAN = 6;
 /** Choices for the time span of the log. */
 const LOG_HOURS: ReadonlySet<number> = new Set([1, 6, 24, 168]);
 const DEFAULT_LOG_HOURS = 6;
-
-interface NodeLife {
-  readonly nodeClaim: string;
-  readonly node: string;
-  readonly nodePool: string;
-  readonly instanceType: string;
-  readonly zone: string;
-  readonly capacityType: string;
-  /** Milliseconds since the epoch. Absent times have not happened or are unknown. */
-  readonly createdMs: number;
-  readonly launchedMs?: number;
-  readonly registeredMs?: number;
-  readonly initializedMs?: number;
-  readonly leavingMs?: number;
-  readonly endedMs?: number;
-  /** Reason of the launch, such as `provisioned`, and the number of pods. Absent if they are unknown. */
-  readonly startReason?: string;
-  readonly pods?: number;
-  /** Reason of the end, such as `underutilized`. Absent if it is unknown. */
-  readonly endReason?: string;
-}
-
-interface Timeline {
-  readonly fromMs: number;
-  readonly toMs: number;
-  /** Ends are known since this time. */
-  readonly sinceMs: number;
-  /** Latest first. */
-  readonly lives: readonly NodeLife[];
-  readonly more: number;
-}
 
 export class NodeLives {
   readonly #cluster: ClusterState;
@@ -76,7 +46,7 @@ export class NodeLives {
   }
 
   /** Returns the lives that overlap with the last hours. */
-  timeline(query: URLSearchParams): Timeline {
+  timeline(query: URLSearchParams): TimelineResponse {
     const toMs = this.#clock.now();
     const fromMs = toMs - spanOf(query) * HOUR_MS;
     const bought = new Map(
@@ -137,16 +107,8 @@ function spanOf(query: URLSearchParams): number {
   return SPANS.has(hours) ? hours : DEFAULT_SPAN;
 }
 
-interface LogTab {
-  /** Latest first. */
-  readonly lines: readonly LogLine[];
-  readonly more: number;
-  /** True if the setting COST_HISTORY disables the history. */
-  readonly isDisabled: boolean;
-}
-
 /** Returns the decisions of the last hours, which a query can name. */
-export function logTab(history: OperatorHistory | undefined, query: URLSearchParams, nowMs: number): LogTab {
+export function logTab(history: OperatorHistory | undefined, query: URLSearchParams, nowMs: number): LogResponse {
   const hours = Number(query.get('hours') ?? DEFAULT_LOG_HOURS);
   const span = LOG_HOURS.has(hours) ? hours : DEFAULT_LOG_HOURS;
   const found = logLines(history?.decisions.entries ?? [], { sinceMs: nowMs - span * HOUR_MS }).toReversed();
@@ -157,19 +119,10 @@ export function logTab(history: OperatorHistory | undefined, query: URLSearchPar
   };
 }
 
-interface CostTimeline {
-  /** Names of the NodePools, in the order of the costs of each hour. */
-  readonly nodePools: readonly string[];
-  /** Oldest first. Costs are USD per hour, as an average over the observed part of the hour, from 0 to 1. */
-  readonly hours: readonly { readonly hourMs: number; readonly observed: number; readonly usd: readonly number[] }[];
-  /** True if the setting COST_HISTORY disables the history. */
-  readonly isDisabled: boolean;
-}
-
 /** Number of hours of the cost timeline: one week. The history limits the NodePools of an hour. */
 const COST_HOURS = 7 * 24;
 
-export function costTimeline(history: OperatorHistory | undefined): CostTimeline {
+export function costTimeline(history: OperatorHistory | undefined): CostsResponse {
   const hours = history?.hours.hours.slice(-COST_HOURS) ?? [];
   const nodePools = [...new Set(hours.flatMap((hour) => [...hour.nodePools.keys()]))];
   return {

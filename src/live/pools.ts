@@ -4,7 +4,15 @@ import { unreadyText } from '#api/validation';
 import { readableResources } from '#engine/model';
 import { own, timeOf } from '#lib';
 import { CLAIMS_BY_NODE_CLASS, CLAIMS_BY_NODE_POOL, type ClusterState } from '#state';
-import type { LiveDecision } from './model.ts';
+import type {
+  ClassResponse,
+  ClassRow,
+  PoolResponse,
+  PoolRow,
+  RowList,
+  ShownCondition,
+  ShownUsage,
+} from './responses.ts';
 import type { LiveView } from './view.ts';
 
 /** Maximum number of objects in a list. Further objects are only counted. */
@@ -24,34 +32,7 @@ export interface ObjectSources {
 /** A NodeClass, as far as the page shows it. Its user data may contain secrets and is not shown. */
 export type NodeClass = Conditioned & { readonly status?: EC2NodeClassStatus };
 
-/** Used amount and limit, in the resource's unit. The limit is absent if there is none. */
-interface Usage {
-  readonly resource: string;
-  readonly used: number;
-  readonly limit?: number;
-}
-
-interface PoolRow {
-  readonly name: string;
-  readonly ready: string;
-  /** Reason if the object is not ready. */
-  readonly problem: string;
-  readonly nodeClass: string;
-  readonly weight: number;
-  /** Fixed number of nodes of a static NodePool. */
-  readonly replicas?: number;
-  readonly nodes: number;
-  readonly usdPerHour: number;
-  readonly usage: readonly Usage[];
-}
-
-interface List<Row> {
-  readonly rows: readonly Row[];
-  /** Number of objects that are not in the list. */
-  readonly more: number;
-}
-
-const listOf = <T extends Conditioned, Row>(objects: readonly T[], rowOf: (object: T) => Row): List<Row> => ({
+const listOf = <T extends Conditioned, Row>(objects: readonly T[], rowOf: (object: T) => Row): RowList<Row> => ({
   rows: objects
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     .slice(0, MOST_OBJECTS)
@@ -59,7 +40,7 @@ const listOf = <T extends Conditioned, Row>(objects: readonly T[], rowOf: (objec
   more: Math.max(0, objects.length - MOST_OBJECTS),
 });
 
-export const nodePoolList = (sources: ObjectSources): List<PoolRow> =>
+export const nodePoolList = (sources: ObjectSources): RowList<PoolRow> =>
   listOf(sources.cluster.stores.nodePools.list(), (pool) => poolRow(pool, sources));
 
 const readiness = (object: Conditioned): { readonly ready: string; readonly problem: string } => {
@@ -83,7 +64,7 @@ function poolRow(pool: NodePool, { cluster, view, nodeClasses }: ObjectSources):
   const claims = cluster.stores.nodeClaims.byIndex(CLAIMS_BY_NODE_POOL, name);
   const used = cluster.poolTotals(name);
   const most = readableResources(limits);
-  const usage = [...new Set([...ALWAYS, ...Object.keys(most)])].map((resource): Usage => {
+  const usage = [...new Set([...ALWAYS, ...Object.keys(most)])].map((resource): ShownUsage => {
     const limit = own(most, resource);
     return { resource, used: own(used, resource) ?? 0, ...(limit === undefined ? {} : { limit }) };
   });
@@ -100,16 +81,7 @@ function poolRow(pool: NodePool, { cluster, view, nodeClasses }: ObjectSources):
   };
 }
 
-interface PoolDetails extends PoolRow {
-  readonly conditions: readonly ShownCondition[];
-  /** Requirements of the nodes, as `key operator values`. */
-  readonly requirements: readonly string[];
-  readonly consolidation: string;
-  readonly budgets: readonly string[];
-  readonly decisions: readonly LiveDecision[];
-}
-
-export function nodePoolDetails(name: string, sources: ObjectSources): PoolDetails | undefined {
+export function nodePoolDetails(name: string, sources: ObjectSources): PoolResponse | undefined {
   const pool = sources.cluster.stores.nodePools.get({ name });
   if (pool === undefined) return undefined;
   const { template, disruption } = pool.spec;
@@ -130,16 +102,7 @@ export function nodePoolDetails(name: string, sources: ObjectSources): PoolDetai
   };
 }
 
-interface ClassRow {
-  readonly name: string;
-  readonly kind: string;
-  readonly ready: string;
-  readonly problem: string;
-  readonly nodePools: readonly string[];
-  readonly nodes: number;
-}
-
-export const nodeClassList = (sources: ObjectSources): List<ClassRow> =>
+export const nodeClassList = (sources: ObjectSources): RowList<ClassRow> =>
   listOf(sources.nodeClasses(), (nodeClass) => classRow(nodeClass, sources));
 
 const classRow = (nodeClass: NodeClass, { cluster: { stores } }: ObjectSources): ClassRow => ({
@@ -154,13 +117,7 @@ const classRow = (nodeClass: NodeClass, { cluster: { stores } }: ObjectSources):
   nodes: stores.nodeClaims.byIndex(CLAIMS_BY_NODE_CLASS, nodeClass.metadata.name).length,
 });
 
-interface ClassDetails extends ClassRow {
-  readonly conditions: readonly ShownCondition[];
-  readonly resolved: readonly { readonly what: string; readonly items: readonly string[] }[];
-  readonly decisions: readonly LiveDecision[];
-}
-
-export function nodeClassDetails(name: string, sources: ObjectSources): ClassDetails | undefined {
+export function nodeClassDetails(name: string, sources: ObjectSources): ClassResponse | undefined {
   const nodeClass = sources.nodeClasses().find(({ metadata }) => metadata.name === name);
   if (nodeClass === undefined) return undefined;
   const { subnets = [], securityGroups = [], amis = [], capacityReservations = [] } = nodeClass.status ?? {};
@@ -178,17 +135,6 @@ export function nodeClassDetails(name: string, sources: ObjectSources): ClassDet
     resolved: resolved.map(([what, items]) => ({ what, items: items.slice(0, MOST_RESOLVED) })),
     decisions: sources.view.decisions.about(`${nodeClass.kind}/${name}`),
   };
-}
-
-/** Conditions of an object, as the page shows them. */
-export interface ShownCondition {
-  readonly kind: string;
-  readonly type: string;
-  readonly status: string;
-  readonly reason: string;
-  readonly message: string;
-  /** Time of the last transition, in milliseconds since the epoch; 0 if it is unknown. */
-  readonly sinceMs: number;
 }
 
 export const shownConditions = (object: Conditioned | undefined): readonly ShownCondition[] =>

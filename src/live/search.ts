@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { nodeNameOf } from '#api/objects';
 import { podKey } from '#engine/model';
 import type { ClusterState } from '#state';
+import type { SearchResult } from './responses.ts';
 import { nodeRow } from './rows.ts';
 
 /** Maximum number of results of a search. Further results are omitted. */
@@ -18,18 +19,11 @@ const LEAST_PAUSE_MS = 50;
 const OBJECTS = 200;
 const STEP_MS = 4;
 
-interface Found {
-  readonly kind: 'node' | 'pod';
-  readonly name: string;
-  /** Additional text, such as the node of a pod. */
-  readonly text: string;
-}
-
 interface Search {
   readonly text: string;
-  readonly found: Found[];
-  readonly promise: Promise<readonly Found[]>;
-  readonly resolve: (found: readonly Found[]) => void;
+  readonly found: SearchResult[];
+  readonly promise: Promise<readonly SearchResult[]>;
+  readonly resolve: (found: readonly SearchResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -47,13 +41,13 @@ export class Searches {
    * Finds nodes and pods whose names contain the text; nodes by type, zone and NodePool as well. Nodes come first.
    * Returns undefined if too many searches wait.
    */
-  find(given: string): Promise<readonly Found[]> | undefined {
+  find(given: string): Promise<readonly SearchResult[]> | undefined {
     const text = given.trim().toLowerCase();
     if (text === '') return Promise.resolve([]);
     const known = this.#waiting.get(text);
     if (known !== undefined) return known.promise;
     if (this.#waiting.size >= MOST_WAITING) return undefined;
-    const search = { text, found: [], ...Promise.withResolvers<readonly Found[]>() };
+    const search = { text, found: [], ...Promise.withResolvers<readonly SearchResult[]>() };
     this.#waiting.set(text, search);
     if (!this.#isRunning) void this.#run();
     return search.promise;

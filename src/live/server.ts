@@ -28,6 +28,7 @@ import { LiveEfficiencies } from './efficiency.ts';
 import { costTimeline, logTab, type NodeLives } from './lives.ts';
 import type { UseSamples } from './pod-use.ts';
 import { nodeClassDetails, nodeClassList, nodePoolDetails, nodePoolList, type ObjectSources } from './pools.ts';
+import type { Responses, WhatIfResponse } from './responses.ts';
 import { Searches } from './search.ts';
 import { LiveStream } from './stream.ts';
 import type { LiveView } from './view.ts';
@@ -45,7 +46,7 @@ export interface LivePageOptions {
    * Computes the effect of a change. Returns undefined if another effect is being computed.
    * @throws Error with the name `WhatIfError` if the change cannot be made
    */
-  readonly whatIf: (change: string) => Promise<unknown>;
+  readonly whatIf: (change: string) => Promise<WhatIfResponse | undefined>;
   readonly use: UseSamples;
   readonly clock: Timepiece;
   /** Undefined if the settings disable the history. */
@@ -76,7 +77,9 @@ const LONGEST_QUERY = 520;
 const RECONNECT_SECONDS = 10;
 const SEARCH_SECONDS = 1;
 /** Result of a search if the queue is full. */
-const BUSY = Symbol('busy');
+const BUSY: unique symbol = Symbol('busy');
+/** Beginning of the paths of responses. */
+const API = '/api/';
 
 /** Starts the server. @throws Error with the name of the setting if the port is not available */
 export async function serveLivePage(options: LivePageOptions): Promise<LivePageServer> {
@@ -94,20 +97,20 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
   const stream = new LiveStream(view, log);
   const searches = new Searches(cluster);
   const efficiencies = new LiveEfficiencies(options);
-  const lookups: Readonly<Record<string, (query: URLSearchParams) => unknown>> = {
-    '/api/node': (query) => nodeDetails(query.get('name') ?? '', cluster, view),
-    '/api/pod': (query) => podDetails(query.get('name') ?? '', cluster, view),
-    '/api/nodepools': () => nodePoolList(options),
-    '/api/nodepool': (query) => nodePoolDetails(query.get('name') ?? '', options),
-    '/api/nodeclasses': () => nodeClassList(options),
-    '/api/nodeclass': (query) => nodeClassDetails(query.get('name') ?? '', options),
-    '/api/timeline': (query) => options.lives.timeline(query),
-    '/api/log': (query) => logTab(options.history, query, clock.now()),
-    '/api/costs': () => costTimeline(options.history),
-    '/api/efficiency': (query) => efficiencies.find(query),
-    '/api/choices': () => whatIfChoices(cluster),
-    '/api/what-if': (query) => whatIfAnswer(query.get('change') ?? '', options),
-    '/api/search': (query) => searches.find(query.get('q') ?? '') ?? BUSY,
+  const lookups: Lookups = {
+    node: (query) => nodeDetails(query.get('name') ?? '', cluster, view),
+    pod: (query) => podDetails(query.get('name') ?? '', cluster, view),
+    nodepools: () => nodePoolList(options),
+    nodepool: (query) => nodePoolDetails(query.get('name') ?? '', options),
+    nodeclasses: () => nodeClassList(options),
+    nodeclass: (query) => nodeClassDetails(query.get('name') ?? '', options),
+    timeline: (query) => options.lives.timeline(query),
+    log: (query) => logTab(options.history, query, clock.now()),
+    costs: () => costTimeline(options.history),
+    efficiency: (query) => efficiencies.find(query),
+    choices: () => whatIfChoices(cluster),
+    'what-if': (query) => whatIfAnswer(query.get('change') ?? '', options),
+    search: (query) => searches.find(query.get('q') ?? '') ?? BUSY,
   };
   return async (request, response, { path, query }) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
@@ -119,12 +122,25 @@ function handlerOf(options: LivePageOptions, access: Access): RequestHandler {
         busy(response, RECONNECT_SECONDS, 'too many clients are connected to this page, try again later\n');
       return;
     }
-    const look = Object.hasOwn(lookups, path) ? lookups[path] : undefined;
+    const look = lookupAt(lookups, path);
     if (look === undefined) return answer(response, 404, 'not found, try /\n');
     if ([...query.values()].some((value) => value.length > LONGEST_QUERY))
       return answer(response, 400, 'the name is too long\n');
     await show(request, response, await look(query));
   };
+}
+
+type Lookups = {
+  readonly [Path in keyof Responses]: (
+    query: URLSearchParams,
+  ) => LookedUp<Responses[Path]> | Promise<LookedUp<Responses[Path]>>;
+};
+/** Response to a lookup, or the reason why there is none. Undefined if the object does not exist. */
+type LookedUp<Response> = Response | typeof BUSY | Invalid | undefined;
+
+function lookupAt(lookups: Lookups, path: string): Lookups[keyof Lookups] | undefined {
+  const name = path.startsWith(API) ? path.slice(API.length) : '';
+  return Object.hasOwn(lookups, name) ? lookups[name as keyof Lookups] : undefined;
 }
 
 /** Result of an invalid request, which gets status 400. */
@@ -136,7 +152,7 @@ class Invalid {
   }
 }
 
-async function whatIfAnswer(change: string, { whatIf }: LivePageOptions): Promise<unknown> {
+async function whatIfAnswer(change: string, { whatIf }: LivePageOptions): Promise<LookedUp<WhatIfResponse>> {
   try {
     return (await whatIf(change.trim())) ?? BUSY;
   } catch (error) {

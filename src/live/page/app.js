@@ -1,4 +1,7 @@
-/** Stores the state that the operator sends, and shows it. */
+/**
+ * Stores the state that the operator sends, and shows it.
+ * @import { CostSample, LiveChange, LiveDecision, LiveNode, LiveState, LiveSummary, PendingGroup } from '../model.ts'
+ */
 
 import { byId } from './dom.js';
 import { moveInMap, showMap, showWaiting } from './map.js';
@@ -13,14 +16,23 @@ const AGES_MS = 10_000;
 /** Minimum wait after the server refused a connection, for example because too many pages are open. */
 const AGAIN_MS = 10_000;
 
+/** @type {Map<string, LiveNode>} */
 const nodes = new Map();
+/** @type {readonly PendingGroup[]} */
 let pending = [];
+/** @type {readonly LiveDecision[]} */
 let decisions = [];
+/** @type {readonly CostSample[]} */
 let costs = [];
 /** Difference between the operator's clock and the browser's clock. */
 let aheadMs = 0;
 let query = '';
 let pendingPods = 0;
+
+/** @type {HTMLSelectElement} */
+const colour = byId('colour');
+/** @type {HTMLInputElement} */
+const queryField = byId('query');
 
 const now = () => Date.now() + aheadMs;
 
@@ -32,7 +44,7 @@ let width = 0;
 const drawMap = () => {
   cancelAnimationFrame(drawing);
   drawing = requestAnimationFrame(() => {
-    if (width > 0 && !byId('home').hidden) showMap(nodes, query, { choice: byId('colour').value, width });
+    if (width > 0 && !byId('home').hidden) showMap(nodes, query, { choice: colour.value, width });
   });
 };
 
@@ -53,13 +65,16 @@ const showAll = () => {
     setTimeout(show);
 };
 
+/** @param {LiveSummary} summary */
 function took(summary) {
   aheadMs = summary.atMs - Date.now();
   ({ pendingPods } = summary);
   showSummary(summary);
 }
 
+/** @param {MessageEvent<string>} event */
 function onState({ data }) {
+  /** @type {LiveState} */
   const state = JSON.parse(data);
   took(state.summary);
   nodes.clear();
@@ -71,7 +86,9 @@ function onState({ data }) {
   void showView(location.hash, now());
 }
 
+/** @param {MessageEvent<string>} event */
 function onChange({ data }) {
+  /** @type {LiveChange} */
   const change = JSON.parse(data);
   took(change.summary);
   for (const name of change.gone) nodes.delete(name);
@@ -85,7 +102,8 @@ function onChange({ data }) {
     showWaits();
   }
   if (change.decisions.length > 0) {
-    const first = ({ id, firstId = id }) => firstId;
+    /** @param {LiveDecision} decision */
+    const first = ({ id, firstId }) => firstId ?? id;
     const repeated = new Set(change.decisions.map(first));
     const before = decisions.filter((one) => !repeated.has(first(one)));
     decisions = [...before, ...change.decisions].slice(-MOST_DECISIONS);
@@ -113,6 +131,7 @@ function watch() {
 }
 watch();
 
+/** @param {string} text @param {boolean} isLost */
 function connection(text, isLost) {
   const place = byId('connection');
   if (place.textContent !== text) place.textContent = text;
@@ -129,24 +148,27 @@ addEventListener('hashchange', () => {
   void showView(location.hash, now(), { focus: true });
   drawMap();
 });
-new ResizeObserver(([{ contentRect }]) => {
-  if (contentRect.width > 0 && contentRect.width !== width) {
-    ({ width } = contentRect);
+const boxes = byId('boxes');
+new ResizeObserver(([entry]) => {
+  const { width: given = 0 } = entry?.contentRect ?? {};
+  if (given > 0 && given !== width) {
+    width = given;
     drawMap();
   }
-}).observe(byId('boxes'));
+}).observe(boxes);
 /** Headings of tables stick below the header of the page, whose height depends on the width. */
-new ResizeObserver(([{ target }]) => {
-  const isSticky = getComputedStyle(target).position === 'sticky';
-  document.documentElement.style.setProperty('--top', `${isSticky ? target.offsetHeight : 0}px`);
-}).observe(document.querySelector('header'));
-byId('colour').addEventListener('change', drawMap);
-byId('boxes').addEventListener('keydown', moveInMap);
-byId('query').addEventListener('input', ({ target }) => {
-  query = target.value;
+for (const header of document.querySelectorAll('header'))
+  new ResizeObserver(() => {
+    const isSticky = getComputedStyle(header).position === 'sticky';
+    document.documentElement.style.setProperty('--top', `${isSticky ? header.offsetHeight : 0}px`);
+  }).observe(header);
+colour.addEventListener('change', drawMap);
+boxes.addEventListener('keydown', moveInMap);
+queryField.addEventListener('input', () => {
+  query = queryField.value;
   showCluster();
 });
 byId('search').addEventListener('submit', (event) => {
   event.preventDefault();
-  void showFound(byId('query').value);
+  void showFound(queryField.value);
 });

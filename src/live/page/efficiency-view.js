@@ -4,10 +4,8 @@ import { amountText, counted } from './format.js';
 import { wholeUsd } from './panels.js';
 import { ask, cut, table } from './parts.js';
 
-const CHOICES = [
-  ['workload', 'workload'],
-  ['namespace', 'namespace'],
-];
+const CHOICES = ['workload', 'namespace'];
+const RESOURCES = /** @type {const} */ (['cpu', 'memory']);
 const LABEL = 'label:';
 const HEADINGS = [
   'Pods',
@@ -24,15 +22,15 @@ const HEADINGS = [
 /** @param {string} given dimension, or `label:` with a key */
 export async function efficiencyView(given) {
   const label = given.startsWith(LABEL) ? given.slice(LABEL.length) : '';
-  const by = label === '' ? (CHOICES.find(([each]) => each === given)?.[0] ?? 'workload') : 'label';
+  const by = label === '' ? (CHOICES.find((each) => each === given) ?? 'workload') : 'label';
   const found = await ask('efficiency', { by, label });
   const intro = [choices(by), labelForm(label)];
   if (found.problem !== undefined) return [...intro, el('p', { class: 'problem' }, found.problem)];
-  const { groups, more, idleUsdPerMonth, measured, pods, source } = found;
+  const { groups, more, idleUsdPerMonth, measured, pods, source = '' } = found;
   const rows = groups.map((group) => [
     cut(group.name, group.name === '__none__' ? 'without the label' : group.name),
     group.measured === group.pods ? String(group.pods) : `${group.pods} (${group.measured} measured)`,
-    ...['cpu', 'memory'].flatMap((resource) => [
+    ...RESOURCES.flatMap((resource) => [
       amountText(resource, group.requested[resource]),
       group.measured === 0 ? '' : amountText(resource, group.usedP95[resource]),
       amountText(resource, group.right[resource]),
@@ -59,19 +57,22 @@ export async function efficiencyView(given) {
   ];
 }
 
+/** @param {string} by @param {string} label */
 const headingOf = (by, label) => (by === 'label' ? label : by === 'namespace' ? 'Namespace' : 'Workload');
 
+/** @param {string} by */
 const choices = (by) =>
   el(
     'p',
     { class: 'choices' },
     'By ',
-    ...CHOICES.flatMap(([each, text]) => [
-      el('a', { href: `#/efficiency/${each}`, 'aria-current': each === by ? 'true' : false }, text),
+    ...CHOICES.flatMap((each) => [
+      el('a', { href: `#/efficiency/${each}`, 'aria-current': each === by ? 'true' : false }, each),
       ' ',
     ]),
   );
 
+/** @param {string} label */
 function labelForm(label) {
   const input = el('input', { name: 'label', placeholder: 'team', autocomplete: 'off', spellcheck: 'false' });
   input.value = label;

@@ -1,9 +1,12 @@
-/** View with the decisions of the operator, latest first: the action, the reason, and the nodes before and after. */
+/**
+ * View with the decisions of the operator, latest first: the action, the reason, and the nodes before and after.
+ * @import { ShownLogLine } from '../responses.ts'
+ */
 import { el, link } from './dom.js';
 import { counted, usdText } from './format.js';
 import { ask, cut, table } from './parts.js';
 
-/** Hours and labels of the choices. */
+/** Hours and labels of the choices. @type {readonly (readonly [hours: number, label: string])[]} */
 const SPANS = [
   [1, '1 h'],
   [6, '6 h'],
@@ -12,10 +15,11 @@ const SPANS = [
 ];
 const HOUR_MS = 3_600_000;
 
+/** @param {string} given number of hours @param {number} nowMs */
 export async function logView(given, nowMs) {
   const wanted = Number(given);
   const hours = SPANS.some(([each]) => each === wanted) ? wanted : 6;
-  const { lines, more, isDisabled } = await ask('log', { hours });
+  const { lines, more, isDisabled } = await ask('log', { hours: String(hours) });
   if (isDisabled) return [el('p', { class: 'empty' }, 'The log is disabled, because COST_HISTORY is false.')];
   const choices = SPANS.map(([each, label]) =>
     el('a', { href: `#/log/${each}`, 'aria-current': each === hours ? 'true' : false }, label),
@@ -38,22 +42,26 @@ export async function logView(given, nowMs) {
   ];
 }
 
+/** @param {string} at @param {boolean} hasDate */
 const timeText = (at, hasDate) =>
   new Date(at).toLocaleString('en-GB', {
-    ...(hasDate && { month: 'short', day: 'numeric' }),
+    ...(hasDate && /** @type {const} */ ({ month: 'short', day: 'numeric' })),
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',
   });
 
-/** Shows an amount before and after a decision, or only once if it is the same. Returns undefined if it is unknown. */
+/**
+ * Shows an amount before and after a decision, or only once if it is the same. Returns undefined if it is unknown.
+ * @param {ShownLogLine} line @param {(fleet: NonNullable<ShownLogLine['before']>) => string} text
+ */
 function change({ before, after }, text) {
   if (before === undefined || after === undefined) return undefined;
   const [from, to] = [text(before), text(after)];
   return el('span', { class: 'nowrap' }, from === to ? to : `${from} → ${to}`);
 }
 
-/** Returns the text, in which the first name of a node or NodeClaim is a link. */
+/** Returns the text, in which the first name of a node or NodeClaim is a link. @param {ShownLogLine} line */
 function sentence({ text, nodes, nodeClaims }) {
   const name = [...nodes, ...nodeClaims].find((each) => text.includes(each));
   if (name === undefined) return [text];

@@ -1,6 +1,8 @@
 /**
  * Map of the nodes: a box for each node, with a block for each pod. A large cluster is drawn on a canvas, so that the number of
  * elements stays limited.
+ * @import { LiveNode, PendingGroup } from '../model.ts'
+ * @import { Tones } from './map-layout.js'
  */
 import { byId, el, svg, tint } from './dom.js';
 import { byPool, counted, matches, nodeText } from './format.js';
@@ -15,18 +17,27 @@ const LEAVE_MS = 600;
 const MOST_WAITING = 60;
 const TITLE_HEIGHT = 22;
 
-/** Elements and shown data, by the name of the node. */
+/**
+ * @typedef {object} Box
+ * @property {LiveNode} node @property {string} tone @property {number} side
+ * @property {HTMLLIElement} item @property {HTMLAnchorElement} link @property {HTMLElement} caption
+ * @property {string} blocks shown blocks as JSON
+ */
+/** @typedef {{ title: HTMLElement, list: HTMLElement, element: HTMLElement, shown: string }} Group */
+
+/** Elements and shown data, by the name of the node. @type {Map<string, Box>} */
 const boxes = new Map();
-/** Sections by the name of the NodePool. */
+/** Sections by the name of the NodePool. @type {Map<string, Group>} */
 const groups = new Map();
 let isFirst = true;
+/** Positions of the nodes on the canvas. @type {{ x: number, y: number, side: number, node: LiveNode }[]} */
 let hits = [];
 
 const isMoving = () => !matchMedia('(prefers-reduced-motion: reduce)').matches && !document.hidden;
 
 /**
- * @param {Map<string, object>} nodes @param {string} query
- * @param {{ choice: 'pool' | 'price' | 'disruption', width: number }} options
+ * @param {ReadonlyMap<string, LiveNode>} nodes @param {string} query
+ * @param {{ readonly choice: string, readonly width: number }} options
  */
 export function showMap(nodes, query, { choice, width }) {
   const all = [...nodes.values()];
@@ -42,13 +53,14 @@ export function showMap(nodes, query, { choice, width }) {
   if (all.length > 0) isFirst = false;
 }
 
+/** @param {Tones} tones @param {readonly LiveNode[]} shown @param {boolean} isLarge */
 function showLegend({ toneOf, labels }, shown, isLarge) {
   const counts = Map.groupBy(shown, toneOf);
   const present = labels.filter(([tone]) => counts.has(tone));
   const states = isLarge ? [] : Object.entries(POD_STATES);
   byId('legend').replaceChildren(
     ...present.map(([tone, label]) =>
-      el('li', {}, tint(el('i', { class: 'swatch' }), tone), `${label} `, el('small', {}, counts.get(tone).length)),
+      el('li', {}, tint(el('i', { class: 'swatch' }), tone), `${label} `, el('small', {}, counts.get(tone)?.length)),
     ),
     ...states.map(([state, label]) =>
       el('li', { class: 'pods' }, el('i', { class: `swatch pod-${state}` }), `${label} pod`),
@@ -57,8 +69,12 @@ function showLegend({ toneOf, labels }, shown, isLarge) {
   );
 }
 
+/**
+ * @param {HTMLElement} place @param {readonly LiveNode[]} shown
+ * @param {{ readonly tones: Tones, readonly scale: number, readonly nodes: ReadonlyMap<string, LiveNode> }} options
+ */
 function showBoxes(place, shown, { tones, scale, nodes }) {
-  place.querySelector('canvas')?.parentElement.remove();
+  place.querySelector('canvas')?.parentElement?.remove();
   place.querySelector('.empty')?.remove();
   const pools = byPool(shown);
   removeBoxes(new Set(shown.map(({ name }) => name)), nodes);
@@ -76,21 +92,28 @@ function showBoxes(place, shown, { tones, scale, nodes }) {
   keepOneTabStop(place);
 }
 
-/** Puts the items into the list in order. Items that are leaving keep their place. */
+/**
+ * Puts the items into the list in order. Items that are leaving keep their place.
+ * @param {HTMLElement} list @param {readonly HTMLElement[]} items
+ */
 function arrange(list, items) {
   let before = list.firstElementChild;
   for (const item of items) {
     while (before?.classList.contains('leaves')) before = before.nextElementSibling;
-    if (item === before) before = before.nextElementSibling;
+    if (item === before) before = item.nextElementSibling;
     else list.insertBefore(item, before);
   }
 }
 
+/** @param {ReadonlySet<string>} present @param {ReadonlyMap<string, LiveNode>} nodes */
 function removeBoxes(present, nodes) {
   for (const [name, box] of boxes) if (!present.has(name)) leave(name, box, nodes.has(name));
 }
 
-/** Removes the empty sections. A section with a box that is leaving is removed later. */
+/**
+ * Removes the empty sections. A section with a box that is leaving is removed later.
+ * @param {ReadonlySet<string>} present
+ */
 function removeGroups(present) {
   for (const [name, { element, list }] of groups) {
     if (present.has(name) || list.childElementCount > 0) continue;
@@ -99,6 +122,7 @@ function removeGroups(present) {
   }
 }
 
+/** @param {HTMLElement} place @param {string} name @param {readonly LiveNode[]} members */
 function groupOf(place, name, members) {
   let group = groups.get(name);
   if (group === undefined) {
@@ -114,8 +138,10 @@ function groupOf(place, name, members) {
   return group;
 }
 
+/** @param {string} name */
 export const poolTitle = (name) => (name === '' ? 'Nodes without NodePool' : `NodePool ${name}`);
 
+/** @param {LiveNode} node @param {{ readonly tone: string, readonly side: number }} look */
 function boxOf(node, { tone, side }) {
   const known = boxes.get(node.name);
   if (known !== undefined && known.node === node && known.tone === tone && known.side === side) return known.item;
@@ -135,6 +161,7 @@ function boxOf(node, { tone, side }) {
   return item;
 }
 
+/** @param {LiveNode} node */
 function podPicture({ blocks }) {
   const paths = Object.entries(podPaths(blocks));
   const picture = svg('svg', { viewBox: '0 0 100 100', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
@@ -142,60 +169,78 @@ function podPicture({ blocks }) {
   return picture;
 }
 
-/** Removes a box. The box of a removed node shrinks first. The box of a hidden node is removed immediately. */
-function leave(name, { item }, isHidden) {
+/**
+ * Removes a box. The box of a removed node shrinks first. The box of a hidden node is removed immediately.
+ * @param {string} name @param {Box} box @param {boolean} isHidden
+ */
+function leave(name, { item, link }, isHidden) {
   boxes.delete(name);
   if (isHidden || !isMoving()) return item.remove();
   item.classList.remove('arrives');
   item.classList.add('leaves');
-  item.firstElementChild.tabIndex = -1;
+  link.tabIndex = -1;
   setTimeout(() => item.remove(), LEAVE_MS);
 }
 
-/** The map is one stop of the Tab key. Arrow keys move within it. */
+/** Links of the boxes that are not leaving. @param {HTMLElement} place @returns {readonly HTMLAnchorElement[]} */
+const linksIn = (place) => [...place.querySelectorAll('a')].filter((each) => each.matches('li:not(.leaves) > a'));
+
+/** The map is one stop of the Tab key. Arrow keys move within it. @param {HTMLElement} place */
 function keepOneTabStop(place) {
-  const links = [...place.querySelectorAll('li:not(.leaves) > a')];
-  if (links.some((link) => link.tabIndex === 0)) return;
-  if (links.length > 0) links[0].tabIndex = 0;
+  const [first, ...others] = linksIn(place);
+  if (first !== undefined && ![first, ...others].some((link) => link.tabIndex === 0)) first.tabIndex = 0;
 }
 
+/** @type {Readonly<Record<string, number>>} */
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
+/** @param {KeyboardEvent} event */
 export function moveInMap(event) {
-  const links = [...byId('boxes').querySelectorAll('li:not(.leaves) > a')];
-  const at = links.indexOf(document.activeElement);
+  const links = linksIn(byId('boxes'));
+  const at = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
   const to = event.key === 'Home' ? 0 : event.key === 'End' ? links.length - 1 : at + (STEPS[event.key] ?? 0);
-  if (at < 0 || to === at || links[to] === undefined) return;
+  const target = links[to];
+  if (at < 0 || to === at || target === undefined) return;
   event.preventDefault();
   for (const link of links) link.tabIndex = -1;
-  links[to].tabIndex = 0;
-  links[to].focus();
+  target.tabIndex = 0;
+  target.focus();
 }
 
-/** Draws a rectangle for each node, without pods. */
+/** Replaces the boxes by a canvas. @param {HTMLElement} place */
+function newCanvas(place) {
+  boxes.clear();
+  groups.clear();
+  const canvas = el('canvas', { role: 'img' });
+  canvas.addEventListener('mousemove', (event) => {
+    canvas.title = hitAt(event)?.text ?? '';
+  });
+  canvas.addEventListener('click', (event) => {
+    const name = hitAt(event)?.name;
+    if (name !== undefined) location.hash = `#/node/${encodeURIComponent(name)}`;
+  });
+  const note = el(
+    'p',
+    { class: 'soft' },
+    `With more than ${MOST_BOXES} nodes, the map shows nodes without pods; the filled part is the requested share. Search to see fewer nodes with their pods.`,
+  );
+  place.replaceChildren(el('div', {}, canvas, note));
+  return canvas;
+}
+
+/**
+ * Draws a rectangle for each node, without pods.
+ * @param {HTMLElement} place @param {readonly LiveNode[]} shown
+ * @param {{ readonly tones: Tones, readonly scale: number, readonly width: number }} options
+ */
 function drawAll(place, shown, { tones, scale, width }) {
-  let canvas = place.querySelector('canvas');
-  if (canvas === null) {
-    boxes.clear();
-    groups.clear();
-    canvas = el('canvas', { role: 'img' });
-    canvas.addEventListener('mousemove', (event) => {
-      canvas.title = hitAt(event)?.text ?? '';
-    });
-    canvas.addEventListener('click', (event) => {
-      const name = hitAt(event)?.name;
-      if (name !== undefined) location.hash = `#/node/${encodeURIComponent(name)}`;
-    });
-    const note = el(
-      'p',
-      { class: 'soft' },
-      `With more than ${MOST_BOXES} nodes, the map shows nodes without pods; the filled part is the requested share. Search to see fewer nodes with their pods.`,
-    );
-    place.replaceChildren(el('div', {}, canvas, note));
-  }
+  const canvas = place.querySelector('canvas') ?? newCanvas(place);
   const pools = byPool(shown).map(([name, members]) => {
-    const sides = members.map((node) => cellSide(node, scale));
-    return { name, members, ...flow(sides, width) };
+    const { places, height } = flow(
+      members.map((node) => cellSide(node, scale)),
+      width,
+    );
+    return { name, squares: members.map((node, at) => ({ node, x: 0, y: 0, side: 0, ...places[at] })), height };
   });
   const height = pools.reduce((sum, pool) => sum + TITLE_HEIGHT + pool.height, 0);
   const ratio = Math.min(2, devicePixelRatio || 1);
@@ -207,31 +252,43 @@ function drawAll(place, shown, { tones, scale, width }) {
     'aria-label',
     `${counted(shown.length, 'node')} in ${counted(pools.length, 'NodePool')}. The table lists them.`,
   );
-  paint(canvas.getContext('2d'), pools, { tones, ratio });
+  const context = canvas.getContext('2d');
+  if (context !== null) paint(context, pools, { tones, ratio });
 }
 
+/**
+ * @typedef {object} DrawnPool
+ * @property {string} name @property {number} height
+ * @property {readonly { readonly x: number, readonly y: number, readonly side: number, readonly node: LiveNode }[]} squares
+ */
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {readonly DrawnPool[]} pools
+ * @param {{ readonly tones: Tones, readonly ratio: number }} options
+ */
 function paint(context, pools, { tones, ratio }) {
   const styles = getComputedStyle(context.canvas);
+  /** @type {Map<string, string>} */
   const colours = new Map();
+  /** @param {string} name */
   const colourOf = (name) => {
-    if (!colours.has(name)) {
-      // the canvas cannot resolve light-dark(), but a CSS property can
-      context.canvas.style.color = `var(${name})`;
-      colours.set(name, styles.color);
-    }
-    return colours.get(name);
+    const known = colours.get(name);
+    if (known !== undefined) return known;
+    // the canvas cannot resolve light-dark(), but a CSS property can
+    context.canvas.style.color = `var(${name})`;
+    colours.set(name, styles.color);
+    return styles.color;
   };
   context.scale(ratio, ratio);
   context.font = '12px system-ui, sans-serif';
   hits = [];
   let top = 0;
-  for (const { name, members, places, height } of pools) {
+  for (const { name, squares, height } of pools) {
     context.globalAlpha = 1;
     context.fillStyle = colourOf('--soft');
-    context.fillText(`${poolTitle(name)} · ${counted(members.length, 'node')}`, 0, top + 15);
+    context.fillText(`${poolTitle(name)} · ${counted(squares.length, 'node')}`, 0, top + 15);
     top += TITLE_HEIGHT;
-    for (const [at, { x, y, side }] of places.entries()) {
-      const node = members[at];
+    for (const { x, y, side, node } of squares) {
       const used = Math.min(1, node.blocks.reduce((sum, [share, , pods]) => sum + share * pods, 0) / 1000);
       context.fillStyle = colourOf(`--${tones.toneOf(node)}`);
       context.globalAlpha = 0.3;
@@ -244,12 +301,16 @@ function paint(context, pools, { tones, ratio }) {
   }
 }
 
+/** @param {MouseEvent} event */
 function hitAt({ offsetX, offsetY }) {
   const hit = hits.find(({ x, y, side }) => offsetX >= x && offsetX <= x + side && offsetY >= y && offsetY <= y + side);
   return hit && { name: hit.node.name, text: nodeText(hit.node, STATES) };
 }
 
-/** Shows pending pods as squares above the map. The list of pending pods has their reasons. */
+/**
+ * Shows pending pods as squares above the map. The list of pending pods has their reasons.
+ * @param {readonly PendingGroup[]} groups @param {number} count
+ */
 export function showWaiting(groups, count) {
   const pods = groups.flatMap(({ others, ...first }) => [
     first,

@@ -1,22 +1,36 @@
-/** Columns of the tables of the nodes, and their order. The functions are pure and can be tested without a browser. */
+/**
+ * Columns of the tables of the nodes, and their order. The functions are pure and can be tested without a browser.
+ * @import { LiveNode, RequestedShare } from '../model.ts'
+ */
 import { resourceName, shareOf } from './format.js';
 import { STATES, sentenceOf } from './sentences.js';
 
-const useOf = (resource) => (node) =>
-  node.shares[resource] === undefined ? undefined : shareOf(node.shares[resource]);
+/** @param {string} resource @returns {Column['sortBy']} */
+const useOf =
+  (resource) =>
+  ({ shares }) =>
+    shares[resource] && shareOf(shares[resource]);
 
 const FIXED = new Set(['cpu', 'memory', 'pods']);
 
-/** Returns the devices of a node with their shares. */
+/** Returns the devices of a node with their shares. @param {LiveNode} node */
 export const devicesOf = ({ shares }) => Object.entries(shares).filter(([resource]) => !FIXED.has(resource));
 
-/** @param {readonly (readonly [string, readonly [number, number]])[]} devices */
+/** @param {readonly (readonly [string, RequestedShare])[]} devices */
 export const deviceText = (devices) =>
   devices.map(([resource, share]) => `${resourceName(resource)} ${Math.round(shareOf(share) * 100)} %`).join(', ');
+
+/** @typedef {string | number | undefined} Value */
+/**
+ * @typedef {'name' | 'state' | 'age' | 'instance' | 'zone' | 'capacity'
+ *   | 'cpu' | 'memory' | 'devices' | 'pods' | 'price' | 'idle' | 'why'} ColumnKey
+ */
+/** @typedef {{ readonly key: ColumnKey, readonly heading: string, readonly sortBy: (node: LiveNode) => Value }} Column */
 
 /**
  * Columns from left to right: key, heading, and the value by which nodes are sorted. Numbers are sorted from the largest first,
  * texts from A to Z.
+ * @satisfies {readonly [Column, ...Column[]]}
  */
 export const COLUMNS = [
   { key: 'name', heading: 'Node', sortBy: ({ name }) => name },
@@ -43,13 +57,19 @@ export const COLUMNS = [
 
 const NUMBERS = new Set(['age', 'cpu', 'memory', 'devices', 'pods', 'price', 'idle']);
 
-/** @typedef {{ key: string, isReversed: boolean }} Order */
+/** @typedef {{ readonly key: string, readonly isReversed: boolean }} Order */
 
-/** Returns the order after a click on the heading of a column: its usual order, or the opposite of the present order. */
+/**
+ * Returns the order after a click on the heading of a column: its usual order, or the opposite of the present order.
+ * @param {Order} order @param {string} clicked @returns {Order}
+ */
 export const orderAfter = ({ key, isReversed }, clicked) =>
   clicked === key ? { key, isReversed: !isReversed } : { key: clicked, isReversed: false };
 
-/** Sorts nodes by a column. Nodes without a value come last, and equal nodes are sorted by name. */
+/**
+ * Sorts nodes by a column. Nodes without a value come last, and equal nodes are sorted by name.
+ * @param {readonly LiveNode[]} nodes @param {Order} order
+ */
 export const sortNodes = (nodes, { key, isReversed }) => {
   const { sortBy } = COLUMNS.find((column) => column.key === key) ?? COLUMNS[0];
   const direction = isReversed ? -1 : 1;
@@ -57,16 +77,18 @@ export const sortNodes = (nodes, { key, isReversed }) => {
   return rows.sort((a, b) => compare(a.value, b.value, direction) || byName(a.node, b.node)).map(({ node }) => node);
 };
 
-/** Returns the value of `aria-sort` for a column. */
+/** Returns the value of `aria-sort` for a column. @param {Order} order @param {string} column */
 export const sortState = ({ key, isReversed }, column) => {
   if (key !== column) return 'none';
   return NUMBERS.has(key) === isReversed ? 'ascending' : 'descending';
 };
 
+/** @param {LiveNode} a @param {LiveNode} b */
 const byName = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
+/** @param {Value} a @param {Value} b @param {number} direction */
 function compare(a, b, direction) {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-  if (typeof a === 'number') return direction * (b - a);
+  if (typeof a === 'number' && typeof b === 'number') return direction * (b - a);
   return a < b ? -direction : a > b ? direction : 0;
 }

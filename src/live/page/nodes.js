@@ -1,4 +1,9 @@
-/** Tables of the nodes, one for each NodePool. Rows are reused, and only changed cells are written again. */
+/**
+ * Tables of the nodes, one for each NodePool. Rows are reused, and only changed cells are written again.
+ * @import { LiveNode, RequestedShare } from '../model.ts'
+ * @import { Child } from './dom.js'
+ * @import { Column, ColumnKey, Order } from './node-columns.js'
+ */
 import { byId, el, link } from './dom.js';
 import { amountText, byPool, counted, matches, nodeText, shareOf, spanText, surplusText, usdText } from './format.js';
 import { poolTitle } from './map.js';
@@ -14,16 +19,26 @@ const LEAST_ROWS = 10;
 const MORE_ROWS = 200;
 const MOST_ROWS = 1_000;
 
-/** Order of the rows of all tables. */
+/** Order of the rows of all tables. @type {Order} */
 let order = { key: 'name', isReversed: false };
 
-/** Rows and their shown data, by the name of the node. */
+/** @typedef {{ node: LiveNode, row: HTMLTableRowElement, age: HTMLElement | undefined }} Row */
+/**
+ * @typedef {object} Pool
+ * @property {HTMLElement} element @property {HTMLElement} title @property {HTMLTableSectionElement} body
+ * @property {readonly HTMLElement[]} heads @property {HTMLElement} rest
+ * @property {number} more number of rows that the button has added
+ * @property {() => void} again shows the table again
+ * @property {string} shown text of the title
+ */
+
+/** Rows and their shown data, by the name of the node. @type {Map<string, Row>} */
 const rows = new Map();
-/** Sections by the name of the NodePool. */
+/** Sections by the name of the NodePool. @type {Map<string, Pool>} */
 const pools = new Map();
 let turn = 0;
 
-/** @param {Map<string, object>} nodes @param {string} query @param {number} nowMs */
+/** @param {ReadonlyMap<string, LiveNode>} nodes @param {string} query @param {number} nowMs */
 export async function showNodes(nodes, query, nowMs) {
   turn += 1;
   const mine = turn;
@@ -55,17 +70,23 @@ export async function showNodes(nodes, query, nowMs) {
   message(emptyText(nodes.size, groups.length));
 }
 
+/** @param {number} nodes @param {number} groups */
 const emptyText = (nodes, groups) => {
   if (nodes === 0) return 'No nodes.';
   return groups === 0 ? 'No matching nodes.' : '';
 };
 
+/** @param {HTMLTableSectionElement} body @param {readonly LiveNode[]} members */
 function removeOthers(body, members) {
   const present = new Set(members.map(({ name }) => name));
-  for (const row of [...body.children]) if (!present.has(row.dataset.name)) row.remove();
+  for (const row of [...body.rows]) if (!present.has(row.dataset.name ?? '')) row.remove();
 }
 
-/** Shows one batch of rows, each at its position. */
+/**
+ * Shows one batch of rows, each at its position.
+ * @param {HTMLTableSectionElement} body @param {readonly LiveNode[]} members
+ * @param {{ readonly from: number, readonly nowMs: number }} batch
+ */
 function showRows(body, members, { from, nowMs }) {
   for (const [index, node] of members.slice(from, from + ROWS_A_STEP).entries()) {
     const row = rowOf(node, nowMs);
@@ -74,7 +95,10 @@ function showRows(body, members, { from, nowMs }) {
   }
 }
 
-/** Shows the number of nodes without a row, and a button for more rows. */
+/**
+ * Shows the number of nodes without a row, and a button for more rows.
+ * @param {Pool} pool @param {{ readonly shown: number, readonly all: number }} counts
+ */
 function showRest(pool, { shown, all }) {
   const text = shown === all ? '' : `${counted(shown, 'node')} of ${all.toLocaleString('en')} are shown. `;
   if (pool.rest.dataset.shown === text) return;
@@ -88,6 +112,7 @@ function showRest(pool, { shown, all }) {
   pool.rest.replaceChildren(...(text === '' ? [] : [text, isAtLimit ? 'Search to find the others.' : button]));
 }
 
+/** @param {readonly (readonly [string, unknown])[]} groups @param {ReadonlyMap<string, LiveNode>} nodes */
 function prune(groups, nodes) {
   const present = new Set(groups.map(([name]) => name));
   for (const [name, pool] of pools)
@@ -98,39 +123,43 @@ function prune(groups, nodes) {
   for (const name of rows.keys()) if (!nodes.has(name)) rows.delete(name);
 }
 
+/** @param {string} text */
 function message(text) {
   const place = byId('pools');
   place.querySelector('.empty')?.remove();
   if (text !== '') place.append(el('p', { class: 'empty' }, text));
 }
 
-function poolOf(name) {
-  let pool = pools.get(name);
-  if (pool === undefined) {
-    const title = el('summary');
-    const body = el('tbody', { role: 'rowgroup' });
-    const cells = COLUMNS.map((column) => headingOf(column, () => pool.again()));
-    const head = el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...cells));
-    const rest = el('p', { class: 'soft rest' });
-    const table = el('table', { role: 'table', class: 'nodes', 'aria-label': poolTitle(name) }, head, body);
-    const element = el('details', { class: 'pool', open: true }, title, table, rest);
-    pool = { element, title, body, heads: cells, rest, more: 0, again: () => undefined, shown: '' };
-    pools.set(name, pool);
-    byId('pools').insertBefore(element, elementAfter(name));
-  }
+/** @param {string} name */
+const poolOf = (name) => pools.get(name) ?? newPool(name);
+
+/** @param {string} name @returns {Pool} */
+function newPool(name) {
+  const title = el('summary');
+  const body = el('tbody', { role: 'rowgroup' });
+  const heads = COLUMNS.map((column) => headingOf(column, () => pool.again()));
+  const head = el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads));
+  const rest = el('p', { class: 'soft rest' });
+  const table = el('table', { role: 'table', class: 'nodes', 'aria-label': poolTitle(name) }, head, body);
+  const element = el('details', { class: 'pool', open: true }, title, table, rest);
+  const pool = { element, title, body, heads, rest, more: 0, again: () => undefined, shown: '' };
+  pools.set(name, pool);
+  byId('pools').insertBefore(element, elementAfter(name));
   return pool;
 }
 
 /**
  * Returns the section before which a NodePool is inserted. NodePools are sorted by name, and nodes without a NodePool
  * come last.
+ * @param {string} name
  */
 function elementAfter(name) {
   const later = [...pools.keys()].filter((other) => other !== name && name !== '' && (other === '' || other > name));
   const [first] = later.sort((a, b) => Number(a === '') - Number(b === '') || (a < b ? -1 : 1));
-  return first === undefined ? null : pools.get(first).element;
+  return first === undefined ? null : (pools.get(first)?.element ?? null);
 }
 
+/** @param {Pool} pool @param {string} name @param {readonly LiveNode[]} members */
 function headline(pool, name, members) {
   const usd = members.reduce((sum, node) => sum + (node.usdPerHour ?? 0), 0);
   const count = counted(members.length, 'node');
@@ -140,7 +169,7 @@ function headline(pool, name, members) {
   pool.title.replaceChildren(`${poolTitle(name)} `, el('small', {}, text));
 }
 
-/** Heading with a button that sorts all tables by the column. */
+/** Heading with a button that sorts all tables by the column. @param {Column} column @param {() => void} again */
 function headingOf({ key, heading }, again) {
   const button = el('button', { type: 'button' }, heading);
   button.addEventListener('click', () => {
@@ -153,13 +182,14 @@ function headingOf({ key, heading }, again) {
   return head;
 }
 
-const markSorted = (head) => head.setAttribute('aria-sort', sortState(order, head.dataset.key));
+/** @param {HTMLElement} head */
+const markSorted = (head) => head.setAttribute('aria-sort', sortState(order, head.dataset.key ?? ''));
 
-/** Roles are explicit, because the rows are not laid out as a table. */
+/** Roles are explicit, because the rows are not laid out as a table. @param {LiveNode} node @param {number} nowMs */
 function rowOf(node, nowMs) {
   const known = rows.get(node.name);
   if (known !== undefined && known.node === node) {
-    known.age.textContent = ageText(node, nowMs);
+    if (known.age !== undefined) known.age.textContent = ageText(node, nowMs);
     return known.row;
   }
   const row = known?.row ?? el('tr', { role: 'row', 'data-name': node.name });
@@ -171,13 +201,16 @@ function rowOf(node, nowMs) {
       : el('td', { role: 'cell', class: key }, content);
   });
   const age = cells[COLUMNS.findIndex(({ key }) => key === 'age')];
-  age.textContent = ageText(node, nowMs);
+  if (age !== undefined) age.textContent = ageText(node, nowMs);
   row.replaceChildren(...cells);
   rows.set(node.name, { node, row, age });
   return row;
 }
 
-/** Content of the cells, by the key of the column. The age is written again with each update. */
+/**
+ * Content of the cells, by the key of the column. The age is written again with each update.
+ * @type {Readonly<Record<ColumnKey, (node: LiveNode) => Child>>}
+ */
 const CELLS = {
   name: ({ name }) => link('node', name),
   state: ({ state, isEmptying }) =>
@@ -198,8 +231,10 @@ const CELLS = {
       : el('span', { title: verdict.text }, [sentenceOf(verdict.code), verdict.object].filter(Boolean).join(': ')),
 };
 
+/** @param {LiveNode} node @param {number} nowMs */
 const ageText = ({ createdMs }, nowMs) => (createdMs === 0 ? '' : spanText(nowMs - createdMs));
 
+/** @param {string} resource @param {RequestedShare | undefined} share */
 function shareBar(resource, share) {
   if (share === undefined) return '';
   const part = shareOf(share);

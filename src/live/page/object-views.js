@@ -1,17 +1,24 @@
-/** Content of the views of nodes, pods, NodePools and NodeClasses. */
+/**
+ * Content of the views of nodes, pods, NodePools and NodeClasses.
+ * @import { ClassRow, NodeResponse, PodResponse, PoolRow, ShownUsage } from '../responses.ts'
+ * @import { Child } from './dom.js'
+ */
 import { el, link } from './dom.js';
 import { amountText, counted, spanText, surplusText, usdText } from './format.js';
 import { ask, conditions, cut, events, facts, more, table } from './parts.js';
 import { POD_PHASES, STATES, sentenceOf } from './sentences.js';
 
+/** @param {string} name @param {number} nowMs */
 export async function nodeView(name, nowMs) {
   return nodeContent(await ask('node', { name }), nowMs);
 }
 
+/** @param {string} name @param {number} nowMs */
 export async function podView(name, nowMs) {
   return podContent(await ask('pod', { name }), nowMs);
 }
 
+/** @param {NodeResponse} response @param {number} nowMs */
 function nodeContent({ node, labels, taints, conditions: given, methods, command, pods, morePods, decisions }, nowMs) {
   const price =
     node.usdPerHour === undefined ? 'unknown price' : `${usdText(node.usdPerHour)} an hour${surplusText(node)}`;
@@ -54,15 +61,17 @@ function nodeContent({ node, labels, taints, conditions: given, methods, command
       'Labels',
       Object.entries(labels).map(([key, value]) => `${key}=${value}`),
     ),
-  ].filter(Boolean);
+  ];
 }
 
+/** @param {NodeResponse['pods'][number]['requests']} requests */
 const amounts = (requests) =>
   Object.entries(requests)
     .filter(([name]) => name !== 'pods')
     .map(([name, amount]) => `${name} ${amountText(name, amount)}`)
     .join(', ');
 
+/** @param {PodResponse} response @param {number} nowMs */
 function podContent({ phase, node, nodeClaim, owner, sinceMs, scheduling, reason, requests }, nowMs) {
   return [
     facts([
@@ -78,18 +87,19 @@ function podContent({ phase, node, nodeClaim, owner, sinceMs, scheduling, reason
   ];
 }
 
-/** @param {string} resource @param {number} used @param {number | undefined} limit */
+/** @param {ShownUsage} usage */
 const usageText = ({ resource, used, limit }) => {
   const amount = amountText(resource, used);
   return limit === undefined ? `${amount}, no limit` : `${amount} of ${amountText(resource, limit)}`;
 };
 
-/** Shows the limits of a NodePool with their use, as bars. */
+/** Shows the limits of a NodePool with their use, as bars. @param {readonly ShownUsage[]} usage */
 const usageBars = (usage) =>
   el(
     'div',
     { class: 'usage' },
-    ...usage.map(({ resource, used, limit }) => {
+    ...usage.map((each) => {
+      const { resource, used, limit } = each;
       const part = limit === undefined ? undefined : limit > 0 ? Math.min(1, used / limit) : 1;
       const fill = el('div', { class: part === 1 ? 'fill full' : 'fill' });
       fill.style.width = `${((part ?? 0) * 100).toFixed(1)}%`;
@@ -98,11 +108,12 @@ const usageBars = (usage) =>
         { class: 'limit' },
         el('span', {}, resource),
         part === undefined ? el('span') : el('div', { class: 'track' }, fill),
-        el('span', {}, usageText({ resource, used, limit })),
+        el('span', {}, usageText(each)),
       );
     }),
   );
 
+/** @param {Pick<PoolRow | ClassRow, 'ready' | 'problem'>} row @returns {Child} */
 const readyText = ({ ready, problem }) =>
   ready === 'True'
     ? 'Ready'
@@ -112,14 +123,16 @@ const readyText = ({ ready, problem }) =>
         problem === '' ? '' : el('span', { class: 'soft' }, ` ${problem}`),
       );
 
+/** @param {number} more @param {string} noun */
 const rest = (more, noun) => (more > 0 ? [el('p', { class: 'soft' }, `and ${counted(more, noun)} more`)] : []);
 
-/** Shows the limit with the highest use. The title has all. */
+/** Shows the limit with the highest use. The title has all. @param {PoolRow} row */
 const limitsOf = ({ usage }) => {
   const limited = usage.filter(({ limit }) => limit !== undefined);
-  if (limited.length === 0) return 'No limits';
-  const part = ({ used, limit }) => (limit > 0 ? used / limit : 1);
+  /** @param {ShownUsage} usage */
+  const part = ({ used, limit = 0 }) => (limit > 0 ? used / limit : 1);
   const [tightest] = limited.toSorted((a, b) => part(b) - part(a));
+  if (tightest === undefined) return 'No limits';
   const bars = usageBars([tightest]);
   bars.title = limited.map((each) => `${each.resource}: ${usageText(each)}`).join('\n');
   return bars;
@@ -145,6 +158,7 @@ export async function nodePoolsView() {
   ];
 }
 
+/** @param {string} name @param {number} nowMs */
 export async function nodePoolView(name, nowMs) {
   const found = await ask('nodepool', { name });
   return [
@@ -165,6 +179,12 @@ export async function nodePoolView(name, nowMs) {
   ];
 }
 
+/** @param {string} name @param {readonly string[]} items @returns {readonly [string, Child]} */
+const resolvedFact = (name, items) => [
+  name,
+  items.length === 0 ? undefined : el('span', {}, ...items.map((item) => el('div', {}, item))),
+];
+
 export async function nodeClassesView() {
   const { rows, more: left } = await ask('nodeclasses', {});
   if (rows.length === 0) return [el('p', { class: 'empty' }, 'The cluster has no NodeClasses.')];
@@ -183,6 +203,7 @@ export async function nodeClassesView() {
   ];
 }
 
+/** @param {string} name @param {number} nowMs */
 export async function nodeClassView(name, nowMs) {
   const found = await ask('nodeclass', { name });
   return [
@@ -190,10 +211,7 @@ export async function nodeClassView(name, nowMs) {
       ['State', readyText(found)],
       ['NodePools', el('span', {}, ...found.nodePools.flatMap((pool) => [link('nodepool', pool), ' ']))],
       ['Nodes', String(found.nodes)],
-      ...found.resolved.map(({ what, items }) => [
-        what,
-        items.length === 0 ? undefined : el('span', {}, ...items.map((item) => el('div', {}, item))),
-      ]),
+      ...found.resolved.map(({ what, items }) => resolvedFact(what, items)),
     ]),
     conditions(found.conditions, nowMs),
     ...events(found.decisions, nowMs),

@@ -1,17 +1,27 @@
-/** Panels of the page: totals, cost, pending pods, reasons for which nodes stay, interruptions and decisions. */
+/**
+ * Panels of the page: totals, cost, pending pods, reasons for which nodes stay, interruptions and decisions.
+ * @import { CostSample, LiveDecision, LiveNode, LiveSummary, PendingGroup } from '../model.ts'
+ */
 import { byId, el, link, svg } from './dom.js';
 import { blockers, chartPath, counted, spanText, surplusText, usdText } from './format.js';
 import { sentenceOf } from './sentences.js';
 
+/** @typedef {readonly [name: string, value: string, note?: string, title?: string | undefined]} Fact */
+
 /** Maximum number of lines of each list. The operator stores more. */
 const MOST = 100;
 
+/** @param {number} part */
 const percent = (part) => `${Math.round(part * 100)} %`;
 
-/** Shows totals in cells of a fixed size, so that the page does not move when they change. */
+/**
+ * Shows totals in cells of a fixed size, so that the page does not move when they change.
+ * @param {LiveSummary} summary
+ */
 export function showSummary(summary) {
   const { clusterName, nodes, pods, pendingPods, usdPerHour, usdPerMonth, idleUsdPerMonth, isLeading } = summary;
   const { requested, used, spotShare, unpriced, paused, observed } = summary;
+  /** @param {string} name @param {'cpu' | 'memory'} resource @returns {Fact} */
   const share = (name, resource) => {
     const part = percent(requested[resource]);
     if (used === undefined) return [name, part, 'requested', 'part that pods request'];
@@ -22,6 +32,7 @@ export function showSummary(summary) {
   byId('cluster').title = clusterName;
   document.title = `${clusterName}: ${nodes} nodes, ${pendingPods} pending`;
   const notes = [surplusText(summary).trim(), unpriced > 0 ? `${counted(unpriced, 'node')} with unknown price` : ''];
+  /** @type {readonly Fact[]} */
   const facts = [
     ['Nodes', nodes.toLocaleString('en')],
     ['Pods', pods.toLocaleString('en')],
@@ -51,16 +62,18 @@ export function showSummary(summary) {
   );
 }
 
+/** @param {number} usd */
 export const wholeUsd = (usd) => `$${Math.round(usd).toLocaleString('en')}`;
 
+/** @param {readonly CostSample[]} samples */
 export function showCosts(samples) {
   const line = chartPath(samples);
   const place = byId('cost-chart');
-  if (line === '') {
+  const [first, last] = [samples.at(0), samples.at(-1)];
+  if (line === '' || first === undefined || last === undefined) {
     byId('cost-text').textContent = 'two samples per minute';
     return place.replaceChildren();
   }
-  const [first, last] = [samples[0], samples[samples.length - 1]];
   const most = Math.max(...samples.map(([, usd]) => usd));
   const text = `from ${usdText(first[1])} to ${usdText(last[1])} in ${spanText(last[0] - first[0])}, at most ${usdText(most)}`;
   byId('cost-text').textContent = text;
@@ -74,25 +87,36 @@ export function showCosts(samples) {
   );
 }
 
-/** Replaces the items of a list. The focus stays on the same link, and open details stay open. */
+/**
+ * Replaces the items of a list. The focus stays on the same link, and open details stay open.
+ * @param {string} id @param {readonly HTMLElement[]} items @param {string} empty
+ */
 function fill(id, items, empty) {
   const list = byId(id);
   const { activeElement } = document;
   const focused = list.contains(activeElement)
-    ? (activeElement.getAttribute('href') ?? activeElement.parentElement.dataset.key)
-    : null;
-  const open = new Set([...list.querySelectorAll('details[open]')].map(({ dataset }) => dataset.key));
+    ? (activeElement?.getAttribute('href') ?? activeElement?.parentElement?.dataset.key)
+    : undefined;
+  const open = new Set(
+    [...list.querySelectorAll('details')].filter((each) => each.open).map(({ dataset }) => dataset.key),
+  );
   list.replaceChildren(...(items.length > 0 ? items : [el('li', { class: 'empty' }, empty)]));
   // a list without links can be scrolled with the keyboard only if it can have the focus
   list.tabIndex = 0;
   for (const details of list.querySelectorAll('details')) details.open = open.has(details.dataset.key);
-  if (focused === null || focused === undefined) return;
+  if (focused === undefined) return;
   const same = CSS.escape(focused);
-  list.querySelector(`a[href="${same}"], details[data-key="${same}"] > summary`)?.focus();
+  /** @type {HTMLElement | null} */
+  const again = list.querySelector(`a[href="${same}"], details[data-key="${same}"] > summary`);
+  again?.focus();
 }
 
-/** Shows the groups of pods that wait for the same change, as the operator sends them. */
+/**
+ * Shows the groups of pods that wait for the same change, as the operator sends them.
+ * @param {readonly PendingGroup[]} groups @param {number} nowMs
+ */
 export function showPending(groups, nowMs) {
+  /** @param {Pick<PendingGroup, 'pod' | 'sinceMs'>} waiting */
   const podOf = ({ pod, sinceMs }) =>
     el('div', {}, link('pod', pod), ' ', el('time', {}, sinceMs === 0 ? '' : spanText(nowMs - sinceMs)));
   const items = groups.map((group) => {
@@ -117,6 +141,7 @@ export function showPending(groups, nowMs) {
   fill('pending', items, 'No pending pods.');
 }
 
+/** @param {readonly LiveNode[]} nodes */
 export function showBlocked(nodes) {
   const items = blockers(nodes).map(({ code, count, text }) =>
     el('li', {}, `${counted(count, 'node')}: ${sentenceOf(code)}`, el('div', { class: 'soft' }, text)),
@@ -124,9 +149,13 @@ export function showBlocked(nodes) {
   fill('blocked', items, 'No results yet.');
 }
 
-/** Shows decisions with the latest first. The operator sends the oldest first. */
+/**
+ * Shows decisions with the latest first. The operator sends the oldest first.
+ * @param {readonly LiveDecision[]} decisions @param {number} nowMs
+ */
 export function showDecisions(decisions, nowMs) {
   const latest = [...decisions].sort((a, b) => b.id - a.id);
+  /** @param {LiveDecision} decision */
   const isInterruption = ({ topic }) => topic === 'interruption';
   fill(
     'interruptions',
@@ -146,11 +175,12 @@ export function showDecisions(decisions, nowMs) {
   );
 }
 
-/** Views of the objects of decisions. */
+/** Views of the objects of decisions. @type {Readonly<Record<string, string>>} */
 const LINKS = { Node: 'node', NodeClaim: 'node', NodePool: 'nodepool', EC2NodeClass: 'nodeclass' };
 
+/** @param {LiveDecision} decision @param {number} nowMs */
 export function line({ topic, object, text, usdPerHour, times, atMs }, nowMs) {
-  const [kind, name] = object.split('/');
+  const [kind = '', name = ''] = object.split('/');
   const view = LINKS[kind];
   const target = view === undefined ? object : link(view, name);
   const price =

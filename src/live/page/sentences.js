@@ -1,6 +1,12 @@
-/** Sentences for the codes that the operator sends. */
+/**
+ * Sentences for the codes that the operator sends.
+ * @import { LiveNode, PodState } from '../model.ts'
+ */
 
-/** Verdicts on disruption: sentence and group. The groups are the colours of the map. */
+/**
+ * Verdicts on disruption: sentence and group. The groups are the colours of the map.
+ * @type {Readonly<Record<string, readonly [sentence: string, outlook: keyof typeof OUTLOOKS]>>}
+ */
 const VERDICTS = {
   'in-progress': ['A disruption command is working on the node', 'now'],
   chosen: ['The node is disrupted next', 'now'],
@@ -58,9 +64,10 @@ export const OUTLOOKS = {
   unknown: 'Not known yet',
 };
 
+/** @param {string} code */
 const spaced = (code) => `${code.charAt(0).toUpperCase()}${code.slice(1).replaceAll(/[-_]/g, ' ')}`;
 
-/** Reasons of launches and of ends of nodes. */
+/** Reasons of launches and of ends of nodes. @type {Readonly<Record<string, string>>} */
 const REASONS = {
   provisioned: 'For pending pods',
   underutilized: 'Consolidated, because its pods cost less elsewhere',
@@ -78,20 +85,22 @@ const REASONS = {
   surplus: 'Removed, because the fixed number of nodes was reduced',
 };
 
-/** Returns a sentence for the reason of a launch or of an end. */
+/** Returns a sentence for the reason of a launch or of an end. @param {string} reason */
 export const reasonText = (reason) => REASONS[reason] ?? spaced(reason);
 
-/** Returns a sentence for the code of a verdict. */
+/** Returns a sentence for the code of a verdict. @param {string} code */
 export const sentenceOf = (code) => VERDICTS[code]?.[0] ?? spaced(code);
 
-/** Returns the group of a node's verdict. */
+/** Returns the group of a node's verdict. @param {LiveNode} node @returns {keyof typeof OUTLOOKS} */
 export const outlookOf = ({ state, verdict }) => {
   if (state === 'leaving') return 'now';
   if (verdict === undefined) return 'unknown';
   return VERDICTS[verdict.code]?.[1] ?? 'kept';
 };
 
+/** @type {Readonly<Record<LiveNode['state'], string>>} */
 export const STATES = { launching: 'Launching', starting: 'Starting', ready: 'Ready', leaving: 'Being removed' };
+/** @type {Readonly<Record<string, string>>} */
 export const POD_PHASES = {
   Pending: 'Starting',
   Running: 'Running',
@@ -99,4 +108,5 @@ export const POD_PHASES = {
   Failed: 'Failed',
   Terminating: 'Ending',
 };
+/** @type {Readonly<Record<PodState, string>>} */
 export const POD_STATES = { running: 'Running', starting: 'Starting', leaving: 'Ending', daemon: 'DaemonSet' };

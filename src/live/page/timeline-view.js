@@ -1,4 +1,8 @@
-/** View with the cost of the NodePools over time, and with the lives of the nodes. */
+/**
+ * View with the cost of the NodePools over time, and with the lives of the nodes.
+ * @import { CostsResponse, NodeLife, TimelineResponse } from '../responses.ts'
+ * @import { LifePart } from './timeline-layout.js'
+ */
 import { el, link, svg, tint } from './dom.js';
 import { counted, spanText, usdText } from './format.js';
 import { ask, table } from './parts.js';
@@ -6,7 +10,7 @@ import { reasonText } from './sentences.js';
 import { costAreas, lifeParts } from './timeline-layout.js';
 
 const SPANS = [1, 6, 24];
-/** Label and tone of each part of a life. */
+/** Label and tone of each part of a life. @type {Readonly<Record<LifePart, readonly [label: string, tone: string]>>} */
 const PARTS = {
   launching: ['Launching', 'new'],
   joining: ['Joining the cluster', 'soon'],
@@ -17,20 +21,23 @@ const PARTS = {
 /** Number of times at the axis. */
 const TICKS = 4;
 
+/** @param {string} given number of hours @param {number} nowMs */
 export async function timelineView(given, nowMs) {
   const hours = SPANS.includes(Number(given)) ? Number(given) : 6;
-  const [costs, timeline] = await Promise.all([ask('costs', {}), ask('timeline', { hours })]);
+  const [costs, timeline] = await Promise.all([ask('costs', {}), ask('timeline', { hours: String(hours) })]);
   return [...costContent(costs), el('h3', {}, 'Nodes'), ...lifeContent(timeline, hours, nowMs)];
 }
 
+/** @param {CostsResponse} costs */
 function costContent({ hours, nodePools, isDisabled }) {
   const title = el('h3', {}, 'Cost of the NodePools');
   if (isDisabled)
     return [title, el('p', { class: 'empty' }, 'The history is disabled, because COST_HISTORY is false.')];
-  if (hours.length === 0)
+  const [first, last] = [hours.at(0), hours.at(-1)];
+  if (first === undefined || last === undefined)
     return [title, el('p', { class: 'empty' }, 'No costs yet. The operator records them every minute.')];
   const { areas, most } = costAreas(hours, nodePools);
-  const span = hours[hours.length - 1].hourMs - hours[0].hourMs + 3_600_000;
+  const span = last.hourMs - first.hourMs + 3_600_000;
   const label = `USD per hour of the NodePools in the last ${spanText(span)}, at most ${usdText(most)}`;
   const chart = svg(
     'svg',
@@ -51,6 +58,7 @@ function costContent({ hours, nodePools, isDisabled }) {
   ];
 }
 
+/** @param {TimelineResponse} timeline @param {number} hours @param {number} nowMs */
 function lifeContent({ fromMs, toMs, sinceMs, lives, more }, hours, nowMs) {
   const choices = SPANS.map((each) =>
     el('a', { href: `#/timeline/${each}`, 'aria-current': each === hours ? 'true' : false }, `${each} h`),
@@ -78,6 +86,7 @@ function lifeContent({ fromMs, toMs, sinceMs, lives, more }, hours, nowMs) {
   ];
 }
 
+/** @param {NodeLife} life @param {{ readonly fromMs: number, readonly toMs: number }} span */
 function lifeRow(life, span) {
   const { nodeClaim, node, nodePool, instanceType, capacityType } = life;
   const parts = lifeParts(life, span).map(({ part, left, width }) => {
@@ -101,9 +110,11 @@ function lifeRow(life, span) {
   );
 }
 
-/** Describes the life of a node in one line. */
-export function storyOf(life, nowMs) {
-  const { createdMs, launchedMs, registeredMs, initializedMs, leavingMs, endedMs, startReason, pods, endReason } = life;
+/** Describes the life of a node in one line. @param {NodeLife} life @param {number} nowMs */
+function storyOf(life, nowMs) {
+  const { createdMs, launchedMs, registeredMs, initializedMs, leavingMs, endedMs, startReason, pods = 0 } = life;
+  const { endReason } = life;
+  /** @param {number} ms */
   const after = (ms) => spanText(ms - createdMs);
   const forPods = pods > 0 ? `for ${counted(pods, 'pod')}` : '';
   const start =

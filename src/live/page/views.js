@@ -3,11 +3,19 @@ import { byId, el, link } from './dom.js';
 import { efficiencyView } from './efficiency-view.js';
 import { logView } from './log-view.js';
 import { nodeClassesView, nodeClassView, nodePoolsView, nodePoolView, nodeView, podView } from './object-views.js';
-import { ask } from './parts.js';
+import { ask, messageOf } from './parts.js';
 import { timelineView } from './timeline-view.js';
 import { whatIfView } from './what-if-view.js';
 
-/** Views by the first part of the address: heading, view in the navigation, and function that loads the content. */
+/**
+ * @typedef {object} View
+ * @property {(name: string) => string} title heading
+ * @property {string} tab view in the navigation
+ * @property {(name: string, nowMs: number) => Promise<readonly (HTMLElement | SVGElement | undefined)[]>} load loads the content
+ * @property {boolean} [isForm]
+ */
+
+/** Views by the first part of the address. @type {Readonly<Record<string, View>>} */
 const VIEWS = {
   node: { title: (name) => `Node ${name}`, tab: '', load: nodeView },
   pod: { title: (name) => `Pod ${name}`, tab: '', load: podView },
@@ -21,7 +29,7 @@ const VIEWS = {
   'what-if': { title: () => 'What if', tab: 'what-if', load: whatIfView, isForm: true },
 };
 
-/** Returns the view and the name in an address such as `#/node/NAME`. */
+/** Returns the view and the name in an address such as `#/node/NAME`. @param {string} hash */
 function viewAt(hash) {
   const [, kind = '', name = ''] = /^#\/([a-z-]+)(?:\/(.+))?$/.exec(hash) ?? [];
   const view = Object.hasOwn(VIEWS, kind) ? VIEWS[kind] : undefined;
@@ -33,7 +41,10 @@ function viewAt(hash) {
   }
 }
 
-/** Shows the view of an address. Shows the map for other addresses. */
+/**
+ * Shows the view of an address. Shows the map for other addresses.
+ * @param {string} hash @param {number} nowMs
+ */
 export async function showView(hash, nowMs, { focus = false } = {}) {
   const place = byId('details');
   const view = viewAt(hash);
@@ -52,23 +63,27 @@ export async function showView(hash, nowMs, { focus = false } = {}) {
   try {
     content = await view.load(view.name, nowMs);
   } catch (error) {
-    content = [el('p', { class: 'problem' }, `${view.name} ${error.message}`.trim())];
+    content = [el('p', { class: 'problem' }, `${view.name} ${messageOf(error)}`.trim())];
   }
   // the user may have opened another view in the meantime
   if (location.hash !== hash) return;
-  const open = isShown ? [...place.querySelectorAll('details[open] > summary')].map((each) => each.textContent) : [];
+  /** @param {HTMLDetailsElement} details */
+  const summaryOf = (details) => details.querySelector('summary')?.textContent;
+  const details = isShown ? [...place.querySelectorAll('details')] : [];
+  const open = details.filter((each) => each.open).map(summaryOf);
   place.dataset.shown = hash;
   const close = view.tab === '' ? el('a', { class: 'close', href: '#/' }, 'Close') : undefined;
-  place.replaceChildren(...[close, el('h2', {}, view.title(view.name)), ...content].filter(Boolean));
-  for (const summary of place.querySelectorAll('details > summary'))
-    if (open.includes(summary.textContent)) summary.parentElement.open = true;
+  place.replaceChildren(
+    ...[close, el('h2', {}, view.title(view.name)), ...content].filter((each) => each !== undefined),
+  );
+  for (const each of place.querySelectorAll('details')) if (open.includes(summaryOf(each))) each.open = true;
   if (focus) {
     place.focus();
     scrollTo(0, 0);
   }
 }
 
-/** Marks the current view in the navigation. */
+/** Marks the current view in the navigation. @param {string} tab */
 function markTab(tab) {
   for (const each of byId('views').children) {
     if (each.getAttribute('href') === `#/${tab}`) each.setAttribute('aria-current', 'page');
@@ -76,7 +91,7 @@ function markTab(tab) {
   }
 }
 
-/** Shows search results. They include pods, which the page does not store. */
+/** Shows search results. They include pods, which the page does not store. @param {string} query */
 export async function showFound(query) {
   const place = byId('found');
   place.hidden = query.trim() === '';
@@ -91,6 +106,6 @@ export async function showFound(query) {
       el('ul', { class: 'rows' }, ...(items.length > 0 ? items : [el('li', { class: 'empty' }, 'No results.')])),
     );
   } catch (error) {
-    place.replaceChildren(el('p', { class: 'problem' }, error.message));
+    place.replaceChildren(el('p', { class: 'problem' }, messageOf(error)));
   }
 }

@@ -1,9 +1,25 @@
-/** View with the effect of a change. The operator computes the effect without changing the cluster. */
+/**
+ * View with the effect of a change. The operator computes the effect without changing the cluster.
+ * @import { ShownDrain, ShownEffect, ShownMove, WhatIfResponse } from '../responses.ts'
+ */
 import { el, link } from './dom.js';
 import { counted, usdText } from './format.js';
-import { ask, table } from './parts.js';
+import { ask, messageOf, table } from './parts.js';
 
-/** Changes: label, fields, and the text that the operator reads. */
+/** @typedef {Record<string, string>} Values values of the fields by name */
+/**
+ * @typedef {object} Field
+ * @property {string} name @property {string} label
+ * @property {'workloads' | 'nodes' | 'nodePools'} [list] names that the field suggests
+ * @property {string} [value] @property {string} [placeholder] @property {'text' | 'number'} [type] @property {boolean} [optional]
+ */
+/**
+ * @typedef {object} Change
+ * @property {string} label @property {RegExp} pattern @property {readonly Field[]} fields
+ * @property {(values: Values) => string} textOf returns the text that the operator reads
+ */
+
+/** @satisfies {Record<string, Change>} */
 const CHANGES = {
   scale: {
     label: 'Scale a workload',
@@ -38,20 +54,26 @@ const CHANGES = {
       { name: 'key', label: 'Label', value: 'karpenter.k8s.aws/instance-family' },
       { name: 'values', label: 'Values, separated by commas', optional: true },
     ],
-    textOf: ({ pool, key, values }) => `require ${pool} ${key}=${values.replace(/\s/g, '')}`,
+    textOf: ({ pool, key, values = '' }) => `require ${pool} ${key}=${values.replace(/\s/g, '')}`,
   },
 };
 
-/** Returns the kind of a change and the values of its fields. */
+/** @typedef {keyof typeof CHANGES} Kind */
+
+/**
+ * Returns the kind of a change and the values of its fields.
+ * @param {string} text @returns {{ kind: string, values: Values }}
+ */
 export function readChange(text) {
   for (const [kind, { pattern, fields }] of Object.entries(CHANGES)) {
     const found = pattern.exec(text);
     if (found !== null)
-      return { kind, values: Object.fromEntries(fields.map(({ name }, at) => [name, found[at + 1]])) };
+      return { kind, values: Object.fromEntries(fields.map(({ name }, at) => [name, found[at + 1] ?? ''])) };
   }
   return { kind: 'scale', values: {} };
 }
 
+/** @param {string} change */
 export async function whatIfView(change) {
   const intro = el(
     'p',
@@ -64,14 +86,16 @@ export async function whatIfView(change) {
   return [intro, form, el('div', { id: 'answer', role: 'status' }, ...(await answerTo(change)))];
 }
 
+/** @param {string} change */
 async function answerTo(change) {
   try {
     return answerContent(await ask('what-if', { change }));
   } catch (error) {
-    return [el('p', { class: 'problem' }, error.message)];
+    return [el('p', { class: 'problem' }, messageOf(error))];
   }
 }
 
+/** @param {ReturnType<typeof readChange>} change */
 function formFor({ kind, values }) {
   const form = el('form', { id: 'what-if' });
   const select = el(
@@ -81,16 +105,16 @@ function formFor({ kind, values }) {
   );
   select.value = kind;
   const inputs = el('div', { class: 'fields' });
-  const show = (given) =>
-    inputs.replaceChildren(...CHANGES[select.value].fields.map((field) => fieldFor(field, given)));
+  /** @returns {Change} */
+  const chosen = () => CHANGES[/** @type {Kind} */ (select.value)];
+  /** @param {Values} given */
+  const show = (given) => inputs.replaceChildren(...chosen().fields.map((field) => fieldFor(field, given)));
   show(values);
   select.addEventListener('change', () => show({}));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const data = Object.fromEntries(new FormData(form));
-    const text = CHANGES[select.value].textOf(
-      Object.fromEntries(Object.entries(data).map(([name, value]) => [name, value.trim()])),
-    );
+    const data = [...new FormData(form)];
+    const text = chosen().textOf(Object.fromEntries(data.map(([name, value]) => [name, String(value).trim()])));
     const hash = `#/what-if/${encodeURIComponent(text)}`;
     // the same question again has no other address
     if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
@@ -100,6 +124,7 @@ function formFor({ kind, values }) {
   return form;
 }
 
+/** @param {Field} field @param {Values} given */
 function fieldFor({ name, label, value, list, placeholder, type = 'text', optional = false }, given) {
   const input = el('input', {
     name,
@@ -117,12 +142,14 @@ function fieldFor({ name, label, value, list, placeholder, type = 'text', option
 
 /** Lists of the names in the cluster, from which the fields suggest. */
 async function choiceLists() {
-  const choices = await ask('choices', {}).catch(() => ({}));
-  return Object.entries(choices).map(([list, names]) =>
+  const choices = await ask('choices', {}).catch(() => undefined);
+  if (choices === undefined) return [];
+  return Object.entries({ ...choices }).map(([list, names]) =>
     el('datalist', { id: `choices-${list}` }, ...names.map((each) => el('option', { value: each }))),
   );
 }
 
+/** @param {WhatIfResponse} answer */
 function answerContent(answer) {
   const { addedPods, removedPods, launches, existing, unschedulable, moreUnschedulable, notEvaluated, usdPerHour } =
     answer;
@@ -170,18 +197,25 @@ function answerContent(answer) {
       unschedulable.map(({ pod, reason }) => [pod, reason]),
     ),
     moreUnschedulable > 0 ? el('p', { class: 'soft' }, `and ${counted(moreUnschedulable, 'pod')} more`) : undefined,
-  ].filter(Boolean);
+  ];
 }
 
+/** @param {ShownMove} move @param {ShownEffect['newNodes']} newNodes */
+function placeOf({ node, newNode = -1, problem }, newNodes) {
+  if (problem !== undefined) return problem;
+  return node === undefined ? `new node ${newNode + 1}, ${newNodes[newNode]?.instanceType}` : link('node', node);
+}
+
+/** @param {ShownEffect} effect */
 function effectTables({ before, after, drains, pods, morePods = 0, newNodes }) {
   return [
     table(
       'Cluster',
       ['State', 'Nodes', 'New nodes', 'USD/h', 'Pods that stay pending'],
-      [
+      /** @type {const} */ ([
         ['Without the change', before],
         ['With the change', after],
-      ].map(([name, { nodes, newNodes: launched, usdPerHour, unschedulable: pending }]) => [
+      ]).map(([name, { nodes, newNodes: launched, usdPerHour, unschedulable: pending }]) => [
         name,
         String(nodes),
         String(launched),
@@ -204,21 +238,19 @@ function effectTables({ before, after, drains, pods, morePods = 0, newNodes }) {
     table(
       'Pods with another place',
       ['Pod', 'Place'],
-      pods.map(({ pod, node, newNode, problem }) => [
-        pod,
-        problem ??
-          (node === undefined ? `new node ${newNode + 1}, ${newNodes[newNode].instanceType}` : link('node', node)),
-      ]),
+      pods.map((move) => [move.pod, placeOf(move, newNodes)]),
     ),
     morePods > 0 ? el('p', { class: 'soft' }, `and ${counted(morePods, 'pod')} more`) : undefined,
   ];
 }
 
+/** @param {ShownEffect} effect */
 function effectSentences({ usdPerHourAdded: added = 0, drains }) {
   const cost = added === 0 ? [] : [`The change ${added < 0 ? 'saves' : 'adds'} ${usdText(Math.abs(added))} an hour.`];
   return [...cost, ...drains.map(drainSentence)];
 }
 
+/** @param {ShownDrain} drain */
 function drainSentence({ node, canFinish, terminationGracePeriod, blockers }) {
   if (!canFinish) return `The drain of ${node} cannot finish without a change.`;
   const isHeld = terminationGracePeriod !== undefined && blockers.some(({ ends }) => ends === 'never');

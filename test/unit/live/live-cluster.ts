@@ -14,7 +14,7 @@ import type { PodUse } from '#engine/costs';
 import type { Verdict } from '#engine/disruption';
 import type { PodVerdict } from '#engine/explanations';
 import { timestamp } from '#lib';
-import { UseSamples } from '#live/view';
+import { UseSamples, type WhatIfResponse } from '#live/view';
 import { newHistory, type OperatorHistory } from '#observe/history';
 import { silent } from '#observe/logger';
 import { ClusterState } from '#state';
@@ -37,10 +37,10 @@ export class LiveCluster {
   readonly sources: LiveSources & {
     readonly nodeClasses: () => readonly NodeClass[];
     readonly history: OperatorHistory;
-    readonly whatIf: (change: string) => Promise<unknown>;
+    readonly whatIf: (change: string) => Promise<WhatIfResponse | undefined>;
   };
   /** Computes the effect of a change. */
-  whatIf: (change: string) => Promise<unknown> = async () => undefined;
+  whatIf: (change: string) => Promise<WhatIfResponse | undefined> = async () => undefined;
   nodeClasses: NodeClass[] = [];
   verdicts: Verdict[] = [];
   podVerdicts: unknown[] = [];

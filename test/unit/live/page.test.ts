@@ -1,20 +1,32 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-// @ts-expect-error: the page's own scripts have no types
+import type { LiveNode } from '#live/view';
 import * as format from '../../../src/live/page/format.js';
-// @ts-expect-error: the page's own scripts have no types
 import * as layout from '../../../src/live/page/map-layout.js';
-// @ts-expect-error: the page's own scripts have no types
 import * as columns from '../../../src/live/page/node-columns.js';
-// @ts-expect-error: the page's own scripts have no types
 import * as sentences from '../../../src/live/page/sentences.js';
-// @ts-expect-error: the page's own scripts have no types
 import * as timeline from '../../../src/live/page/timeline-layout.js';
+import type { LifeTimes } from '../../../src/live/responses.ts';
+import { present } from '../../support/present.ts';
 
 const { costAreas, lifeParts } = timeline;
 const { amountText, blockers, byPool, chartPath, matches, nodeText, shareOf, spanText, surplusText, usdText } = format;
 const { boxSide, flow, podPaths, podRectangles, scaleFor, tonesFor } = layout;
+
+const liveNode = (fields: Partial<LiveNode>): LiveNode => ({
+  name: 'n',
+  nodePool: 'web',
+  instanceType: '',
+  zone: '',
+  capacityType: '',
+  createdMs: 0,
+  state: 'ready',
+  pods: 0,
+  shares: {},
+  blocks: [],
+  ...fields,
+});
 
 describe('a text of the page', () => {
   it.each([
@@ -62,16 +74,17 @@ describe('a text of the page', () => {
 });
 
 describe('the list of nodes of the page', () => {
-  const node = (name: string, nodePool: string, code?: string) => ({
-    name,
-    nodePool,
-    instanceType: 'm5.large',
-    ...(code === undefined ? {} : { verdict: { code, text: `because of ${code}` } }),
-  });
+  const node = (name: string, nodePool: string, code?: string): LiveNode =>
+    liveNode({
+      name,
+      nodePool,
+      instanceType: 'm5.large',
+      ...(code !== undefined && { verdict: { code, text: `because of ${code}` } }),
+    });
 
   it('is sorted by NodePool and name, nodes without a NodePool last', () => {
     const groups = byPool([node('b', 'web'), node('x', ''), node('a', 'web'), node('c', 'batch')]);
-    expect(groups.map(([pool, nodes]: [string, { name: string }[]]) => [pool, nodes.map(({ name }) => name)])).toEqual([
+    expect(groups.map(([pool, nodes]) => [pool, nodes.map(({ name }) => name)])).toEqual([
       ['batch', ['c']],
       ['web', ['a', 'b']],
       ['', ['x']],
@@ -100,11 +113,11 @@ describe('a table of nodes', () => {
     { name: 'a', shares: { cpu: [1, 4] }, state: 'ready', pods: 2, usdPerHour: 0.1, createdMs: 20 },
     { name: 'b', shares: { cpu: [3, 4], 'nvidia.com/gpu': [1, 2] }, state: 'leaving', pods: 2, createdMs: 10 },
     { name: 'c', shares: {}, state: 'launching', pods: 9, usdPerHour: 0.3, createdMs: 0 },
-  ];
+  ] satisfies Partial<LiveNode>[];
   const namesBy = (key: string, isReversed = false): string =>
     columns
-      .sortNodes(rows, { key, isReversed })
-      .map(({ name }: { name: string }) => name)
+      .sortNodes(rows.map(liveNode), { key, isReversed })
+      .map(({ name }) => name)
       .join('');
 
   it.each([
@@ -157,13 +170,8 @@ describe('the chart', () => {
 });
 
 describe('the map', () => {
-  const sized = (cpu: number, more: object = {}) => ({
-    name: 'n',
-    nodePool: 'web',
-    state: 'ready',
-    shares: { cpu: [0, cpu * 1000], memory: [0, cpu * 4 * 2 ** 30] },
-    ...more,
-  });
+  const sized = (cpu: number, more: Partial<LiveNode> = {}): LiveNode =>
+    liveNode({ shares: { cpu: [0, cpu * 1000], memory: [0, cpu * 4 * 2 ** 30] }, ...more });
 
   it('has boxes whose area grows with the capacity, within limits', () => {
     expect([2, 8, 32].map((cpu) => boxSide(sized(cpu), 20))).toEqual([28, 57, 113]);
@@ -183,7 +191,7 @@ describe('the map', () => {
   });
 
   it('has a rectangle for each pod, whose area is its share of the node', () => {
-    const rectangles: { state: string; x: number; y: number; width: number; height: number }[] = podRectangles([
+    const rectangles = podRectangles([
       [250, 'running', 2],
       [50, 'daemon', 3],
     ]);
@@ -221,14 +229,14 @@ describe('the map', () => {
       ['pool-7', '5 more NodePools'],
       ['unknown', 'no NodePool'],
     ]);
-    expect([toneOf(nodes[0]), toneOf(nodes[11])]).toEqual(['pool-0', 'pool-7']);
+    expect([nodes.at(0), nodes.at(11)].map((each) => toneOf(present(each)))).toEqual(['pool-0', 'pool-7']);
   });
 
   it('has five tones for prices of a CPU', () => {
     const nodes = [1, 2, 6].map((usdPerHour) => sized(1, { usdPerHour }));
     const { toneOf, labels } = tonesFor('price', [...nodes, sized(1)]);
     expect([...nodes, sized(1)].map(toneOf)).toEqual(['price-0', 'price-1', 'price-4', 'unknown']);
-    expect(labels.map(([, label]: [string, string]) => label)).toEqual([
+    expect(labels.map(([, label]) => label)).toEqual([
       'from $1.00',
       'from $2.00',
       'from $3.00',
@@ -236,13 +244,14 @@ describe('the map', () => {
       'from $5.00',
       'unknown price',
     ]);
-    expect(tonesFor('price', [nodes[0]]).labels).toEqual([['price-0', 'from $1.00']]);
+    expect(tonesFor('price', nodes.slice(0, 1)).labels).toEqual([['price-0', 'from $1.00']]);
     expect(tonesFor('price', []).labels).toEqual([]);
   });
 
   it('groups nodes by the next disruption', () => {
     const { toneOf } = tonesFor('disruption', []);
-    const outlook = (code: string, state = 'ready') => toneOf({ state, verdict: { code } });
+    const outlook = (code: string, state: LiveNode['state'] = 'ready') =>
+      toneOf(liveNode({ state, verdict: { code, text: '' } }));
     expect([
       outlook('chosen'),
       outlook('next'),
@@ -250,19 +259,20 @@ describe('the map', () => {
       outlook('not-cheaper'),
       outlook('pdb', 'leaving'),
     ]).toEqual(['now', 'soon', 'protected', 'kept', 'now']);
-    expect(toneOf({ state: 'ready' })).toBe('unknown');
+    expect(toneOf(liveNode({}))).toBe('unknown');
   });
 
   it('describes a node in words', () => {
-    const node = {
-      ...sized(4),
-      ...{ name: 'node-1', instanceType: 'm7i.xlarge', zone: 'us-west-2a', capacityType: 'spot', pods: 1 },
-      ...{
-        usdPerHour: 0.08,
-        shares: { cpu: [1_000, 4_000], pods: [1, 58] },
-        verdict: { code: 'pdb', text: 'in the way' },
-      },
-    };
+    const node = liveNode({
+      name: 'node-1',
+      instanceType: 'm7i.xlarge',
+      zone: 'us-west-2a',
+      capacityType: 'spot',
+      pods: 1,
+      usdPerHour: 0.08,
+      shares: { cpu: [1_000, 4_000], pods: [1, 58] },
+      verdict: { code: 'pdb', text: 'in the way' },
+    });
     expect(nodeText(node, sentences.STATES)).toBe(
       'node-1\nm7i.xlarge, us-west-2a, spot\nReady, $0.0800 an hour\n1 pod, cpu 25 %\nin the way',
     );
@@ -273,12 +283,8 @@ describe('the timeline', () => {
   it('has the parts of a life within its time span', () => {
     const span = { fromMs: 1_000, toMs: 2_000 };
     const life = { createdMs: 500, launchedMs: 1_100, registeredMs: 1_200, initializedMs: 1_300, leavingMs: 1_700 };
-    const parts = (each: object) =>
-      lifeParts(each, span).map(({ part, left, width }: { part: string; left: number; width: number }) => [
-        part,
-        Math.round(left),
-        Math.round(width),
-      ]);
+    const parts = (each: LifeTimes) =>
+      lifeParts(each, span).map(({ part, left, width }) => [part, Math.round(left), Math.round(width)]);
     expect(parts({ ...life, endedMs: 1_900 })).toEqual([
       ['launching', 0, 10],
       ['joining', 10, 10],
@@ -307,12 +313,12 @@ describe('the timeline', () => {
   it('has one area for all NodePools beyond the limit, and accepts one hour', () => {
     const names = Array.from({ length: 12 }, (_, at) => `pool-${at}`);
     const { areas } = costAreas([{ hourMs: 0, observed: 1, usd: [...names.keys()] }], names);
-    expect(areas.map(({ name, usd }: { name: string; usd: number }) => [name, usd]).slice(-2)).toEqual([
+    expect(areas.map(({ name, usd }) => [name, usd]).slice(-2)).toEqual([
       ['pool-5', 5],
       ['other NodePools', 10],
     ]);
     expect(areas).toHaveLength(8);
-    expect(areas[0].d).toMatch(/^M0\.00 \d+\.\d+L100\.00/);
+    expect(areas[0]?.d).toMatch(/^M0\.00 \d+\.\d+L100\.00/);
     expect(costAreas([], []).areas).toEqual([]);
   });
 

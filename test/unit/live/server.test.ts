@@ -3,10 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NODE_CLAIM, type NodeClaim } from '#api/objects';
 import { timestamp } from '#lib';
+import type { WhatIfResponse } from '#live/view';
 import type { PoolCost } from '#observe/history';
 import { silent } from '#observe/logger';
 import { createMetrics } from '#observe/setup';
 import { type LivePage, openLive } from '../../../src/live/index.ts';
+import { partial } from '../../support/partial.ts';
 import { present } from '../../support/present.ts';
 import { LiveCluster } from './live-cluster.ts';
 
@@ -334,10 +336,10 @@ describe('the live page', () => {
       asked.push(change);
       if (change === 'busy') return undefined;
       if (change !== 'drain node-1') throw Object.assign(new Error('expected a change'), { name: 'WhatIfError' });
-      return { change, launches: [] };
+      return partial<WhatIfResponse>({ addedPods: 0, launches: [] });
     };
     const ask = (change: string) => get(`/api/what-if?${new URLSearchParams({ change })}`);
-    expect(await (await ask(' drain node-1 ')).json()).toEqual({ change: 'drain node-1', launches: [] });
+    expect(await (await ask(' drain node-1 ')).json()).toEqual({ addedPods: 0, launches: [] });
     const invalid = await ask('sacle');
     expect([invalid.status, await invalid.text()]).toEqual([400, 'expected a change\n']);
     const busy = await ask('busy');

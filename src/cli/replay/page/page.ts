@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { LivesSummary, NodeEvent, ReplayResult, ReplayRun } from '#replay/run';
 import { lifeRows } from '../lives.ts';
 import { amount, dateTime, spanText } from '../units.ts';
+import type { Log, LogEntry, PageData, PlotData } from './data.ts';
 import { Html, html, json } from './html.ts';
 import { BOX, type Plot } from './plot.ts';
 import { timePlots, waitPlot } from './plots.ts';
@@ -156,28 +157,6 @@ ${settingsOf(result)}
   return page.text;
 }
 
-/** Data for the page's script: the values of the plots, for tooltips, and the log. */
-interface PageData {
-  readonly startMs: number;
-  readonly seconds: number;
-  readonly runs: readonly string[];
-  readonly box: typeof BOX;
-  readonly plots: readonly PlotData[];
-  readonly log: Log;
-}
-
-interface PlotData {
-  readonly id: string;
-  readonly unit: Plot['unit'];
-  /**
-   * Seconds between two points if the axis shows time. Otherwise `at` contains the value in seconds and the place of
-   * each point.
-   */
-  readonly step?: number;
-  readonly at?: readonly (readonly [seconds: number, place: number])[];
-  readonly lines: readonly (readonly [run: number, label: string, values: readonly number[]])[];
-}
-
 const FIGURES = 4;
 const short = (value: number): number => (Number.isInteger(value) ? value : Number(value.toPrecision(FIGURES)));
 
@@ -209,18 +188,6 @@ function pageData(
 
 /** Maximum number of events of all runs together. This is enough for a month of fifty nodes. */
 const MOST_EVENTS = 4_000;
-
-/** Time in seconds, run, indexes of words in {@link Log.words}, name, and price. */
-type LogEntry = readonly [at: number, run: number, words: readonly number[], name: string, usdPerHour: number];
-
-interface Log {
-  /** Repeated texts: kinds of events, NodePools, instance types, zones, capacity types, reasons. */
-  readonly words: readonly string[];
-  /** Events in order of time. */
-  readonly entries: readonly LogEntry[];
-  /** Number of events of all runs, including omitted events. */
-  readonly total: number;
-}
 
 /** Builds the log. All runs have the same maximum number of events, and later events are omitted. */
 export function logOf(runs: readonly ReplayRun[]): Log {
