@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 const read = (path: string): string => readFileSync(join(import.meta.dirname, '../../../..', path), 'utf8');
 
-describe('the page of verdicts', () => {
+describe('the page of codes', () => {
   it('has exactly one row per code of the engine', () => {
     const declared = ['src/engine/disruption/reasons.ts', 'src/engine/disruption/verdicts.ts'].flatMap((path) =>
       [...read(path).matchAll(/^export type \w+Code =[^;]+;/gm)].flatMap(([type]) =>
@@ -12,9 +12,9 @@ describe('the page of verdicts', () => {
       ),
     );
     const table =
-      read('docs/why-not.md')
+      read('docs/reference/formats/codes.md')
         .split('\n## ')
-        .find((section) => section.startsWith('Codes')) ?? '';
+        .find((section) => section.startsWith('Nodes that are not disrupted')) ?? '';
     const rows = [...table.matchAll(/^\| (`.*?) \|/gm)].map(([, codes]) => codes ?? '');
     const described = rows.flatMap((codes) => [...codes.matchAll(/`([a-z-]+)`/g)].map(([, code]) => code));
     expect(declared.length).toBeGreaterThan(30);
